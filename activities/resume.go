@@ -186,7 +186,7 @@ func (a *Activities) checkHeaders(ctx context.Context, run string, state resumep
 		if err != nil {
 			return err
 		}
-		header, err := recompute.Header(ctx, a.payloads, chunk)
+		header, err := recompute.Header(ctx, a.log.Reader, a.payloads, chunk)
 		if err != nil {
 			return fmt.Errorf("records of %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
 		}

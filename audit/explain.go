@@ -127,7 +127,15 @@ func (i *explaining) origin(ctx context.Context) error {
 		ByteOffset: i.chunk.FirstOffset + int64(rows.Offsets[i.index]), ByteLength: int64(rows.Lengths[i.index]),
 		SHA256: hex.EncodeToString(rows.Hashes[sha256.Size*i.index : sha256.Size*(i.index+1)]), Payload: i.chunk.Pack, Index: i.index, State: Stored,
 	}
-	in, err := recompute.Record(ctx, i.payloads, i.compiled, i.chunk, i.index)
+	order, err := i.log.ForgottenOrder(ctx, i.chunk, int64(i.index))
+	if err != nil {
+		return err
+	}
+	if order != nil {
+		source.State, source.Purged, source.SHA256 = Forgotten, order.Told(), ""
+		return nil
+	}
+	in, err := recompute.Record(ctx, i.log, i.payloads, i.compiled, i.chunk, i.index)
 	switch {
 	case errors.Is(err, payload.ErrPurged):
 		purged, _ := errors.AsType[*payload.PurgedError](err)

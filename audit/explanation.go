@@ -85,6 +85,8 @@ const (
 	Missing Availability = "missing" // should be here, and is not
 	Purged  Availability = "purged"  // deleted by an order that is recorded
 	Corrupt Availability = "corrupt" // here, and its bytes are others than its digest promises
+
+	Forgotten Availability = "forgotten" // the record is overwritten, and its hashes are gone, by an order that is recorded
 )
 
 // Explanation is everything on record about one token, with what can be computed from it. The embedded Fate is that of the token
@@ -206,7 +208,7 @@ func (s *Explanation) True() bool {
 			return false
 		}
 	}
-	return (s.Source.State == Stored || s.Source.State == Purged) && s.Source.Computed == "" && s.unopposed()
+	return (s.Source.State == Stored || s.Source.State == Purged || s.Source.State == Forgotten) && s.Source.Computed == "" && s.unopposed()
 }
 
 // unopposed reports whether nothing that was computed differs from the record.

@@ -161,7 +161,7 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 	if err != nil {
 		return false, err
 	}
-	in, err := recompute.Record(ctx, a.payloads, nil, record, int(number-record.FirstRow))
+	in, err := recompute.Record(ctx, a.log, a.payloads, nil, record, int(number-record.FirstRow))
 	if err != nil {
 		return false, err
 	}

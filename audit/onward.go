@@ -40,20 +40,22 @@ const mostOnward = 1000
 
 // onward fills in what came of the token beyond barriers, if one took it, or what came of it in its pass, and let something out.
 func (i *explaining) onward(ctx context.Context, limit int) error {
-	f, beyond, err := i.followed(ctx, cmp.Or(limit, mostOnward))
+	f, beyond, err := i.followed(ctx, following{limit: cmp.Or(limit, mostOnward)}, []landscape.Token{i.asked})
 	if beyond {
 		i.explanation.Onward = f.found
 	}
 	return err
 }
 
-// followed follows the token, and reports whether something came of it beyond a barrier, or was not looked at.
-func (i *explaining) followed(ctx context.Context, limit int) (f *following, beyond bool, err error) {
-	f = &following{
-		explaining: i, limit: limit, seen: map[landscape.Token]bool{i.asked: true}, cameOf: map[landscape.Token]landscape.Token{},
-		counts: map[Count]int{}, found: &Onward{Lines: []Line{}}, places: map[string]*places{},
+// followed follows tokens, and reports whether something came of them beyond a barrier, or was not looked at.
+func (i *explaining) followed(ctx context.Context, with following, level []landscape.Token) (f *following, beyond bool, err error) {
+	f = &with
+	f.explaining, f.seen, f.cameOf = i, map[landscape.Token]bool{}, map[landscape.Token]landscape.Token{}
+	f.counts, f.found, f.places = map[Count]int{}, &Onward{Lines: []Line{}}, map[string]*places{}
+	for _, token := range level {
+		f.seen[token] = true
 	}
-	for level := []landscape.Token{i.asked}; len(level) > 0; {
+	for len(level) > 0 {
 		next, err := f.follow(ctx, level)
 		if err != nil {
 			return f, beyond, err
@@ -75,6 +77,10 @@ type following struct {
 	places map[string]*places // by sink
 
 	derived []Derived // rows that barriers made of what was followed
+	took    []string  // barriers that took some of it
+
+	only  bool     // rows that were made of other rows as well are not followed
+	mixed []string // these rows
 
 	view *view // of the chunk that was looked at last
 	held []intake
@@ -178,6 +184,7 @@ func (f *following) take(ctx context.Context, token landscape.Token, node string
 		f.count(Count{Node: node, Path: string(pipeline.Buffered), Open: true})
 		return nil
 	}
+	f.took = append(f.took, node)
 	at := slices.IndexFunc(f.held, func(in intake) bool { return in.node == node && in.fold == fired.Fold })
 	if at < 0 {
 		at = len(f.held)
@@ -206,6 +213,10 @@ func (f *following) let(ctx context.Context) ([]landscape.Token, error) {
 			}
 			for _, parent := range parents {
 				went[parent] = true
+			}
+			if f.only && of > 1 && of != int64(len(parents)) {
+				f.mixed = append(f.mixed, f.id(row))
+				continue
 			}
 			if !f.seen[row] {
 				f.seen[row], f.cameOf[row] = true, parents[0]

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"waymark/engine/plan"
+	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline/row"
 )
@@ -125,7 +126,7 @@ func (s *subject) follow(ctx context.Context, source string, number int64) (foun
 	if err != nil {
 		return found, err
 	}
-	f, _, err := s.followed(ctx, math.MaxInt)
+	f, _, err := s.followed(ctx, following{limit: math.MaxInt}, []landscape.Token{s.asked})
 	if err != nil {
 		return found, err
 	}

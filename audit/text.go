@@ -142,6 +142,9 @@ func (s *Explanation) writeOrigin(b *strings.Builder) {
 		fmt.Fprintf(b, "read from %s, line %d, bytes %d to %d\n", s.Source.File, s.Source.Line, s.Source.ByteOffset, s.Source.ByteOffset+s.Source.ByteLength)
 	}
 	switch {
+	case s.Source.State == Forgotten:
+		fmt.Fprintf(b, "  record  %s\n", s.Source.Purged)
+		return
 	case s.Source.State == Purged:
 		fmt.Fprintf(b, "  record  its payload %s was %s\n", s.Source.Payload, s.Source.Purged)
 	case s.Source.State != Stored:

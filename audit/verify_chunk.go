@@ -30,8 +30,11 @@ func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, r
 	c.verification = &own
 	c.err = own.guard(ctx, place(record.Source, record.Chunk), func(ctx context.Context) error {
 		in, err := own.readChunk(ctx, record)
-		if err != nil || in == nil {
+		if err != nil {
 			return err
+		}
+		if in == nil {
+			return own.verifyOthers(ctx, record)
 		}
 		c.header, c.read = in.Chunk.Context, true
 		return own.verifyChunk(ctx, record, in, rejected)

@@ -77,7 +77,7 @@ func (v *verification) noteWork(context.Context) error {
 		v.compared(CheckedFolds, "", "%s of barriers, taken again", plural(v.report.Folds, "fold"))
 	}
 	if purged := v.report.purged; len(purged) > 0 {
-		v.skipped(CheckedRecords, "", "of %s the records are not stored any more, so only their hashes and ways are looked at: %s: %s",
+		v.skipped(CheckedRecords, "", "of %s the records, or some of them, are not stored any more, so only their hashes and ways are looked at: %s: %s",
 			plural(int64(len(purged)), "chunk"), purged[0].Where, purged[0].Detail)
 	}
 	v.compared(CheckedEffects, "", "every write and publication, against its events and its receipt")

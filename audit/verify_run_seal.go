@@ -14,12 +14,8 @@ import (
 
 // verifyRunSeal compares what is recorded of a run that ended with what its last seal binds.
 func (v *verification) verifyRunSeal(ctx context.Context) error {
-	key, err := v.log.SealKey(ctx, v.run.ID)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return nil // which verifySeals says
-	}
-	if err != nil {
-		return err
+	if salted, err := v.log.HasSalts(ctx, v.run.ID); err != nil || !salted {
+		return err // which verifySeals says
 	}
 	seals, err := v.log.RunSeals(ctx, v.run.ID)
 	if err != nil {
@@ -47,17 +43,25 @@ func (v *verification) verifyRunSeal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return v.compareSeal(ctx, key, last)
+	return v.compareSeal(ctx, last)
 }
 
 // unsealedCure says of a run that ended without a seal what that may mean, and what to do.
 const unsealedCure = "somebody may have removed it; waymark log check compares, and waymark seal %s seals the run now"
 
 // compareSeal compares what is recorded with a seal, unless the run was resumed or sealed again meanwhile.
-func (v *verification) compareSeal(ctx context.Context, key seal.Key, sealed landscape.RunSeal) error {
-	c := &sealedRecords{seal: sealed, key: key, leaves: map[string][]landscape.RunLeaf{}, counts: map[string]int64{}}
-	tree := seal.NewRunTree(key, sealed.Seq)
-	err := v.log.RunLeaves(ctx, v.run.ID, func(leaf landscape.RunLeaf) bool {
+func (v *verification) compareSeal(ctx context.Context, sealed landscape.RunSeal) error {
+	salts, err := v.log.RunSalts(ctx, v.run.ID, sealed.Seq)
+	if errors.Is(err, landscape.ErrIncomplete) {
+		v.add(SealBroken, "salts", "%v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c := &sealedRecords{seal: sealed, salts: salts, leaves: map[string][]landscape.RunLeaf{}, counts: map[string]int64{}}
+	tree := seal.NewRunTree(salts)
+	err = v.log.RunLeaves(ctx, v.run.ID, func(leaf landscape.RunLeaf) bool {
 		hash := tree.Add(leaf.Line)
 		c.marks = append(c.marks, hash[:landscape.MarkBytes]...)
 		leaf.Line = bytes.Clone(leaf.Line)
@@ -99,7 +103,7 @@ func (v *verification) sealedAgain(ctx context.Context, last landscape.RunSeal) 
 // sealedRecords holds the records of a run against a seal.
 type sealedRecords struct {
 	seal    landscape.RunSeal
-	key     seal.Key
+	salts   seal.RunSalts
 	leaves  map[string][]landscape.RunLeaf // by table
 	counts  map[string]int64               // of them
 	records int64
@@ -178,7 +182,7 @@ func (c *sealedRecords) align(table string, leaves []landscape.RunLeaf, sealed i
 
 // fits reports whether a record has the mark of the next leaf.
 func (c *sealedRecords) fits(leaf landscape.RunLeaf) bool {
-	hash := seal.LeafHash(seal.RunSalt(c.key, c.seal.Seq, c.next), leaf.Line)
+	hash, _ := c.salts.Leaf(int(c.next), leaf.Line)
 	return bytes.HasPrefix(hash[:], c.seal.Marks[landscape.MarkBytes*c.next:][:landscape.MarkBytes])
 }
 

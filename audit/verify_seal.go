@@ -18,8 +18,8 @@ import (
 // verifySeals computes the roots that seal the chunks from what is recorded now, and compares them with those that were recorded when the
 // chunks had gone through the steps.
 func (v *verification) verifySeals(ctx context.Context) error {
-	key, err := v.log.SealKey(ctx, v.run.ID)
-	if errors.Is(err, landscape.ErrNotFound) {
+	salted, err := v.log.HasSalts(ctx, v.run.ID)
+	if err == nil && !salted {
 		return v.verifyUnsealed(ctx)
 	}
 	if err != nil {
@@ -33,7 +33,7 @@ func (v *verification) verifySeals(ctx context.Context) error {
 	for _, s := range stored {
 		at := landscape.ChunkKey{Source: s.Source, Chunk: s.Chunk}
 		delete(unsealed, at)
-		err := v.guard(ctx, place(s.Source, s.Chunk), func(ctx context.Context) error { return v.verifySeal(ctx, at, key, s.Root) })
+		err := v.guard(ctx, place(s.Source, s.Chunk), func(ctx context.Context) error { return v.verifySeal(ctx, at, s.Root) })
 		if err != nil {
 			return err
 		}
@@ -56,12 +56,16 @@ func (v *verification) verifyUnsealed(ctx context.Context) error {
 }
 
 // verifySeal computes the root of one chunk.
-func (v *verification) verifySeal(ctx context.Context, at landscape.ChunkKey, key seal.Key, root []byte) error {
+func (v *verification) verifySeal(ctx context.Context, at landscape.ChunkKey, root []byte) error {
 	chunk, err := v.log.Chunk(ctx, v.run.ID, at)
 	if err != nil {
 		return err
 	}
 	rows, err := v.log.SealedRows(ctx, chunk)
+	var salts seal.Cover
+	if err == nil {
+		salts, err = v.log.ChunkSalts(ctx, chunk)
+	}
 	if errors.Is(err, landscape.ErrNotFound) || errors.Is(err, landscape.ErrIncomplete) {
 		v.add(SealBroken, place(at.Source, at.Chunk), "what is recorded of its rows is not whole: %v", err)
 		return nil
@@ -69,11 +73,10 @@ func (v *verification) verifySeal(ctx context.Context, at landscape.ChunkKey, ke
 	if err != nil {
 		return err
 	}
-	below := key.Chunk(at.Source, at.Chunk)
-	if now := rows.Root(below); !bytes.Equal(now[:], root) {
-		return v.nameRows(ctx, chunk, rows, below, root)
+	if now := rows.Root(salts); !bytes.Equal(now[:], root) {
+		return v.nameRows(ctx, chunk, rows, salts, root)
 	}
-	return nil
+	return v.verifyForgotten(ctx, chunk, rows)
 }
 
 // maxNamed is how many rows of a chunk whose seal is broken are named.
@@ -81,11 +84,11 @@ const maxNamed = 5
 
 // nameRows says which rows of a chunk are not as they were sealed. It takes them from the steps: if these give the root, each row that is
 // recorded otherwise was changed.
-func (v *verification) nameRows(ctx context.Context, chunk landscape.Chunk, rows *seal.Rows, key seal.Key, root []byte) error {
+func (v *verification) nameRows(ctx context.Context, chunk landscape.Chunk, rows *seal.Rows, salts seal.Cover, root []byte) error {
 	where := place(chunk.Source, chunk.Chunk)
 	computed, why := v.computedRows(ctx, chunk)
 	if why == "" {
-		if again := computed.Root(key); !bytes.Equal(again[:], root) {
+		if again := computed.Root(salts); !bytes.Equal(again[:], root) {
 			why = "the steps, with the records that are stored, do not give it either: chunk_rows, chunk_seals, salts, parents or the payload was changed"
 		}
 	}

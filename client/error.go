@@ -73,6 +73,8 @@ const (
 	StartAnew         Cure = "start_anew"          // start a run of another file of the document
 	ResumeOther       Cure = "resume_other"        // resume the run that the error is about
 	ListHolds         Cure = "list_holds"          // choose one of the holds
+	EndHold           Cure = "end_hold"            // end the hold
+	EndRun            Cure = "end_run"             // let the run end, or cancel it permanently
 	DeclareKey        Cure = "declare_key"         // declare a key of the source in the document
 	CancelAgain       Cure = "cancel_again"        // when the cause is removed, cancel the run permanently once more
 	Diagnose          Cure = "diagnose"            // look for the cause

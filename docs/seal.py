@@ -29,6 +29,10 @@ def salt(key, leaf, leaves):
     depth = 3
     while 32**depth < leaves:
         depth += 1
+    return below(key, leaf, depth)
+
+
+def below(key, leaf, depth):
     for level in reversed(range(depth)):
         child = leaf // 32**level % 32
         pair = sha256(key + bytes([child // 2]))
@@ -113,11 +117,48 @@ def portable(data):
     return "".join(out)
 
 
-def run_root(run_key, seq, lines):
-    """The root of a run's seal, and the first bytes of each leaf."""
-    key = chunk_key(run_key, "", seq)
-    leaves = [sha256(b"\0" + salt(key, i, 1 << 30) + text) for i, text in enumerate(lines)]
+def cover(keys, leaves, forgotten):
+    """Nodes (first leaf, levels below, key) from which all salts follow but those of forgotten leaves; keys in the order of their leaves."""
+    depth = 3
+    while 32**depth < leaves:
+        depth += 1
+    nodes, rest = [], [keys[i : i + 16] for i in range(0, len(keys), 16)]
+
+    def visit(first, depth):
+        if first >= leaves:
+            return
+        if not any(first <= leaf < first + 32**depth for leaf in forgotten):
+            nodes.append((first, depth, rest.pop(0)))
+        elif depth > 0:
+            for child in range(32):
+                visit(first + child * 32 ** (depth - 1), depth - 1)
+
+    visit(0, depth)
+    return nodes
+
+
+def salt_of(nodes, leaf):
+    for first, depth, key in nodes:
+        if first <= leaf < first + 32**depth:
+            return below(key, leaf - first, depth)
+    raise ValueError(f"the salt of leaf {leaf} is gone")
+
+
+def run_root(nodes, lines, forgotten=None):
+    """The root of a run's seal, and the first bytes of each leaf. Of a leaf that was forgotten the hash is recorded."""
+    forgotten = forgotten or {}
+    leaves = [forgotten.get(i) or sha256(b"\0" + salt_of(nodes, i) + text) for i, text in enumerate(lines)]
     return tree(leaves), b"".join(leaf[:4] for leaf in leaves)
+
+
+def run_keys(db, run, seq):
+    """The cover of a seal's salts, and the hashes of its leaves that were forgotten. The salts follow from the key of the run until a row is forgotten."""
+    own = db.execute("select keys from salts where run_id = ? and source = '' and chunk = ?", [run, seq]).fetchone()
+    if own is None:
+        root = db.execute("select keys from salts where run_id = ? and source = '' and chunk = -1", [run]).fetchone()
+        return root and cover(chunk_key(root[0], "", seq), 1 << 30, []), {}
+    forgotten = dict(db.execute("select leaf, hash from forgotten_leaves where run_id = ? and seq = ?", [run, seq]))
+    return cover(own[0], 1 << 30, forgotten), forgotten
 
 
 def run_lines(db, run):
@@ -137,14 +178,14 @@ def run_lines(db, run):
 def check_run(path, run):
     db = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)
     db.text_factory = portable
-    key = db.execute("select keys from salts where run_id = ? and source = '' and chunk = -1", [run]).fetchone()
     last = db.execute("select seq, epoch, root, leaves, late from run_seals where run_id = ? order by seq desc limit 1", [run]).fetchone()
-    if key is None or last is None:
+    keys, forgotten = run_keys(db, run, last[0]) if last else (None, {})
+    if keys is None:
         print(f"run {run} has no seal here")
         return 1
     seq, epoch, root, leaves, late = last
     lines = list(run_lines(db, run))
-    found, _ = run_root(key[0], seq, lines)
+    found, _ = run_root(keys, lines, forgotten)
     print(f"run {run}, seal {seq} of epoch {epoch}{', late' if late else ''}: {leaves} records, root {root.hex()}")
     if (found, len(lines)) != (root, leaves):
         print(f"the record is another: {len(lines)} records, root {found.hex()}")
@@ -154,7 +195,8 @@ def check_run(path, run):
 
 
 def check_lines(vector):
-    root, marks = run_root(bytes.fromhex(vector["key"]), vector["seq"], [text.encode() for text in vector["lines"]])
+    nodes = cover(chunk_key(bytes.fromhex(vector["key"]), "", vector["seq"]), 1 << 30, [])
+    root, marks = run_root(nodes, [text.encode() for text in vector["lines"]])
     got = {"root": root.hex(), "marks": marks.hex()}
     return [f"{vector['name']}: {name} is {got[name]}, expected {vector[name]}" for name in got if got[name] != vector[name]]
 

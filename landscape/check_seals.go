@@ -67,11 +67,11 @@ func (r *Reader) checkRunSeal(ctx context.Context, run string) (RunSeal, error) 
 
 // runRoot computes the root of a run, with the salts of a seal, from what is recorded.
 func (r *Reader) runRoot(ctx context.Context, s RunSeal) (seal.Hash, error) {
-	key, err := r.SealKey(ctx, s.Run)
+	salts, err := r.RunSalts(ctx, s.Run, s.Seq)
 	if err != nil {
 		return seal.Hash{}, err
 	}
-	tree := seal.NewRunTree(key, s.Seq)
+	tree := seal.NewRunTree(salts)
 	err = r.RunLeaves(ctx, s.Run, func(leaf RunLeaf) bool {
 		tree.Add(leaf.Line)
 		return true
@@ -93,11 +93,11 @@ func (r *Reader) checkChunkSeal(ctx context.Context, s ChunkSeal) error {
 
 // chunkRoot computes the root of a chunk from what is recorded of its rows.
 func (r *Reader) chunkRoot(ctx context.Context, s ChunkSeal) (root seal.Hash, err error) {
-	key, err := r.SealKey(ctx, s.Run)
+	chunk, err := r.Chunk(ctx, s.Run, ChunkKey{Source: s.Source, Chunk: s.Chunk})
 	if err != nil {
 		return seal.Hash{}, err
 	}
-	chunk, err := r.Chunk(ctx, s.Run, ChunkKey{Source: s.Source, Chunk: s.Chunk})
+	salts, err := r.ChunkSalts(ctx, chunk)
 	if err != nil {
 		return seal.Hash{}, err
 	}
@@ -105,7 +105,7 @@ func (r *Reader) chunkRoot(ctx context.Context, s ChunkSeal) (root seal.Hash, er
 	if err != nil {
 		return seal.Hash{}, err
 	}
-	return rows.Root(key.Chunk(s.Source, s.Chunk)), nil
+	return rows.Root(salts), nil
 }
 
 // broken says of records that are missing or make no sense that they are not what was sealed.

@@ -81,6 +81,9 @@ type Sealer interface {
 
 	// Sealed returns the entry that says that a seal binds what is recorded of a run that ended.
 	Sealed(run RunHead, seal RunSeal) (LogEntry, error)
+
+	// Forgot signs the certificate of an order to forget, and returns the entry that says that it was carried out.
+	Forgot(done Forgetting) (certificate string, entry LogEntry, err error)
 }
 
 // SealedBy returns a Log that appends the sealer's entries to the landscape's log, in the transactions of what they tell. Both may be used at

@@ -122,7 +122,9 @@ func (p Purged) String() string {
 	if p.Deleted != nil {
 		moment = p.Deleted.At
 	}
-	return fmt.Sprintf("purged %s by %s (order %d: %s)", moment.Time().UTC().Format("2006-01-02 15:04:05 MST"), p.Order.Actor, p.Order.ID, p.Order.Why)
+	order := p.Order
+	order.At = moment
+	return order.Told()
 }
 
 // Purged returns what is recorded of the purge of a payload; nil if it was not purged, or was stored again.
@@ -294,27 +296,35 @@ func (l *Log) BeginPurge(ctx context.Context, order Purge, about []PurgedRun) (P
 func (l *Log) BeginDeletion(ctx context.Context, purge int64, payloads ...string) (begun []Deletion, err error) {
 	var records []Record
 	for _, payload := range payloads {
-		last, err := lastOf[Deletion](ctx, l, payload)
+		next, err := l.nextDeletion(ctx, purge, payload)
 		if err != nil {
 			return nil, err
 		}
-		next := Deletion{Payload: payload, Number: 1, Purge: purge, At: l.now()}
-		if last != nil {
-			back, err := Select[ReturnedPayload](ctx, l, payload, last.Number)
-			if err != nil {
-				return nil, err
-			}
-			if back == nil {
-				continue
-			}
-			next.Number = last.Number + 1
+		if next != nil {
+			begun, records = append(begun, *next), append(records, *next)
 		}
-		begun, records = append(begun, next), append(records, next)
 	}
 	if records == nil {
 		return nil, nil
 	}
 	return begun, l.insert(ctx, records...)
+}
+
+// nextDeletion returns the deletion of a payload that a purge may begin; nil if it is being deleted, or is deleted.
+func (l *Log) nextDeletion(ctx context.Context, purge int64, payload string) (*Deletion, error) {
+	last, err := lastOf[Deletion](ctx, l, payload)
+	if err != nil {
+		return nil, err
+	}
+	next := &Deletion{Payload: payload, Number: 1, Purge: purge, At: l.now()}
+	if last != nil {
+		back, err := Select[ReturnedPayload](ctx, l, payload, last.Number)
+		if err != nil || back == nil {
+			return nil, err
+		}
+		next.Number = last.Number + 1
+	}
+	return next, nil
 }
 
 // EndDeletion records that payloads are deleted, and how long they were. It may be repeated.
@@ -343,12 +353,22 @@ func (r *Reader) EachUnfinished(ctx context.Context, yield func(Deletion) bool) 
 // PayloadsOf calls yield with the payloads of a class that a run may need, in the order of the record and perhaps several times, until it
 // returns false.
 func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield func(payload string) bool) error {
-	err := each(ctx, r.from, []any{run}, func(c packOfChunk) bool { return (c.Fold != nil) != (class == DerivedClass) || yield(c.Pack) })
+	replaced, err := r.replacements(ctx)
 	if err != nil {
 		return err
 	}
-	if class != DerivedClass {
-		return nil
+	more := true
+	var all func(string) bool
+	all = func(payload string) bool {
+		more = more && yield(payload)
+		for _, replacement := range replaced[payload] {
+			more = more && all(replacement)
+		}
+		return more
+	}
+	err = each(ctx, r.from, []any{run}, func(c packOfChunk) bool { return (c.Fold != nil) != (class == DerivedClass) || all(c.Pack) })
+	if err != nil || !more || class != DerivedClass {
+		return err
 	}
 	return each(ctx, r.from, []any{run}, func(f stateOfFold) bool { return f.State == "" || yield(f.State) })
 }
@@ -404,4 +424,26 @@ func (r *Reader) FirstPurged(ctx context.Context, run string) (first *Purged, er
 		}
 	}
 	return nil, nil //nolint:nilnil // nothing was purged
+}
+
+// ChunkRef is what of a chunk says which payload it needs, and where its rows are.
+type ChunkRef struct {
+	Run      string `db:"run_id,key"`
+	Source   string `db:"source,key"`
+	Chunk    int64  `db:"chunk,key"`
+	FirstRow int64  `db:"first_row"`
+	Pack     string `db:"pack"`
+}
+
+// Table returns chunks.
+func (ChunkRef) Table() string { return Chunk{}.Table() }
+
+// EachChunkRef calls yield with every chunk of every run, by key, until it returns false.
+func (r *Reader) EachChunkRef(ctx context.Context, yield func(ChunkRef) bool) error {
+	return each(ctx, r.from, nil, yield)
+}
+
+// EachStateRef calls yield with the state of every fold of every run that has one, until it returns false.
+func (r *Reader) EachStateRef(ctx context.Context, yield func(run, state string) bool) error {
+	return each(ctx, r.from, nil, func(f stateOfFold) bool { return f.State == "" || yield(f.Run, f.State) })
 }

@@ -23,6 +23,7 @@ func Unsealed() map[string]string {
 		"bundles": deploys, "pipeline_versions": deploys, "deployments": deploys, "environments": deploys, "schedules": deploys, "slot_requests": deploys,
 		"slots": deploys, "slot_events": deploys, "gates": deploys, "limits": deploys,
 		"holds": purges, "hold_ends": purges, "purges": purges, "purged_runs": purges, "deletions": purges, "deleted_payloads": purges, "returned_payloads": purges,
+		"forgotten": purges, "forgotten_leaves": purges, "repacked": purges, "forgettings": purges,
 	}
 }
 

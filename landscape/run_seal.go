@@ -122,7 +122,10 @@ func (l *Log) bind(ctx context.Context, tx *Tx, head RunHead, with RunSeal) erro
 		return unsealable(head.ID, ofEnd, err)
 	}
 	with.Run, with.Epoch = head.ID, head.Epoch
-	b := newBinding(s.key, with, last, ofEnd)
+	b, err := l.newBinding(ctx, with, last, ofEnd)
+	if err != nil {
+		return unsealable(head.ID, ofEnd, err)
+	}
 	if err := l.runRecords(ctx, head.ID, *tx, b.add); err != nil {
 		return unsealable(head.ID, ofEnd, err)
 	}
@@ -287,16 +290,21 @@ type binding struct {
 	line    []byte
 }
 
-func newBinding(key seal.Key, s RunSeal, last, ofEnd *RunSeal) *binding {
+func (l *Log) newBinding(ctx context.Context, s RunSeal, last, ofEnd *RunSeal) (*binding, error) {
 	b := &binding{tables: map[string]int64{}}
 	if last != nil {
 		s.Seq = last.Seq + 1
 	}
 	if ofEnd != nil {
-		b.last, b.before = ofEnd, seal.NewRunTree(key, ofEnd.Seq)
+		salts, err := l.RunSalts(ctx, s.Run, ofEnd.Seq)
+		if err != nil {
+			return nil, err
+		}
+		b.last, b.before = ofEnd, seal.NewRunTree(salts)
 	}
-	b.new.RunSeal, b.tree = s, seal.NewRunTree(key, s.Seq)
-	return b
+	salts, err := l.RunSalts(ctx, s.Run, s.Seq)
+	b.new.RunSeal, b.tree = s, seal.NewRunTree(salts)
+	return b, err
 }
 
 // add adds a record as it is, if it is one already, and as the transaction leaves it.

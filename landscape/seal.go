@@ -11,12 +11,13 @@ import (
 	"waymark/landscape/seal"
 )
 
-// Salts are keys from which the salts of sealed records follow. A run has one record of them, of no source and of chunk -1: the root of all.
+// Salts are keys from which the salts of sealed records follow. A run has one record of them, of no source and of chunk -1: the root of all. Once a
+// row was forgotten, each chunk has its own, which the root does not give any more, and each seal that counts, of no source and its number.
 type Salts struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
 	Chunk  int64  `db:"chunk,key"`
-	Keys   []byte `db:"keys,first"` // 16 each
+	Keys   []byte `db:"keys,move,first"` // 16 each; empty if no salt is left
 }
 
 // ChunkSeal binds everything that was recorded of the rows of a chunk when it had gone through the steps.
@@ -105,7 +106,7 @@ func (l *Log) appendSeal(ctx context.Context, insert []Record, chunk Chunk, p Pa
 	if err != nil {
 		return nil, "", err
 	}
-	root := rows.Root(s.key.Chunk(p.Source, p.Chunk))
+	root := rows.Root(seal.Whole(s.key.Chunk(p.Source, p.Chunk), rows.Len()))
 	return append(insert, ChunkSeal{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Root: root[:]}), hex.EncodeToString(root[:]), nil
 }
 
@@ -241,18 +242,6 @@ func (r *Reader) ChunkSeals(ctx context.Context, run string) ([]ChunkSeal, error
 	return Select[ChunkSeal](ctx, r.from, run)
 }
 
-// SealKey returns the key from which the salts of a run follow. The error wraps ErrNotFound if it has none.
-func (r *Reader) SealKey(ctx context.Context, run string) (seal.Key, error) {
-	s, err := r.sealingOf(ctx, run)
-	if err == nil && s == nil {
-		err = fmt.Errorf("salts of run %s: %w", run, ErrNotFound)
-	}
-	if err != nil {
-		return seal.Key{}, err
-	}
-	return s.key, nil
-}
-
 // SealedRows returns what is recorded of the rows of a chunk that went through the steps, as RecordSealed seals it. The error wraps
 // ErrIncomplete if columns do not fit each other, and ErrNotFound if something that they refer to is not there. Columns that nothing writes are no reason to panic.
 func (r *Reader) SealedRows(ctx context.Context, chunk Chunk) (rows *seal.Rows, err error) {
@@ -277,7 +266,11 @@ func (r *Reader) SealedRows(ctx context.Context, chunk Chunk) (rows *seal.Rows, 
 	if err != nil {
 		return nil, err
 	}
-	return r.sealedRows(ctx, s, chunk, p, records, refused)
+	if rows, err = r.sealedRows(ctx, s, chunk, p, records, refused); err != nil {
+		return nil, err
+	}
+	rows.Forgotten, err = r.forgottenLeaves(ctx, chunk)
+	return rows, err
 }
 
 // ComputedRows returns what SealedRows would if the passage of a chunk, and the hashes of its records, were as they are given.

@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"audit/evidence/bundle":      {"audit/evidence", "audit/evidence/keys", "audit/evidence/strictzip", "internal/strictjson", "landscape", "landscape/history", "payload", "pipeline"},
 	"audit/evidence/rowproof":    {"audit/evidence", "internal/strictjson", "landscape", "landscape/seal"},
 	"audit/evidence/strictzip":   {},
-	"audit/retain":               {"internal/failpoint", "landscape", "payload", "pipeline"},
+	"audit/retain":               {"activities/recompute", "internal/failpoint", "landscape", "payload", "pipeline"},
 	"landscape/seal":             {"pipeline/row"},
 	"landscape/sweep":            {"landscape"},
 	"landscape/sqlitestore":      {"landscape", "landscape/sweep", "pipeline", "plugin", "internal/failpoint", "internal/sqlitefile"},

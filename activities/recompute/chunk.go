@@ -69,7 +69,10 @@ func PackContext(in engine.Input) ([]byte, error) {
 // Chunk reconstructs a chunk from its record and its pack: what a pass over it begins with, except for duplicates. p may be nil, then the
 // origin is not known.
 func Chunk(ctx context.Context, log *landscape.Reader, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
-	pack, words, err := unpack(ctx, payloads, record)
+	if err := whole(ctx, log, record); err != nil {
+		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)
+	}
+	pack, words, err := unpack(ctx, log, payloads, record)
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)
 	}
@@ -98,8 +101,8 @@ func RecordsOf(in engine.Input) landscape.Records {
 // Record reconstructs one record of a chunk, by its index: what a pass over it begins with, except for duplicates, as if the chunk held no
 // other. It reads little more of the pack than the record, and leaves it to the caller to say on which line and at which byte of its file
 // the record was. p may be nil, then the origin is not known.
-func Record(ctx context.Context, payloads *payload.Store, p *plan.Plan, record landscape.Chunk, index int) (engine.Input, error) {
-	in, err := recordOf(ctx, payloads, record, index)
+func Record(ctx context.Context, log *landscape.Reader, payloads *payload.Store, p *plan.Plan, record landscape.Chunk, index int) (engine.Input, error) {
+	in, err := recordOf(ctx, log, payloads, record, index)
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("record %d of %s, chunk %d: %w", index, record.Source, record.Chunk, err)
 	}
@@ -107,8 +110,15 @@ func Record(ctx context.Context, payloads *payload.Store, p *plan.Plan, record l
 	return in, nil
 }
 
-func recordOf(ctx context.Context, payloads *payload.Store, record landscape.Chunk, index int) (engine.Input, error) {
-	stored, err := payloads.GetRecord(ctx, payload.Digest(record.Pack), index)
+func recordOf(ctx context.Context, log *landscape.Reader, payloads *payload.Store, record landscape.Chunk, index int) (engine.Input, error) {
+	order, err := log.ForgottenOrder(ctx, record, int64(index))
+	if err == nil && order != nil {
+		err = &payload.PurgedError{Digest: payload.Digest(record.Pack), Told: order.Told()}
+	}
+	if err != nil {
+		return engine.Input{}, err
+	}
+	stored, err := fromPack(ctx, log, record, func(pack payload.Digest) (payload.PackRecord, error) { return payloads.GetRecord(ctx, pack, index) })
 	if err != nil {
 		return engine.Input{}, err
 	}
@@ -130,13 +140,13 @@ func originOf(p *plan.Plan, record landscape.Chunk) int {
 }
 
 // Header returns what a chunk's parser had to know before its first record, such as a header record; empty if nothing.
-func Header(ctx context.Context, payloads *payload.Store, record landscape.Chunk) (string, error) {
-	_, words, err := unpack(ctx, payloads, record)
+func Header(ctx context.Context, log *landscape.Reader, payloads *payload.Store, record landscape.Chunk) (string, error) {
+	_, words, err := unpack(ctx, log, payloads, record)
 	return words.Context, err
 }
 
-func unpack(ctx context.Context, payloads *payload.Store, record landscape.Chunk) (pack *payload.Pack, words about, err error) {
-	stored, err := payloads.Get(ctx, payload.Digest(record.Pack))
+func unpack(ctx context.Context, log *landscape.Reader, payloads *payload.Store, record landscape.Chunk) (pack *payload.Pack, words about, err error) {
+	stored, err := fromPack(ctx, log, record, func(pack payload.Digest) ([]byte, error) { return payloads.Get(ctx, pack) })
 	if err != nil {
 		return nil, about{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/keys"
 	"waymark/landscape"
+	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
 )
@@ -64,6 +65,9 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 		_, added, err := e.Log.SealRun(t.Context(), "r1")
 		require.NoError(t, err)
 		require.True(t, added)
+		scene := landscapetest.Scene{Run: "r4", Chunks: 1, ChunkRows: 20}
+		require.NoError(t, scene.Play(t.Context(), e.Log))
+		require.NoError(t, landscapetest.Forgotten(t.Context(), e.Log, "r4"))
 		sealer, err := keys.Load(p.keys, keys.Sealer)
 		require.NoError(t, err)
 		_, err = e.Notary.Revoke(t.Context(), sealer.VKey, "it was copied")

@@ -3,8 +3,10 @@ package evidence
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -268,6 +270,17 @@ func (s sealer) Sealed(run landscape.RunHead, seal landscape.RunSeal) (landscape
 	said := sealed(seal)
 	said.Pipeline, said.Status, said.N = run.Pipeline, string(run.Status), chance()
 	return entry(said, s.key, seal.At.Time())
+}
+
+// Forgot does what landscape.Sealer says.
+func (s sealer) Forgot(done landscape.Forgetting) (string, landscape.LogEntry, error) {
+	certificate, err := note.Sign(&note.Note{Text: done.Certificate}, s.key)
+	if err != nil {
+		return "", landscape.LogEntry{}, fmt.Errorf("sign the certificate of order %d: %w", done.Order, err)
+	}
+	sum := sha256.Sum256(certificate)
+	about, err := entry(Statement{Type: Forgot, Order: done.Order, Rows: done.Rows, Note: hex.EncodeToString(sum[:])}, s.key, done.At.Time())
+	return string(certificate), about, err
 }
 
 // sealed is what an entry says of a seal.

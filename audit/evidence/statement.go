@@ -33,25 +33,29 @@ const (
 	Restored Type = "restored" // entries that were missing here came back from an anchor
 	Lost     Type = "lost"     // a run that the log knows is not recorded any more
 	Tick     Type = "tick"     // nothing else happened on a day
+	Forgot   Type = "forgot"   // an order to forget rows was carried out
 )
 
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
 type Statement struct {
-	Anchored  int64  `json:"anchored,omitempty"`  // of a restored log: how many entries the anchor has
-	At        string `json:"at"`                  // by the clock of who signed it, in UTC; of a run that begins, as recorded
-	By        string `json:"by_sha256,omitempty"` // of who and what began a run: see byOf
-	Document  string `json:"document,omitempty"`  // of a run: SHA-256 in hex
-	Epoch     int64  `json:"epoch,omitempty"`     // of a run that is sealed: how often it was resumed
-	Found     int64  `json:"found,omitempty"`     // of a restored log: how many entries were left
-	Key       string `json:"key,omitempty"`       // a public key, as name+hash+base64
-	Landscape string `json:"landscape,omitempty"` // chance, that tells one landscape from another
-	Late      bool   `json:"late,omitempty"`      // of a seal: it was not made when the run ended
-	Leaves    int64  `json:"leaves,omitempty"`    // of a seal: records
-	N         string `json:"n"`                   // chance, so that nobody guesses an entry by its hash
-	Origin    string `json:"origin,omitempty"`    // the name of the log
+	Anchored  int64  `json:"anchored,omitempty"`    // of a restored log: how many entries the anchor has
+	At        string `json:"at"`                    // by the clock of who signed it, in UTC; of a run that begins, as recorded
+	By        string `json:"by_sha256,omitempty"`   // of who and what began a run: see byOf
+	Document  string `json:"document,omitempty"`    // of a run: SHA-256 in hex
+	Epoch     int64  `json:"epoch,omitempty"`       // of a run that is sealed: how often it was resumed
+	Found     int64  `json:"found,omitempty"`       // of a restored log: how many entries were left
+	Key       string `json:"key,omitempty"`         // a public key, as name+hash+base64
+	Landscape string `json:"landscape,omitempty"`   // chance, that tells one landscape from another
+	Late      bool   `json:"late,omitempty"`        // of a seal: it was not made when the run ended
+	Leaves    int64  `json:"leaves,omitempty"`      // of a seal: records
+	N         string `json:"n"`                     // chance, so that nobody guesses an entry by its hash
+	Note      string `json:"note_sha256,omitempty"` // of an order to forget: of its certificate, in hex
+	Order     int64  `json:"order,omitempty"`       // to forget
+	Origin    string `json:"origin,omitempty"`      // the name of the log
 	Pipeline  string `json:"pipeline,omitempty"`
 	Position  int64  `json:"position,omitempty"` // of the entry that does not count
 	Root      string `json:"root,omitempty"`     // of a seal: in hex
+	Rows      int64  `json:"rows,omitempty"`     // that were forgotten
 	Run       string `json:"run,omitempty"`
 	Runs      int64  `json:"runs,omitempty"`        // that are older than the log
 	RunsHash  string `json:"runs_sha256,omitempty"` // of their ids, sorted, each with a line end
@@ -84,6 +88,8 @@ func (s Statement) about() string {
 		return fmt.Sprintf("%s/%d-%d", s.Type, s.Found, s.Anchored)
 	case Sealed: // a record that was restored may get another seal of this number
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Seal, s.At)
+	case Forgot:
+		return fmt.Sprintf("%s/%d", s.Type, s.Order)
 	case Tick:
 		return string(s.Type) + "/" + s.At[:min(len(s.At), len(time.DateOnly))]
 	default:

@@ -36,6 +36,8 @@ func (h *Home) Prove(ctx context.Context, word, source string, row int64) (*rowp
 		return nil, sealBroken(run.ID, err)
 	case errors.Is(err, evidence.ErrUnsigned):
 		return nil, refuse(client.Conflict, client.RunNotSealed, ": a process with the key of the log signs it within a minute")
+	case errors.Is(err, landscape.ErrForgotten):
+		return nil, refuse(client.Conflict, client.RowForgotten, "")
 	case errors.Is(err, landscape.ErrNotFound):
 		return nil, refuse(client.NotFound, client.RowNotFound, "")
 	}

@@ -66,13 +66,22 @@ func (h *Home) SealOf(ctx context.Context, run landscape.Run) (*RunSeal, error) 
 
 // Resolve does what client.Client's does, and seals the run again.
 func (h *Home) Resolve(ctx context.Context, run landscape.Run, id string, applied bool, by client.By) (client.Resolved, error) {
-	log, err := h.sealing(ctx)
+	c, err := h.sealingClient(ctx)
 	if err != nil {
 		return client.Resolved{}, err
 	}
+	return c.Resolve(ctx, run, id, applied, by)
+}
+
+// sealingClient returns a client whose landscape has what this process seals with, if it has that.
+func (h *Home) sealingClient(ctx context.Context) (*client.Client, error) {
+	log, err := h.sealing(ctx)
+	if err != nil {
+		return nil, err
+	}
 	c := client.New(log, h.stores.Place, h)
 	c.Actor = h.Actor
-	return c.Resolve(ctx, run, id, applied, by)
+	return c, nil
 }
 
 // sealing returns the landscape with what this process seals with, if it has that.

@@ -72,6 +72,8 @@ var hints = map[client.Cure]string{
 	client.Resume:           "; resume it: waymark resume %s",
 	client.ResumeOther:      ": waymark resume %s",
 	client.ListHolds:        "; `waymark hold list` lists them",
+	client.EndHold:          "; `waymark hold end` ends it",
+	client.EndRun:           ": resume it, or waymark cancel %s --final --why TEXT",
 	client.DeclareKey:       ": declare it in the document, `key: [FIELD]`; runs that begin after that record it",
 	client.CancelAgain:      "; when the cause is cured, waymark cancel %s --final removes it",
 	client.OtherID:          "; choose another --run-id: waymark status %s",

@@ -68,6 +68,8 @@ func aboutText(e evidence.Entry) string {
 		return e.Run
 	case evidence.Admitted, evidence.Revoked:
 		return e.Key
+	case evidence.Forgot:
+		return fmt.Sprintf("order %d", e.Order)
 	case evidence.Refused:
 		return fmt.Sprintf("entry %d", e.Statement.Position)
 	case evidence.Restored:

@@ -26,6 +26,11 @@ func (Sealer) Sealed(run landscape.RunHead, seal landscape.RunSeal) (landscape.L
 	return EntryAbout(fmt.Sprintf("sealed/%s/%d", run.ID, seal.Seq)), nil
 }
 
+// Forgot does what landscape.Sealer says.
+func (Sealer) Forgot(done landscape.Forgetting) (string, landscape.LogEntry, error) {
+	return done.Certificate, EntryAbout(fmt.Sprintf("forgot/%d", done.Order)), nil
+}
+
 // EntryAbout is an entry about something, that nobody signed.
 func EntryAbout(about string) landscape.LogEntry {
 	return landscape.LogEntry{About: about, Entry: "{\"about\":\"" + about + "\"}\n", Leaf: []byte(strings.Repeat("l", 32))}

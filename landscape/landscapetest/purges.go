@@ -3,6 +3,7 @@ package landscapetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -187,4 +188,87 @@ func Purged(ctx context.Context, log *landscape.Log, ended string) error {
 	}
 	refusal := landscape.ErrPurged
 	return log.Keep(ctx, ended, func() ([]string, error) { return []string{pack}, nil }, func() (err error) { err, refusal = refusal, nil; return err })
+}
+
+// Forgotten forgets every row of a run that has errors, and leaves a record in each table that forgetting writes. The run has ended, and sinks' targets
+// refused rows of it.
+func Forgotten(ctx context.Context, log *landscape.Log, ended string) error {
+	var rows []landscape.RowKey
+	refused, err := landscape.Select[landscape.RowErrorKey](ctx, log, ended)
+	for _, e := range refused {
+		if row := (landscape.RowKey{Run: ended, Source: e.Source, Row: e.Row}); !slices.Contains(rows, row) {
+			rows = append(rows, row)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	order, err := log.BeginForgetting(ctx, landscape.Purge{Actor: "ann", Why: "request 88"}, []string{ended}, rows)
+	if err != nil {
+		return err
+	}
+	forgotten, err := log.ForgottenBy(ctx, order.ID)
+	for _, f := range forgotten {
+		if err == nil {
+			err = log.Blank(ctx, ended, landscape.ChunkKey{Source: f.Source, Chunk: f.Chunk})
+		}
+	}
+	if err == nil {
+		_, err = log.BeginRepack(ctx, order.ID, digest("forgotten"), digest("replacement"))
+	}
+	if err == nil {
+		_, err = log.EndForgetting(ctx, landscape.Forgetting{Order: order.ID, Rows: int64(len(rows))}, "certificate\n")
+	}
+	return err
+}
+
+// Forgets holds that a driver lets forgotten rows be blanked, and that the seals of the run hold all the same.
+func Forgets(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	require.NoError(t, Logged(ctx, landscape.New(d, nil)))
+	log := landscape.New(d, nil).SealedBy(Sealer{})
+	s := Scene{Run: "forgets", Chunks: 2, ChunkRows: 20, Late: func(_ string, row int64) bool { return row%7 == 1 }}
+	require.NoError(t, s.PlayToEnd(ctx, log))
+	require.ErrorAs(t, Forgotten(ctx, log, s.Run), new(*landscape.UnforgettableError), "it has not ended")
+	require.NoError(t, log.FinishRun(ctx, s.Run, pipeline.CompletedWithFailures, ""))
+	before, err := log.CheckSeals(ctx, s.Run)
+	require.NoError(t, err)
+	hold, err := log.AddHold(ctx, landscape.Hold{Run: s.Run, Actor: "ann", Why: "case 17"})
+	require.NoError(t, err)
+	require.ErrorIs(t, Forgotten(ctx, log, s.Run), landscape.ErrInUse, "it is held")
+	require.NoError(t, log.EndHold(ctx, hold.ID, "bob", "closed"))
+	was := stored[landscape.RowError](t, d, s.Run)
+	require.NoError(t, Forgotten(ctx, log, s.Run))
+
+	after, err := log.CheckSeals(ctx, s.Run)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	leaves := stored[landscape.ForgottenLeaf](t, d, s.Run)
+	require.NotEmpty(t, leaves, "targets refused rows")
+	for i, e := range stored[landscape.RowError](t, d, s.Run) {
+		require.Empty(t, e.Message+string(e.Raw))
+		require.NotEqual(t, was[i].ErrorHash, e.ErrorHash)
+		require.Equal(t, was[i].Code, e.Code)
+	}
+	for _, f := range stored[landscape.Forgotten](t, d, s.Run) {
+		chunk := chunkOf(s, int(f.Chunk))
+		rows, err := log.SealedRows(ctx, chunk)
+		require.NoError(t, err)
+		require.True(t, rows.Blank(int(f.Slot)))
+		salts, err := log.ChunkSalts(ctx, chunk)
+		require.NoError(t, err)
+		_, ok := salts.Salt(int(f.Slot))
+		require.False(t, ok, "its salt is destroyed")
+	}
+	fits, err := FitsSeal(ctx, log.Reader, s.Run)
+	require.NoError(t, err)
+	require.True(t, fits)
+	require.Empty(t, unfinished(t, log))
+}
+
+func unfinished(t *testing.T, log *landscape.Log) []landscape.Purge {
+	t.Helper()
+	orders, err := log.UnfinishedForgettings(t.Context())
+	require.NoError(t, err)
+	return orders
 }

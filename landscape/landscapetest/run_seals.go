@@ -26,16 +26,16 @@ func RequireSealed(t testing.TB, log *landscape.Log, run string) {
 
 // FitsSeal reports whether the records of a run have the root of its last seal.
 func FitsSeal(ctx context.Context, log *landscape.Reader, run string) (bool, error) {
-	key, err := log.SealKey(ctx, run)
-	if err != nil {
-		return false, err
-	}
 	seals, err := log.RunSeals(ctx, run)
 	if err != nil || len(seals) == 0 {
 		return false, err
 	}
 	last := seals[len(seals)-1]
-	tree := seal.NewRunTree(key, last.Seq)
+	salts, err := log.RunSalts(ctx, run, last.Seq)
+	if err != nil {
+		return false, err
+	}
+	tree := seal.NewRunTree(salts)
 	err = log.RunLeaves(ctx, run, func(leaf landscape.RunLeaf) bool {
 		tree.Add(leaf.Line)
 		return true

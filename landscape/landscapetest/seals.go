@@ -44,15 +44,15 @@ func seals(t *testing.T, d landscape.Driver) {
 		require.NoError(t, s.Write(t.Context(), log, i), "targets refuse rows of it")
 	}
 	require.NotEmpty(t, stored[landscape.RowError](t, d, s.Run))
-	key, err := log.SealKey(t.Context(), s.Run)
-	require.NoError(t, err)
 	kept, err := log.ChunkSeals(t.Context(), s.Run)
 	require.NoError(t, err)
 	require.Len(t, kept, 2)
 	for i, want := range []string{root, second} {
 		rows, err := log.SealedRows(t.Context(), chunkOf(s, i))
 		require.NoError(t, err)
-		now := rows.Root(key.Chunk(Source, int64(i)))
+		salts, err := log.ChunkSalts(t.Context(), chunkOf(s, i))
+		require.NoError(t, err)
+		now := rows.Root(salts)
 		require.Equal(t, want, hex.EncodeToString(now[:]))
 		require.True(t, bytes.Equal(kept[i].Root, now[:]))
 	}
@@ -70,7 +70,7 @@ func seals(t *testing.T, d landscape.Driver) {
 	root, err = log.RecordSealed(t.Context(), plain.Passage(0), recordsOf(plain, 0))
 	require.NoError(t, err)
 	require.Empty(t, root, "a run without salts has no seals")
-	_, err = log.SealKey(t.Context(), plain.Run)
+	_, err = log.ChunkSalts(t.Context(), chunkOf(plain, 0))
 	require.ErrorIs(t, err, landscape.ErrNotFound)
 	_, err = log.SealedRows(t.Context(), chunkOf(plain, 0))
 	require.ErrorIs(t, err, landscape.ErrNotFound)

@@ -226,7 +226,7 @@ func moveSQL(m landscape.Move) (query string, args []any) {
 	var names []string
 	add := func(name string, value any) {
 		args = append(args, encodeAny(value))
-		names = append(names, fmt.Sprintf("%s => $%d", name, len(args)))
+		names = append(names, fmt.Sprintf(`"%s" => $%d`, name, len(args)))
 	}
 	for i, c := range t.Columns {
 		switch {

@@ -3,9 +3,12 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"waymark/landscape"
 )
 
 // Roles are the roles to which Grant gives rights: each is the name of a role that is there, or empty. Best they are groups, to which
@@ -94,7 +97,7 @@ func grants(schema string, roles Roles) (statements []string) {
 		give(roles.Writer, "insert on "+strings.Join(tables, ", "), "execute on function "+strings.Join(functions, ", "))
 	}
 	if roles.Purger != "" {
-		give(roles.Purger, "insert on "+strings.Join(purging, ", "))
+		give(roles.Purger, "insert on "+strings.Join(append(slices.Clip(purging), landscape.Salts{}.Table()), ", "), "execute on function "+strings.Join(blanking, ", "))
 	}
 	return statements
 }

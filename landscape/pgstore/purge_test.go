@@ -16,6 +16,29 @@ func TestPurges(t *testing.T) {
 	landscapetest.Purges(t, store)
 }
 
+func TestForgets(t *testing.T) {
+	store, db := create(t)
+	landscapetest.Forgets(t, store)
+	conn := connect(t, db.DSN())
+	for _, attack := range []string{
+		`update chunk_rows set raw_hashes = decode(repeat('00', length(raw_hashes)), 'hex')`,
+		`update chunk_rows set raw_hashes = raw_hashes || decode(repeat('00', 32), 'hex')`,
+		`update hashes set hashes = decode(repeat('00', length(hashes)), 'hex')`, `update keys set hashes = decode(repeat('00', length(hashes)), 'hex')`,
+		`update keys set hashes = decode(repeat('01', length(hashes)), 'hex') where exists (select 1 from forgotten f where f.chunk = keys.chunk)`,
+		`update errors set code = 'x'`, `update errors set message = 'other'`, `update errors set at_us = at_us + 1`,
+		`update salts set run_id = 'other'`, `update salts set chunk = chunk + 100`,
+	} {
+		refuses(t, conn, attack, appendOnly)
+	}
+	for _, attack := range []string{
+		`insert into forgotten select run_id, source, chunk, slot + 1, row + 2, leaf, purge_id from forgotten`, `insert into forgettings values (1, 1, 'x', 1)`,
+		`insert into forgotten_leaves select run_id, seq, leaf + 1000, hash, 99 from forgotten_leaves`,
+		`insert into repacked values ('a', 1, repeat('1', 64))`,
+	} {
+		refuses(t, conn, attack, wrongForChecks, missing, alreadyThere)
+	}
+}
+
 // TestPurger holds that a writer cannot purge, and a purger cannot do what a writer does.
 func TestPurger(t *testing.T) {
 	p := people(t)
@@ -34,8 +57,8 @@ func TestPurger(t *testing.T) {
 	}
 	purger := connect(t, url)
 	for _, statement := range []string{
-		`insert into actions values ('r2', 0, 'v', '', '', 1)`, `select hold_run('r2', true)`, `insert into returned_payloads values (repeat('a', 64), 1, 'r1', 1)`,
-		`select move_runs('r2', 0, 'running', 0, null, '', 0, 'failed', 0, 1, '')`, `select append_log('x', 'x', '\x00')`,
+		`insert into actions values ('r2', 0, 'v', '', '', 1)`, `insert into returned_payloads values (repeat('a', 64), 1, 'r1', 1)`,
+		`select move_runs('r2', 0, 'running', 0, null, '', 0, 'failed', 0, 1, '')`,
 	} {
 		refuses(t, purger, statement, noPrivilege)
 	}

@@ -23,6 +23,8 @@ type Rows struct {
 	Errors  []Error  // by row, lane and node
 	Joins   []Codes  // by lane
 	Parents Parents
+
+	Forgotten map[int]Hash // by index: leaves of rows of which the rest does not count any more
 }
 
 // Codes are one id for each row in a lane.
@@ -70,32 +72,59 @@ const (
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.Offsets) }
 
-// Root returns the root of the tree over the rows, salted below the key of their chunk.
-func (r *Rows) Root(chunk Key) Hash {
+// Root returns the root of the tree over the rows, with the salts of a cover. A leaf without a salt, which is not among Forgotten, is zero.
+func (r *Rows) Root(salts Cover) Hash {
 	var t tree
-	r.leaves(chunk, t.add)
+	r.leaves(salts, t.add)
 	return t.root()
 }
 
-// Prove returns the salt of one row, and its path to the root that Root returns.
-func (r *Rows) Prove(chunk Key, i int) (salt Key, path []Hash) {
+// Prove returns the salt of one row, and its path to the root that Root returns; false if the salt was destroyed.
+func (r *Rows) Prove(salts Cover, i int) (salt Key, path []Hash, ok bool) {
 	leaves := make([]Hash, 0, r.Len())
-	r.leaves(chunk, func(hash Hash) { leaves = append(leaves, hash) })
-	return chunk.Salt(i, r.Len()), Path(leaves, i)
+	r.leaves(salts, func(hash Hash) { leaves = append(leaves, hash) })
+	salt, ok = salts.Salt(i)
+	return salt, Path(leaves, i), ok
+}
+
+// Leaf returns the leaf of one row.
+func (r *Rows) Leaf(salts Cover, i int) Hash {
+	if hash, ok := r.Forgotten[i]; ok {
+		return hash
+	}
+	salt, ok := salts.Salt(i)
+	if !ok {
+		return Hash{}
+	}
+	return LeafHash(salt, r.Body(i))
 }
 
 // leaves calls add with the leaf of each row, in order.
-func (r *Rows) leaves(chunk Key, add func(Hash)) {
+func (r *Rows) leaves(cover Cover, add func(Hash)) {
 	r.sort()
-	salts := newSalts(chunk, r.Len())
+	salts := newSalts(cover)
 	i := 0
 	body := func(dst []byte) []byte { return r.appendBody(dst, i) }
 	var buffer []byte
 	for ; i < r.Len(); i++ {
-		var hash Hash
-		hash, buffer = leaf(buffer, salts.salt(), body)
+		hash, forgotten := r.Forgotten[i]
+		if salt := salts.salt(); !forgotten && salt != nil {
+			hash, buffer = leaf(buffer, salt, body)
+		}
 		add(hash)
 	}
+}
+
+// Blank reports whether no hash is recorded of a row, and no key.
+func (r *Rows) Blank(i int) bool {
+	blank := zero(r.Hashes[32*i : 32*i+32])
+	for _, column := range r.Columns {
+		blank = blank && zero(column.Values[32*i:32*i+32])
+	}
+	for _, key := range r.Keys {
+		blank = blank && zero(key.Values[4*i:4*i+4])
+	}
+	return blank
 }
 
 // Body returns what is sealed of one row, without its salt.

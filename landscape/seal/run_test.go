@@ -32,11 +32,12 @@ func (v *runVector) expect(t *testing.T) {
 	require.NoError(t, err)
 	key, err := seal.ParseKey(bytes)
 	require.NoError(t, err)
-	tree := seal.NewRunTree(key, v.Seq)
+	salts := seal.RunSaltsOf(key, v.Seq)
+	tree := seal.NewRunTree(salts)
 	var marks []byte
 	for i, line := range v.Lines {
 		hash := tree.Add([]byte(line))
-		require.Equal(t, hash, seal.LeafHash(seal.RunSalt(key, v.Seq, int64(i)), []byte(line)))
+		require.Equal(t, hash, leafOf(t, salts, i, line))
 		marks = append(marks, hash[:4]...)
 	}
 	root := tree.Root()

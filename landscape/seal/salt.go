@@ -59,8 +59,48 @@ func (k *Key) pair(j int) (pair [2 * KeyBytes]byte) {
 	return sha256.Sum256(text[:])
 }
 
-// salts gives the salts of leaves one after the other: a hash for every two of them.
+// child returns one of the keys below.
+func (k Key) child(n int) Key {
+	pair := k.pair(n / 2)
+	return Key(pair[KeyBytes*(n%2):][:KeyBytes])
+}
+
+// below returns the key that a leaf has so many levels below.
+func (k Key) below(leaf, depth int) Key {
+	for ; depth > 0; depth-- {
+		k = k.child(leaf / width(depth-1) % radix)
+	}
+	return k
+}
+
+// salts gives the salts of the leaves of a cover one after the other.
 type salts struct {
+	cover Cover
+	at    int // the node that covers the next leaf, or comes after it
+	next  int // leaf
+	below *descent
+}
+
+func newSalts(c Cover) *salts { return &salts{cover: c} }
+
+// salt returns the salt of the next leaf; nil if it was destroyed.
+func (s *salts) salt() *Key {
+	leaf := s.next
+	s.next++
+	if s.below != nil && !s.cover.nodes[s.at].has(leaf) {
+		s.at, s.below = s.at+1, nil
+	}
+	if s.at == len(s.cover.nodes) || !s.cover.nodes[s.at].has(leaf) {
+		return nil
+	}
+	if s.below == nil {
+		s.below = newDescent(s.cover.nodes[s.at])
+	}
+	return s.below.salt()
+}
+
+// descent gives the salts below a key one after the other: a hash for every two of them.
+type descent struct {
 	depth int
 	next  int
 	level [maxDepth + 1]struct {
@@ -69,14 +109,14 @@ type salts struct {
 	}
 }
 
-func newSalts(key Key, leaves int) *salts {
-	s := &salts{depth: depth(leaves)}
-	s.level[0].key = key
+func newDescent(n node) *descent {
+	s := &descent{depth: n.depth}
+	s.level[0].key = n.key
 	return s
 }
 
 // salt returns the salt of the next leaf.
-func (s *salts) salt() *Key {
+func (s *descent) salt() *Key {
 	from := 1 // the highest level on which the next leaf has another key than the one before
 	if s.next > 0 {
 		from = s.depth
@@ -92,7 +132,7 @@ func (s *salts) salt() *Key {
 }
 
 // descend takes the key at a level that leads to the next leaf.
-func (s *salts) descend(d int) {
+func (s *descent) descend(d int) {
 	child := s.next
 	for range s.depth - d {
 		child /= radix
@@ -105,19 +145,4 @@ func (s *salts) descend(d int) {
 		return
 	}
 	at.key = Key(at.pair[KeyBytes:])
-}
-
-// Salt returns the salt of one of so many leaves below a key.
-func (k Key) Salt(leaf, leaves int) Key {
-	d := depth(leaves)
-	for ; d > 0; d-- {
-		child := leaf
-		for range d - 1 {
-			child /= radix
-		}
-		child %= radix
-		pair := k.pair(child / 2)
-		k = Key(pair[KeyBytes*(child%2):][:KeyBytes])
-	}
-	return k
 }

@@ -123,10 +123,10 @@ func (v *vector) expect(t testing.TB) {
 	sealed := v.Rows.sealed(t)
 	v.ChunkKey, v.Salts, v.Bodies = hex.EncodeToString(key[:]), []string{}, []string{}
 	for i := range sealed.Len() {
-		salt := key.Salt(i, sealed.Len())
+		salt := saltOf(key, i, sealed.Len())
 		v.Salts, v.Bodies = append(v.Salts, hex.EncodeToString(salt[:])), append(v.Bodies, hex.EncodeToString(sealed.Body(i)))
 	}
-	root := sealed.Root(key)
+	root := chunkRootOf(sealed, key)
 	v.Root = hex.EncodeToString(root[:])
 }
 
@@ -252,7 +252,7 @@ func BenchmarkRoot(b *testing.B) {
 	r, key := big(n), seal.Key{1}
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Root(key)
+		chunkRootOf(r, key)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/row")
 }

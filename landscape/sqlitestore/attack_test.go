@@ -53,6 +53,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.ErrorAs(t, log.Admit(t.Context(), "r7", landscapetest.Of("db")), new(*landscape.HeldError))
 	require.NoError(t, landscapetest.Logged(t.Context(), log))
 	require.NoError(t, landscapetest.Purged(t.Context(), log, "r5"))
+	require.NoError(t, forgottenScene(t.Context(), log))
 	for _, digit := range []string{"1", "2"} {
 		bundle, version := landscapetest.VersionOf("orders", digit, strings.Repeat("d", 64))
 		_, err = log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
@@ -61,6 +62,16 @@ func assailable(t *testing.T, d landscape.Driver) {
 	_, _, err = log.SetEnvironment(t.Context(), landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}, map[string]string{"REGION": "eu"}, nil)
 	require.NoError(t, err)
 	require.NoError(t, landscapetest.Nightly(t.Context(), log, "orders", "r2", "r1"))
+}
+
+// forgottenScene completes r8, and forgets rows of it.
+func forgottenScene(ctx context.Context, log *landscape.Log) error {
+	scene := landscapetest.Scene{Run: "r8", Chunks: 2, ChunkRows: 20, Late: func(_ string, row int64) bool { return row%7 == 1 }}
+	err := scene.Play(ctx, log)
+	if err == nil {
+		err = landscapetest.Forgotten(ctx, log, "r8")
+	}
+	return err
 }
 
 // retryScene begins r5, which feeds a record of r1 again, and resumes it twice: it is cancelled, not permanently.

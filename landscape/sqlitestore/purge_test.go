@@ -3,10 +3,41 @@ package sqlitestore_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"waymark/landscape/landscapetest"
 )
 
 func TestPurges(t *testing.T) {
 	store, _ := create(t)
 	landscapetest.Purges(t, store)
+}
+
+func TestForgets(t *testing.T) {
+	store, path := create(t)
+	landscapetest.Forgets(t, store)
+	db := stranger(t, path, "")
+	for _, attack := range []string{
+		`update chunk_rows set raw_hashes = zeroblob(length(raw_hashes))`,
+		`update chunk_rows set raw_hashes = zeroblob(length(raw_hashes) + 32)`,
+		`update hashes set hashes = zeroblob(length(hashes))`,
+		`update keys set hashes = zeroblob(length(hashes))`,
+		`update keys set hashes = randomblob(length(hashes)) where exists (select 1 from forgotten f where f.chunk = keys.chunk)`,
+		`update errors set code = 'x'`, `update errors set message = 'other'`, `update errors set at_us = at_us + 1`,
+		`update salts set run_id = 'other'`, `update salts set chunk = chunk + 100`,
+	} {
+		_, err := db.Exec(attack)
+		require.ErrorContains(t, err, "append-only", attack)
+	}
+	for attack, want := range map[string]string{
+		`insert into forgotten select run_id, source, chunk, slot + 1, row + 2, leaf, purge_id from forgotten`: "not a row",
+		`insert into forgotten select run_id, source, chunk, slot, row, leaf, purge_id from forgotten`:         "it is there already",
+		`insert into forgettings values (7, 1, 'x', 1)`:                                                        "another number of rows",
+		`insert into repacked values ('a', 1, printf('%064d', 1))`:                                             "not deleted by an order to forget",
+		`insert into forgotten_leaves select run_id, seq, leaf + 1000, hash, 99 from forgotten_leaves`:         "forgets no row of the run",
+		`insert into purged_runs select purge_id + 1, run_id, class, epoch, due_us from purged_runs`:           "not ended, or is not due",
+	} {
+		_, err := db.Exec(attack)
+		require.ErrorContains(t, err, want, attack)
+	}
 }

@@ -24,7 +24,7 @@ import (
 // marks are the places in the code at which there is a moment: calls with a name, and calls whose name is put together.
 var (
 	marks    = regexp.MustCompile(`failpoint\.(?:Hit|Short)\(([^,()]+)`)
-	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|log|purge)(?:\.[a-z]+)+"`)
+	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|log|purge|forget)(?:\.[a-z]+)+"`)
 	steps    = regexp.MustCompile(`\.hit\("([a-z]+)"\)`)
 	attempts = regexp.MustCompile(`func \(a \*Activities\) ([A-Z]\w+)\([^{]*\{\n\t(?:_, err :=|return) (?:attempt|anyAttempt)\(`)
 )
@@ -160,6 +160,11 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 	p.at("activity.WriteChunk.end@2=kill").run(t, -1, "resume", "given-up")
 	p.at("").run(t, 0, "cancel", "given-up", "--final", "--why", "it is not needed any more")
 	p.run(t, 0, "purge", "--keep-source", "1ms", "--why", "it is not needed any more")
+	p.write(t, "person.yaml", "name: person\nchunk: {rows: 7}\n"+
+		"sources: {orders: {csv: {path: orders.csv}, key: [customer], schema: {fields: {id: int, customer: string, country: \"string?\", total: decimal, placed: date}}}}\n"+
+		"sinks: {out: {csv: {path: out/person.csv}}}\n")
+	p.run(t, 3, "run", "person.yaml", "--run-id", "person")
+	p.run(t, 0, "forget", "customer=Hal", "--why", "request 88")
 
 	web := held.Serve(p.folder)
 	t.Cleanup(web.Close)

@@ -9,12 +9,12 @@ var purges = []mutant{
 	},
 	{
 		name: "a deletion forgets holds", never: "evidence of a case is deleted",
-		file: "landscape/sqlitestore/schema.sql", old: "    exists (select 1 from held_runs h where h.run_id = r.run_id)\n    or not exists (", new: "    not exists (",
+		file: "landscape/sqlitestore/schema.sql", old: "  where exists (select 1 from held_runs h where h.run_id = r.run_id)\n    or not exists (select 1 from purged_runs", new: "  where not exists (select 1 from purged_runs",
 		pkg: "./landscape/sqlitestore", run: "^TestPurges$",
 	},
 	{
 		name: "a deletion forgets runs that were taken up", never: "a run goes on, and its records are gone",
-		file: "landscape/sqlitestore/schema.sql", old: " and p.class = f.class and p.epoch = r.epoch)))", new: " and p.class = f.class)))",
+		file: "landscape/sqlitestore/schema.sql", old: " and p.class = f.class and p.epoch = r.epoch))", new: " and p.class = f.class))",
 		pkg: "./landscape/sqlitestore", run: "^TestPurges$",
 	},
 	{
@@ -26,5 +26,25 @@ var purges = []mutant{
 		name: "a payload that was purged is missing", never: "an order looks like damage",
 		file: "audit/verify.go", old: "\tcase errors.Is(err, payload.ErrPurged):\n\t\treturn PayloadPurged\n", new: "",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^purge$",
+	},
+	{
+		name: "the salt of a forgotten row is kept", never: "who guesses a row that was forgotten can prove the guess",
+		file: "landscape/forget_begin.go", old: "\t\tsalts = salts.Without(leaf)\n", new: "",
+		pkg: "./landscape/sqlitestore", run: "^TestForgets$",
+	},
+	{
+		name: "keys of forgotten rows stay", never: "a person who was forgotten is still found by name",
+		file: "landscape/forget_blank.go", old: "b.rows, b.hashes, b.keys, b.errors", new: "b.rows, b.hashes, b.errors",
+		pkg: "./landscape/sqlitestore", run: "^TestForgets$",
+	},
+	{
+		name: "the records of forgotten rows stay in the packs", never: "a certificate says that a record is gone, and it is there",
+		file: "activities/recompute/forget.go", old: "\t\tclear(pack.Data[pack.Offsets[i]:][:pack.Lens[i]])\n", new: "",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^forget$",
+	},
+	{
+		name: "a hold does not keep rows from being forgotten", never: "evidence of a case is destroyed",
+		file: "landscape/sqlitestore/schema.sql", old: "CREATE TRIGGER forgotten_held before insert on forgotten\nwhen exists", new: "CREATE TRIGGER forgotten_held before insert on forgotten\nwhen 0 and exists",
+		pkg: "./landscape/sqlitestore", run: "^TestForgets$",
 	},
 }

@@ -41,7 +41,7 @@ func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *pay
 		zip: strictzip.NewWriter(to), log: log.Marked(), store: store, run: run, options: o,
 		manifest: &Manifest{Bundle: formVersion, Gaps: []Gap{}, Payloads: o.Payloads},
 	}
-	for _, write := range []func(context.Context) error{e.seals, e.mime, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
+	for _, write := range []func(context.Context) error{e.seals, e.forgotten, e.mime, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
 		if err := write(ctx); err != nil {
 			return nil, fmt.Errorf("export run %s: %w", run.ID, err)
 		}
@@ -97,6 +97,15 @@ func (e *export) seals(ctx context.Context) error {
 		e.gap(sealGap, errNoEntry)
 	case err == nil:
 		e.sealed = &sealed
+	}
+	return err
+}
+
+// forgotten says how many rows of the run were forgotten.
+func (e *export) forgotten(ctx context.Context) error {
+	rows, err := e.log.ForgottenIn(ctx, e.run.ID)
+	if err == nil && rows > 0 {
+		e.gap("rows", fmt.Errorf("%d were forgotten by order: nothing of them is recorded but their ways and leaves", rows))
 	}
 	return err
 }

@@ -23,7 +23,7 @@ func Make(ctx context.Context, log *landscape.Reader, run landscape.Run, source 
 	if err != nil {
 		return nil, err
 	}
-	if m.key, err = m.log.SealKey(ctx, run.ID); err != nil {
+	if m.salts, err = m.log.RunSalts(ctx, run.ID, sealed.Seq); err != nil {
 		return nil, err
 	}
 	for _, step := range []func() error{
@@ -41,7 +41,7 @@ func Make(ctx context.Context, log *landscape.Reader, run landscape.Run, source 
 type maker struct {
 	log   *landscape.Reader
 	run   string
-	key   seal.Key
+	salts seal.RunSalts
 	lines map[string]bool // of the records that the proof shows
 	first string          // the first of them
 	proof *Proof
@@ -64,8 +64,18 @@ func (m *maker) addRow(ctx context.Context, source string, row int64) error {
 	if err != nil {
 		return err
 	}
-	i, key := int(row-chunk.FirstRow), m.key.Chunk(source, chunk.Chunk)
-	salt, path := rows.Prove(key, i)
+	i := int(row - chunk.FirstRow)
+	if _, ok := rows.Forgotten[i]; ok {
+		return landscape.ErrForgotten
+	}
+	salts, err := m.log.ChunkSalts(ctx, chunk)
+	if err != nil {
+		return err
+	}
+	salt, path, ok := rows.Prove(salts, i)
+	if !ok {
+		return fmt.Errorf("chunk %d: its salt is gone: %w", chunk.Chunk, landscape.ErrSealBroken)
+	}
 	m.proof.Body = rows.Body(i)
 	m.proof.Row = Leaf{int64(i), chunk.Rows, hex.EncodeToString(salt[:]), pathOf(path)}
 	if err := m.proof.Row.check(m.proof.Body, seal.Hash(root[0].Root)); err != nil {
@@ -102,8 +112,9 @@ func (m *maker) addRecords(ctx context.Context, sealed landscape.RunSeal) error 
 	var leaves []seal.Hash
 	err := m.log.RunLeaves(ctx, m.run, func(leaf landscape.RunLeaf) bool {
 		i := int64(len(leaves))
-		salt := seal.RunSalt(m.key, sealed.Seq, i)
-		leaves = append(leaves, seal.LeafHash(salt, leaf.Line))
+		salt, _ := m.salts.Salt(int(i))
+		hash, _ := m.salts.Leaf(int(i), leaf.Line)
+		leaves = append(leaves, hash)
 		if m.lines[string(leaf.Line)] {
 			m.proof.Records = append(m.proof.Records, Line{Leaf{Index: i, Salt: hex.EncodeToString(salt[:])}, string(leaf.Line)})
 		}

@@ -1,0 +1,225 @@
+package retain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waymark/activities/recompute"
+	"waymark/internal/failpoint"
+	"waymark/landscape"
+	"waymark/payload"
+)
+
+// Forgetter carries out orders to forget rows. It is safe to run beside everything else that uses the landscape and the payload store. After any error,
+// or a crash, Finish continues where it stopped.
+type Forgetter struct {
+	*Purger
+	Follow Follower
+}
+
+// Forgotten is what an order to forget came to.
+type Forgotten struct {
+	Order       int64  `json:"order"`
+	Rows        int64  `json:"rows"`
+	Payloads    int    `json:"payloads"`    // that were replaced or deleted
+	Certificate string `json:"certificate"` // signed, if this process has a sealer's key
+}
+
+// Forget records an order to forget what a plan says, and carries it out.
+func (f *Forgetter) Forget(ctx context.Context, plan *ForgetPlan, order landscape.Purge) (*Forgotten, error) {
+	var result Result
+	if err := f.finish(ctx, &result); err != nil {
+		return nil, err
+	}
+	order, err := f.Log.BeginForgetting(ctx, order, plan.Runs, plan.Rows)
+	if err == nil {
+		err = failpoint.Hit("forget.ordered")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("forget: %w", err)
+	}
+	return f.carryOut(ctx, order)
+}
+
+// Finish carries out the orders that were given and not carried out. One that must wait, because a new run needs a payload, or a hold protects one,
+// keeps no other; the error names it.
+func (f *Forgetter) Finish(ctx context.Context) (done []Forgotten, err error) {
+	var result Result
+	if err := f.finish(ctx, &result); err != nil {
+		return nil, err
+	}
+	orders, failed := f.Log.UnfinishedForgettings(ctx)
+	for _, order := range orders {
+		forgotten, err := f.carryOut(ctx, order)
+		if err == nil {
+			done = append(done, *forgotten)
+		}
+		failed = errors.Join(failed, err)
+	}
+	return done, failed
+}
+
+// carryOut blanks, replaces and deletes what is left of forgotten rows, however far an earlier attempt came.
+func (f *Forgetter) carryOut(ctx context.Context, order landscape.Purge) (*Forgotten, error) {
+	rows, err := f.Log.ForgottenBy(ctx, order.ID)
+	if err != nil {
+		return nil, err
+	}
+	work := &carrying{Forgetter: f, order: order, rows: rows, result: Forgotten{Order: order.ID, Rows: int64(len(rows))}}
+	for _, step := range []func(context.Context) error{work.blank, work.repack, work.states, work.free, work.certify} {
+		if err := step(ctx); err != nil {
+			return nil, fmt.Errorf("order %d to forget: %w", order.ID, err)
+		}
+	}
+	return &work.result, nil
+}
+
+// carrying is one order that is carried out.
+type carrying struct {
+	*Forgetter
+	order  landscape.Purge
+	rows   []landscape.Forgotten
+	chunks []landscape.Chunk // with these rows
+	report certificate
+	result Forgotten
+}
+
+// blank blanks the columns of the rows, chunk by chunk.
+func (c *carrying) blank(ctx context.Context) error {
+	var last landscape.Chunk
+	for _, row := range c.rows {
+		if row.Run == last.Run && row.Source == last.Source && row.Chunk == last.Chunk {
+			continue
+		}
+		at := landscape.ChunkKey{Source: row.Source, Chunk: row.Chunk}
+		err := c.Log.Blank(ctx, row.Run, at)
+		if err == nil {
+			err = failpoint.Hit("forget.blanked")
+		}
+		if err != nil {
+			return err
+		}
+		if last, err = c.Log.Chunk(ctx, row.Run, at); err != nil {
+			return err
+		}
+		c.chunks = append(c.chunks, last)
+	}
+	return nil
+}
+
+// repack replaces the packs that hold the records.
+func (c *carrying) repack(ctx context.Context) error {
+	slots := map[string][]int{}
+	for _, chunk := range c.chunks {
+		pack, err := c.Log.PackOf(ctx, chunk)
+		if err != nil {
+			return err
+		}
+		forgotten, err := c.Log.Forgotten(ctx, chunk.Run, chunk.Key())
+		if err != nil {
+			return err
+		}
+		for _, row := range forgotten {
+			slots[pack] = append(slots[pack], int(row.Slot))
+		}
+	}
+	for pack, of := range slots {
+		slices.Sort(of)
+		if err := c.replace(ctx, pack, slices.Compact(of)); err != nil {
+			return fmt.Errorf("payload %s: %w", pack, err)
+		}
+	}
+	return nil
+}
+
+// replace stores a pack without some records, and deletes the one with them.
+func (c *carrying) replace(ctx context.Context, pack string, slots []int) error {
+	stored, err := c.Payloads.Get(ctx, payload.Digest(pack))
+	if errors.Is(err, payload.ErrNotFound) {
+		return nil // purged before, or never to be had again
+	}
+	if err != nil {
+		return err
+	}
+	other, err := recompute.Repack(stored, slots)
+	if err != nil || other == nil {
+		return err
+	}
+	digest, err := c.Payloads.Put(ctx, other)
+	if err == nil {
+		err = failpoint.Hit("forget.stored")
+	}
+	if err != nil {
+		return err
+	}
+	begun, err := c.Log.BeginRepack(ctx, c.order.ID, pack, string(digest))
+	return c.gone(ctx, begun, err)
+}
+
+// gone deletes payloads of which the deletion was begun.
+func (c *carrying) gone(ctx context.Context, begun []landscape.Deletion, err error) error {
+	var result Result
+	err = cmp.Or(err, failpoint.Hit("forget.begun"))
+	if err == nil {
+		err = c.delete(ctx, begun, &result)
+	}
+	c.result.Payloads += result.Deleted
+	return err
+}
+
+// states deletes the states of the barriers that took something of the rows: they may hold it, and are no more than a shortcut.
+func (c *carrying) states(ctx context.Context) error {
+	states, err := c.statesOf(ctx)
+	if err != nil {
+		return err
+	}
+	for _, state := range states {
+		begun, err := c.Log.BeginDeletion(ctx, c.order.ID, state)
+		if err := c.gone(ctx, begun, err); err != nil {
+			return fmt.Errorf("state %s: %w", state, err)
+		}
+	}
+	return nil
+}
+
+// statesOf returns the states that may hold something of the rows, and notes what else became of these.
+func (c *carrying) statesOf(ctx context.Context) (states []string, err error) {
+	of := map[string][]landscape.RowKey{}
+	for _, row := range c.rows {
+		of[row.Run] = append(of[row.Run], landscape.RowKey{Run: row.Run, Source: row.Source, Row: row.Row})
+	}
+	for run, rows := range of {
+		found, err := c.Follow.Descend(ctx, run, rows)
+		if err != nil {
+			return nil, err
+		}
+		c.report.add(run, found)
+		for _, barrier := range found.Barriers {
+			folds, err := c.Log.Folds(ctx, run, barrier)
+			if err != nil {
+				return nil, err
+			}
+			for _, fold := range folds {
+				if fold.State != "" {
+					states = append(states, fold.State)
+				}
+			}
+		}
+	}
+	slices.Sort(states)
+	return slices.Compact(states), nil
+}
+
+func (c *carrying) free(ctx context.Context) error {
+	return cmp.Or(c.Log.OverwriteFreed(ctx), failpoint.Hit("forget.freed"))
+}
+
+// certify records that the order was carried out.
+func (c *carrying) certify(ctx context.Context) error {
+	done, err := c.Log.EndForgetting(ctx, landscape.Forgetting{Order: c.order.ID, Rows: c.result.Rows}, c.text())
+	c.result.Certificate = done.Certificate
+	return cmp.Or(err, failpoint.Hit("forget.certified"))
+}

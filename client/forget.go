@@ -1,0 +1,134 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waymark/audit/retain"
+	"waymark/landscape"
+)
+
+// ForgetRequest says whom to forget.
+type ForgetRequest struct {
+	By
+	Field  string // of the business keys of sources
+	Value  string // as a source of text has it
+	DryRun bool   // say what would be forgotten, and forget nothing
+	Finish bool   // no other process forgets or purges: what an earlier one began is finished at once, however short ago that was
+}
+
+// Forget is what was forgotten, or would be.
+type Forget struct {
+	DryRun   bool               `json:"dry_run,omitempty"` // nothing was forgotten
+	Subject  *Subject           `json:"subject,omitempty"` // where the rows were found
+	Rows     []landscape.RowKey `json:"rows"`              // with the same records in other runs, and what barriers made of nothing else; not nil
+	Runs     []string           `json:"runs"`              // that need a payload with one of them; not nil
+	Done     *retain.Forgotten  `json:"done,omitempty"`    // nil if nothing was forgotten
+	Finished []retain.Forgotten `json:"finished,omitempty"`
+	Waiting  string             `json:"waiting,omitempty"` // why an order that was given before cannot be carried out yet
+}
+
+// Forget overwrites the records of a subject in all runs, and everything in the landscape from which somebody could know or guess them. The ways of the rows
+// stay, and everything verifies as before. After an error, or a crash, the next one, or one of FinishForgetting, continues. The error is an *Error of
+// kind Conflict if a run is held, or has not ended, and Damaged if one does not fit its seals.
+func (c *Client) Forget(ctx context.Context, request ForgetRequest) (forget *Forget, err error) {
+	defer c.edge(ctx, &err)
+	if !request.DryRun {
+		if err := request.giveWhy(); err != nil {
+			return nil, err
+		}
+	}
+	forgetter, err := c.forgetter(ctx, request.Finish)
+	if err != nil {
+		return nil, err
+	}
+	forget = &Forget{DryRun: request.DryRun, Rows: []landscape.RowKey{}, Runs: []string{}}
+	if !request.DryRun {
+		if err := forget.finish(ctx, forgetter); err != nil {
+			return nil, err
+		}
+	}
+	if forget.Subject, err = c.Subject(ctx, SubjectRequest{Field: request.Field, Value: request.Value}); err != nil {
+		return nil, err
+	}
+	plan, err := retain.NewForgetPlan(ctx, c.log.Reader, forgetter.Follow, forget.Subject.rows())
+	if err != nil {
+		return nil, err
+	}
+	forget.Rows, forget.Runs = append(forget.Rows, plan.Rows...), append(forget.Runs, plan.Runs...)
+	if request.DryRun || len(plan.Rows) == 0 {
+		return forget, nil
+	}
+	if len(plan.Held) > 0 {
+		held := plan.Held[0]
+		return nil, &Error{Kind: Conflict, Code: RunHeld, Message: fmt.Sprintf("run %s is protected by hold %d (%s): nothing was forgotten", held.Run, held.Hold, held.Why), Cure: EndHold}
+	}
+	forget.Done, err = forgetter.Forget(ctx, plan, landscape.Purge{Actor: request.or(c.Actor).Actor, Why: request.Why})
+	return forget, unforgettable(err)
+}
+
+// FinishForgetting carries out the orders to forget that were given and not carried out.
+func (c *Client) FinishForgetting(ctx context.Context) (forget *Forget, err error) {
+	defer c.edge(ctx, &err)
+	forgetter, err := c.forgetter(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	forget = &Forget{Rows: []landscape.RowKey{}, Runs: []string{}}
+	return forget, forget.finish(ctx, forgetter)
+}
+
+// forgetter returns what carries out orders.
+func (c *Client) forgetter(ctx context.Context, finish bool) (*retain.Forgetter, error) {
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	auditor, err := c.host.Auditor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	purger := &retain.Purger{Log: c.log, Payloads: deposit.Payloads}
+	if finish {
+		purger.Patience = -1
+	}
+	return &retain.Forgetter{Purger: purger, Follow: auditor}, nil
+}
+
+// finish carries out earlier orders. One that must wait keeps no other from being given.
+func (f *Forget) finish(ctx context.Context, forgetter *retain.Forgetter) (err error) {
+	f.Finished, err = forgetter.Finish(ctx)
+	if errors.Is(err, landscape.ErrInUse) {
+		f.Waiting, err = err.Error(), nil
+	}
+	return err
+}
+
+// rows returns the rows that were found, by run, source and number.
+func (s *Subject) rows() (rows []landscape.RowKey) {
+	for _, run := range s.Runs {
+		for _, row := range slices.Concat(run.Rows, run.Unsure) {
+			rows = append(rows, landscape.RowKey{Run: run.Run, Source: row.Source, Row: row.Row})
+		}
+	}
+	return rows
+}
+
+// unforgettable says who can do something about rows that cannot be forgotten.
+func unforgettable(err error) error {
+	refused, ok := errors.AsType[*landscape.UnforgettableError](err)
+	switch {
+	case ok && refused.Broken:
+		return &Error{Kind: Damaged, Code: SealBroken, Message: err.Error(), Run: refused.Run, Err: err}
+	case ok && refused.Open:
+		return &Error{Kind: Conflict, Code: RunOpen, Message: err.Error(), Cure: EndRun, Run: refused.Run, Err: err}
+	case ok:
+		return &Error{Kind: Conflict, Code: RunOpen, Message: err.Error(), Run: refused.Run, Err: err}
+	case errors.Is(err, landscape.ErrInUse):
+		return &Error{Kind: Conflict, Code: RunHeld, Message: err.Error(), Cure: EndHold, Err: err}
+	default:
+		return err
+	}
+}

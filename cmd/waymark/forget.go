@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+)
+
+func (a *app) forgetCommand() *cobra.Command {
+	var request client.ForgetRequest
+	var why, file string
+	cmd := &cobra.Command{
+		Use:   "forget FIELD=VALUE --why TEXT [--dry-run] [-o FILE]",
+		Short: "Overwrite a person's records in all runs, with a certificate",
+		Long: `Finds the rows whose business key has this value in one field, as waymark subject does, in all runs, and overwrites in the payload store and the
+landscape their records, and every hash, key and error from which somebody could know or guess their values. It destroys the salts of their seals, too. The
+same records that other runs read, and rows that barriers made of nothing else, are forgotten with them. The rows' ways stay, and verify, log check
+and the proofs of other rows work as before. See docs/retention.md.
+
+Nothing can undo it. Runs that have not ended, or can be resumed, and runs that a hold protects are refused by name: then nothing is forgotten.
+Outputs are not Waymark's to change: the certificate lists the lines, and what else it could not reach. The reason is kept, so do not
+write the value into it.
+
+If it is killed, waymark forget --finish, or the next waymark forget, finishes it.`,
+		Example: `  waymark forget customer_id=4711 --dry-run
+  waymark forget customer_id=4711 --why "request 88" -o forgotten-88.note`,
+		Args: takes(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			finish := len(args) == 0
+			if finish && !request.Finish {
+				return wrongUsef("say whom to forget: FIELD=VALUE; or --finish, to finish what was killed")
+			}
+			if !finish {
+				var ok bool
+				if request.Field, request.Value, ok = strings.Cut(args[0], "="); !ok || request.Field == "" {
+					return wrongUsef("%q is no subject: write FIELD=VALUE", args[0])
+				}
+				if !request.DryRun {
+					if err := whyGiven(why); err != nil {
+						return err
+					}
+				}
+			}
+			request.By = a.by(why)
+			return a.existing(cmd.Context(), func(home *local.Home) (err error) {
+				var forget *client.Forget
+				if finish {
+					forget, err = home.FinishForgetting(cmd.Context())
+				} else {
+					forget, err = home.Forget(cmd.Context(), request)
+				}
+				if err == nil && file != "" && forget.Done != nil {
+					err = os.WriteFile(file, []byte(forget.Done.Certificate), 0o600)
+				}
+				if err != nil {
+					return err
+				}
+				return a.print(forget, func(w io.Writer) error { return writeForget(w, forget) })
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "show what would be forgotten, without forgetting it")
+	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish what was killed at once; use it only if no other process forgets or purges")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write the certificate to this `file`; it stays in the landscape, too (table forgettings)")
+	whyFlag(cmd, &why)
+	return cmd
+}
+
+func writeForget(w io.Writer, f *client.Forget) error {
+	if f.Subject != nil {
+		if err := writeSubject(w, f.Subject); err != nil {
+			return err
+		}
+	}
+	var lines []string
+	for _, done := range f.Finished {
+		lines = append(lines, fmt.Sprintf("finished order %d: %s forgotten", done.Order, text.Count(done.Rows, "row")))
+	}
+	if f.Waiting != "" {
+		lines = append(lines, "an earlier order waits: "+text.Visible(f.Waiting))
+	}
+	switch {
+	case f.DryRun:
+		lines = append(lines, fmt.Sprintf("would forget %s of %s", text.Count(int64(len(f.Rows)), "row"), text.Count(int64(len(f.Runs)), "run")))
+	case f.Done != nil:
+		lines = append(lines, fmt.Sprintf("forgot %s of %s (order %d), and replaced or deleted %s",
+			text.Count(f.Done.Rows, "row"), text.Count(int64(len(f.Runs)), "run"), f.Done.Order, text.Count(int64(f.Done.Payloads), "payload")))
+	case len(lines) == 0:
+		lines = append(lines, "nothing to forget")
+	}
+	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+	return err
+}
