@@ -17,12 +17,6 @@ import (
 
 const root = "../.."
 
-// unread is what nobody has gone through yet: files, folders, and their pages in docs. A page or package that is new is read.
-var unread = []string{"CHANGELOG.md"}
-
-// read lists what in folders of unread was gone through.
-var read = []string{}
-
 // A list is one pattern of all phrases, and what to write in the place of each.
 type list struct {
 	pattern *regexp.Regexp
@@ -69,11 +63,6 @@ func mistakes(path string, text []byte, not list) ([]string, error) {
 	return found, nil
 }
 
-func isRead(path string) bool {
-	in := func(folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
-	return !slices.ContainsFunc(unread, in) || slices.ContainsFunc(read, in)
-}
-
 // TestWords goes through the pages and the code of the module. Tests may quote what they like.
 func TestWords(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
@@ -89,7 +78,7 @@ func TestWords(t *testing.T) {
 			}
 			return nil
 		}
-		if !isRead(path) || strings.HasSuffix(path, "_test.go") || !slices.Contains([]string{".md", ".go"}, filepath.Ext(path)) {
+		if strings.HasSuffix(path, "_test.go") || !slices.Contains([]string{".md", ".go"}, filepath.Ext(path)) {
 			return nil
 		}
 		text, err := os.ReadFile(filepath.Join(root, path))
@@ -104,11 +93,7 @@ func TestWords(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
-	require.Greater(t, files, 3)
-	for _, path := range slices.Concat(unread, read) {
-		_, err := os.Stat(filepath.Join(root, path))
-		require.NoError(t, err, "strike it out")
-	}
+	require.Greater(t, files, 100)
 }
 
 // TestMistakes feeds the check what it must find, and what it must leave alone.
