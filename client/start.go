@@ -1,11 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -95,6 +97,9 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 		r.Run = newRunID()
 	}
 	err := s.refuseTaken(ctx, r.Run)
+	if err == nil {
+		err = s.refuseRequested(ctx, r.asked())
+	}
 	if err != nil {
 		return nil, s.refuse(ctx, r.asked(), err)
 	}
@@ -175,6 +180,25 @@ func (s *Session) refuseTaken(ctx context.Context, id string) error {
 	default:
 		return err
 	}
+}
+
+// refuseRequested refuses an id under which a run waits for places, or that somebody else requested and that has not begun: the start would take
+// over what was asked for. Who repeats a request that nothing came of may do so.
+func (s *Session) refuseRequested(ctx context.Context, asked landscape.Start) error {
+	start, err := s.Log.LastStart(ctx, asked.Run)
+	same := start.State == landscape.StartAccepted && start.Trigger == asked.Trigger && start.Actor == cmp.Or(asked.Actor, s.Actor)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound) || err == nil && (start.Decided != 0 || same):
+		return nil
+	case err != nil:
+		return err
+	}
+	requested := fmt.Sprintf("run %s was requested at %s by %s (%s), of pipeline %s, and has not begun", start.Run, start.Accepted.Time().UTC().Format(time.RFC3339), start.Actor, start.Trigger, start.Pipeline)
+	refused := &Error{Kind: Busy, Code: RunBusy, Message: requested, Cure: ServeOrCancel, Run: start.Run}
+	if s.OnCluster() {
+		refused.Cure = Watch
+	}
+	return refused
 }
 
 // runInput stores the document and returns what a run of it starts with.
