@@ -65,9 +65,7 @@ func (r *Run) Took() (took time.Duration, known bool) {
 func (r *Run) Dead() bool { return r.Alive != nil && !*r.Alive }
 
 // Complete reports whether nothing is left to do for a run with this status.
-func Complete(status pipeline.RunStatus) bool {
-	return status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty
-}
+func Complete(status pipeline.RunStatus) bool { return status.Complete() }
 
 // Runs returns the runs on record, the newest first, at most limit of them unless that is 0 or less, and how many there are.
 func (c *Client) Runs(ctx context.Context, limit int) (runs []Run, total int, err error) {

@@ -94,14 +94,14 @@ func (s *Subject) add(run landscape.RunHead, found *audit.Subject, sources int, 
 
 // addHolds names the holds that protect the runs with rows.
 func (c *Client) addHolds(ctx context.Context, s *Subject, runs []landscape.RunHead) error {
-	holds, ended, err := c.log.Holds(ctx)
+	holds, err := c.log.OpenHolds(ctx)
 	heads := map[string]landscape.RunHead{}
 	for _, run := range runs {
 		heads[run.ID] = run
 	}
 	for i := range s.Runs {
 		for _, hold := range holds {
-			if _, over := ended[hold.ID]; !over && hold.Holds(heads[s.Runs[i].Run]) {
+			if hold.Holds(heads[s.Runs[i].Run]) {
 				s.Runs[i].Holds = append(s.Runs[i].Holds, hold.ID)
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"waymark/landscape/seal"
-	"waymark/pipeline"
 )
 
 // UnforgettableError says why the rows of a run cannot be forgotten. Nothing was stored.
@@ -31,13 +30,9 @@ func (e *UnforgettableError) Error() string { return fmt.Sprintf("run %s: %s", e
 func (l *Log) BeginForgetting(ctx context.Context, order Purge, runs []string, rows []RowKey) (Purge, error) {
 	order.Rules = ForgetRules
 	err := settle(order.Table(), func() error {
-		last, err := lastOf[Purge](ctx, l)
-		if err != nil {
+		var err error
+		if order, err = l.numbered(ctx, order); err != nil {
 			return err
-		}
-		order.ID, order.At = 1, l.now()
-		if last != nil {
-			order.ID = last.ID + 1
 		}
 		f := &forgetting{Log: l, order: order.ID, tx: Tx{Insert: []Record{order}}}
 		for _, run := range runs {
@@ -94,8 +89,7 @@ func (f *forgetting) cover(ctx context.Context, id string) error {
 
 // ended returns when a run ended that cannot be resumed.
 func (h RunHead) ended() (Micros, bool) {
-	over := slices.Contains([]pipeline.RunStatus{pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty}, h.Status)
-	return h.Finished, over || h.Final
+	return h.Finished, h.Status.Complete() || h.Final
 }
 
 // run adds the rows of one run, and destroys their salts.

@@ -246,6 +246,17 @@ func (l *Log) EndHold(ctx context.Context, id int64, actor, why string) error {
 	return l.insert(ctx, HoldEnd{ID: id, Actor: actor, Why: why, At: l.now()})
 }
 
+// OpenHolds returns the holds that have not ended, by number.
+func (r *Reader) OpenHolds(ctx context.Context) (open []Hold, err error) {
+	holds, ended, err := r.Holds(ctx)
+	for _, hold := range holds {
+		if _, over := ended[hold.ID]; !over {
+			open = append(open, hold)
+		}
+	}
+	return open, err
+}
+
 // Holds returns all holds, by number, and which of them have ended.
 func (r *Reader) Holds(ctx context.Context) (holds []Hold, ended map[int64]HoldEnd, err error) {
 	holds, err = Select[Hold](ctx, r.from)
@@ -271,13 +282,9 @@ func (h Hold) Holds(run RunHead) bool {
 // BeginPurge records an order to purge payloads of runs, and returns it as it is recorded. Purge of about is set.
 func (l *Log) BeginPurge(ctx context.Context, order Purge, about []PurgedRun) (Purge, error) {
 	err := settle(order.Table(), func() error {
-		last, err := lastOf[Purge](ctx, l)
-		if err != nil {
+		var err error
+		if order, err = l.numbered(ctx, order); err != nil {
 			return err
-		}
-		order.ID, order.At = 1, l.now()
-		if last != nil {
-			order.ID = last.ID + 1
 		}
 		records := make([]Record, 0, 1+len(about))
 		records = append(records, order)
@@ -287,6 +294,16 @@ func (l *Log) BeginPurge(ctx context.Context, order Purge, about []PurgedRun) (P
 		}
 		return l.insert(ctx, records...)
 	})
+	return order, err
+}
+
+// numbered returns an order with the next number, given now.
+func (l *Log) numbered(ctx context.Context, order Purge) (Purge, error) {
+	last, err := lastOf[Purge](ctx, l)
+	order.ID, order.At = 1, l.now()
+	if last != nil {
+		order.ID = last.ID + 1
+	}
 	return order, err
 }
 

@@ -90,6 +90,9 @@ const (
 	Cancelled             RunStatus = "cancelled"
 )
 
+// Complete reports whether nothing is left to do for a run with this status.
+func (s RunStatus) Complete() bool { return s == Completed || s == CompletedWithFailures || s == Empty }
+
 // Determinism says what a plugin's result depends on, and so what must be stored to reproduce it. Stored; never rename.
 // There is no default: every plugin declares its own.
 type Determinism string

@@ -34,6 +34,14 @@ func CheckedSeal(ctx context.Context, log *landscape.Reader, run string) (last l
 	return last, entry, err
 }
 
+// CheckedRecord does what CheckedSeal does, and compares all that is recorded of the run with its seals.
+func CheckedRecord(ctx context.Context, log *landscape.Reader, run string) (last landscape.RunSeal, entry *int64, err error) {
+	if last, entry, err = CheckedSeal(ctx, log, run); err == nil {
+		_, err = log.CheckSeals(ctx, run)
+	}
+	return last, entry, err
+}
+
 // entriesOfSeals returns the entries about the seals of a run, without those that came back from an anchor; nil if there is none.
 func entriesOfSeals(ctx context.Context, log *landscape.Reader, run string) (entries []sealedEntry, err error) {
 	about, err := log.LogEntriesAbout(ctx, string(Sealed)+"/"+run)

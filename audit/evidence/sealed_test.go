@@ -69,7 +69,7 @@ func TestEntriesOfSeals(t *testing.T) {
 	}
 }
 
-// TestCheckedSeal takes a seal only if the log does not contradict it, whoever made it.
+// TestCheckedSeal: a seal counts only if the log agrees with it, no matter who made it.
 func TestCheckedSeal(t *testing.T) {
 	p := newPlace(t)
 	p.ends("r1")

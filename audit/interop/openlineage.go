@@ -31,7 +31,7 @@ func OpenLineage(ctx context.Context, log *landscape.Reader, run string, to io.W
 	}
 	start, end := r.event("START", r.Started), r.event(r.lineageEnd(), r.Finished)
 	end["inputs"], end["outputs"] = r.lineageInputs(), r.lineageOutputs()
-	if !r.complete() {
+	if !r.Status.Complete() {
 		facets := end["run"].(object)["facets"].(object)
 		facets["errorMessage"] = facet("1-0-1/ErrorMessageRunFacet.json", object{"message": r.Reason, "programmingLanguage": programmedWith})
 	}
@@ -44,7 +44,7 @@ func OpenLineage(ctx context.Context, log *landscape.Reader, run string, to io.W
 
 func (r *recorded) lineageEnd() string {
 	switch {
-	case r.complete():
+	case r.Status.Complete():
 		return "COMPLETE"
 	case r.Status == pipeline.Cancelled || r.Status == pipeline.Interrupted:
 		return "ABORT"

@@ -77,7 +77,7 @@ func (r *recorded) action(inputs, outputs []object) object {
 		"agent": ref("#actor"), "startTime": timestamp(r.Started), "endTime": timestamp(r.Finished), "description": string(r.Status),
 		"object": refs(inputs), "result": refs(outputs), "actionStatus": ref("http://schema.org/CompletedActionStatus"),
 	}
-	if !r.complete() {
+	if !r.Status.Complete() {
 		a["actionStatus"], a["error"] = ref("http://schema.org/FailedActionStatus"), r.Reason
 	}
 	return a

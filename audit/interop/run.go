@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"waymark/landscape"
-	"waymark/pipeline"
 	"waymark/plugin"
 )
 
@@ -114,10 +113,6 @@ func (r *recorded) absolute(path string) string {
 		return path
 	}
 	return filepath.Join(r.BaseDir, path)
-}
-
-func (r *recorded) complete() bool {
-	return r.Status == pipeline.Completed || r.Status == pipeline.CompletedWithFailures || r.Status == pipeline.Empty
 }
 
 // timestamp is a time as all forms write it.

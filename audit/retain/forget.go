@@ -197,17 +197,11 @@ func (c *carrying) statesOf(ctx context.Context) (states []string, err error) {
 			return nil, err
 		}
 		c.report.add(run, found)
-		for _, barrier := range found.Barriers {
-			folds, err := c.Log.Folds(ctx, run, barrier)
-			if err != nil {
-				return nil, err
-			}
-			for _, fold := range folds {
-				if fold.State != "" {
-					states = append(states, fold.State)
-				}
-			}
+		taken, err := statesOf(ctx, c.Log.Reader, run, found.Barriers)
+		if err != nil {
+			return nil, err
 		}
+		states = append(states, taken...)
 	}
 	slices.Sort(states)
 	return slices.Compact(states), nil

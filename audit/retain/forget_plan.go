@@ -23,7 +23,7 @@ type ForgetPlan struct {
 // NewForgetPlan says what an order to forget some rows is about. Payloads are shared, so it is about every run that read the same records, whatever it
 // calls them.
 func NewForgetPlan(ctx context.Context, log *landscape.Reader, follow Follower, rows []landscape.RowKey) (*ForgetPlan, error) {
-	p := &forgetPlanner{Reader: log, follow: follow, packs: map[string][]landscape.ChunkRef{}, of: map[string]map[landscape.RowKey]bool{}, runs: map[string]bool{}}
+	p := &forgetPlanner{Reader: log, follow: follow, packs: map[string][]landscape.ChunkRef{}, of: map[string]map[landscape.RowKey]bool{}, states: map[string]bool{}, runs: map[string]bool{}}
 	err := log.EachChunkRef(ctx, func(c landscape.ChunkRef) bool {
 		p.packs[c.Pack] = append(p.packs[c.Pack], c)
 		return true
@@ -43,6 +43,7 @@ type forgetPlanner struct {
 	follow Follower
 	packs  map[string][]landscape.ChunkRef
 	of     map[string]map[landscape.RowKey]bool // rows by run
+	states map[string]bool                      // of barriers that took something of these rows
 	runs   map[string]bool                      // that need a payload
 }
 
@@ -104,32 +105,27 @@ func (p *forgetPlanner) descend(ctx context.Context, run string) (fresh []landsc
 			fresh = append(fresh, row)
 		}
 	}
-	for _, barrier := range found.Barriers {
-		if err := p.needing(ctx, run, barrier); err != nil {
-			return nil, err
-		}
+	states, err := statesOf(ctx, p.Reader, run, found.Barriers)
+	for _, state := range states {
+		p.states[state] = true
 	}
-	return fresh, nil
+	return fresh, err
 }
 
-// needing notes which runs need the states of a barrier.
-func (p *forgetPlanner) needing(ctx context.Context, run, barrier string) error {
-	folds, err := p.Folds(ctx, run, barrier)
-	if err != nil {
-		return err
-	}
-	states := map[string]bool{}
-	for _, fold := range folds {
-		if fold.State != "" {
-			states[fold.State] = true
+// statesOf returns the states of barriers of a run.
+func statesOf(ctx context.Context, log *landscape.Reader, run string, barriers []string) (states []string, err error) {
+	for _, barrier := range barriers {
+		folds, err := log.Folds(ctx, run, barrier)
+		if err != nil {
+			return nil, err
+		}
+		for _, fold := range folds {
+			if fold.State != "" {
+				states = append(states, fold.State)
+			}
 		}
 	}
-	return p.EachStateRef(ctx, func(run, state string) bool {
-		if states[state] {
-			p.runs[run] = true
-		}
-		return true
-	})
+	return states, nil
 }
 
 // plan leaves out what is forgotten already, and names the holds.
@@ -151,12 +147,21 @@ func (p *forgetPlanner) plan(ctx context.Context) (*ForgetPlan, error) {
 		}
 	}
 	slices.SortFunc(plan.Rows, landscape.RowKey.Compare)
+	err := p.EachStateRef(ctx, func(run, state string) bool {
+		if p.states[state] {
+			p.runs[run] = true
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
 	return plan, p.hold(ctx, plan)
 }
 
 // hold adds the runs, and the holds that protect them.
 func (p *forgetPlanner) hold(ctx context.Context, plan *ForgetPlan) error {
-	holds, ended, err := p.Holds(ctx)
+	holds, err := p.OpenHolds(ctx)
 	if err != nil {
 		return err
 	}
@@ -166,7 +171,7 @@ func (p *forgetPlanner) hold(ctx context.Context, plan *ForgetPlan) error {
 		}
 		plan.Runs = append(plan.Runs, run.ID)
 		for _, hold := range holds {
-			if _, over := ended[hold.ID]; !over && hold.Holds(run) {
+			if hold.Holds(run) {
 				plan.Held = append(plan.Held, Held{Run: run.ID, Hold: hold.ID, Why: hold.Why})
 			}
 		}

@@ -44,7 +44,8 @@ func NewPlan(ctx context.Context, log *landscape.Reader, rules Rules, now time.T
 		Reader: log, rules: rules, now: landscape.MicrosOf(now),
 		gone: map[string]bool{}, needed: map[string]bool{}, due: map[string]landscape.Class{},
 	}
-	if err := p.readHolds(ctx); err != nil {
+	var err error
+	if p.holds, err = p.OpenHolds(ctx); err != nil {
 		return nil, err
 	}
 	if err := log.EachPurged(ctx, func(payload string) bool { p.gone[payload] = true; return true }); err != nil {
@@ -62,17 +63,6 @@ func NewPlan(ctx context.Context, log *landscape.Reader, rules Rules, now time.T
 		}
 	}
 	return p.plan(ctx)
-}
-
-// readHolds reads the holds that have not ended.
-func (p *planner) readHolds(ctx context.Context) error {
-	holds, ended, err := p.Holds(ctx)
-	for _, hold := range holds {
-		if _, done := ended[hold.ID]; !done {
-			p.holds = append(p.holds, hold)
-		}
-	}
-	return err
 }
 
 // sort takes the payloads of one class of one run to those that are due, or to those that are needed.

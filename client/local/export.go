@@ -44,9 +44,7 @@ func (h *Home) finished(ctx context.Context, word string) (landscape.Run, error)
 	if run.Status == pipeline.Running {
 		return landscape.Run{}, notExportable(fmt.Errorf("run %s: %w", run.ID, bundle.ErrRunning))
 	}
-	if _, _, err = evidence.CheckedSeal(ctx, h.stores.Log.Reader, run.ID); err == nil {
-		_, err = h.stores.Log.CheckSeals(ctx, run.ID)
-	}
+	_, _, err = evidence.CheckedRecord(ctx, h.stores.Log.Reader, run.ID)
 	switch {
 	case errors.Is(err, landscape.ErrUnsealed):
 		err = nil

@@ -138,7 +138,7 @@ func (h house) recorded(home *local.Home, id string) (run landscape.Run) {
 	return run
 }
 
-// found is what somebody who checks the record is told: by opening it to write, by log check, and by verify of a run.
+// found returns what an auditor learns from opening the record for writing, from log check, and from verifying a run.
 func (h house) found(run string) (found []string) {
 	h.Helper()
 	home, err := h.open()

@@ -40,12 +40,12 @@ var bundles = []mutant{
 		pkg: bundleTests, run: "^TestTablesOfARun$",
 	},
 	{
-		name: "the entry about the seal is not compared", never: "a seal that somebody made anew passes for the one that the log has an entry about",
+		name: "the entry about the seal is not compared", never: "a forged seal passes for the one that the log records",
 		file: "audit/evidence/bundle/verify_seal.go", old: "!v.sealed.Says(last)", new: "v.sealed.Run != last.Run",
 		pkg: bundleTests, run: "^TestHostileBundles$",
 	},
 	{
-		name: "seals are not compared with the log", never: "who has the database seals a record anew, and gets a signed bundle and proofs of it",
+		name: "seals are not compared with the log", never: "the owner of the database reseals a changed record, and gets a signed bundle and proofs of it",
 		file: "audit/evidence/sealed.go", old: "if !slices.ContainsFunc(seals, e.Says) {", new: "if seals == nil && e.Says == nil {",
 		pkg: "./audit/evidence", run: "^TestCheckedSeal$",
 	},

@@ -61,7 +61,7 @@ func (k *Keeper) fateOfRun(ctx context.Context, slot landscape.Slot, run landsca
 		return f, err
 	}
 	switch {
-	case complete(run.Status):
+	case run.Status.Complete():
 		f.state = done
 		return f, nil
 	case run.Status == pipeline.Running:
@@ -73,11 +73,6 @@ func (k *Keeper) fateOfRun(ctx context.Context, slot landscape.Slot, run landsca
 	f.state, f.reason = failed, run.Reason
 	f.curable = !f.over && (run.Status == pipeline.Failed || run.Status == pipeline.Interrupted)
 	return f, nil
-}
-
-// complete reports whether a run with this status has the output of its slot.
-func complete(status pipeline.RunStatus) bool {
-	return status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty
 }
 
 // patience is how long a run that has begun is not looked for in Temporal.

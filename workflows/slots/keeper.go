@@ -254,7 +254,7 @@ func (k *Keeper) doneBefore(ctx context.Context, slot landscape.Slot) (string, e
 		if err != nil && !errors.Is(err, landscape.ErrNotFound) {
 			return "", err
 		}
-		if complete(run.Status) {
+		if run.Status.Complete() {
 			return event.Run, nil
 		}
 	}

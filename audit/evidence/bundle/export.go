@@ -85,10 +85,7 @@ var errNoEntry = errors.New("the log has no entry about the seal of the run: a p
 
 // seals compares the record with what was sealed of it, and that with the log.
 func (e *export) seals(ctx context.Context) error {
-	sealed, entry, err := evidence.CheckedSeal(ctx, e.log, e.run.ID)
-	if err == nil {
-		_, err = e.log.CheckSeals(ctx, e.run.ID)
-	}
+	sealed, entry, err := evidence.CheckedRecord(ctx, e.log, e.run.ID)
 	switch {
 	case errors.Is(err, landscape.ErrUnsealed):
 		e.gap(sealGap, err)
