@@ -2,8 +2,10 @@ package sqlitestore
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,16 +16,20 @@ import (
 
 // TestFolderThatCannotBeWritten: SQLite cannot even read there, and the error says what helps.
 func TestFolderThatCannotBeWritten(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root may write everywhere")
-	}
-	folder := t.TempDir()
+	folder, err := os.MkdirTemp("/tmp", "waymark-*") // which everybody may enter
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, errors.Join(os.Chmod(folder, 0o700), os.RemoveAll(folder))) })
 	path := filepath.Join(folder, "landscape.db")
 	store, err := Open(t.Context(), path, Options{Create: true})
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
-	require.NoError(t, os.Chmod(folder, 0o500))
-	t.Cleanup(func() { require.NoError(t, os.Chmod(folder, 0o700)) })
+	require.NoError(t, os.Chmod(folder, 0o555))
+	if os.Getuid() == 0 { // who may write everywhere
+		require.NoError(t, os.Chmod(path, 0o644))
+		const nobody = 65534
+		require.NoError(t, syscall.Setresuid(-1, nobody, -1))
+		defer func() { require.NoError(t, syscall.Setresuid(-1, 0, -1)) }()
+	}
 	_, err = Open(t.Context(), path, Options{Keep: true})
 	require.ErrorIs(t, err, landscape.ErrReadOnly)
 	require.ErrorContains(t, err, "copy the whole state folder and read the copy (--state)")
