@@ -1,0 +1,85 @@
+package evidence_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
+	"waymark/tests/services"
+)
+
+// TestTesseraReadsAnAnchor builds tests/tiles, a module that knows nothing of this one, and lets it verify an anchor with tessera's fsck and client. They
+// notice a changed byte of each kind of file, and name the file or what does not fit it.
+func TestTesseraReadsAnAnchor(t *testing.T) {
+	program := tessera(t)
+	p := newPlace(t)
+	ids := make([]string, 270) // more than a tile
+	for i := range ids {
+		ids[i] = fmt.Sprintf("r%03d", i)
+	}
+	p.runs(ids[:3]...)
+	p.runs(ids[3:]...)
+	key, err := keys.Load(p.keys, keys.Log)
+	require.NoError(t, err)
+	head, err := evidence.Folder(p.anchor).Head(t.Context(), verifierOf(t, key.VKey))
+	require.NoError(t, err)
+	verify := func() (string, error) {
+		out, err := exec.CommandContext(t.Context(), program, p.anchor, key.VKey).CombinedOutput()
+		return string(out), err
+	}
+	said, err := verify()
+	require.NoError(t, err, said)
+	require.Contains(t, said, fmt.Sprintf("%d %x\n", head.Size, head.Root[:]))
+
+	for name, notices := range map[string]string{
+		"checkpoint":            "tiles: failed to parse Checkpoint",
+		"tile/0/000":            "tiles: fsck: failed: tile/0/000: log has",
+		"tile/0/001.p/16":       "tiles: fsck: failed: tile/0/001.p/16: log has",
+		"tile/1/000.p/1":        "tiles: fsck: failed: tile/1/000.p/1: log has",
+		"tile/entries/000":      "tiles: fsck: failed: tile/", // one of the hashes above it
+		"tile/entries/001.p/16": "tiles: fsck: failed: tile/",
+	} {
+		path := filepath.Join(p.anchor, name)
+		good, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.Chmod(path, 0o600))
+		bad := append([]byte{}, good...)
+		bad[len(bad)-1] ^= 1
+		require.NoError(t, os.WriteFile(path, bad, 0o600))
+		said, err = verify()
+		require.Error(t, err, name)
+		require.Contains(t, said, notices, name)
+		require.NoError(t, os.WriteFile(path, good, 0o600))
+	}
+	said, err = verify()
+	require.NoError(t, err, "what was put back is as it was: %s", said)
+}
+
+// tessera builds tests/tiles from modules that were downloaded before, so that the test asks nothing of the network.
+func tessera(t *testing.T) (program string) {
+	t.Helper()
+	module, err := filepath.Abs("../../tests/tiles")
+	require.NoError(t, err)
+	program = filepath.Join(t.TempDir(), "tiles")
+	run := func(args ...string) (string, error) {
+		step := exec.CommandContext(t.Context(), "go", args...)
+		step.Dir, step.Env = module, append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOPROXY=off")
+		out, err := step.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run("list", "-deps", "."); err != nil {
+		services.Missing(t, "tessera", "go -C tests/tiles build -o /dev/null . ("+strings.TrimSpace(out)+")")
+	}
+	for _, args := range [][]string{{"vet", "."}, {"build", "-o", program, "."}} {
+		out, err := run(args...)
+		require.NoError(t, err, "go %s\n%s", args[0], out)
+	}
+	return program
+}
