@@ -70,16 +70,12 @@ func (e *Executor) Executes(ctx context.Context, run string) (bool, error) {
 	if err != nil || !open || e.Process == 0 {
 		return open, err
 	}
-	queue, err := e.Temporal.DescribeTaskQueue(ctx, ProcessQueue(run), 0)
+	queue, err := e.Temporal.DescribeTaskQueue(ctx, workflows.ProcessQueue(run), 0)
 	if err != nil {
 		return false, fmt.Errorf("%s uses the state folder and does not answer: %w", e.Name(), err)
 	}
 	return len(queue.GetPollers()) > 0, nil
 }
-
-// ProcessQueue returns the task queue of a run that a process executes. Every run has its own, so that a process works on the runs that it
-// was asked for: with one queue for all, the next process would silently continue whatever an interrupted one left.
-func ProcessQueue(run string) string { return workflows.TaskQueue + "-" + run }
 
 // Attended returns an *Error of kind Unavailable if the run waits for a worker and none is there. A process is its own worker.
 func (e *Executor) Attended(ctx context.Context, run string) error {

@@ -69,7 +69,7 @@ func (s *Session) queueOf(run string) string {
 	if s.OnCluster() {
 		return s.Queue
 	}
-	return ProcessQueue(run)
+	return workflows.ProcessQueue(run)
 }
 
 // as is the connection under the name by which the run's record says who wanted this.
@@ -89,7 +89,7 @@ func (s *Session) work(ctx context.Context, run string) (stop func(), err error)
 		return nil, err
 	}
 	sdkworker.SetBinaryChecksum(s.Code) // or else the SDK reads the whole binary to name it: 0.8 s of a run's start
-	w := worker.New(s.Temporal, ProcessQueue(run), executing)
+	w := worker.New(s.Temporal, workflows.ProcessQueue(run), executing)
 	if err := w.Start(); err != nil {
 		return nil, err
 	}
@@ -282,5 +282,5 @@ func (s *Session) unserved(ctx context.Context, run string) (bool, error) {
 
 // served reports whether the run belongs to those who serve: one that ended has left the workflow open for the next one.
 func served(latest cluster.Execution, run string) bool {
-	return latest.Open() && latest.Queue != ProcessQueue(run)
+	return latest.Open() && latest.Queue != workflows.ProcessQueue(run)
 }

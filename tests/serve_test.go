@@ -57,7 +57,7 @@ func (l *lines) String() string {
 }
 
 // serve begins to serve the folder, and waits until there is a worker.
-func serve(t *testing.T, folder string) *serving {
+func serve(t *testing.T, folder string, flags ...string) *serving {
 	t.Helper()
 	binary, err := built()
 	require.NoError(t, err)
@@ -65,7 +65,8 @@ func serve(t *testing.T, folder string) *serving {
 	require.NoError(t, err)
 	s := &serving{folder: folder, pages: listener.Addr().String(), log: new(lines)}
 	require.NoError(t, listener.Close())
-	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve", ".", "--port", "0", "--http", "off", "--pages", s.pages)
+	args := append([]string{"serve", ".", "--port", "0", "--http", "off", "--pages", s.pages}, flags...)
+	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = folder, s.log, s.log
 	require.NoError(t, s.cmd.Start())
 	t.Cleanup(func() {

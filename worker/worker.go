@@ -29,6 +29,13 @@ func New(c client.Client, queue string, act *activities.Activities) worker.Worke
 	return w
 }
 
+// NewAnswering returns a worker for the queue, not yet started, that answers questions about its workflows and does none of their activities.
+func NewAnswering(c client.Client, queue string) worker.Worker {
+	w := worker.New(c, queue, worker.Options{LocalActivityWorkerOnly: true})
+	registerWorkflows(w)
+	return w
+}
+
 // heartbeatInterval is how often an activity's heartbeats go to Temporal at most. That an activity is cancelled comes back with them: by
 // itself the SDK would send one in four fifths of the heartbeat timeout, and a run that waits for a source would be stopped as late.
 const heartbeatInterval = time.Second

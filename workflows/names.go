@@ -27,5 +27,9 @@ const (
 // WorkflowID returns the id of the workflow that executes a run.
 func WorkflowID(run string) string { return activities.WorkflowID(run) }
 
+// ProcessQueue returns the task queue of a run that a process executes which has a Temporal server of its own. Every run has its own, so that a
+// process works on the runs that it was asked for: with one queue for all, the next process would silently continue whatever an interrupted one left.
+func ProcessQueue(run string) string { return TaskQueue + "-" + run }
+
 // The activities by name: methods of a nil pointer, of which only the names are used.
 var act *activities.Activities

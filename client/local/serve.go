@@ -38,7 +38,10 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 	}
 	s.Worker.Keys, s.Worker.MakeKeys = cmp.Or(s.Worker.Keys, f.Keys()), true
 	s.Worker.LogAnchors = append(s.Worker.LogAnchors, f.Anchor())
-	server, err := f.start(ctx, embedded.Options{DatabasePath: f.Temporal(), Port: s.Port, Schedules: true, Queue: s.Worker.Queue})
+	var past answers
+	server, err := f.start(ctx, embedded.Options{
+		DatabasePath: f.Temporal(), Port: s.Port, Schedules: true, Queue: s.Worker.Queue, Asked: past.asked,
+	})
 	if errors.Is(err, embedded.ErrPortTaken) {
 		return &client.Error{Kind: client.Unavailable, Code: client.TemporalUnavailable, Cure: client.OtherPort, Message: err.Error(), Err: err}
 	}
@@ -46,6 +49,10 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
+	defer past.close()
+	if err := past.connect(ctx, server); err != nil {
+		return err
+	}
 	if s.Pages != "" {
 		stop, err := webui.Start(ctx, s.Pages, server.Address())
 		if err != nil {

@@ -18,8 +18,9 @@ import (
 	"waymark/workflows"
 )
 
-// Abandoned finds runs that are running on record while their workflow is closed, because somebody terminated it in Temporal, and puts on
-// record that they are interrupted, and starts whose workflow was closed before the run began, of which none comes. Any number of processes may do that at the same time.
+// Abandoned finds runs that are running on record while their workflow is closed, because somebody terminated it in Temporal or
+// its process died, and puts on record that they are interrupted, and starts whose workflow was closed before the run began, of which none comes. Any
+// number of processes may do that at the same time.
 type Abandoned struct {
 	Client    client.Client
 	Namespace string // the client's
@@ -29,6 +30,9 @@ type Abandoned struct {
 // All looks at every run that is running on record, and at every start that is open, and returns the ids of the runs that it found. It tells those
 // that wait for places, and may begin, that they may, and those that never will, that they need not wait.
 func (a Abandoned) All(ctx context.Context) ([]string, error) {
+	if err := a.closeOrphans(ctx); err != nil {
+		return nil, err
+	}
 	runs, err := a.Log.RunsWithStatus(ctx, pipeline.Running, "", 0)
 	if err != nil {
 		return nil, err
@@ -88,7 +92,7 @@ func (a Abandoned) endStart(ctx context.Context, start landscape.Start) (bool, e
 	if err != nil || !known || latest.Open() || start.Decided != 0 {
 		return false, err
 	}
-	start.State, start.Refusal, start.Reason = landscape.StartRefused, activities.RefusalClosed, HowClosed(latest)
+	start.State, start.Refusal, start.Reason = landscape.StartRefused, activities.RefusalClosed, HowClosed(start.Run, latest)
 	if err := a.Log.Refuse(ctx, start); err != nil {
 		return false, err
 	}
@@ -100,6 +104,9 @@ const mostClosed = 1000
 
 // Since looks at the runs whose workflows were closed since a moment, and did not complete; it asks the record for these alone.
 func (a Abandoned) Since(ctx context.Context, moment time.Time) ([]string, error) {
+	if err := a.closeOrphans(ctx); err != nil { // Temporal may list late what was open at the beginning
+		return nil, err
+	}
 	answer, err := a.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: mostClosed, Query: fmt.Sprintf(
 		"WorkflowType = '%s' and ExecutionStatus in ('Terminated', 'TimedOut', 'Failed', 'Canceled') and CloseTime >= '%s'",
 		workflows.RunPipelineName, moment.UTC().Format(time.RFC3339))})
@@ -188,15 +195,17 @@ func (a Abandoned) closed(ctx context.Context, run landscape.RunHead) (string, e
 	} else if err != nil {
 		return "", err
 	}
-	return HowClosed(latest), nil
+	return HowClosed(run.ID, latest), nil
 }
 
-// HowClosed says how a workflow was closed.
-func HowClosed(latest cluster.Execution) string {
-	switch latest.Status {
-	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+// HowClosed says how the workflow of a run was closed.
+func HowClosed(run string, latest cluster.Execution) string {
+	switch {
+	case latest.Queue == workflows.ProcessQueue(run):
+		return processEnded
+	case latest.Status == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
 		return "its workflow was terminated in Temporal"
-	case enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+	case latest.Status == enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
 		return "its workflow took longer than Temporal was told to let it"
 	default:
 		return "its workflow ended before it could say how"

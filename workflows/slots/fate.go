@@ -100,7 +100,7 @@ func (k *Keeper) fateOfWorkflow(ctx context.Context, slot landscape.Slot, f fate
 	case known && latest.Open():
 		f.state = open
 	case known && f.tries == 0: // it is that of this attempt: there was none before
-		f.state, f.reason = failed, recovery.HowClosed(latest)
+		f.state, f.reason = failed, recovery.HowClosed(slot.Run, latest)
 	}
 	return f, nil
 }

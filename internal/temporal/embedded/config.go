@@ -1,8 +1,10 @@
 package embedded
 
 import (
+	"context"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
@@ -10,6 +12,7 @@ import (
 	"go.temporal.io/server/common/metrics"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	"go.temporal.io/server/temporal"
+	"google.golang.org/grpc"
 )
 
 // clusterName is stored in databases; never rename.
@@ -68,7 +71,18 @@ func serverOptions(o Options, database *config.SQL, p ports, l *logger, opened *
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler), // instead of a listener
 		temporal.WithClientFactoryProvider(opened),
 		temporal.WithDynamicConfigClient(dynamicConfig(o.Settings)),
+		temporal.WithChainedFrontendGrpcInterceptors(o.intercept),
 	}
+}
+
+// intercept calls Asked.
+func (o Options) intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if query, ok := request.(*workflowservice.QueryWorkflowRequest); ok && o.Asked != nil {
+		if err := o.Asked(ctx, query.GetExecution().GetWorkflowId(), query.GetExecution().GetRunId()); err != nil {
+			return nil, err
+		}
+	}
+	return next(ctx, request)
 }
 
 func serverConfig(database *config.SQL, p ports) *config.Config {

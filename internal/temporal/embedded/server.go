@@ -42,6 +42,9 @@ type Options struct {
 	Schedules bool
 	// Attributes are search attributes that the namespace gets, by name, if it does not have them.
 	Attributes map[string]enums.IndexedValueType
+	// Asked is called before a query goes to an execution of a workflow, which is the latest if its id is empty; nil for nothing. An error is
+	// the answer.
+	Asked func(ctx context.Context, workflow, execution string) error
 	// Settings are dynamic configuration by key. They come before the package's own.
 	Settings map[string]any
 }
