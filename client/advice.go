@@ -45,6 +45,14 @@ func (c *Client) advice(ctx context.Context, run landscape.Run) (Advice, error) 
 	}
 }
 
+// revival is how to continue with a run that is running according to its record, and that nobody executes.
+func (c *Client) revival(ctx context.Context, run string) Cure {
+	if c.host.Continues(ctx, run) {
+		return ServeAgain
+	}
+	return Resume
+}
+
 // AfterFailure returns what can be done with a run that failed. What it wrote is never written again: if that is gone, only a fork
 // writes it, and so does one if the cure changes what the run began with.
 func AfterFailure(run landscape.Run) []Cure {

@@ -49,6 +49,9 @@ type Host interface {
 	// Executes reports whether somebody executes a run that is running according to its record; nil if that is not known.
 	Executes(ctx context.Context, run string) *bool
 
+	// Continues reports whether the next process that serves continues a run that nobody executes now, as far as that is known.
+	Continues(ctx context.Context, run string) bool
+
 	// Reach connects to what executes runs besides this process; nil if nobody does. The caller closes the Executor.
 	Reach(ctx context.Context) (*Executor, error)
 

@@ -29,6 +29,7 @@ import (
 type nobody struct{}
 
 func (nobody) Executes(context.Context, string) *bool   { return new(bool) }
+func (nobody) Continues(context.Context, string) bool   { return false }
 func (nobody) Reach(context.Context) (*Executor, error) { return nil, nil }
 func (nobody) Auditor(context.Context) (*audit.Auditor, error) {
 	return nil, &Error{Kind: Unavailable, Message: "nobody has the payloads"}

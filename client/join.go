@@ -11,7 +11,7 @@ import (
 
 // Follow joins the execution of a run by others: another process that uses the state folder, or the workers of a cluster. The run need not
 // be recorded yet. Of a run that has ended, Execution.Follow returns no more than its end. Close the Execution. The error is an *Error
-// of kind NotFound if there is no such run, and of kind Conflict, with the cure Resume, if nobody executes it.
+// of kind NotFound if there is no such run, and of kind Conflict, with the cure Resume or ServeAgain, if nobody executes it.
 func (c *Client) Follow(ctx context.Context, word string) (_ *Execution, err error) {
 	defer c.edge(ctx, &err)
 	run, missing := c.Find(ctx, word)
@@ -54,7 +54,7 @@ func (c *Client) Follow(ctx context.Context, word string) (_ *Execution, err err
 		e.inEpoch(now.Epoch)
 		return e, err
 	}
-	return nil, &Error{Kind: Conflict, Code: NotExecuted, Message: fmt.Sprintf("nobody works for run %s", run.ID), Cure: Resume, Run: run.ID}
+	return nil, &Error{Kind: Conflict, Code: NotExecuted, Message: fmt.Sprintf("nobody works for run %s", run.ID), Cure: c.revival(ctx, run.ID), Run: run.ID}
 }
 
 // join follows the workflow that somebody else executes.

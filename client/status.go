@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -200,6 +201,9 @@ func (c *Client) addAdvice(ctx context.Context, s *Status, run landscape.Run) (e
 		return nil
 	}
 	s.Advice, err = c.advice(ctx, run)
+	if s.Dead() && slices.Equal(s.Advice.Cures, []Cure{Resume}) {
+		s.Advice.Cures[0] = c.revival(ctx, run.ID)
+	}
 	return err
 }
 

@@ -24,9 +24,11 @@ import (
 	"waymark/audit/evidence"
 	"waymark/client"
 	"waymark/internal/memory"
+	"waymark/internal/temporal/embedded"
 	"waymark/payload"
 	"waymark/worker"
 	"waymark/worker/storage"
+	"waymark/workflows"
 )
 
 // Home is a landscape, its payload store, and what executes its runs. Its methods may be called concurrently. Until the first run is
@@ -195,6 +197,15 @@ func (h *Home) Executes(ctx context.Context, run string) *bool {
 		return h.options.State.Held()
 	}
 	return nil
+}
+
+// Continues does what client.Host says.
+func (h *Home) Continues(ctx context.Context, run string) bool {
+	if h.options.Cluster != nil {
+		return false
+	}
+	queue, err := embedded.OpenQueue(ctx, h.options.State.Temporal(), workflows.WorkflowID(run))
+	return err == nil && queue != "" && queue != workflows.ProcessQueue(run)
 }
 
 // open reports whether the run has an open workflow on the cluster; nil if that is not known.

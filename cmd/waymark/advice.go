@@ -13,6 +13,7 @@ import (
 // cures are this program's words for what can be done with a run that has stopped; %s is its id.
 var cures = map[client.Cure]string{
 	client.Resume:      "resume it: waymark resume %s",
+	client.ServeAgain:  "waymark serve continues it; without a server: waymark resume %s",
 	client.Mend:        "when the cause is removed, resume it: waymark resume %s",
 	client.Restore:     "when the output is as this run wrote it, resume it: waymark resume %s",
 	client.Fork:        "when the cause is removed, start over: waymark resume %s --fork --why TEXT",

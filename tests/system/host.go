@@ -25,6 +25,8 @@ var options = sdk.Options{Namespace: embedded.Namespace}
 
 func (host) Executes(context.Context, string) *bool { return nil } // is not known
 
+func (host) Continues(context.Context, string) bool { return false }
+
 func (h host) Reach(context.Context) (*client.Executor, error) {
 	c, err := sdk.NewClientFromExisting(h.Temporal, options) // the Executor closes it
 	return &client.Executor{Connection: client.Connect(c, options, "the Temporal server of the test"), Queue: workflows.TaskQueue}, err

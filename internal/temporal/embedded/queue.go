@@ -1,0 +1,29 @@
+package embedded
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+
+	"go.temporal.io/api/enums/v1"
+)
+
+// OpenQueue returns the task queue of a workflow that is open in a database which no server uses; empty if it is not open, or the database is not
+// there. What a server that was killed did in its last moments may be missing.
+func OpenQueue(ctx context.Context, databasePath, workflow string) (queue string, err error) {
+	if _, err := os.Stat(databasePath); err != nil {
+		return "", nil //nolint:nilerr // a server makes it
+	}
+	db, err := openDatabase(databasePath)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	open := "select task_queue from executions_visibility where workflow_id = ? and status = ? order by start_time desc, run_id limit 1"
+	err = db.QueryRowContext(ctx, open, workflow, enums.WORKFLOW_EXECUTION_STATUS_RUNNING).Scan(&queue)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return queue, err
+}
