@@ -62,4 +62,9 @@ var schedules = []mutant{
 		file: "client/slot_requests.go", old: "var unfinished = []SlotState{SlotNone,", new: "var unfinished = []SlotState{SlotNone, SlotState(landscape.SlotDue), SlotState(landscape.SlotDone),",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^slots$",
 	},
+	{
+		name: "failures of a backfill count", never: "somebody backfills a year, and tonight's run does not start",
+		file: "workflows/slots/keeper.go", old: `e.Event == string(landscape.SlotFailed) && e.Request == "" &&`, new: "e.Event == string(landscape.SlotFailed) &&",
+		pkg: "./workflows/slots", run: "^TestFailuresThatPauseASchedule$",
+	},
 }

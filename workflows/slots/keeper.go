@@ -1,7 +1,6 @@
 package slots
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -263,18 +262,12 @@ func (k *Keeper) doneBefore(ctx context.Context, slot landscape.Slot) (string, e
 
 // pauseAfter pauses a schedule of which too many slots failed one after the other, since somebody last changed it.
 func (k *Keeper) pauseAfter(ctx context.Context, s *Schedule, changes []landscape.SlotChange) error {
-	most, failures, reason := s.spec.PauseAfter, 0, ""
-	if most == 0 || !failedOne(changes) {
+	most := s.spec.PauseAfter
+	if most == 0 || !slices.ContainsFunc(changes, failedInTurn) {
 		return nil
 	}
-	err := k.Log.LastSlots(ctx, s.ID, func(slot landscape.Slot) bool {
-		if slot.State == landscape.SlotFailed && slot.Changed > s.At {
-			failures++
-			reason = cmp.Or(reason, slot.Name+": "+slot.Reason)
-		}
-		return failures < most && slot.State != landscape.SlotDone
-	})
-	if err != nil || failures < most {
+	failed, err := k.failuresInTurn(ctx, s)
+	if err != nil || len(failed) < most {
 		return err
 	}
 	return k.Log.ChangeSchedule(ctx, s.ID, func(last *landscape.Schedule) (*landscape.Schedule, error) {
@@ -283,18 +276,42 @@ func (k *Keeper) pauseAfter(ctx context.Context, s *Schedule, changes []landscap
 		}
 		next := *last
 		next.Action, next.Paused, next.Until, next.Actor = landscape.PauseSchedule, true, 0, activities.Waymark
-		next.Why = fmt.Sprintf("%d slots failed one after the other, the last: %s", failures, reason)
+		next.Why = fmt.Sprintf("%d slots failed one after the other, the last: %s: %s", len(failed), failed[0].Name, failed[0].Reason)
 		return &next, nil
 	})
 }
 
-func failedOne(changes []landscape.SlotChange) bool {
-	for _, change := range changes {
-		if change.To.State == landscape.SlotFailed && change.From.State != landscape.SlotFailed {
-			return true
+// failedInTurn reports whether a change is the failure of a run that the schedule itself started: nobody asked for it.
+func failedInTurn(change landscape.SlotChange) bool {
+	return change.To.State == landscape.SlotFailed && change.From.State != landscape.SlotFailed && change.To.Request == ""
+}
+
+// failuresInTurn returns the slots, the last first, that are failed since the last one that is done, and whose run failed since somebody last changed the
+// schedule, when the schedule itself had started it. Runs that somebody asked for, such as those of a backfill, say nothing about the schedule.
+func (k *Keeper) failuresInTurn(ctx context.Context, s *Schedule) ([]landscape.Slot, error) {
+	var failed []landscape.Slot
+	err := k.Log.LastSlots(ctx, s.ID, func(slot landscape.Slot) bool {
+		if slot.State == landscape.SlotFailed && slot.Rang && slot.Changed > s.At {
+			failed = append(failed, slot)
+		}
+		return slot.State != landscape.SlotDone
+	})
+	if err != nil {
+		return nil, err
+	}
+	var inTurn []landscape.Slot
+	for _, slot := range failed {
+		events, err := k.Log.SlotEvents(ctx, slot.Schedule, slot.Name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(events, func(e landscape.SlotEvent) bool {
+			return e.Event == string(landscape.SlotFailed) && e.Request == "" && e.At > s.At
+		}) {
+			inTurn = append(inTurn, slot)
 		}
 	}
-	return false
+	return inTurn, nil
 }
 
 // tell puts a change into the log of the process.

@@ -43,3 +43,77 @@ func TestManySlotsThatAreDueHideNone(t *testing.T) {
 	require.Equal(t, changes[0].To.Name, due[0].Name)
 	require.True(t, slices.ContainsFunc(due, func(s landscape.Slot) bool { return s.Name == changes[len(changes)-1].To.Name }))
 }
+
+// Only what the schedule itself started says that the schedule had better pause.
+func TestFailuresThatPauseASchedule(t *testing.T) {
+	night := func(n int, request string) landscape.Slot {
+		slot := landscapetest.SlotOf("default/x/nightly", n, landscape.SlotDue)
+		slot.Request, slot.Rang = request, request == ""
+		return slot
+	}
+	missed := func(slot landscape.Slot) landscape.Slot { slot.Rang = true; return slot }
+	for name, test := range map[string]struct {
+		slots []landscape.Slot // they fail one after the other
+		again int              // the first of them that somebody asks to retry, which fails as well; 0 for none
+		want  string           // why the schedule is paused; empty if it is not
+	}{
+		"two nights":                      {slots: []landscape.Slot{night(1, ""), night(2, "")}, want: "2 slots failed one after the other, the last: 2026-11-02: no file"},
+		"one night":                       {slots: []landscape.Slot{night(1, "")}},
+		"a backfill":                      {slots: []landscape.Slot{night(1, "q"), night(2, "q"), night(3, "q")}},
+		"a backfill of nights of a pause": {slots: []landscape.Slot{missed(night(1, "q")), missed(night(2, "q")), missed(night(3, "q"))}},
+		"a backfill beside a night":       {slots: []landscape.Slot{night(1, "q"), missed(night(2, "q")), night(3, "")}},
+		"nights beside a backfill":        {slots: []landscape.Slot{night(1, "q"), night(2, ""), missed(night(3, "q")), night(4, "")}, want: "2 slots failed one after the other, the last: 2026-11-04: no file"},
+		"a night that was retried":        {slots: []landscape.Slot{night(1, ""), night(2, "")}, again: 1, want: "2 slots failed one after the other, the last: 2026-11-02: no file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log, s := pausedAfterTwo(t)
+			keeper := &Keeper{Log: log}
+			for i, slot := range test.slots {
+				require.NoError(t, keeper.pauseAfter(t.Context(), s, fails(t, log, slot)))
+				if test.again == i+1 {
+					slot.Request = "q"
+					require.NoError(t, keeper.pauseAfter(t.Context(), s, fails(t, log, slot)))
+				}
+			}
+			now, err := log.Schedule(t.Context(), s.ID)
+			require.NoError(t, err)
+			require.Equal(t, test.want != "", now.Paused)
+			if now.Paused {
+				require.Equal(t, test.want, now.Why)
+			}
+		})
+	}
+}
+
+// pausedAfterTwo returns a schedule that pauses after two failures, and the log that has it.
+func pausedAfterTwo(t *testing.T) (*landscape.Log, *Schedule) {
+	t.Helper()
+	now := day(1).Time()
+	log := landscape.New(memdriver.New(), func() time.Time { now = now.Add(time.Second); return now })
+	bundle, version := landscapetest.VersionOf("x", "1", strings.Repeat("d", 64))
+	_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
+	require.NoError(t, err)
+	row := landscapetest.ScheduleOf("x", "nightly")
+	row.Spec = `{"Every":{"Word":"day"},"PauseAfter":2}`
+	require.NoError(t, landscapetest.SetSchedule(t.Context(), log, row))
+	row, err = log.Schedule(t.Context(), "default/x/nightly")
+	require.NoError(t, err)
+	s, err := Read(row)
+	require.NoError(t, err)
+	return log, s
+}
+
+// fails records that the run of a slot fails, and returns the change by which it did.
+func fails(t *testing.T, log *landscape.Log, slot landscape.Slot) (changes []landscape.SlotChange) {
+	t.Helper()
+	for _, state := range []landscape.SlotState{landscape.SlotDue, landscape.SlotRunning, landscape.SlotFailed} {
+		change := landscape.SlotChange{To: slot}
+		if recorded, err := log.Slot(t.Context(), slot.Schedule, slot.Name); err == nil {
+			change.From, change.To = &recorded, recorded
+		}
+		change.To.State, change.To.Request, change.To.Reason = state, slot.Request, "no file"
+		changes = []landscape.SlotChange{change}
+		require.NoError(t, log.ChangeSlots(t.Context(), nil, changes))
+	}
+	return changes
+}
