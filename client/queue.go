@@ -17,18 +17,19 @@ import (
 
 // Waiting is a run that waits for places: its start is recorded, and the run is not.
 type Waiting struct {
-	Place    int                  `json:"place"` // in the queue, from 1; who comes after may begin before, if nobody before it wants the same
-	Run      string               `json:"run"`
-	Pipeline string               `json:"pipeline"` // its name, or that of the document's file
-	Status   landscape.StartState `json:"status"`   // always waiting
-	Priority int64                `json:"priority"` // 1 goes first
-	Since    Time                 `json:"since"`    // it was asked for
-	Gate     string               `json:"gate"`     // the first that has no room for it; empty if all have
-	HeldBy   []string             `json:"held_by"`  // runs that hold places of the gate; not nil
-	Behind   []string             `json:"behind"`   // runs that wait for the gate and come before it; not nil
-	Reason   string               `json:"reason"`   // all that in a sentence
-	Actor    string               `json:"actor"`
-	Why      string               `json:"why,omitempty"`
+	Place       int                  `json:"place"` // in the queue, from 1; who comes after may begin before, if nobody before it wants the same
+	Run         string               `json:"run"`
+	Pipeline    string               `json:"pipeline"`              // its name, or that of the document's file
+	Environment string               `json:"environment,omitempty"` // in which it is deployed; empty for a file
+	Status      landscape.StartState `json:"status"`                // always waiting
+	Priority    int64                `json:"priority"`              // 1 goes first
+	Since       Time                 `json:"since"`                 // it was asked for
+	Gate        string               `json:"gate"`                  // the first that has no room for it; empty if all have
+	HeldBy      []string             `json:"held_by"`               // runs that hold places of the gate; not nil
+	Behind      []string             `json:"behind"`                // runs that wait for the gate and come before it; not nil
+	Reason      string               `json:"reason"`                // all that in a sentence
+	Actor       string               `json:"actor"`
+	Why         string               `json:"why,omitempty"`
 }
 
 // beginsWhen is the reason of a run that waits and may begin.
@@ -63,7 +64,7 @@ func (c *Client) Queue(ctx context.Context) (list []Waiting, err error) {
 		}
 		d := admit.Decide(state, claim)
 		waiting := Waiting{
-			Place: i + 1, Run: claim.Run, Pipeline: start.Pipeline, Status: landscape.StartWaiting, Priority: claim.Priority, Since: Time(start.Accepted),
+			Place: i + 1, Run: claim.Run, Pipeline: start.Pipeline, Environment: start.Environment, Status: landscape.StartWaiting, Priority: claim.Priority, Since: Time(start.Accepted),
 			Gate: d.Gate, HeldBy: append([]string{}, d.Holders...), Behind: append([]string{}, d.Ahead...), Reason: d.Why(), Actor: start.Actor, Why: start.Why,
 		}
 		if d.Verdict == admit.Begin {

@@ -1,14 +1,17 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"time"
 
+	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/pipeline/calendar"
+	ledger "waymark/workflows/slots"
 )
 
 // Slot is one slot of a schedule: an interval of time for which a run is due. All instants are in UTC.
@@ -23,14 +26,15 @@ type Slot struct {
 	Zone     string            `json:"zone"`             // whose clocks the schedule goes by
 	Values   map[string]string `json:"values,omitempty"` // for_each: what it is for beside time
 	Except   bool              `json:"except,omitempty"`
+	Skipped  string            `json:"skipped,omitempty"`        // of a deployed pipeline: who wants no run for it, and why
 	Ring     calendar.Ring     `json:"ring,omitempty"`           // what changes of clocks do to its time of day
 	Longer   int64             `json:"longer_seconds,omitempty"` // by how much changes of clocks make it longer, or shorter if negative
 }
 
 // SlotsRequest says which slots to list.
 type SlotsRequest struct {
-	File     string
-	Schedule string    // empty for all of the document
+	File     string    // of a document; not for NextSlots
+	Schedule string    // of the document, empty for all; for NextSlots NAME, PIPELINE/NAME or ENVIRONMENT/PIPELINE/NAME
 	From     string    // an instant of RFC 3339, or a date, which begins in the schedule's zone; empty for Now
 	Now      time.Time // the time that it is
 	Count    int       // how many slots, 1 to MaxSlots
@@ -41,8 +45,8 @@ const MaxSlots = 10_000
 
 // Slots lists the slots of a document that are due next, in the order in which they are. The error is an *Error of kind Invalid.
 func Slots(r SlotsRequest) ([]Slot, error) {
-	if r.Count < 1 || r.Count > MaxSlots {
-		return nil, invalid(fmt.Sprintf("%d slots cannot be listed: ask for 1 to %d", r.Count, MaxSlots))
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	doc, err := Open(r.File, nil)
 	if err != nil {
@@ -58,17 +62,55 @@ func Slots(r SlotsRequest) ([]Slot, error) {
 	}
 	var slots []Slot
 	for _, schedule := range schedules {
-		if r.Schedule != "" && !schedule.Value.Timed() {
-			return nil, invalid(fmt.Sprintf("schedule %s never rings: its slots have no time (covers: nothing)", schedule.Name))
+		if r.Schedule == "" && !schedule.Value.Timed() {
+			continue
 		}
-		from, err := r.from(schedule.Value.Zone())
+		next, err := r.upcoming(table.Pipeline, schedule)
 		if err != nil {
 			return nil, err
 		}
-		slots = append(slots, upcoming(table.Pipeline, schedule, from, r.Count)...)
+		slots = append(slots, next...)
 	}
 	slices.SortStableFunc(slots, func(a, b Slot) int { return a.Due.Compare(b.Due) })
 	return slots[:min(len(slots), r.Count)], nil
+}
+
+// NextSlots lists the slots of a schedule of a deployed pipeline that are due next. The errors are those of Client.Schedule, of kind Conflict if the schedule
+// was removed, and those of Slots.
+func (c *Client) NextSlots(ctx context.Context, r SlotsRequest) (next []Slot, err error) {
+	defer c.edge(ctx, &err)
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	row, err := c.findSchedule(ctx, r.Schedule)
+	if err == nil && row.Removed() {
+		err = c.removed(ctx, row)
+	}
+	if err != nil {
+		return nil, err
+	}
+	known, err := ledger.Read(row)
+	if err != nil {
+		return nil, err
+	}
+	next, err = r.upcoming(row.Pipeline, pipeline.Named[*calendar.Schedule]{Name: row.Name, Value: known.Calendar})
+	for i := range next {
+		recorded, err := c.log.Slot(ctx, row.ID, next[i].Name)
+		if err != nil && !errors.Is(err, landscape.ErrNotFound) {
+			return nil, err
+		}
+		if recorded.State == landscape.SlotSkipped && !next[i].Except {
+			next[i].Skipped = recorded.Reason
+		}
+	}
+	return next, err
+}
+
+func (r SlotsRequest) check() error {
+	if r.Count < 1 || r.Count > MaxSlots {
+		return invalid(fmt.Sprintf("%d slots cannot be listed: ask for 1 to %d", r.Count, MaxSlots))
+	}
+	return nil
 }
 
 // from is the instant from which slots are listed.
@@ -86,18 +128,25 @@ func (r SlotsRequest) from(zone *time.Location) (time.Time, error) {
 	return at, nil
 }
 
-func upcoming(name string, schedule pipeline.Named[*calendar.Schedule], from time.Time, count int) []Slot {
-	var slots []Slot
+// upcoming returns the next slots of one schedule.
+func (r SlotsRequest) upcoming(name string, schedule pipeline.Named[*calendar.Schedule]) (slots []Slot, err error) {
+	if !schedule.Value.Timed() {
+		return nil, invalid(fmt.Sprintf("schedule %s never rings: its slots have no time (covers: nothing)", schedule.Name))
+	}
+	from, err := r.from(schedule.Value.Zone())
+	if err != nil {
+		return nil, err
+	}
 	for slot := range schedule.Value.Due(from) {
 		slots = append(slots, Slot{
 			Pipeline: name, Schedule: schedule.Name, Name: slot.Name, From: slot.From, To: slot.To, Due: slot.Due, Start: slot.Start,
 			Values: valuesOf(slot.Name), Zone: schedule.Value.Zone().String(), Except: slot.Except, Ring: slot.Ring, Longer: int64(slot.Longer / time.Second),
 		})
-		if len(slots) == count {
+		if len(slots) == r.Count {
 			break
 		}
 	}
-	return slots
+	return slots, nil
 }
 
 // timetable reads what the document says about slots, and the files beside it that have values of for_each.

@@ -61,8 +61,9 @@ type ScheduleChange struct {
 	At       Time                     `json:"at"`
 }
 
-// Schedules returns the schedules of deployed pipelines, by id, without those that were removed; it is empty, not nil, if there is none.
-func (c *Client) Schedules(ctx context.Context) (list []Schedule, err error) {
+// Schedules returns the schedules of pipelines that are deployed in an environment, or in all for an empty one, by id, without those that were removed; it
+// is empty, not nil, if there is none.
+func (c *Client) Schedules(ctx context.Context, environment string) (list []Schedule, err error) {
 	defer c.edge(ctx, &err)
 	rows, err := c.log.Schedules(ctx)
 	if err != nil {
@@ -70,7 +71,7 @@ func (c *Client) Schedules(ctx context.Context) (list []Schedule, err error) {
 	}
 	list = []Schedule{}
 	for _, row := range rows {
-		if row.Removed() {
+		if row.Removed() || environment != "" && row.Environment != environment {
 			continue
 		}
 		schedule, err := c.schedule(ctx, row)
@@ -93,8 +94,21 @@ func (c *Client) Schedule(ctx context.Context, word string) (_ Schedule, err err
 	return c.schedule(ctx, row)
 }
 
+// ScheduleID returns the id of the schedule that word means, of those in an environment, or in all for an empty one. Every method takes it for a word. The
+// errors are those of Schedule.
+func (c *Client) ScheduleID(ctx context.Context, environment, word string) (_ string, err error) {
+	defer c.edge(ctx, &err)
+	row, err := c.scheduleIn(ctx, environment, word)
+	return row.ID, err
+}
+
 // findSchedule returns the last row of the schedule that word means.
 func (c *Client) findSchedule(ctx context.Context, word string) (landscape.Schedule, error) {
+	return c.scheduleIn(ctx, "", word)
+}
+
+// scheduleIn is findSchedule for those in an environment, or in all for an empty one.
+func (c *Client) scheduleIn(ctx context.Context, environment, word string) (landscape.Schedule, error) {
 	rows, err := c.log.Schedules(ctx)
 	if err != nil {
 		return landscape.Schedule{}, err
@@ -103,6 +117,7 @@ func (c *Client) findSchedule(ctx context.Context, word string) (landscape.Sched
 	var removed *landscape.Schedule
 	for i, row := range rows {
 		switch {
+		case environment != "" && row.Environment != environment:
 		case row.ID != word && !strings.HasSuffix(row.ID, "/"+word):
 		case row.Removed():
 			removed = &rows[i]
@@ -114,13 +129,27 @@ func (c *Client) findSchedule(ctx context.Context, word string) (landscape.Sched
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		message := fmt.Sprintf("%q means several schedules: write %s or %s", word, found[0].ID, found[1].ID)
-		return landscape.Schedule{}, &Error{Kind: Invalid, Code: AmbiguousSchedule, Message: message}
+		return landscape.Schedule{}, ambiguousSchedule(word, found)
 	case removed != nil:
 		return *removed, nil
 	}
-	message := fmt.Sprintf("no deployed pipeline has a schedule %q, as far as %s says", word, c.place)
+	whose := "deployed pipeline"
+	if environment != "" {
+		whose = "pipeline deployed in " + environment
+	}
+	message := fmt.Sprintf("no %s has a schedule %q, as far as %s says", whose, word, c.place)
 	return landscape.Schedule{}, &Error{Kind: NotFound, Code: ScheduleNotFound, Message: message, Cure: ListSchedules, Err: landscape.ErrNotFound}
+}
+
+// ambiguousSchedule refuses a word that means several schedules.
+func ambiguousSchedule(word string, found []landscape.Schedule) error {
+	ids := make([]string, len(found))
+	for i, row := range found {
+		ids[i] = row.ID
+	}
+	last := len(ids) - 1
+	message := fmt.Sprintf("%q means %d schedules: write %s or %s", word, len(ids), strings.Join(ids[:last], ", "), ids[last])
+	return &Error{Kind: Invalid, Code: AmbiguousSchedule, Message: message}
 }
 
 func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule, error) {

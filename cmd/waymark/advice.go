@@ -66,7 +66,7 @@ var hints = map[client.Cure]string{
 	client.Join:             ": waymark follow %s shows its progress",
 	client.ServeAgain:       "; waymark serve continues it, and waymark follow %s follows it then; without a server, waymark resume %s",
 	client.ServeOrCancel:    "; waymark serve begins it, and waymark follow %s follows it then; waymark cancel %s --why TEXT cancels it",
-	client.NameSlot:         ", as in --for 2026-11-21; `waymark schedule next FILE` lists the slots, `waymark schedule grid` those of a deployed pipeline",
+	client.NameSlot:         ", as in --for 2026-11-21; `waymark schedule next FILE` lists the slots, `waymark schedule next NAME` those of a deployed pipeline",
 	client.NameSchedule:     " (--schedule)",
 	client.OtherPort:        "; --port says which else, 0 for any free one",
 	client.OtherPages:       "; --pages says where else, or off",

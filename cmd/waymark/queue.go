@@ -5,18 +5,21 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
 )
 
 func (a *app) queueCommand() *cobra.Command {
-	return &cobra.Command{
+	var environment string
+	cmd := &cobra.Command{
 		Use:   "queue",
 		Short: "List the runs that wait to start, and what each waits for",
 		Long: `Lists, in order of arrival, the runs that wait because their pipeline has as many runs as it may have, a pool has no free place, or another
@@ -28,14 +31,22 @@ run writes to the same target. A later run can start first if no earlier run wai
 				if err != nil {
 					return err
 				}
-				lines := [][]string{{"place", "run", "pipeline", "priority", "since", "waits for"}}
-				for _, w := range list {
-					lines = append(lines, []string{fmt.Sprint(w.Place), w.Run, w.Pipeline, fmt.Sprint(w.Priority), moment(w.Since), w.Reason})
-				}
-				return printList(a, list, func(w io.Writer) error { return text.Table(w, lines...) })
+				list = slices.DeleteFunc(list, func(w client.Waiting) bool { return environment != "" && w.Environment != environment })
+				return printList(a, list, func(w io.Writer) error { return writeQueue(w, list) })
 			})
 		},
 	}
+	cmd.Flags().StringVar(&environment, "environment", "", "list only runs of pipelines that are deployed in this `environment`; also --env")
+	return cmd
+}
+
+func writeQueue(w io.Writer, list []client.Waiting) error {
+	lines := [][]string{{"place", "run", "pipeline", "priority", "since", "waits for"}}
+	for _, w := range list {
+		pipeline := w.Pipeline + inText(cmp.Or(w.Environment, landscape.DefaultEnvironment))
+		lines = append(lines, []string{fmt.Sprint(w.Place), w.Run, pipeline, fmt.Sprint(w.Priority), moment(w.Since), w.Reason})
+	}
+	return text.Table(w, lines...)
 }
 
 func (a *app) limitCommand() *cobra.Command {

@@ -3,13 +3,17 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/client/local"
 	"waymark/internal/text"
+	"waymark/pipeline"
 	"waymark/pipeline/calendar"
 )
 
@@ -18,26 +22,49 @@ func (a *app) scheduleCommand() *cobra.Command {
 		Use: "schedule", Short: "Create, list, pause, backfill and retry the schedules of deployed pipelines", Args: noArgs,
 		RunE: help,
 	}
-	cmd.AddCommand(
-		a.scheduleListCommand(), a.scheduleNextCommand(), a.scheduleGridCommand(), a.scheduleHistoryCommand(), a.schedulePauseCommand(), a.scheduleResumeCommand(),
-		a.scheduleCreateCommand(), a.scheduleDeleteCommand(),
+	deployed := []*cobra.Command{
+		a.scheduleListCommand(), a.scheduleNextCommand(), a.scheduleGridCommand(), a.scheduleHistoryCommand(), a.schedulePauseCommand(), a.scheduleResumeCommand(), a.scheduleDeleteCommand(),
 		a.scheduleRunCommand(), a.scheduleBackfillCommand(), a.scheduleRetryCommand(), a.scheduleSkipCommand(),
-	)
+	}
+	for _, sub := range deployed {
+		sub.Flags().String(inEnvironment, "", "`environment` in which the pipeline is deployed (default all); also --env")
+	}
+	cmd.AddCommand(deployed...)
+	cmd.AddCommand(a.scheduleCreateCommand())
 	return cmd
+}
+
+// inEnvironment is the flag that chooses among the schedules of several environments.
+const inEnvironment = "environment"
+
+// onSchedule opens what is there and does something with the schedule that word means in the environment of the command, which it gets by its id.
+func (a *app) onSchedule(cmd *cobra.Command, word string, do func(home *local.Home, id string) error) error {
+	return a.existing(cmd.Context(), func(home *local.Home) error {
+		id, err := home.ScheduleID(cmd.Context(), cmd.Flag(inEnvironment).Value.String(), word)
+		if err != nil {
+			return err
+		}
+		return do(home, id)
+	})
 }
 
 func (a *app) scheduleNextCommand() *cobra.Command {
 	r := client.SlotsRequest{}
 	cmd := &cobra.Command{
-		Use:   "next FILE [NAME]",
-		Short: "List the slots that are due next, of all schedules of a document or of one",
+		Use:   "next FILE [NAME] | next SCHEDULE",
+		Short: "List the slots that are due next: of a schedule of a deployed pipeline, or of the schedules of a document",
 		Long: `Lists the slots that are due next: what each covers, and when it is due. Times are in the schedule's zone, with their offset
-from UTC. Days that a clock change makes longer or shorter are marked, and so are those that except leaves out.`,
-		Example: `  waymark schedule next pipeline.yaml
+from UTC. Days that a clock change makes longer or shorter are marked, and so are those that except leaves out, or that somebody skipped.`,
+		Example: `  waymark schedule next nightly
+  waymark schedule next pipeline.yaml
   waymark schedule next pipeline.yaml nightly --from 2026-03-28 --count 3`,
 		Args: takes(1, 2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			r.File, r.Now = args[0], time.Now()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Now = time.Now()
+			if len(args) == 1 && namesSchedule(args[0]) {
+				return a.nextSlots(cmd, args[0], r)
+			}
+			r.File = args[0]
 			if len(args) == 2 {
 				r.Schedule = args[1]
 			}
@@ -51,6 +78,25 @@ from UTC. Days that a clock change makes longer or shorter are marked, and so ar
 	cmd.Flags().IntVarP(&r.Count, "count", "n", 10, "how many `slots` to list")
 	cmd.Flags().StringVar(&r.From, "from", "", "list what is due from this `time` on: a date in the schedule's zone, or an instant such as 2026-11-21T02:30:00Z (default now)")
 	return cmd
+}
+
+// namesSchedule reports whether a word can only be the name of a schedule: no file has it, and schedules may.
+func namesSchedule(word string) bool {
+	_, err := os.Stat(word)
+	noName := func(part string) bool { return pipeline.CheckName(part) != nil }
+	return err != nil && !slices.ContainsFunc(strings.Split(word, "/"), noName)
+}
+
+// nextSlots lists the next slots of a schedule of a deployed pipeline.
+func (a *app) nextSlots(cmd *cobra.Command, word string, r client.SlotsRequest) error {
+	return a.onSchedule(cmd, word, func(home *local.Home, id string) error {
+		r.Schedule = id
+		slots, err := home.NextSlots(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return printList(a, slots, func(w io.Writer) error { return writeSlots(w, slots) })
+	})
 }
 
 // writeSlots writes a table of slots, with the columns that they need.
@@ -100,6 +146,9 @@ func marks(slot client.Slot) string {
 	}
 	if slot.Except {
 		marks = append(marks, "excepted: no run")
+	}
+	if slot.Skipped != "" {
+		marks = append(marks, slot.Skipped)
 	}
 	return strings.Join(marks, "; ")
 }

@@ -174,8 +174,8 @@ and the results of slots remain recorded. To delete a schedule that a document d
 			if err := whyGiven(why); err != nil {
 				return err
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error {
-				s, err := home.DeleteSchedule(cmd.Context(), args[0], a.by(why))
+			return a.onSchedule(cmd, args[0], func(home *local.Home, id string) error {
+				s, err := home.DeleteSchedule(cmd.Context(), id, a.by(why))
 				if err != nil {
 					return err
 				}

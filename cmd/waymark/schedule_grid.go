@@ -31,8 +31,8 @@ Below the grid are the slots that may need your attention, each with the reason 
   waymark schedule grid nightly --from 2026-11-01 --to 2026-11-30`,
 		Args: exactlyOne("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
-				grid, err := home.ScheduleGrid(cmd.Context(), args[0], from, to)
+			return a.onSchedule(cmd, args[0], func(home *local.Home, id string) error {
+				grid, err := home.ScheduleGrid(cmd.Context(), id, from, to)
 				if err != nil {
 					return err
 				}

@@ -19,7 +19,7 @@ func (a *app) scheduleListCommand() *cobra.Command {
 		Use: "list", Short: "List the schedules of deployed pipelines", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
-				list, err := home.Schedules(cmd.Context())
+				list, err := home.Schedules(cmd.Context(), cmd.Flag(inEnvironment).Value.String())
 				if err != nil {
 					return err
 				}
@@ -75,8 +75,8 @@ func (a *app) scheduleHistoryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "history SCHEDULE", Short: "Show every change of a schedule and every request about its slots: who made it, when and why", Args: exactlyOne("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
-				history, err := home.ScheduleHistory(cmd.Context(), args[0])
+			return a.onSchedule(cmd, args[0], func(home *local.Home, id string) error {
+				history, err := home.ScheduleHistory(cmd.Context(), id)
 				if err != nil {
 					return err
 				}
@@ -128,8 +128,8 @@ meanwhile are missed, and the reason is recorded; resume --make-up, or backfill,
 					return wrongUsef("--until %s is no instant: write it as 2026-12-01T06:00:00Z", until)
 				}
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error {
-				s, err := home.PauseSchedule(cmd.Context(), args[0], end, a.by(why))
+			return a.onSchedule(cmd, args[0], func(home *local.Home, id string) error {
+				s, err := home.PauseSchedule(cmd.Context(), id, end, a.by(why))
 				if err != nil {
 					return err
 				}
@@ -165,8 +165,8 @@ func (a *app) scheduleResumeCommand() *cobra.Command {
 			default:
 				return wrongUsef("--make-up %s: write all, last or none", up)
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error {
-				s, made, err := home.ResumeSchedule(cmd.Context(), args[0], client.MakeUp(up), a.by(why))
+			return a.onSchedule(cmd, args[0], func(home *local.Home, id string) error {
+				s, made, err := home.ResumeSchedule(cmd.Context(), id, client.MakeUp(up), a.by(why))
 				if err != nil {
 					return err
 				}

@@ -15,10 +15,11 @@ import (
 // slotsOrder is one of the commands that ask for something about slots.
 type slotsOrder func(*local.Home, context.Context, client.SlotsRequested) (*client.SlotsAsked, error)
 
-// askSlots asks, and says what that changes.
-func (a *app) askSlots(cmd *cobra.Command, order slotsOrder, r client.SlotsRequested, why string) error {
+// askSlots asks for something about slots of the schedule that word means, and says what that changes.
+func (a *app) askSlots(cmd *cobra.Command, order slotsOrder, word string, r client.SlotsRequested, why string) error {
 	r.By = a.by(why)
-	return a.existing(cmd.Context(), func(home *local.Home) error {
+	return a.onSchedule(cmd, word, func(home *local.Home, id string) error {
+		r.Schedule = id
 		asked, err := order(home, cmd.Context(), r)
 		if err != nil {
 			return err
@@ -99,8 +100,7 @@ another run only with --again.`,
 		Example: "  waymark schedule run nightly --for 2026-11-21",
 		Args:    exactlyOne("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Schedule = args[0]
-			return a.askSlots(cmd, (*local.Home).RunSlot, r, why)
+			return a.askSlots(cmd, (*local.Home).RunSlot, args[0], r, why)
 		},
 	}
 	cmd.Flags().StringVar(&r.First, "for", "", "the `slot`, such as 2026-11-21 (default the last one that was due)")
@@ -124,7 +124,6 @@ for_each, a range covers the slots of all values, or those of one: 2026-10-01..2
   waymark schedule backfill nightly 2026-10-01..2026-10-31 --only failed --dry-run`,
 		Args: takes(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			r.Schedule = args[0]
 			if len(args) == 2 && slots != "" {
 				return wrongUsef("write the slots once: FIRST..LAST, or --slot")
 			}
@@ -137,7 +136,7 @@ for_each, a range covers the slots of all values, or those of one: 2026-10-01..2
 			if r.Only, err = statesOf(only); err != nil {
 				return err
 			}
-			return a.askSlots(cmd, (*local.Home).Backfill, r, why)
+			return a.askSlots(cmd, (*local.Home).Backfill, args[0], r, why)
 		},
 	}
 	cmd.Flags().StringVar(&slots, "slot", "", "the `slots`, instead of FIRST..LAST: one, or a range")
@@ -173,9 +172,8 @@ func (a *app) scheduleRetryCommand() *cobra.Command {
   waymark schedule retry nightly --slot 2026-11-06`,
 		Args: exactlyOne("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Schedule = args[0]
 			r.First, r.Last = rangeOf(slots)
-			return a.askSlots(cmd, (*local.Home).RetrySlots, r, why)
+			return a.askSlots(cmd, (*local.Home).RetrySlots, args[0], r, why)
 		},
 	}
 	cmd.Flags().StringVar(&slots, "slot", "", "the `slots`: one, or FIRST..LAST")
@@ -199,9 +197,8 @@ func (a *app) scheduleSkipCommand() *cobra.Command {
 			if slots == "" {
 				return wrongUsef("say which: --slot SLOT, or --slot FIRST..LAST")
 			}
-			r.Schedule = args[0]
 			r.First, r.Last = rangeOf(slots)
-			return a.askSlots(cmd, (*local.Home).SkipSlots, r, why)
+			return a.askSlots(cmd, (*local.Home).SkipSlots, args[0], r, why)
 		},
 	}
 	cmd.Flags().StringVar(&slots, "slot", "", "the `slots`: one, or FIRST..LAST")

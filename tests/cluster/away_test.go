@@ -122,7 +122,7 @@ func requireUnavailable(t *testing.T, c *topology) {
 		{"find", func(ctx context.Context) error { _, err := c.home.Find(ctx, run.ID); return err }},
 		{"starts", func(ctx context.Context) error { _, err := c.home.Starts(ctx, "", "", 1); return err }},
 		{"queue", func(ctx context.Context) error { _, err := c.home.Queue(ctx); return err }},
-		{"schedules", func(ctx context.Context) error { _, err := c.home.Schedules(ctx); return err }},
+		{"schedules", func(ctx context.Context) error { _, err := c.home.Schedules(ctx, ""); return err }},
 	} {
 		refused, ok := errors.AsType[*client.Error](call.ask(t.Context()))
 		require.True(t, ok, call.name)
