@@ -15,6 +15,7 @@ import (
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
+	ledger "waymark/workflows/slots"
 )
 
 // StartRequest says which run to start.
@@ -140,6 +141,9 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		return nil, err
 	}
 	e.input.Why, e.slot = r.Why, r.Document.Slot
+	if e.Unfilled, err = s.unfilled(ctx, r.Document); err != nil {
+		return nil, err
+	}
 	if r.Document.ReadsInput() && r.Input == nil {
 		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: r.Document.File + " reads standard input, and there is none"}
 	}
@@ -154,6 +158,30 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		return nil, err
 	}
 	return s.execute(ctx, e)
+}
+
+// unfilled returns the ids of schedules of deployed pipelines that have the slot which a run of a file is about: somebody may take it for the slot's run.
+func (s *Session) unfilled(ctx context.Context, doc *Document) (ids []string, err error) {
+	if doc.version > 0 || doc.Slot == "" {
+		return nil, nil
+	}
+	rows, err := s.Log.Schedules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if row.Removed() || row.Pipeline != doc.Name() || doc.schedule != "" && row.Name != doc.schedule {
+			continue
+		}
+		known, err := ledger.Read(row)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := known.Calendar.Named(doc.Slot); err == nil {
+			ids = append(ids, row.ID)
+		}
+	}
+	return ids, nil
 }
 
 func newRunID() string { return uuid.Must(uuid.NewV7()).String() }

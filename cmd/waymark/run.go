@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -114,6 +115,7 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 			return err
 		}
 		a.tellInterrupted(e.Interrupted)
+		a.tellUnfilled(e)
 		return a.follow(ctx, e)
 	})
 }
@@ -158,6 +160,18 @@ func (a *app) tellInterrupted(interrupted []landscape.RunHead) {
 			return
 		}
 		a.note("run %s of %s was interrupted; resume it: waymark resume %s", run.ID, run.Pipeline, run.ID)
+	}
+}
+
+// tellUnfilled tells that a run of a file is not that of a slot of a deployed schedule, and what starts that.
+func (a *app) tellUnfilled(e *client.Execution) {
+	for _, id := range e.Unfilled {
+		parts := strings.Split(id, "/")
+		fills := fmt.Sprintf("waymark run --pipeline %s --schedule %s --for %s", parts[1], parts[2], e.Slot())
+		if parts[0] != landscape.DefaultEnvironment {
+			fills += " --environment " + parts[0]
+		}
+		a.note("this run of a file does not fill slot %s of schedule %s; a run of the deployed pipeline does: %s", e.Slot(), id, fills)
 	}
 }
 
