@@ -29,6 +29,8 @@ type Document struct {
 	Slot   string     // the name of the slot that it is about; empty for none. What depends on it is in Params
 	Plan   *plan.Plan // nil if only workers can compile it
 
+	Overridden map[string]string // by name of a parameter, the value that it would have because of the slot, where Params has another one
+
 	others   pipeline.Map[pipeline.Schedule] // schedules of the pipeline that were made by command, as far as they matter
 	schedule string                          // whose slot it is about; empty for the only one, and for none
 

@@ -31,6 +31,8 @@ type Execution struct {
 	// Interrupted are the runs of the state folder that are interrupted, the newest first; of a run that was started in this process.
 	Interrupted []landscape.RunHead
 
+	Document *Document // that it executes; nil if only workers know that, or the run was resumed
+
 	// Unfilled are the ids of schedules of the deployed pipeline of this name that have the slot which a run of a file is about: the run is not that slot's.
 	Unfilled []string
 
@@ -51,9 +53,6 @@ func (e *Execution) Session() *Session { return e.session }
 
 // Remote reports whether others execute the run: to stop this process is to stop following it, and not the run.
 func (e *Execution) Remote() bool { return e.session.OnCluster() || e.Joined }
-
-// Slot is the name of the slot of time that the run is about; empty if none is known.
-func (e *Execution) Slot() string { return e.slot }
 
 // Epoch is the epoch of the run that this execution is.
 func (e *Execution) Epoch() int64 {

@@ -94,6 +94,7 @@ func (d *Document) aboutNext(of SlotOf) error {
 
 // take adds the parameters of a run for the slot, but for those that were given. It reports whether any depends on the slot.
 func (d *Document) take(table *pipeline.Timetable, schedule pipeline.Named[*calendar.Schedule], slot calendar.Slot) (depends bool) {
+	d.Overridden = table.Overridden(schedule, slot, d.Params)
 	d.Params, depends = table.Fill(schedule, slot, d.Params)
 	d.Slot, d.schedule = slot.Name, schedule.Name
 	return depends

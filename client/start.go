@@ -136,7 +136,7 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		}}
 		return s.execute(ctx, e)
 	}
-	e.Pipeline = r.Document.Name()
+	e.Pipeline, e.Document = r.Document.Name(), r.Document
 	if e.input, err = s.runInput(ctx, r.Document, r.Run); err != nil {
 		return nil, err
 	}

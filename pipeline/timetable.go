@@ -64,6 +64,17 @@ func (t *Timetable) Fill(schedule Named[*calendar.Schedule], slot calendar.Slot,
 	return params, depends
 }
 
+// Overridden returns the texts that parameters have because of a slot to which their defaults refer, by name, of those for which others were given; it is
+// empty, not nil, if there is none.
+func (t *Timetable) Overridden(schedule Named[*calendar.Schedule], slot calendar.Slot, given map[string]string) map[string]string {
+	texts := t.Params(schedule, slot)
+	maps.DeleteFunc(texts, func(param, text string) bool {
+		other, overridden := given[param]
+		return t.slots[param] == nil || !overridden || other == text
+	})
+	return texts
+}
+
 // Params returns the texts of the parameters that a run for a slot has because of that: those that the schedule gives, and those whose
 // defaults refer to the slot. It is not nil.
 func (t *Timetable) Params(schedule Named[*calendar.Schedule], slot calendar.Slot) map[string]string {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -115,7 +117,7 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 			return err
 		}
 		a.tellInterrupted(e.Interrupted)
-		a.tellUnfilled(e)
+		a.tellSlot(e)
 		return a.follow(ctx, e)
 	})
 }
@@ -163,15 +165,22 @@ func (a *app) tellInterrupted(interrupted []landscape.RunHead) {
 	}
 }
 
-// tellUnfilled tells that a run of a file is not that of a slot of a deployed schedule, and what starts that.
-func (a *app) tellUnfilled(e *client.Execution) {
+// tellSlot tells which parameters have other values than the slot gives them, and that a run of a file is not that of a slot of a deployed schedule.
+func (a *app) tellSlot(e *client.Execution) {
+	if e.Document == nil || e.Document.Slot == "" {
+		return
+	}
+	slot := e.Document.Slot
+	for _, param := range slices.Sorted(maps.Keys(e.Document.Overridden)) {
+		a.note("--param %s=%s overrides the value that slot %s gives: %s", param, e.Document.Params[param], slot, e.Document.Overridden[param])
+	}
 	for _, id := range e.Unfilled {
 		parts := strings.Split(id, "/")
-		fills := fmt.Sprintf("waymark run --pipeline %s --schedule %s --for %s", parts[1], parts[2], e.Slot())
+		fills := fmt.Sprintf("waymark run --pipeline %s --schedule %s --for %s", parts[1], parts[2], slot)
 		if parts[0] != landscape.DefaultEnvironment {
 			fills += " --environment " + parts[0]
 		}
-		a.note("this run of a file does not fill slot %s of schedule %s; a run of the deployed pipeline does: %s", e.Slot(), id, fills)
+		a.note("this run of a file does not fill slot %s of schedule %s; a run of the deployed pipeline does: %s", slot, id, fills)
 	}
 }
 
