@@ -14,12 +14,13 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/pipeline"
+	"waymark/tests/held"
 )
 
 // open opens a Home in a folder of its own, and closes it when the test ends.
 func open(t *testing.T) *local.Home {
 	t.Helper()
-	home, err := local.Open(t.Context(), local.Options{State: local.Folder(t.TempDir()), Actor: "tester"})
+	home, err := local.Open(t.Context(), local.Options{State: local.Folder(t.TempDir()), Actor: "tester", Networks: []string{held.Networks}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, home.Close()) })
 	return home
@@ -41,9 +42,17 @@ func document(t *testing.T, rows int) string {
 	return file
 }
 
-// startAndStop starts a run, and stops it after its first chunk.
+// startAndStop starts a run whose source holds back its rows, and stops it once it is on record. The source holds nothing back from
+// those who resume it.
 func startAndStop(t *testing.T, home *local.Home, file string) string {
 	t.Helper()
+	web := held.Serve(filepath.Dir(file))
+	t.Cleanup(web.Close)
+	web.Hold(0)
+	defer web.Release()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "path: in.csv", "path: "+web.URL+"/in.csv", 1)), 0o600))
 	execution, err := home.Start(t.Context(), client.StartRequest{File: file})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -52,7 +61,7 @@ func startAndStop(t *testing.T, home *local.Home, file string) string {
 		if err != nil {
 			break
 		}
-		if event.Kind == client.ProgressEvent && event.Progress.Rows > 0 {
+		if event.Kind == client.ProgressEvent {
 			stop()
 		}
 	}
@@ -62,9 +71,9 @@ func startAndStop(t *testing.T, home *local.Home, file string) string {
 
 // TestResumeInOneHome: what a Home stopped it resumes, and cancels, without another one.
 func TestResumeInOneHome(t *testing.T) {
+	t.Parallel()
 	home := open(t)
-	file := document(t, 1000)
-	id := startAndStop(t, home, file)
+	id := startAndStop(t, home, document(t, 30))
 	run, err := home.Find(t.Context(), id)
 	require.NoError(t, err)
 	require.NotEqual(t, pipeline.Completed, run.Status)
@@ -74,9 +83,8 @@ func TestResumeInOneHome(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Completed, status.Status)
 	require.NoError(t, resumed.Execution.Close())
-	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(file), "out.csv")))
 
-	id = startAndStop(t, home, file)
+	id = startAndStop(t, home, document(t, 30))
 	run, err = home.Find(t.Context(), id)
 	require.NoError(t, err)
 	_, err = home.Cancel(t.Context(), run, client.By{Why: "not wanted"}, true)

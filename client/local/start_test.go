@@ -14,6 +14,7 @@ import (
 
 // TestStartOnce: of those who start a run at once one executes it, and the others learn that somebody does. So it is when it is resumed.
 func TestStartOnce(t *testing.T) {
+	t.Parallel()
 	home := open(t)
 	for i := range 6 {
 		run := fmt.Sprintf("run-%d", i)
@@ -30,7 +31,7 @@ func TestStartOnce(t *testing.T) {
 		requireKind(t, err, client.Conflict)
 	}
 	for range 2 {
-		stopped, err := home.Find(t.Context(), startAndStop(t, home, document(t, 300)))
+		stopped, err := home.Find(t.Context(), startAndStop(t, home, document(t, 30)))
 		require.NoError(t, err)
 		one := requireOne(t, func(ctx context.Context) (*client.Execution, error) {
 			resumed, err := home.Resume(ctx, stopped, client.ResumeRequest{})
