@@ -2,6 +2,7 @@ package tests
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,18 +159,41 @@ func TestAWorkflowOfAnotherNameSaysHowItsRunEnded(t *testing.T) {
 	third := asked("third", "queue", landscape.StartBegun)
 	require.NoError(t, give(t, d.Temporal, third.GetID(), workflows.PauseUpdate, order))
 	fourth := asked("fourth", "queue", landscape.StartWaiting)
-	for handle, want := range map[client.WorkflowRun]string{third: "interrupted", fourth: "refused"} {
-		run := strings.TrimPrefix(handle.GetID(), "mine-")
+	for _, terminated := range []struct { // the one that waits first: it would begin once the other one ended
+		client.WorkflowRun
+		status string
+	}{{fourth, "refused"}, {third, "interrupted"}} {
+		run := strings.TrimPrefix(terminated.GetID(), "mine-")
 		require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), workflows.WorkflowID(run), "", "to see"))
-		err := handle.Get(t.Context(), nil)
+		require.Eventually(t, func() bool { // as a worker does now and then
+			found, err := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}.All(t.Context())
+			return err == nil && slices.Contains(found, run)
+		}, time.Minute, 10*time.Millisecond)
+		err := terminated.Get(t.Context(), nil)
 		application, ok := errors.AsType[*temporal.ApplicationError](err)
 		require.True(t, ok, "%v", err)
 		var problem activities.Problem
 		require.NoError(t, application.Details(&problem))
 		require.Equal(t, []string{"RunFailed", "run " + run + " stopped: its workflow was terminated in Temporal; waymark status " + run + " says how to continue"},
 			[]string{problem.Type, problem.Detail})
-		require.Equal(t, want, status(handle))
+		require.Equal(t, terminated.status, status(terminated))
 	}
+}
+
+// TestAWorkflowOfAnotherNameOutlivesAResumption: who resumes a run without a server closes its workflow, and starts another one.
+func TestAWorkflowOfAnotherNameOutlivesAResumption(t *testing.T) {
+	d := open(t)
+	digest, err := d.Payloads.Put(t.Context(), []byte(strings.Replace(one("queue"), "chunk: {rows: 20}", "chunk: {rows: 5}", 1)))
+	require.NoError(t, err)
+	asked := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{
+		Run: "r", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
+	}})
+	d.becomes(t, "r", landscape.StartBegun)
+	require.NoError(t, give(t, d.Temporal, "mine", workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}))
+	require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), workflows.WorkflowID("r"), "", "its process ended"))
+	_, err = system.End(t, system.Resume(t, d.Client, "r", "its process ended"))
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Completed, result(t, asked).Status)
 }
 
 // TestALaterRunTakesThePlaceInTheQueue: of those that wait to take the place of another one, the last remains.

@@ -108,6 +108,7 @@ func TestRecord(t *testing.T) {
 	recordRang(t, "rang")
 	recordWaiting(t)
 	recordGaveWay(t, "gave-way")
+	recordOutlived(t, "outlived")
 	s.recordResumed(t, "resumed-graph", strings.NewReplacer("trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 500}").Replace(recordedGraph))
 	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
 	long.Write(t, files)
@@ -263,6 +264,26 @@ func recordGaveWay(t *testing.T, name string) {
 	require.NoError(t, d.ask(t, "next", document).Get(t.Context(), nil))
 	require.NoError(t, holder.Get(t.Context(), nil))
 	recorder(d).saveAs(t, name, holder.GetID())
+}
+
+// recordOutlived records a workflow of another name than its run has, which is resumed after somebody closed the run's workflow.
+func recordOutlived(t *testing.T, name string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	d := open(t)
+	d.Write(t, map[string]string{"in.csv": canaries(1234, false)})
+	digest, err := d.Payloads.Put(t.Context(), []byte(recorded))
+	require.NoError(t, err)
+	asked := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{Run: "r", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder}})
+	d.becomes(t, "r", landscape.StartBegun)
+	require.NoError(t, give(t, d.Temporal, "mine", workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}))
+	require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), workflows.WorkflowID("r"), "", "its process ended"))
+	_, err = system.End(t, system.Resume(t, d.Client, "r", "its process ended"))
+	require.NoError(t, err)
+	require.NoError(t, asked.Get(t.Context(), nil))
+	recorder(d).saveAs(t, name, asked.GetID())
 }
 
 // recordListed lists the pipelines.

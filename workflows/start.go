@@ -85,7 +85,24 @@ func (p *proxy) startChild(ctx workflow.Context) (RunResult, error) {
 	var result RunResult
 	err := child.Get(ctx, &result)
 	if closed := howClosed(err); closed != "" {
-		err = failure(TypeRunFailed, "run %s stopped: %s; waymark status %[1]s says how to continue", in.Run, closed)
+		return p.resumed(ctx, closed)
+	}
+	return result, err
+}
+
+// resumedRuns marks histories in which the end of a run is waited for whose workflow was closed. Stored; never rename.
+const resumedRuns = "resumed-runs"
+
+// resumed waits for the end of a run whose workflow was closed, as closed says. Who resumes a run without a server closes it, and starts
+// another one; as long as the record says that the run goes on, somebody may.
+func (p *proxy) resumed(ctx workflow.Context, closed string) (RunResult, error) {
+	stopped := failure(TypeRunFailed, "run %s stopped: %s; waymark status %[1]s says how to continue", p.in.Run, closed)
+	if workflow.GetVersion(ctx, resumedRuns, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return RunResult{}, stopped
+	}
+	result, err := joined(ctx, p.in.Run)
+	if kind(err) == TypeRunFailed {
+		err = stopped
 	}
 	return result, err
 }
