@@ -20,6 +20,9 @@ func (c *Client) Follow(ctx context.Context, word string) (_ *Execution, err err
 	}
 	if missing != nil {
 		run.ID = word // it may not be recorded yet
+		if start, err := c.log.LastStart(ctx, word); err == nil {
+			run.Pipeline = start.Pipeline
+		}
 	}
 	e := &Execution{
 		Run: run.ID, Pipeline: run.Pipeline, Workflow: workflows.WorkflowID(run.ID), Started: run.Started.Time(), Joined: true,

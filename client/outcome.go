@@ -25,7 +25,10 @@ type Outcome struct {
 
 // Outcome returns what became of the run. The Ending is that of the last event, and must not say that the run was detached.
 func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) {
-	o := &Outcome{Took: time.Since(e.Started)}
+	o := &Outcome{}
+	if !e.Started.IsZero() { // zero: of a run that somebody else requested, and that has not begun
+		o.Took = time.Since(e.Started)
+	}
 	if joined := end.Result.Run; end.Err == nil && joined != "" && joined != e.Run {
 		if err := e.becomes(ctx, joined); err != nil {
 			return nil, err
