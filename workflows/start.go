@@ -94,7 +94,7 @@ func (p *proxy) startChild(ctx workflow.Context) (RunResult, error) {
 const resumedRuns = "resumed-runs"
 
 // resumed waits for the end of a run whose workflow was closed, as closed says. Who resumes a run without a server closes it, and starts
-// another one; as long as the record says that the run goes on, somebody may.
+// another one. As long as the record says that the run is running, somebody may.
 func (p *proxy) resumed(ctx workflow.Context, closed string) (RunResult, error) {
 	stopped := failure(TypeRunFailed, "run %s stopped: %s; waymark status %[1]s says how to continue", p.in.Run, closed)
 	if workflow.GetVersion(ctx, resumedRuns, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
