@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
 	"waymark/client"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -30,10 +31,21 @@ func (d doctor) log(ctx context.Context) client.Check {
 				return d.wordedLog(ctx, err)
 			}
 		}
-		found, err = stateOf(ctx, stores.Log.Reader, anchors)
+		if found, err = stateOf(ctx, stores.Log.Reader, anchors); err == nil {
+			found.unable = d.unable()
+		}
 		return err
 	})
 	return logCheck(ctx, found, anchors, err)
+}
+
+// unable says why the log's key, which is in no file, cannot sign; nil if it can, or is not this one's.
+func (d doctor) unable() error {
+	key, err := keys.Load(d.evidence().Keys, keys.Log)
+	if err != nil {
+		return nil //nolint:nilerr // there is none here, or the comparison said what is wrong with it
+	}
+	return key.Test()
 }
 
 // noLogYet is what is said of a log without entries: it has yet to begin, unless an anchor knows better.
@@ -56,6 +68,7 @@ type logState struct {
 	unsealed []string // runs that ended without a seal
 	gone     []string // anchors that have nothing of what was brought there
 	away     []string // why anchors could not be asked
+	unable   error    // why the log's key cannot sign
 }
 
 func stateOf(ctx context.Context, log *landscape.Reader, anchors []string) (s logState, err error) {
@@ -92,6 +105,8 @@ func logCheck(ctx context.Context, b logState, anchors []string, err error) clie
 		return client.Warning(client.SignLog, "%s; there is nothing at %s any more: waymark log check", found, strings.Join(b.gone, ", "))
 	case b.away != nil:
 		return client.Warning(client.SignLog, "%s; %s", found, strings.Join(b.away, "; "))
+	case b.unable != nil:
+		return client.Warning(client.SignLog, "%s; %v", found, b.unable)
 	case b.unsealed != nil:
 		return client.Warning(client.SealRuns, "%s; %s", found, unsealedText(b.unsealed))
 	case b.Entries == 0:

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,7 +21,7 @@ import (
 type LogKey struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`              // log or sealer
-	Where   string `json:"where,omitempty"`   // the file, if it is in the folder of keys
+	Where   string `json:"where,omitempty"`   // the file, if it is in the folder of keys; agent:… or exec:… if another program signs with it
 	Since   int64  `json:"since"`             // the entry of the log from which on it counts; -1 if it does not
 	Revoked int64  `json:"revoked,omitempty"` // the entry from which on it does not
 	Worth   string `json:"worth,omitempty"`   // who else than its holder could sign with it
@@ -32,6 +33,7 @@ const (
 	besideRecord = "beside the record: who may change that may sign as well"
 	otherAccount = "another account's: who may change the record may not sign"
 	apart        = "on this machine: the record is elsewhere"
+	notCopied    = "not in a file: who can let its signer sign may sign, and cannot copy the key"
 )
 
 // LogKeys returns the keys of the landscape's log, and those in the folder of keys. Nothing is made.
@@ -56,25 +58,31 @@ func (h *Home) LogKeys(ctx context.Context) ([]LogKey, error) {
 		name, _, _ := strings.Cut(k.Key, "+")
 		key := LogKey{Name: name, Kind: k.Kind, Since: k.Since, Revoked: k.Revoked, Key: k.Key}
 		if file, here := files[k.Key]; here {
-			key.Where, key.Worth = file.Place, h.options.worth(file.Place)
+			key.Where, key.Worth = whereIs(file), h.options.worth(file)
 			delete(files, k.Key)
 		}
 		all = append(all, key)
 	}
 	for _, file := range files {
-		all = append(all, LogKey{Name: file.Name(), Kind: string(file.Kind), Where: file.Place, Since: -1, Worth: "nothing: the log does not know it", Key: file.VKey})
+		all = append(all, LogKey{Name: file.Name(), Kind: string(file.Kind), Where: whereIs(file), Since: -1, Worth: "nothing: the log does not know it", Key: file.VKey})
 	}
 	return all, nil
 }
 
-// worth says who else could sign with the key in a file.
-func (o *Options) worth(file string) string {
+// whereIs says where a private key is.
+func whereIs(key keys.Key) string { return cmp.Or(key.From, key.Place) }
+
+// worth says who else could sign with a key.
+func (o *Options) worth(of keys.Key) string {
+	if of.From != "" {
+		return notCopied
+	}
 	path, elsewhere := storage.LandscapePath(o.Landscape)
 	if elsewhere != nil {
 		return apart
 	}
 	record, err := os.Stat(path)
-	key, wrong := os.Stat(file)
+	key, wrong := os.Stat(of.Place)
 	if err == nil && wrong == nil && owner(record) != owner(key) {
 		return otherAccount
 	}
@@ -92,25 +100,38 @@ func keyError(err error) error {
 	return &client.Error{Kind: client.Invalid, Code: client.InvalidKey, Message: err.Error(), Err: err}
 }
 
+// NewKeys are keys that GenerateKeys makes.
+type NewKeys struct {
+	Log    string // name of a new log; empty for none
+	Sealer string // name of a sealer; empty for none
+
+	Signer    string // who has the private key of the log: agent:FINGERPRINT or exec:PROGRAM; empty for a file
+	PublicKey string // PEM file with the public key of such a program
+}
+
 // GenerateKeys makes a sealer's key in the folder of keys and, with a name for a new log, the key of that. The error is an *Error of kind Invalid
 // if there is one: no key is replaced.
-func (o Options) GenerateKeys(origin, sealer string) (made []LogKey, err error) {
+func (o Options) GenerateKeys(wanted NewKeys) (made []LogKey, err error) {
 	o = o.filled()
-	wanted := []struct {
-		kind keys.Kind
-		name string
-	}{{keys.Log, origin}, {keys.Sealer, sealer}}
-	for _, w := range wanted {
-		if w.name == "" {
-			continue
-		}
-		key, err := keys.Generate(o.evidence().Keys, w.kind, w.name)
+	folder := o.evidence().Keys
+	add := func(key keys.Key, err error) error {
 		if err != nil {
-			return made, keyError(err)
+			return keyError(err)
 		}
-		made = append(made, LogKey{Name: key.Name(), Kind: string(key.Kind), Where: key.Place, Since: -1, Key: key.VKey})
+		made = append(made, LogKey{Name: key.Name(), Kind: string(key.Kind), Where: whereIs(key), Since: -1, Key: key.VKey})
+		return nil
 	}
-	return made, nil
+	switch {
+	case wanted.Log == "":
+	case wanted.Signer != "":
+		err = add(keys.Adopt(folder, keys.Log, wanted.Log, wanted.Signer, wanted.PublicKey))
+	default:
+		err = add(keys.Generate(folder, keys.Log, wanted.Log))
+	}
+	if err == nil && wanted.Sealer != "" {
+		err = add(keys.Generate(folder, keys.Sealer, wanted.Sealer))
+	}
+	return made, err
 }
 
 // TrustPolicy is what an auditor needs to verify the log, and must get in another way than the log.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,18 +53,26 @@ func writeKeys(w io.Writer, list []local.LogKey) error {
 }
 
 func (a *app) keysGenerateCommand() *cobra.Command {
-	var origin, sealer string
+	var wanted local.NewKeys
 	cmd := &cobra.Command{
-		Use:   "generate --sealer NAME [--log NAME]",
+		Use:   "generate --sealer NAME [--log NAME [--signer WHO]]",
 		Short: "Generate keys in the --keys folder",
 		Long: `Generates a sealer's key for a worker, or the key of a new log named NAME, each in a file that only its owner can read. Names start with a
-host: worker-a.example/waymark, waymark.example/prod. A sealer's key counts once the holder of the log's key has admitted it.`,
+host: worker-a.example/waymark, waymark.example/prod. A sealer's key counts once the holder of the log's key has admitted it.
+
+With --signer, the log's private key stays where nobody can copy it, and the folder gets a file that names it: agent:SHA256:…, an Ed25519 key of the
+ssh-agent at SSH_AUTH_SOCK, or exec:/path/of/a/program, which reads a message from standard input and writes its 64-byte Ed25519 signature.`,
 		Args: noArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
-			if origin == "" && sealer == "" {
+			switch {
+			case wanted.Log == "" && wanted.Sealer == "":
 				return wrongUsef("say which keys: --sealer NAME, --log NAME, or both")
+			case wanted.Signer != "" && wanted.Log == "":
+				return wrongUsef("--signer is for the key of a log: add --log NAME")
+			case strings.HasPrefix(wanted.Signer, "exec:") != (wanted.PublicKey != ""):
+				return wrongUsef("--public-key names the public key of an exec: signer: give both, or neither")
 			}
-			made, err := a.options().GenerateKeys(origin, sealer)
+			made, err := a.options().GenerateKeys(wanted)
 			if err != nil {
 				return err
 			}
@@ -75,8 +84,10 @@ host: worker-a.example/waymark, waymark.example/prod. A sealer's key counts once
 			})
 		},
 	}
-	cmd.Flags().StringVar(&origin, "log", "", "`name` of the new log to generate a key for")
-	cmd.Flags().StringVar(&sealer, "sealer", "", "`name` of the sealer to generate a key for")
+	cmd.Flags().StringVar(&wanted.Log, "log", "", "`name` of the new log to generate a key for")
+	cmd.Flags().StringVar(&wanted.Sealer, "sealer", "", "`name` of the sealer to generate a key for")
+	cmd.Flags().StringVar(&wanted.Signer, "signer", "", "`who` has the log's private key: agent:SHA256:… or exec:/path/of/a/program")
+	cmd.Flags().StringVar(&wanted.PublicKey, "public-key", "", "PEM `file` with the public key of the exec: program")
 	return cmd
 }
 

@@ -1,5 +1,5 @@
-// Package keys keeps the keys that sign a landscape's log: files in a folder, each for its owner alone, in the form of
-// golang.org/x/mod/sumdb/note.
+// Package keys keeps the keys that sign a landscape's log: files in a folder, each for its owner alone. A file has a private key in the form of
+// golang.org/x/mod/sumdb/note, or the public key and who signs with the private one: an ssh-agent, or a program.
 package keys
 
 import (
@@ -40,6 +40,7 @@ type Key struct {
 	note.Signer
 	Kind  Kind
 	Place string // its file
+	From  string // who has the private key: agent:FINGERPRINT, exec:PROGRAM; empty if the file has it
 	VKey  string // the public key, as name+hash+base64
 }
 
@@ -69,10 +70,15 @@ func Generate(folder string, kind Kind, name string) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
+	return place(folder, kind, secret)
+}
+
+// place makes the folder's key of a kind, and the folder if need be.
+func place(folder string, kind Kind, text string) (Key, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return Key{}, fmt.Errorf("keys: %w", err)
 	}
-	err = write(folder, kind, secret)
+	err := write(folder, kind, text)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return Key{}, fmt.Errorf("%s: %w, and no key is replaced; --keys names another folder", file(folder, kind), fs.ErrExist)
@@ -83,13 +89,13 @@ func Generate(folder string, kind Kind, name string) (Key, error) {
 }
 
 // write makes the file of a key, whole or not at all.
-func write(folder string, kind Kind, secret string) (err error) {
+func write(folder string, kind Kind, text string) (err error) {
 	made, err := os.CreateTemp(folder, ".key-*") // for its owner alone
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(made.Name())) }()
-	_, err = fmt.Fprintln(made, secret)
+	_, err = fmt.Fprintln(made, text)
 	if err := errors.Join(err, made.Sync(), made.Close()); err != nil {
 		return err
 	}
@@ -135,25 +141,32 @@ func load(path string, kind Kind) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("keys: %w", err)
 	}
-	return parse(path, kind, strings.TrimSpace(string(text)))
+	key := strings.TrimSpace(string(text))
+	if strings.Contains(key, " ") {
+		return referTo(path, kind, key)
+	}
+	return parse(path, kind, key)
+}
+
+func notAKey(path string) error {
+	return fmt.Errorf("%s is no key as `waymark keys generate` makes it: restore it; the log cannot be continued with another one", path)
 }
 
 // parse reads PRIVATE+KEY+name+hash+base64.
 func parse(path string, kind Kind, secret string) (Key, error) {
-	broken := fmt.Errorf("%s is no key as `waymark keys generate` makes it: restore it; the log cannot be continued with another one", path)
 	signer, err := note.NewSigner(secret)
 	if err != nil {
-		return Key{}, broken
+		return Key{}, notAKey(path)
 	}
 	parts := strings.SplitN(secret, "+", 5) // base64 may have a + too
 	seed, err := base64.StdEncoding.DecodeString(parts[4])
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
-		return Key{}, broken
+		return Key{}, notAKey(path)
 	}
 	public, _ := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
 	vkey, err := note.NewEd25519VerifierKey(signer.Name(), public)
 	if err != nil {
-		return Key{}, broken
+		return Key{}, notAKey(path)
 	}
 	return Key{Signer: signer, Kind: kind, Place: path, VKey: vkey}, nil
 }
