@@ -45,6 +45,12 @@ const (
 	TypeExists        = "RunExists"       // the run is recorded, and the execution has no right to work for it; its details are a Found
 )
 
+// Types of refusals of orders. Stored; never rename one.
+const (
+	TypeOrder        = "OrderInvalid" // the order makes no sense
+	TypeOrderRefused = "OrderRefused" // the run does not obey it now, or ever
+)
+
 // Types of refusals of starts alone. Stored; never rename one.
 const (
 	TypeQueueFull    = "QueueFull"    // the run may not wait for places

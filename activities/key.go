@@ -30,6 +30,7 @@ type Keyed struct {
 	Reason  string             `json:"reason,omitempty"`  // why it stopped
 	Ending
 	None    string `json:"none,omitempty"`    // why no run came of the last start, if it is not recorded; empty if one may
+	Waits   string `json:"waits,omitempty"`   // for which places it waits; empty if it does not
 	Differs string `json:"differs,omitempty"` // in what it differs from what is asked for; empty if it is the same
 }
 
@@ -66,6 +67,9 @@ func (a *Activities) askedFor(ctx context.Context, in OpenInput) (found Keyed, e
 	if err == nil && start.Decided != 0 {
 		found.None = cmp.Or(start.Reason, string(start.State))
 		return found, nil
+	}
+	if start.State == landscape.StartWaiting {
+		found.Waits = start.Reason
 	}
 	var params map[string]string
 	if err == nil {

@@ -28,10 +28,16 @@ import (
 func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (Opened, error) {
 	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (opened Opened, err error) {
 		if opened.Plan, err = a.openRun(ctx, in); err == nil {
+			if in.Again {
+				a.tellStarter(ctx, in.Run, Wait{})
+			}
 			opened.Labels, err = a.labelsOf(ctx, in.Run)
 			return opened, err
 		}
 		if opened.Held, err = a.heldBy(ctx, in, err); opened.Held != nil {
+			if opened.Held.State == landscape.StartWaiting {
+				a.tellStarter(ctx, in.Run, Wait{opened.Held.Reason})
+			}
 			opened.Labels, err = a.labelsAsked(ctx, LabelInput{Run: in.Run, Pipeline: in.Pipeline})
 		}
 		return opened, err

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,13 +38,25 @@ func (a *Activities) HandOn(ctx context.Context, in OrderInput) error {
 		err = handle.Get(patience, nil)
 	}
 	if _, closed := errors.AsType[*serviceerror.NotFound](err); closed {
-		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("workflow %s has ended: there is nothing to order", in.Workflow), "", nil)
+		ended := fmt.Sprintf("workflow %s has ended: there is nothing to order", in.Workflow)
+		return temporal.NewNonRetryableApplicationError(ended, TypeOrderRefused, nil, ProblemOf(TypeOrderRefused, ended))
 	}
 	refusal, refused := errors.AsType[*temporal.ApplicationError](err)
 	if !refused || NotYet(refusal.Message()) {
 		return err
 	}
-	return temporal.NewNonRetryableApplicationError(refusal.Message(), refusal.Type(), refusal)
+	return handedOn(refusal)
+}
+
+// handedOn is a refusal as who gave the order reads it: with its own type, words and Problem, and without what it went through. A worker of an earlier
+// release gives it no type.
+func handedOn(refusal *temporal.ApplicationError) error {
+	kind, message := cmp.Or(refusal.Type(), TypeOrderRefused), refusal.Message()
+	var problem Problem
+	if refusal.Details(&problem) != nil {
+		problem = ProblemOf(kind, message)
+	}
+	return temporal.NewNonRetryableApplicationError(message, kind, nil, problem)
 }
 
 // NotYet reports whether a workflow refused an order in these words because it has not come so far yet, and will take it soon: a worker of an earlier

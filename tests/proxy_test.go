@@ -66,6 +66,10 @@ func TestOrdersUnderAnyID(t *testing.T) {
 	view := asked(t, s, "ann-wants")
 	run := workflows.WorkflowID(view.Run)
 	require.Equal(t, workflows.View{Run: view.Run, Workflow: run, Status: "paused", Paused: &workflows.Command{Actor: "ann", Why: "to see"}}, view)
+	again := map[string]any{"actor": "bob", "why": "he did not look"}
+	require.NoError(t, give(t, s.Temporal, "ann-wants", workflows.PauseUpdate, again), "so it is")
+	require.NoError(t, give(t, s.Temporal, run, workflows.PauseUpdate, again))
+	require.Equal(t, view, asked(t, s, "ann-wants"), "the pause stays that of who paused it")
 	own := asked(t, s, run)
 	require.Equal(t, view.Paused, own.Paused)
 	require.Equal(t, "paused", own.Status)
@@ -76,6 +80,7 @@ func TestOrdersUnderAnyID(t *testing.T) {
 	require.ErrorContains(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "x", "force": true}), `the unknown key "force"`)
 	require.ErrorContains(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob"}), "does not say why")
 	require.NoError(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "go"}))
+	require.NoError(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, again), "so it is")
 	require.Equal(t, "running", asked(t, s, run).Status)
 	require.NoError(t, give(t, s.Temporal, "bob-wants", workflows.CancelUpdate, order))
 	var result workflows.RunResult

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
@@ -271,4 +272,67 @@ func TestATerminatedRunLetsGoOfItsPlace(t *testing.T) {
 	}
 	require.Equal(t, pipeline.Completed, result(t, c).Status)
 	require.Equal(t, "WorkflowClosed", d.becomes(t, "b", landscape.StartRefused).Refusal)
+}
+
+// TestARefusedOrderSaysWhy says so in the same words, of the same type, to who gives it to the workflow of the run and to who gives it to their own.
+func TestARefusedOrderSaysWhy(t *testing.T) {
+	d := open(t)
+	d.holder(t, one("queue"))
+	digest, err := d.Payloads.Put(t.Context(), []byte(one("queue")))
+	require.NoError(t, err)
+	waiting := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{
+		Run: "w", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
+	}})
+	reason := d.becomes(t, "w", landscape.StartWaiting).Reason
+	d.answers(t, "mine", workflows.View{Run: "w", Workflow: "run-w", Status: "waiting", Waits: reason})
+	for _, workflow := range []string{"run-w", "mine"} {
+		var refused *temporal.ApplicationError
+		require.ErrorAs(t, give(t, d.Temporal, workflow, workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}), &refused)
+		require.Equal(t, activities.TypeOrderRefused, refused.Type())
+		require.Equal(t, "run w waits for places, and can only be cancelled until it begins", refused.Message())
+		require.NotContains(t, strings.TrimPrefix(refused.Error(), refused.Message()), "waits for places")
+		var problem activities.Problem
+		require.NoError(t, refused.Details(&problem))
+		require.Equal(t, activities.ProblemOf(activities.TypeOrderRefused, refused.Message()), problem)
+	}
+	require.NoError(t, give(t, d.Temporal, "mine", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "enough"}))
+	require.Equal(t, pipeline.Cancelled, result(t, waiting).Status)
+	d.order(t, workflows.ContinueUpdate)
+}
+
+// answers waits until a workflow answers like that for its run.
+func (d door) answers(t *testing.T, id string, want workflows.View) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var view workflows.View
+		answer, err := d.Temporal.QueryWorkflow(t.Context(), id, "", workflows.ProgressQuery)
+		return err == nil && answer.Get(&view) == nil && view == want
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// TestStartersKnowThatTheirRunWaits: the one that began it, and one that asks for it under the same key.
+func TestStartersKnowThatTheirRunWaits(t *testing.T) {
+	s := offering(t, map[string]string{"many.yaml": one("queue"), "in.csv": numbered(0, 10)})
+	d := door{System: s}
+	s.Write(t, map[string]string{"in.csv": numbered(0, 10)})
+	d.holder(t, one("queue"))
+	in := map[string]any{"pipeline": "many", "key": "k"}
+	first := system.Execute(t, s.Temporal, "first", in)
+	run := asked(t, s, "first").Run
+	reason := d.becomes(t, run, landscape.StartWaiting).Reason
+	waits := workflows.View{Run: run, Workflow: workflows.WorkflowID(run), Status: "waiting", Waits: reason}
+	d.answers(t, "first", waits)
+	second := system.Execute(t, s.Temporal, "second", in)
+	d.answers(t, "second", waits)
+	d.order(t, workflows.ContinueUpdate)
+	require.Equal(t, result(t, first), result(t, second))
+	var told []bool // that it waits
+	for _, event := range system.Events(t, s.Temporal, "first", "") {
+		if signal := event.GetWorkflowExecutionSignaledEventAttributes(); signal != nil {
+			var wait activities.Wait
+			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(signal.GetInput(), &wait))
+			told = append(told, wait.Reason != "")
+		}
+	}
+	require.Equal(t, []bool{true, false}, told)
 }

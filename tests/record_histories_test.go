@@ -103,6 +103,7 @@ func TestRecord(t *testing.T) {
 	recordAsked(t, "asked")
 	recordAskedOrders(t, "asked-ordered")
 	recordEarly(t, "early-orders")
+	recordIdle(t, "idle-orders")
 	recordListed(t, "listed")
 	s.recordLooked(t, "looked")
 	recordRang(t, "rang")
@@ -220,6 +221,22 @@ func recordEarly(t *testing.T, name string) {
 	run, err := startWith(t, r.Temporal, name, workflows.PauseUpdate, map[string]any{"pipeline": "recorded", "run": name}, order)
 	require.NoError(t, err)
 	require.NoError(t, give(t, r.Temporal, run.GetID(), workflows.ContinueUpdate, order))
+	require.NoError(t, run.Get(t.Context(), nil))
+	r.save(t, name)
+}
+
+// recordIdle has a run that is paused, and continued, twice.
+func recordIdle(t *testing.T, name string) {
+	t.Helper()
+	if isRecorded(name) {
+		return
+	}
+	r, order := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})}, map[string]any{"actor": "ann", "why": "to record it"}
+	run, err := startWith(t, r.Temporal, name, workflows.PauseUpdate, map[string]any{"pipeline": "recorded", "run": name}, order)
+	require.NoError(t, err)
+	for _, again := range []string{workflows.PauseUpdate, workflows.ContinueUpdate} {
+		require.NoError(t, give(t, r.Temporal, run.GetID(), again, order))
+	}
 	require.NoError(t, run.Get(t.Context(), nil))
 	r.save(t, name)
 }

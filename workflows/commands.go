@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -57,15 +56,20 @@ func (c *Command) validate(name string) error {
 	if wrong == nil {
 		return nil
 	}
-	return invalid(wrong)
+	return faulty(activities.TypeOrder, wrong)
 }
 
 // cancelGrace is how long work in flight when a run is cancelled may take to be finished. Whatever is not is done again
 // when the run is resumed.
 const cancelGrace = 5 * time.Second
 
-// errEnding rejects orders that come too late.
-var errEnding = errors.New("everything went through the steps, and the outputs are being published: the run ends by itself")
+// refused rejects an order that makes sense.
+func refused(format string, args ...any) error {
+	return failure(activities.TypeOrderRefused, format, args...)
+}
+
+// idleOrders marks histories in which an order that asks for what is so already changes nothing, and is not recorded. Stored; never rename.
+const idleOrders = "idle-orders"
 
 // Sentence says for the record who cancelled the run, and why.
 func (c Command) Sentence() string {
@@ -108,14 +112,25 @@ func (f *flow) view() View {
 
 // refuses all orders that come too late.
 func (f *flow) refuses(string) error {
-	if f.ending || f.cancelled != nil {
-		return errEnding
+	switch {
+	case f.cancelled != nil:
+		return refused("run %s is being stopped: %s", f.id, f.cancelled.Sentence())
+	case f.ending:
+		return refused("everything went through the steps, and the outputs are being published: the run ends by itself")
 	}
 	return nil
 }
 
+// idle reports whether what an order of this name asks for is so already.
+func (f *flow) idle(name string) bool {
+	return name == PauseUpdate && f.state.Paused != nil || name == ContinueUpdate && f.state.Paused == nil
+}
+
 // obey puts an order on record before it counts.
 func (f *flow) obey(ctx workflow.Context, name string, command Command) error {
+	if f.idle(name) && workflow.GetVersion(ctx, idleOrders, workflow.DefaultVersion, 1) == 1 {
+		return nil
+	}
 	action := activities.ActionInput{
 		Run: f.id, Epoch: f.state.Epoch, Verb: command.verb(name), Actor: command.Actor, Why: command.Why, At: workflow.Now(ctx).UnixMicro(),
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
 )
 
 // desk answers questions about a run and takes orders to it, from before the run is opened. An order that comes before it is known who obeys
@@ -49,7 +51,7 @@ func (d *desk) close(cause error) {
 	if d.closed != nil {
 		return
 	}
-	d.closed = failure(kind(cause), "run %s did not begin: %s", d.run, reason(cause))
+	d.closed = failure(cmp.Or(kind(cause), activities.TypeOrderRefused), "run %s did not begin: %s", d.run, reason(cause))
 }
 
 func (d *desk) listen(ctx workflow.Context) error {

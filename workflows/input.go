@@ -287,8 +287,11 @@ func (in *RunInput) misnamed() (wrong []fault) {
 // maxFaults is how many faults of an input are told.
 const maxFaults = 5
 
-// invalid is the error that no retry cures.
-func invalid(wrong []fault) error {
+// invalid is the error about an input that no retry cures.
+func invalid(wrong []fault) error { return faulty(activities.TypeInput, wrong) }
+
+// faulty is the error of a type about what somebody wrote.
+func faulty(kind string, wrong []fault) error {
 	var texts []string
 	var errs []activities.ProblemError
 	for i, f := range wrong {
@@ -301,5 +304,5 @@ func invalid(wrong []fault) error {
 		texts = append(texts, fmt.Sprintf("and %d more faults", len(wrong)-maxFaults))
 	}
 	message := strings.Join(texts, "; ")
-	return temporal.NewNonRetryableApplicationError(message, activities.TypeInput, nil, activities.ProblemOf(activities.TypeInput, message, errs...))
+	return temporal.NewNonRetryableApplicationError(message, kind, nil, activities.ProblemOf(kind, message, errs...))
 }

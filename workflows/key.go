@@ -68,6 +68,7 @@ func (p *proxy) startKeyed(ctx workflow.Context) (RunResult, error) {
 			return in.ended(found)
 		}
 		p.begin(ctx)
+		p.waits(found.Waits)
 		if err := workflow.Sleep(ctx, pause); err != nil {
 			return RunResult{}, err
 		}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 
 	"waymark/activities"
 	"waymark/internal/temporal/attributes"
+	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -30,6 +32,7 @@ func newProxy(in RunInput) *proxy {
 
 // listen answers questions and takes orders.
 func (p *proxy) listen(ctx workflow.Context) error {
+	workflow.Go(ctx, p.hear)
 	if err := workflow.SetQueryHandler(ctx, ProgressQuery, func() (View, error) { return p.view, nil }); err != nil {
 		return err
 	}
@@ -51,9 +54,30 @@ func (p *proxy) listen(ctx workflow.Context) error {
 	return nil
 }
 
+// hear learns that the run waits for places, or does so no more.
+func (p *proxy) hear(ctx workflow.Context) {
+	told := workflow.GetSignalChannel(ctx, activities.StarterSignal)
+	for {
+		var wait activities.Wait
+		told.Receive(ctx, &wait)
+		p.waits(wait.Reason)
+	}
+}
+
+// waits notes why the run waits for places; nothing if it does not wait any more.
+func (p *proxy) waits(reason string) {
+	switch {
+	case p.ended:
+	case reason != "":
+		p.view.Status, p.view.Waits = string(landscape.StartWaiting), reason
+	case p.view.Waits != "":
+		p.view.Status, p.view.Waits = string(pipeline.Running), ""
+	}
+}
+
 // tooLate refuses orders to a run that did not begin, or has ended.
 func (p *proxy) tooLate() error {
-	return fmt.Errorf("run %s is %s: there is nothing to order", p.in.Run, p.view.Status)
+	return refused("run %s is %s: there is nothing to order", p.in.Run, p.view.Status)
 }
 
 // handOn gives an order to the workflow of the run, when that is there.
@@ -74,7 +98,7 @@ func (p *proxy) handOn(ctx workflow.Context, name string, command Command) error
 	}
 	switch name {
 	case PauseUpdate:
-		p.view.Status, p.view.Paused = attributes.Paused, &command
+		p.view.Status, p.view.Paused = attributes.Paused, cmp.Or(p.view.Paused, &command) // the run keeps its first pause
 	case ContinueUpdate:
 		p.view.Status, p.view.Paused = string(pipeline.Running), nil
 	}
@@ -86,13 +110,16 @@ func (p *proxy) begin(ctx workflow.Context) {
 	if p.begun {
 		return
 	}
-	p.begun, p.view.Status = true, string(pipeline.Running)
+	p.begun = true
+	if p.view.Waits == "" {
+		p.view.Status = string(pipeline.Running)
+	}
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** · running: the details of the workflow `%s` say how far it is", p.in.Pipeline, p.view.Workflow))
 }
 
 // end notes how the run ended, or that it did not begin.
 func (p *proxy) end(ctx workflow.Context, status, why string, err error) {
-	p.ended, p.view.Status, p.view.Paused = true, status, nil
+	p.ended, p.view.Status, p.view.Paused, p.view.Waits = true, status, nil, ""
 	if err != nil {
 		why = reason(err)
 	}

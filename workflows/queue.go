@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -143,9 +142,9 @@ func (q *queue) detail(ctx workflow.Context, status, reason string) {
 func (q *queue) refuses(name string) error {
 	switch {
 	case q.cancelled != nil:
-		return fmt.Errorf("run %s is cancelled", q.in.Run)
+		return refused("run %s is cancelled", q.in.Run)
 	case name != CancelUpdate:
-		return fmt.Errorf("run %s waits for places, and can only be cancelled until it begins", q.in.Run)
+		return refused("run %s waits for places, and can only be cancelled until it begins", q.in.Run)
 	}
 	return nil
 }
