@@ -78,6 +78,9 @@ func (c *Client) complete(ctx context.Context, s *ScheduledSlot) error {
 	if s.Run == "" {
 		return nil
 	}
+	if s.State == SlotState(landscape.SlotDue) && s.early() { // the schedule runs it when it is due, whatever became of this run
+		s.State = SlotState(landscape.SlotFailed)
+	}
 	run, err := c.log.Run(ctx, s.Run)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):

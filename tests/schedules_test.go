@@ -263,6 +263,27 @@ func TestARunByHandIsTheSlots(t *testing.T) {
 	require.Contains(t, s.waymark(t, "schedule", "run", "beat", "--for", "2020"), "nothing changed")
 }
 
+// A run that fails before its slot is due has failed, whatever the schedule will do when the slot is due; another one may take its place.
+func TestARunThatFailsBeforeItsSlotIsDue(t *testing.T) {
+	t.Parallel() // most of it is waiting
+	s := serve(t, t.TempDir())
+	s.scheduledPipeline(t, "yearly", "beat: {every: year}")
+	in := filepath.Join(s.folder, "yearly-in.csv")
+	require.NoError(t, os.Rename(in, in+".away"))
+	_, err := s.try(t.Context(), "run", "--pipeline", "yearly", "--for", "2099", "--run-id", "early", "--quiet")
+	require.Error(t, err)
+	one := []string{"--from", "2099", "--to", "2099"}
+	seen := func(g gridded) bool { return strings.HasPrefix(g.Slots[0].Reason, "failed before the slot was due: ") }
+	ended := s.await(t, "beat", seen, one...)
+	require.Equal(t, landscape.SlotFailed, ended.Slots[0].State)
+	require.Equal(t, "early", ended.Slots[0].Run)
+	grid := s.waymark(t, append([]string{"schedule", "grid", "beat"}, one...)...)
+	require.Regexp(t, `(?m)^✗ 2099  run early: failed before the slot was due: .*: the schedule starts another run when the slot is due, at 2100-01-01 00:00 \+00:00$`, grid)
+	require.NoError(t, os.Rename(in+".away", in))
+	s.waymark(t, "run", "--pipeline", "yearly", "--for", "2099", "--run-id", "better", "--quiet")
+	require.Equal(t, landscape.SlotDone, s.grid(t, "beat", one...).Slots[0].State)
+}
+
 // Another run of a slot that is done, as no worker has seen yet, changes nothing if it fails before it begins; the grid says that it did.
 func TestAnotherRunThatFailsLeavesItsSlotDone(t *testing.T) {
 	t.Parallel() // most of it is waiting

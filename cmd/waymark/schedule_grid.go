@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -220,7 +221,11 @@ func noteOf(s *client.ScheduledSlot, of *client.Schedule, last string) string {
 	about := fmt.Sprintf("%s %s", markOf(s), which)
 	switch s.State {
 	case client.SlotState(landscape.SlotFailed):
-		return fmt.Sprintf("%s  run %s: %s: waymark schedule retry %s --slot %s\n", about, s.Run, cmp.Or(reason, string(s.Status)), of.ID, which)
+		next := fmt.Sprintf("waymark schedule retry %s --slot %s", of.ID, which)
+		if s.Due.Time().After(time.Now()) {
+			next = "the schedule starts another run when the slot is due, at " + zoned(s.Due, of.Zone)
+		}
+		return fmt.Sprintf("%s  run %s: %s: %s\n", about, s.Run, cmp.Or(reason, string(s.Status)), next)
 	case client.SlotState(landscape.SlotMissed):
 		return fmt.Sprintf("%s  missed: %s: waymark schedule backfill %s %s\n", about, reason, of.ID, which)
 	case client.SlotState(landscape.SlotDone):

@@ -114,7 +114,7 @@ func (s *Schedule) fail(slot *landscape.Slot, f fate, before string, now landsca
 	}
 	if slot.Ready > now { // somebody ran it by hand before it was due
 		slot.State, slot.Request = landscape.SlotDue, ""
-		slot.Reason = fmt.Sprintf("run %s, before it was due, failed: %s", slot.Run, f.reason)
+		slot.Reason = "failed before the slot was due: " + cmp.Or(f.reason, "its run failed")
 		return
 	}
 	if !f.curable || slot.Attempts > int64(s.spec.Retry.Times) {

@@ -161,7 +161,7 @@ func TestDecide(t *testing.T) {
 		"tries again":                {spec: "retry: {times: 1, wait: 15m}", slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, want: "01 due attempt 1 failed: S3 is away; the next follows after 15m0s"},
 		"gives up in the end":        {spec: "retry: {times: 1}", slots: []landscape.Slot{attempt(2, slotOf(1, running, "r"))}, fates: map[string]fate{"r": fails}, want: "01 failed S3 is away"},
 		"tries nothing in vain":      {spec: "retry: {times: 1}", slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": {state: failed, reason: "cancelled"}}, want: "01 failed cancelled"},
-		"ran by hand in vain":        {now: day(2) - 1, slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, want: "01 due run r, before it was due, failed: S3 is away"},
+		"ran by hand in vain":        {now: day(2) - 1, slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, want: "01 due failed before the slot was due: S3 is away"},
 		"concurrency skips it":       {slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: unwanted, reason: "one run at a time"}}, want: "01 skipped one run at a time; 02 running"},
 		"somebody resumed it":        {slots: []landscape.Slot{slotOf(1, lost, "r")}, fates: map[string]fate{"r": {state: open}}, want: "01 running"},
 		"and it is complete":         {slots: []landscape.Slot{slotOf(1, lost, "r")}, fates: map[string]fate{"r": {state: done}}, want: "01 done"},
