@@ -176,10 +176,7 @@ func isSettled(action string, cells []ScheduledSlot, again bool) bool {
 func (c *Client) requested(ctx context.Context, row landscape.Schedule, action string, r SlotsRequested) (cells []ScheduledSlot, err error) {
 	if action == actionRetry && r.First == "" {
 		failed, err := c.log.SlotsInState(ctx, row.ID, landscape.SlotFailed, 0, false)
-		for _, slot := range failed {
-			cells = append(cells, scheduledSlot(slot))
-		}
-		return cells, err
+		return apart(failed), err
 	}
 	known, err := ledger.Read(row)
 	if err != nil {
@@ -191,6 +188,19 @@ func (c *Client) requested(ctx context.Context, row landscape.Schedule, action s
 		return nil, err
 	}
 	return c.cells(ctx, known, wanted, now)
+}
+
+// apart returns slots of which others may be between two: neighbours are those of the same values of which one begins where the other ends.
+func apart(slots []landscape.Slot) (cells []ScheduledSlot) {
+	for i, slot := range slots {
+		cell := scheduledSlot(slot)
+		cell.Place = 2 * i
+		if last := i - 1; last >= 0 && slots[last].To == slot.From && calendar.PartOf(slots[last].Name) == calendar.PartOf(slot.Name) {
+			cell.Place = cells[last].Place + 1
+		}
+		cells = append(cells, cell)
+	}
+	return cells
 }
 
 func requestedRange(rings *calendar.Schedule, r SlotsRequested, now time.Time) ([]calendar.Slot, error) {

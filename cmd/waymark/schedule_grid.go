@@ -189,7 +189,7 @@ func writeNotes(b *strings.Builder, grid *client.Grid) {
 	for i := 0; i < len(slots) && notes < mostNotes; {
 		s := &slots[i]
 		j := i + 1
-		for j < len(slots) && sameNote(&slots[j], s) {
+		for j < len(slots) && sameNote(&slots[j-1], &slots[j]) {
 			j++
 		}
 		note := noteOf(s, &grid.Schedule, slots[j-1].Name)
@@ -206,9 +206,10 @@ func writeNotes(b *strings.Builder, grid *client.Grid) {
 	}
 }
 
-// sameNote reports whether one note says what there is to say about both slots.
+// sameNote reports whether one note says what there is to say about a slot and the next one of the grid. Between two that are to come there may be others.
 func sameNote(a, b *client.ScheduledSlot) bool {
-	return a.State == b.State && a.Reason == b.Reason && a.Run == b.Run && calendar.PartOf(a.Name) == calendar.PartOf(b.Name)
+	neighbours := a.To == b.From || !b.Due.Time().After(time.Now())
+	return neighbours && a.State == b.State && a.Reason == b.Reason && a.Run == b.Run && calendar.PartOf(a.Name) == calendar.PartOf(b.Name)
 }
 
 // noteOf is a line about the slots from s to the one named last.
@@ -234,9 +235,9 @@ func noteOf(s *client.ScheduledSlot, of *client.Schedule, last string) string {
 		}
 		return ""
 	case client.SlotState(landscape.SlotSkipped), client.SlotState(landscape.SlotDue):
-		next := "a worker, or waymark serve, is to begin its run"
+		next := "a worker, or waymark serve, starts its run"
 		if of.Deleted {
-			next = "a worker, or waymark serve, is to skip it"
+			next = "a worker, or waymark serve, skips it"
 		}
 		if strings.HasPrefix(reason, string(s.State)+" ") { // it says so itself: skipped by ann
 			return fmt.Sprintf("%s  %s\n", about, reason)

@@ -28,9 +28,9 @@ func (a *app) askSlots(cmd *cobra.Command, order slotsOrder, word string, r clie
 	})
 }
 
-// asks says for how many slots something was asked.
+// asks says what happens to slots because somebody asked.
 var asks = map[string]string{
-	"run": "a worker begins the run of", "backfill": "workers begin runs for", "retry": "workers make another attempt at", "make_up": "workers make up for",
+	"run": "a worker starts the run of", "backfill": "workers start runs for", "retry": "workers make another attempt at", "make_up": "workers make up for",
 	"skip": "no run is wanted for",
 }
 
@@ -47,11 +47,11 @@ func writeAsked(w io.Writer, asked *client.SlotsAsked) error {
 		_, err := fmt.Fprintln(w, settledText(asked))
 		return err
 	}
-	would := ""
-	if asked.DryRun {
-		would = "would be asked for: "
+	what := asks[asked.Action]
+	if asked.DryRun { // of a backfill
+		what = "would start runs for"
 	}
-	_, err := fmt.Fprintf(w, "%s%s %s of %s: %s\n", would, asks[asked.Action], count(len(asked.Slots), "slot"), asked.Schedule, names(asked.Slots))
+	_, err := fmt.Fprintf(w, "%s %s of %s: %s\n", what, count(len(asked.Slots), "slot"), asked.Schedule, names(asked.Slots))
 	if err == nil && len(asked.Others) > 0 {
 		_, err = fmt.Fprintf(w, "as they are: %s\n", names(asked.Others))
 	}
@@ -65,13 +65,20 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// names lists slots, by their states; many next to each other are first and last.
+// mostNamed is how many slots or ranges a line names at most.
+const mostNamed = 20
+
+// names lists slots, by their states; neighbours are first and last.
 func names(slots []client.ScheduledSlot) string {
 	var parts []string
 	for i := 0; i < len(slots); {
 		j := i + 1
-		for j < len(slots) && slots[j].State == slots[i].State {
+		for j < len(slots) && slots[j].State == slots[i].State && slots[j].Place == slots[j-1].Place+1 {
 			j++
+		}
+		if len(parts) == mostNamed {
+			parts = append(parts, fmt.Sprintf("and %d more", len(slots)-i))
+			break
 		}
 		part := slots[i].Name
 		if j > i+1 {
