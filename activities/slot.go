@@ -42,12 +42,12 @@ func (a *Activities) aboutSlot(ctx context.Context, in OpenInput, file string, d
 		return in, nil, final{TypeInput, err}
 	}
 	params, depends := table.Fill(schedule, slot, in.Params)
-	if !depends && in.Link == "" { // a person who names a slot expects that it matters; a schedule may repeat the same run
+	if !depends && in.Link == "" && !table.NeedsSlot(in.Params) { // a person who names a slot expects that it matters; a schedule may repeat the same run
 		switch of, err := a.slotOf(ctx, in); {
 		case err != nil:
 			return in, nil, err
 		case of == nil:
-			return in, nil, final{TypeInput, fmt.Errorf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", file)}
+			return in, nil, final{TypeInput, fmt.Errorf("nothing in %s depends on the slot: no default of a parameter refers to what it has, as ${slot:date} does", file)}
 		}
 	}
 	in.Params, in.For = params, slot.Name

@@ -60,8 +60,8 @@ func (d *Document) about(of SlotOf) error {
 	if err != nil {
 		return invalid(fmt.Sprintf("%s: %v", d.File, err))
 	}
-	if !d.take(table, schedule, slot) && !of.recorded {
-		return invalid(fmt.Sprintf("nothing in %s depends on a slot: no default of a parameter refers to one, such as ${slot:date}", d.File))
+	if !d.take(table, schedule, slot) && !of.recorded && !table.NeedsSlot(d.Params) { // what it needs and the slot does not have, those who compile it find
+		return invalid(fmt.Sprintf("nothing in %s depends on the slot: no default of a parameter refers to what it has, as ${slot:date} does", d.File))
 	}
 	return nil
 }

@@ -85,6 +85,10 @@ func (l *loader) checkSlotless() {
 		if slices.ContainsFunc(l.problems, func(p Problem) bool { return p.Path == path || strings.HasPrefix(p.Path, "schedules") }) {
 			continue
 		}
+		if name := l.ungiven(path); name != "" {
+			l.report(path, "the parameter %q takes its value from ${slot:%s}, which no schedule of the document has: add for_each: {%[2]s: [VALUE]} to a schedule, or give the parameter: --param %[1]s=VALUE", param, name)
+			continue
+		}
 		l.report(path, "the parameter %q takes its value from a slot, and the run names none: name one, as in --for 2026-11-21, or give the parameter: --param %[1]s=VALUE", param)
 	}
 }

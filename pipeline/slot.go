@@ -181,6 +181,17 @@ func (l *loader) checkSlotNames(p *Pipeline) {
 	}
 }
 
+// ungiven returns the first reference of the default at the path to a value of for_each that no schedule of the document has; empty if there is none.
+func (l *loader) ungiven(path string) string {
+	for _, s := range l.slots[path] {
+		has := func(schedule Named[Schedule]) bool { return slices.Contains(schedule.Value.ForEach.names(), s.text) }
+		if s.kind != "" && !ofTime(s.text) && !slices.ContainsFunc(l.doc.Pipeline.Schedules, has) {
+			return s.text
+		}
+	}
+	return ""
+}
+
 // exampleTime lies in the slot that stands for all others.
 var exampleTime = time.Date(2026, time.November, 21, 2, 0, 0, 0, time.UTC)
 

@@ -277,16 +277,16 @@ func TestStartRefuses(t *testing.T) {
 	open, err := client.Open(file, nil)
 	require.NoError(t, err)
 	for message, r := range map[string]client.StartRequest{
-		"name a File, a Document or a Pipeline":      {},
-		"the Document is empty":                      {Document: &client.Document{}},
-		"the Document is not compiled":               {Document: open},
-		"File and Document exclude each other":       {File: file, Document: doc},
-		"File and Pipeline exclude each other":       {File: file, Pipeline: "p"},
-		"Document and Pipeline exclude each other":   {Document: doc, Pipeline: "p"},
-		"For and Schedule belong to a File":          {Document: doc, For: "2026-11-21"},
-		"nothing in " + file + " depends on a slot":  {File: file, For: "2026-11-21"},
-		"p.yaml has no schedules":                    {File: file, Schedule: "nightly"},
-		"Params and Document exclude each other: a ": {Document: doc, Params: map[string]string{"a": "b"}},
+		"name a File, a Document or a Pipeline":       {},
+		"the Document is empty":                       {Document: &client.Document{}},
+		"the Document is not compiled":                {Document: open},
+		"File and Document exclude each other":        {File: file, Document: doc},
+		"File and Pipeline exclude each other":        {File: file, Pipeline: "p"},
+		"Document and Pipeline exclude each other":    {Document: doc, Pipeline: "p"},
+		"For and Schedule belong to a File":           {Document: doc, For: "2026-11-21"},
+		"nothing in " + file + " depends on the slot": {File: file, For: "2026-11-21"},
+		"p.yaml has no schedules":                     {File: file, Schedule: "nightly"},
+		"Params and Document exclude each other: a ":  {Document: doc, Params: map[string]string{"a": "b"}},
 	} {
 		_, err := home.Start(t.Context(), r)
 		requireError(t, client.Invalid, client.InvalidRequest, err)
