@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"waymark/activities"
 	"waymark/activities/bundle"
@@ -17,13 +18,15 @@ import (
 type Pipeline struct {
 	Pipeline    string                     `json:"pipeline"`
 	Version     int64                      `json:"version"`
-	Environment string                     `json:"environment"`       // of all up to Why
+	Environment string                     `json:"environment"`       // of all up to Deployer
 	Current     int64                      `json:"current"`           // the version that is current there
 	Retired     bool                       `json:"retired,omitempty"` // no run of it starts there
-	Action      landscape.DeploymentAction `json:"action"`            // how that became current
-	Deployed    Time                       `json:"deployed"`
-	Actor       string                     `json:"actor"` // who did that
+	Action      landscape.DeploymentAction `json:"action"`            // what happened last there
+	Changed     Time                       `json:"changed"`           // when that was
+	Actor       string                     `json:"actor"`             // who did that
 	Why         string                     `json:"why,omitempty"`
+	Deployed    Time                       `json:"deployed"`      // when Current became current, whether it was retired or restored since or not
+	Deployer    string                     `json:"deployer"`      // who did that
 	Bundle      string                     `json:"bundle_sha256"` // of the version, as all that follows
 	Document    string                     `json:"document_sha256"`
 	Created     Time                       `json:"created"`
@@ -120,12 +123,34 @@ func (c *Client) pipeline(ctx context.Context, current landscape.Deployment, ver
 	if err != nil {
 		return Pipeline{}, err
 	}
+	deployed, err := c.deployment(ctx, current)
+	if err != nil {
+		return Pipeline{}, err
+	}
 	manifest, err := bundle.Parse([]byte(stored.Manifest))
 	return Pipeline{
 		Pipeline: v.Pipeline, Version: v.Version, Environment: current.Environment, Current: current.Version, Retired: current.Retired(),
-		Action: current.Action, Deployed: Time(current.At), Actor: current.Actor, Why: current.Why, Bundle: v.Bundle, Document: stored.Document, Created: Time(v.Created), Author: v.Actor, Message: v.Message, Code: v.Code,
+		Action: current.Action, Changed: Time(current.At), Actor: current.Actor, Why: current.Why, Deployed: Time(deployed.At), Deployer: deployed.Actor,
+		Bundle: v.Bundle, Document: stored.Document, Created: Time(v.Created), Author: v.Actor, Message: v.Message, Code: v.Code,
 		Host: v.Host, Folder: v.Folder, Commit: v.Commit, Dirty: v.Dirty, Files: manifest.Files, Bytes: stored.Bytes,
 	}, err
+}
+
+// deployment returns the deployment by which the version became current of which the last one may say that its pipeline was retired or restored.
+func (c *Client) deployment(ctx context.Context, last landscape.Deployment) (landscape.Deployment, error) {
+	kept := func(d landscape.Deployment) bool {
+		return d.Action == landscape.Retire || d.Action == landscape.Restore
+	}
+	if !kept(last) {
+		return last, nil
+	}
+	history, err := c.log.Deployments(ctx, last.Environment, last.Pipeline)
+	for _, d := range slices.Backward(history) {
+		if !kept(d) {
+			return d, err
+		}
+	}
+	return last, err
 }
 
 // PipelineDocument returns the document of the version that word names, as Pipeline does, and the parameters that it declares.

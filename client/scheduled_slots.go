@@ -33,7 +33,7 @@ type ScheduledSlot struct {
 	Why      string             `json:"why,omitempty"`    // what that said
 	Promised Time               `json:"promised"`         // by when its output is; null for no promise
 	Late     Time               `json:"late"`             // when it was found to be late; null if it was not
-	Place    int                `json:"-"`              // in the range that somebody asked for: those of neighbours differ by 1
+	Place    int                `json:"-"`                // in the range that somebody asked for: those of neighbours differ by 1
 	slot     landscape.Slot     // as it is recorded, or would be
 	fresh    bool               // nothing is recorded of it
 }

@@ -30,7 +30,7 @@ func (a *app) pipelinesCommand() *cobra.Command {
 				for i := range list {
 					p := &list[i]
 					lines = append(lines, []string{
-						p.Pipeline, versionText(p), moment(p.Deployed), p.Actor, gitText(p.Commit, p.Dirty), text.Cell(cmp.Or(p.Message, "-")),
+						p.Pipeline, versionText(p), moment(p.Deployed), p.Deployer, gitText(p.Commit, p.Dirty), text.Cell(cmp.Or(p.Message, "-")),
 					})
 				}
 				return printList(a, list, func(w io.Writer) error { return text.Table(w, lines...) })
@@ -89,7 +89,7 @@ func writePipeline(w io.Writer, p *client.Pipeline) error {
 	state := fmt.Sprintf("current%s is %s@%d", there, p.Pipeline, p.Current)
 	switch {
 	case p.Retired:
-		state = fmt.Sprintf("retired%s since %s by %s: %s", there, moment(p.Deployed), p.Actor, text.Cell(p.Why))
+		state = fmt.Sprintf("retired%s since %s by %s: %s", there, moment(p.Changed), p.Actor, text.Cell(p.Why))
 	case p.Version == p.Current:
 		state = fmt.Sprintf("current%s since %s", there, moment(p.Deployed))
 	}
