@@ -27,6 +27,7 @@ type ScheduledSlot struct {
 	State    SlotState          `json:"state"`
 	Run      string             `json:"run,omitempty"`    // its last run
 	Status   pipeline.RunStatus `json:"status,omitempty"` // of that; empty if it is not recorded
+	Paused   *Pause             `json:"paused,omitempty"` // who paused its run, which is running; nil if nobody did
 	Attempts int64              `json:"attempts"`         // how often a run was begun, or resumed, for it
 	Reason   string             `json:"reason,omitempty"` // why it is what it is, or for what it waits
 	Actor    string             `json:"actor,omitempty"`  // who asked for it; empty if the schedule rang
@@ -96,7 +97,13 @@ func (c *Client) complete(ctx context.Context, s *ScheduledSlot) error {
 		s.State, s.Reason = SlotState(landscape.SlotFailed), run.Reason // perhaps no worker ever looks
 	}
 	s.Status = run.Status
-	return nil
+	if s.State != SlotState(landscape.SlotRunning) {
+		return nil
+	}
+	running := runOf(run.RunHead)
+	c.attend(ctx, &running)
+	s.Paused, err = c.paused(ctx, &running)
+	return err
 }
 
 // Grid is the slots of a schedule over some time.

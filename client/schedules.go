@@ -52,7 +52,9 @@ type ScheduleChange struct {
 	Action   string                   `json:"action"`            // a landscape.ScheduleAction, or run, backfill, retry, skip or make_up
 	First    string                   `json:"first,omitempty"`   // slot of the request
 	Last     string                   `json:"last,omitempty"`
-	Version  int64                    `json:"version"` // of a request: for all its runs; 0 for the one that is current when each begins
+	AtOnce   int64                    `json:"at_once,omitempty"` // how many of its runs may go on at a time
+	Again    bool                     `json:"again,omitempty"`   // the slot had a run, and was to get another one
+	Version  int64                    `json:"version"`           // of a request: for all its runs; 0 for the one that is current when each begins
 	Origin   landscape.ScheduleOrigin `json:"origin,omitempty"`
 	Paused   bool                     `json:"paused"`
 	Until    Time                     `json:"until"`
@@ -243,14 +245,26 @@ func (c *Client) ScheduleHistory(ctx context.Context, word string) (history []Sc
 	err = landscape.Each(ctx, c.log, func(q landscape.SlotRequest) bool {
 		if q.Schedule == row.ID {
 			history = append(history, ScheduleChange{
-				Schedule: q.Schedule, Request: q.ID, Action: q.Action, First: q.First, Last: q.Last, Version: q.Version, Actor: q.Actor, Why: q.Why, At: Time(q.At),
+				Schedule: q.Schedule, Request: q.ID, Action: q.Action, First: q.First, Last: q.Last, AtOnce: q.AtOnce, Version: q.Version, Actor: q.Actor, Why: q.Why, At: Time(q.At),
 			})
 		}
 		return true
 	})
+	for i := range history {
+		if err == nil && history[i].Action == actionRun {
+			history[i].Again, err = c.ranAgain(ctx, history[i])
+		}
+	}
 	slices.Reverse(history) // of what happened in the same moment, the last change of the schedule is the first
 	slices.SortStableFunc(history, func(a, b ScheduleChange) int { return cmp.Compare(b.At, a.At) })
 	return history, err
+}
+
+// ranAgain reports whether a new run was requested for a slot that had one.
+func (c *Client) ranAgain(ctx context.Context, h ScheduleChange) (bool, error) {
+	events, err := c.log.SlotEvents(ctx, h.Schedule, h.First)
+	i := slices.IndexFunc(events, func(e landscape.SlotEvent) bool { return e.Request == h.Request })
+	return i > 0 && events[i-1].Run != "" && events[i-1].Run != events[i].Run, err
 }
 
 // PauseSchedule lets a schedule begin no runs, until somebody resumes it, or until a moment that is not zero. Slots that become due meanwhile are

@@ -51,7 +51,7 @@ func (a *app) onSchedule(cmd *cobra.Command, word string, do func(home *local.Ho
 func (a *app) scheduleNextCommand() *cobra.Command {
 	r := client.SlotsRequest{}
 	cmd := &cobra.Command{
-		Use:   "next FILE [NAME] | next SCHEDULE",
+		Use:   "next SCHEDULE | FILE [NAME]",
 		Short: "List the slots that are due next: of a schedule of a deployed pipeline, or of the schedules of a document",
 		Long: `Lists the slots that are due next: what each covers, and when it is due. Times are in the schedule's zone, with their offset
 from UTC. Days that a clock change makes longer or shorter are marked, and so are those that except leaves out, or that somebody skipped.`,

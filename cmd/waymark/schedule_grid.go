@@ -244,6 +244,9 @@ func noteOf(s *client.ScheduledSlot, of *client.Schedule, last string) string {
 		}
 		return fmt.Sprintf("%s  %s: %s\n", about, s.State, cmp.Or(reason, next))
 	case client.SlotState(landscape.SlotRunning):
+		if s.Paused != nil {
+			return fmt.Sprintf("%s  paused by %s: %s: waymark resume %s\n", about, s.Paused.Actor, oneLine(s.Paused.Why), s.Run)
+		}
 		if reason != "" {
 			return fmt.Sprintf("%s  waits: %s\n", about, reason)
 		}

@@ -97,8 +97,12 @@ func (a *app) scheduleHistoryCommand() *cobra.Command {
 // scheduleChangeText says what somebody did to a schedule, or asked for about its slots.
 func scheduleChangeText(h client.ScheduleChange) string {
 	switch {
+	case h.Again:
+		return h.Action + " " + h.First + " again"
 	case h.First == h.Last && h.First != "":
 		return h.Action + " " + h.First
+	case h.AtOnce > 1:
+		return fmt.Sprintf("%s %s..%s, %d at once", h.Action, h.First, h.Last, h.AtOnce)
 	case h.First != "":
 		return h.Action + " " + h.First + ".." + h.Last
 	case h.Until.Known():
