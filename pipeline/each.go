@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unicode/utf8"
 
 	"waymark/pipeline/calendar"
 )
@@ -67,8 +68,22 @@ func (l *loader) readValues(path string, s *Schedule, read ReadFile) {
 	}
 }
 
+// notUTF8 returns the first line, from 1, that is not valid UTF-8; 0 if all are.
+func notUTF8(content []byte) int {
+	line := 0
+	for text := range bytes.Lines(content) {
+		if line++; !utf8.Valid(text) {
+			return line
+		}
+	}
+	return 0
+}
+
 // columnOf returns the values of a column of a CSV file with a header, each once, in the order of their first lines.
 func columnOf(content []byte, field string) (values []string, err error) {
+	if line := notUTF8(content); line > 0 {
+		return nil, fmt.Errorf("line %d is not valid UTF-8: save the file as UTF-8", line)
+	}
 	rows := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(content, []byte("\ufeff"))))
 	header, err := rows.Read()
 	if err != nil {
