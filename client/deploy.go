@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,6 +106,10 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if err != nil {
 		return nil, err
 	}
+	warnings, err := c.warningsOf(ctx, doc.Plan.Document)
+	if err != nil {
+		return nil, err
+	}
 	trials, err := c.try(ctx, deposit.Planner, r, made, doc, values)
 	if err != nil {
 		return nil, err
@@ -116,7 +121,7 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	return &Deployed{
 		Adopted:  adopted,
 		Pipeline: version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
-		Preflight: preflight, DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warningsOf(doc.Plan.Document), Trials: trials,
+		Preflight: preflight, DryRun: r.DryRun, Files: manifest.Files, Commit: deployed.Commit, Dirty: deployed.Dirty, Warnings: warnings, Trials: trials,
 	}, nil
 }
 
@@ -194,12 +199,21 @@ func onlyOnce(doc *pipeline.Document) (problems pipeline.Problems) {
 	return problems
 }
 
-// warningsOf says what in a document stops its second run.
-func warningsOf(doc *pipeline.Document) (warnings []DocumentProblem) {
-	for _, p := range onlyOnce(doc) {
+// warningsOf says what in a document stops its second run, and for which pools its runs wait until somebody gives these places.
+func (c *Client) warningsOf(ctx context.Context, doc *pipeline.Document) (warnings []DocumentProblem, err error) {
+	limits, err := c.log.Limits(ctx)
+	problems := onlyOnce(doc)
+	for _, pool := range doc.Pipeline.Pools {
+		gate := landscape.PoolGate(pool.Name)
+		if has := func(l landscape.Limit) bool { return l.Gate == gate && l.Places > 0 }; !slices.ContainsFunc(limits, has) {
+			path := pipeline.Key("pools", pool.Name)
+			problems = append(problems, doc.Problem(path, "the pool has no places, so no run starts: waymark limit set %s N --why TEXT gives it some", gate))
+		}
+	}
+	for _, p := range problems {
 		warnings = append(warnings, DocumentProblem{p.File, p.Line, p.Column, p.Path, p.Message})
 	}
-	return warnings
+	return warnings, err
 }
 
 // targetOf returns the format of a sink and where it puts its output; an empty format for what is no file.
