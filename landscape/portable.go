@@ -12,7 +12,7 @@ const TextEscape = "␛"
 // PortableText returns a text as UTF-8 without NUL, as Postgres and JSON can hold it. What is neither comes with file names and with
 // messages of others: each such byte, and each byte of an escape, becomes an escape. All other texts are themselves.
 func PortableText(text string) string {
-	if utf8.ValidString(text) && !strings.ContainsAny(text, "\x00"+TextEscape) {
+	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 && !strings.Contains(text, TextEscape) {
 		return text
 	}
 	var b strings.Builder

@@ -67,8 +67,12 @@ func streamRelation(ctx context.Context, log *landscape.Reader, r landscape.Rela
 // portable makes the texts valid UTF-8: those of SQLite need not be.
 func portable(values []any) []any {
 	for i, v := range values {
-		if text, ok := v.(string); ok {
-			values[i] = landscape.PortableText(text)
+		text, ok := v.(string)
+		if !ok {
+			continue
+		}
+		if portable := landscape.PortableText(text); portable != text {
+			values[i] = portable
 		}
 	}
 	return values

@@ -5,12 +5,16 @@ import (
 	"fmt"
 
 	"waymark/landscape"
+	"waymark/landscape/rowview"
 )
 
 var _ landscape.RelationReader = (*Store)(nil)
 
 // ReadRelation does what landscape.RelationReader says.
 func (s *Store) ReadRelation(ctx context.Context, r landscape.Relation, run string, yield func(values []any) bool) error {
+	if rowview.Has(r.Name) {
+		return rowview.Read(ctx, s, r, run, yield)
+	}
 	conditions, args := "", []any(nil)
 	if run != "" {
 		conditions, args = "run_id = $1", []any{encodeAny(run)}

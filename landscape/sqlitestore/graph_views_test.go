@@ -99,8 +99,9 @@ func TestHeldTokens(t *testing.T) {
 	require.Equal(t, []string{"3"}, list(t, db, `select count(*) from batch_members where node = 'top' and batch = 1`), "though it did not fire")
 }
 
-// TestLanesInOnePart holds that tokens of one record stand in the order of their lanes in a part, and the next record after them.
-func TestLanesInOnePart(t *testing.T) {
+// branchesInOnePart records that both branches of two rows went to a sink.
+func branchesInOnePart(t *testing.T, g graph) []error {
+	t.Helper()
 	toSink := stories{
 		westLane:             {"west > score > split (fork_parent)", "west > score > split (fork_parent)"},
 		westLane + byCost:    {"west > score > split[by_cost] | rejects (default_flow)", "west > score > split[by_cost] | rejects (default_flow)"},
@@ -110,9 +111,12 @@ func TestLanesInOnePart(t *testing.T) {
 	lost.Arrived, lost.Collisions, lost.Origins, lost.FiredBy, lost.Result = nil, nil, nil, "lost", landscape.MergeNothing
 	lost.Lost = []landscape.LostBranch{{Branch: "by_cost", Reason: pipeline.DefaultFlow}, {Branch: "by_species", Reason: pipeline.DefaultFlow}}
 	join := landscape.LaneMerges{Lane: westLane + decided, Kinds: []landscape.MergeKind{lost}, Codes: []uint16{0, 0}}
-	store, db := forked(t, func(g graph) []error {
-		return []error{g.begin(t.Context()), g.read(t.Context()), g.pass(t.Context(), "west", 0, 1, toSink, join), g.write(t.Context(), "rejects", "west")}
-	})
+	return []error{g.begin(t.Context()), g.read(t.Context()), g.pass(t.Context(), "west", 0, 1, toSink, join), g.write(t.Context(), "rejects", "west")}
+}
+
+// TestLanesInOnePart holds that tokens of one record stand in the order of their lanes in a part, and the next record after them.
+func TestLanesInOnePart(t *testing.T) {
+	store, db := forked(t, func(g graph) []error { return branchesInOnePart(t, g) })
 	want := []string{"west:1/by_cost", "west:1/by_species", "west:2/by_cost", "west:2/by_species"}
 	require.Equal(t, want, list(t, db, `select token_id from sink_rows where sink = 'rejects' order by line_number`))
 	log := landscape.New(store, nil)

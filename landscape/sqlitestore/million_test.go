@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/audit/interop"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -46,6 +47,10 @@ func BenchmarkMillion(b *testing.B) {
 			return rows.Err()
 		})
 	}
+	ask("parquet", func() error {
+		_, err := interop.Parquet(b.Context(), log.Reader, scene.Run, b.TempDir())
+		return err
+	})
 	ask("deep sweep", func() error {
 		found, err := log.Sweep(b.Context(), scene.Run, true)
 		require.Empty(b, found)

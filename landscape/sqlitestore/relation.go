@@ -5,13 +5,17 @@ import (
 	"fmt"
 
 	"waymark/landscape"
+	"waymark/landscape/rowview"
 )
 
 var _ landscape.RelationReader = (*Store)(nil)
 
-// ReadRelation does what landscape.RelationReader says. It asks a view of rows for one chunk after the other: to sort the rows of a large run takes
-// SQLite many times as long as to compute them.
+// ReadRelation does what landscape.RelationReader says. It asks the other views of rows for one chunk after the other: to sort the rows of a large run
+// takes SQLite many times as long as to compute them.
 func (s *Store) ReadRelation(ctx context.Context, r landscape.Relation, run string, yield func(values []any) bool) error {
+	if rowview.Has(r.Name) {
+		return rowview.Read(ctx, s, r, run, yield)
+	}
 	if r.ByRow {
 		return explain(s.path, s.readChunks(ctx, r, run, yield))
 	}

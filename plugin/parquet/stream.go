@@ -3,6 +3,7 @@ package parquet
 import (
 	"fmt"
 	"io"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -92,7 +93,7 @@ func (s *Stream) value(value any) (parquet.Value, error) {
 		return parquet.Int64Value(value), nil
 	case string:
 		s.bytes += len(value)
-		return parquet.ByteArrayValue([]byte(value)), nil
+		return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(value), len(value))), nil // the writer copies it, and changes nothing
 	case []byte:
 		s.bytes += len(value)
 		return parquet.ByteArrayValue(value), nil

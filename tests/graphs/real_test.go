@@ -141,6 +141,7 @@ func (r *record) read(t *testing.T, run, folder string, like *graphs.Result) *gr
 	r.readTokens(t, run, got)
 	r.readMerges(t, run, got)
 	r.readBatches(t, run, got)
+	r.RequireViews(t, run)
 	return got
 }
 

@@ -98,6 +98,12 @@ func (r *Record) Query(t testing.TB, run, query string, scan func(*sql.Rows) err
 	r.store.Query(t, run, query, scan)
 }
 
+// RequireViews does what storages.Landscape.RequireViews says.
+func (r *Record) RequireViews(t testing.TB, run string) {
+	t.Helper()
+	r.store.RequireViews(t, run)
+}
+
 // Dump returns everything that is recorded about a run, as storages.Dump does.
 func (r *Record) Dump(t testing.TB, run string) map[string][]string {
 	t.Helper()

@@ -49,4 +49,14 @@ var bundles = []mutant{
 		file: "audit/evidence/sealed.go", old: "if !slices.ContainsFunc(seals, e.Says) {", new: "if seals == nil && e.Says == nil {",
 		pkg: "./audit/evidence", run: "^TestCheckedSeal$",
 	},
+	{
+		name: "a row that a target refused is read as written", never: "an export says that a table has a row that it refused",
+		file: "landscape/rowview/token.go", old: "\t\t\tt.refusedBy = e.Sink\n", new: "",
+		pkg: "./landscape/sqlitestore", run: "^TestRelationsAreTheViews$/^documented$",
+	},
+	{
+		name: "a row that was refused leaves the node with a hash", never: "an export says that a node passed on what it refused",
+		file: "landscape/rowview/states.go", old: "\t\t\t\tleft = nil\n", new: "",
+		pkg: "./landscape/sqlitestore", run: "^TestRelationsAreTheViews$/^documented$",
+	},
 }

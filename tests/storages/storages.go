@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
+	"waymark/landscape/landscapetest"
 	"waymark/landscape/pgstore"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
@@ -131,6 +132,12 @@ func (l *Landscape) Query(t testing.TB, run, query string, scan func(*sql.Rows) 
 		require.NoError(t, scan(rows), query)
 	}
 	require.NoError(t, rows.Err(), query)
+}
+
+// RequireViews requires that the views that the driver computes have the rows that the database computes of a run.
+func (l *Landscape) RequireViews(t testing.TB, run string) {
+	t.Helper()
+	landscapetest.RequireViews(t, l.Driver.(landscape.RelationReader), l.db, run)
 }
 
 // Payloads makes a payload store, which is closed when the test ends. One that is far away has a cache before it, as it has for
