@@ -254,6 +254,15 @@ class Zip:
         refuse(crc != m.crc, m.name + ": its CRC differs")
         return content.hexdigest(), packed.hexdigest(), b"".join(kept)
 
+    def lines(self, name):
+        """The lines of a deflated member that was read before; none if there is no such member."""
+        for m in (m for m in self.members if m.name == name):
+            inflate, rest = zlib.decompressobj(-15), b""
+            for position in range(m.begin, m.begin + m.packed, 1 << 16):
+                data = inflate.decompress(self.at(position, min(m.begin + m.packed - position, 1 << 16)))
+                *lines, rest = (rest + data).split(b"\n")
+                yield from lines
+
 
 # The history: events that follow from records, and what they add up to (bundle.md).
 
@@ -434,6 +443,224 @@ class Log:
         refuse(position >= self.head[1] or root(position, self.head[1], sha256(b"\0" + note), hashes) != self.head[2], name + ": it is not in the log")
 
 
+# Seals: the roots of a run and of its chunks, from its records (seal.md).
+
+LEAVES = """
+    runs nodes edges sources lanes tables source_ends folds chunks passages ways way_steps chunk_ways errors claims feeds merge_kinds chunk_joins
+    batches members merges retried resumptions executions effects effect_events artifacts actions run_events chunk_seals
+""".split()
+BY_CHUNK = "chunk_rows chunk_ways passages hashes keys repeats errors joins chunk_joins parents forgotten".split()
+SLICE = 1024
+NONE = 0xFFFF
+
+
+def chunk_key(run_key, source, chunk):
+    return sha256(run_key + source.encode() + b"\0" + chunk.to_bytes(8, "big"))[:16]
+
+
+def cover(keys, leaves, forgotten):
+    """Nodes (first leaf, levels below, key) from which all salts follow but those of forgotten leaves; keys in the order of their leaves."""
+    depth, nodes, rest = 3, [], [keys[i:i + 16] for i in range(0, len(keys), 16)]
+    while 32**depth < leaves:
+        depth += 1
+    if not forgotten:
+        refuse(len(keys) != 16, "its keys do not fit")
+        return [(0, depth, keys)]
+
+    def visit(first, depth):
+        if first >= leaves:
+            return
+        if not any(first <= leaf < first + 32**depth for leaf in forgotten):
+            refuse(not rest or len(rest[0]) != 16, "its keys do not fit")
+            nodes.append((first, depth, rest.pop(0)))
+        elif depth > 0:
+            for child in range(32):
+                visit(first + child * 32 ** (depth - 1), depth - 1)
+
+    visit(0, depth)
+    refuse(rest, "its keys do not fit")
+    return nodes
+
+
+def salts(nodes):
+    """(leaf, salt) of each leaf that has one, ascending."""
+
+    def below(key, depth):
+        if not depth:
+            yield key
+            return
+        for j in range(16):
+            pair = sha256(key + bytes([j]))
+            yield from below(pair[:16], depth - 1)
+            yield from below(pair[16:], depth - 1)
+
+    for first, depth, key in nodes:
+        yield from enumerate(below(key, depth), first)
+
+
+def tree(leaves):
+    """The Merkle tree hash of RFC 6962 over hashes of leaves."""
+    while len(leaves) > 1:
+        pairs = [sha256(b"\1" + a + b) for a, b in zip(leaves[::2], leaves[1::2])]
+        leaves = pairs + leaves[len(leaves) & ~1:]
+    return leaves[0] if leaves else sha256(b"")
+
+
+def leaves(nodes, contents, forgotten):
+    """The hashes of leaves. Of a leaf that was forgotten the hash is recorded."""
+    known, found = salts(nodes), []
+    for i, content in enumerate(contents):
+        if i not in forgotten:
+            leaf, salt = next(known, (None, None))
+            refuse(leaf != i, "the salt of leaf %d is missing" % i)
+        found.append(forgotten[i] if i in forgotten else sha256(b"\0" + salt + content))
+    return found
+
+
+def bodies(first, rows, ways, columns, keys, firsts, errors, joins, parents):
+    """The body of each row. rows: 44 bytes each. ways, joins: (lane, codes, ids). columns, firsts: (lane, node, values). keys: (field, values)."""
+    part = lambda kind, *numbers: bytes([kind]) + b"".join(n.to_bytes(2, "big") for n in numbers)
+    coded = lambda kind, lanes: [(part(kind, lane), codes, ids) for lane, codes, ids in lanes]
+    valued = [(part(3, lane, node), values, 32) for lane, node, values in columns] + [(part(4, field), values, 4) for field, values in keys]
+    valued += [(part(5, lane, node), values, 8) for lane, node, values in firsts]
+    ways, joins = coded(2, ways), coded(7, joins)
+    for i, record in enumerate(rows):
+        out = [b"\x77m\1", (first + i).to_bytes(8, "big"), b"\1", record]
+        out += [of for name, codes, ids in ways if codes[i] != NONE for of in (name, ids[codes[i]])]
+        for name, values, size in valued:
+            value = values[size * i:size * (i + 1)]
+            if value.strip(b"\0"):
+                out += name, value
+        out += [part(6, lane, node) + digest for lane, node, digest in errors.get(i, [])]
+        out += [of for name, codes, ids in joins if codes[i] != NONE for of in (name, ids[codes[i]])]
+        yield b"".join(out + parents[i:i + 1])
+
+
+class Records:
+    """The records of a bundle's run. Those of rows are read as a stream, chunk by chunk."""
+
+    def __init__(self, zip, run):
+        self.zip, self.run, self.pending = zip, run, {}
+        self.nodes = {r["node"]: r["seq"] for r in self.of("nodes")}
+        self.sinks = {r["node"] for r in self.of("nodes") if r["kind"] == "sink"}
+        self.roots = {r["lane"] for r in self.of("lanes") if r["parent"] is None}
+        self.salts = {(r["source"], r["chunk"]): bytes.fromhex(r["keys"]) for r in self.of("salts")}
+        self.streams = {table: ((self.place(r), r, line) for r, line in self.both(table)) for table in BY_CHUNK}
+
+    def lines(self, table):
+        return self.zip.lines("record/%s.ndjson" % table)
+
+    def both(self, table):
+        for line in self.lines(table):
+            record = json.loads(line.decode())
+            refuse(type(record) is not dict or canonical(record).encode() != line or record.get("table") != table, table + ": a line is not in canonical form")
+            yield record, line
+
+    def of(self, table):
+        return (record for record, _ in self.both(table))
+
+    def place(self, r):
+        return r["source"].encode(), r["chunk"]
+
+    def root(self):
+        """The root of the run, how many leaves it has, and what the last seal says of both; None if nothing sealed the run since it was resumed."""
+        last = max(self.of("run_seals"), key=lambda r: r["seq"], default=None)
+        epoch = next(self.of("runs"))["epoch"]
+        if last is None or last["epoch"] < epoch and any(r["epoch"] == epoch for r in self.of("resumptions")):
+            return None
+        gone = {r["leaf"]: bytes.fromhex(r["hash"]) for r in self.of("forgotten_leaves") if r["seq"] == last["seq"]}
+        nodes = self.cover("", last["seq"], 1 << 30, gone)
+        found = leaves(nodes, self.leaf_lines(), gone)
+        return tree(found).hex(), len(found), last["root"], last["leaves"]
+
+    def leaf_lines(self):
+        refusing = {r["sink"] for r in self.of("effects") if r["refused"] > 0}
+        for table in LEAVES:
+            for r, line in self.both(table):
+                if table == "errors" and r["node"] not in refusing or table == "retried" and r["run_id"] != self.run:
+                    continue
+                if table == "passages":
+                    line = canonical({name: value for name, value in r.items() if name != "way_codes"}).encode()
+                yield line
+
+    def take(self, table, place):
+        """The records, and their lines, that a table has of the next chunk."""
+        found, stream = [], self.streams[table]
+        while True:
+            if table not in self.pending:
+                self.pending[table] = next(stream, None)
+            if self.pending[table] is None or self.pending[table][0] > place:
+                return found
+            at, record, line = self.pending.pop(table)
+            found += [(record, line)] if at == place else []
+
+    def chunk_root(self, chunk):
+        place, n, first = self.place(chunk), chunk["rows"], chunk["first_row"]
+        got = {table: self.take(table, place) for table in BY_CHUNK}
+        own = {table: [r for r, _ in got[table]] for table in BY_CHUNK}
+        joined = lambda table, column: b"".join(bytes.fromhex(r[column] or "") for r in own[table])
+        hashes, offsets, lengths, lines = (joined("chunk_rows", c) for c in "raw_hashes offsets lengths lines".split())
+        lines = lines or bytes(4 * n)
+        refuse((len(hashes), len(offsets), len(lengths), len(lines)) != (32 * n, 4 * n, 4 * n, 4 * n), "its rows do not fit")
+        four = lambda data, i: data[4 * i:4 * i + 4]
+        rows = [hashes[32 * i:32 * i + 32] + four(offsets, i) + four(lengths, i) + four(lines, i) for i in range(n)]
+        errors = {}
+        for r, line in got["errors"]:
+            if r["node"] not in self.sinks:
+                digest = sha256(re.sub(rb'^\{"at_us":-?\d+,', b"{", line))
+                errors.setdefault(r["row"] - first, []).append((r["lane"], self.nodes[r["node"]], digest))
+        batches, tokens = joined("parents", "batches"), joined("parents", "tokens")
+        parents = [b"\x08" + four(batches, i) + (tokens[8 * i:8 * i + 8] or bytes(8)) for i in range(len(batches) // 4)]
+        forgotten = {r["slot"]: bytes.fromhex(r["leaf"]) for r in own["forgotten"]}
+        body = bodies(
+            first, rows, self.codes(n, own["passages"], own["chunk_ways"], "way_codes", "way"), self.columns(n, own["hashes"], "hashes", 32),
+            list(enumerate(bytes.fromhex(r["hashes"]) for r in sorted(own["keys"], key=lambda r: r["field"].encode()))), self.columns(n, own["repeats"], "firsts", 8),
+            {i: sorted(of) for i, of in errors.items()}, self.codes(n, own["joins"], own["chunk_joins"], "codes", "kind"), parents)
+        return tree(leaves(self.cover(chunk["source"], chunk["chunk"], n, forgotten), body, forgotten)).hex()
+
+    def cover(self, source, chunk, leaves, forgotten):
+        """The salts of a chunk or, without a source, of a seal. They follow from the key of the run until one of its rows is forgotten."""
+        own = self.salts.get((source, chunk))
+        return cover(own, leaves, forgotten) if own else cover(chunk_key(self.salts[("", -1)], source, chunk), leaves, {})
+
+    def codes(self, n, lanes, used, column, word):
+        """(lane, code of each row, what the codes mean)."""
+        found = []
+        for r in lanes:
+            width, packed = r["code_bytes"], bytes.fromhex(r[column])
+            refuse(width not in (1, 2) or len(packed) != width * n, "its codes do not fit")
+            codes = list(packed) if width == 1 else [int.from_bytes(packed[2 * i:2 * i + 2], "big") for i in range(n)]
+            if r["lane"] not in self.roots or column == "codes":
+                codes = [NONE if code == 256**width - 1 else code for code in codes]
+            ids = [bytes.fromhex(u[word]) for u in sorted(used, key=lambda u: u["code"]) if u["lane"] == r["lane"]]
+            found += [(r["lane"], codes, ids)] if ids else []
+        return found
+
+    def columns(self, n, stored, column, size):
+        """(lane, number of the node, a value of each row), sorted."""
+        found = {}
+        for r in stored:
+            values = found.setdefault((r["lane"], self.nodes[r["node"]]), bytearray(size * n))
+            packed, start = bytes.fromhex(r[column]), r["slice"] * SLICE
+            if r.get("slots") is not None:
+                slots = bytes.fromhex(r["slots"])
+                at = [int.from_bytes(slots[i:i + 2], "big") for i in range(0, len(slots), 2)]
+                packed = b"".join(packed[size * (k - 1):size * k] if k else bytes(size) for k in at)
+            refuse(len(packed) != size * min(SLICE, n - start), "its columns do not fit")
+            values[size * start:size * start + len(packed)] = packed
+        return sorted((lane, node, bytes(values)) for (lane, node), values in found.items())
+
+    def check(self):
+        """Compares the root of each chunk with its seal."""
+        chunks = {self.place(r): r for r in self.of("chunks")}
+        for sealed in self.of("chunk_seals"):
+            try:
+                root = self.chunk_root(chunks[self.place(sealed)])
+            except (KeyError, IndexError, TypeError, ValueError, OverflowError) as reason:
+                root = "%s %s" % (type(reason).__name__, reason)
+            refuse(root != sealed["root"], "%s chunk %d: what is recorded is not what was sealed" % (sealed["source"], sealed["chunk"]))
+
+
 # Checks.
 
 
@@ -570,6 +797,16 @@ class Bundle:
         refuse(said != {name: value for name, value in kept.items() if value}, SEALS + ": its last seal is not the one that the log has an entry about")
         refuse(self.sealed.get("status") != self.said["status"], "the entry about the seal says that the run was %s" % self.sealed.get("status"))
 
+    def records(self):
+        try:
+            records = Records(self.zip, self.said["run"])
+            found = records.root()
+            refuse(found is None and not any(g["what"] == "seal" for g in self.gaps), "no seal of the run is in the bundle")
+            refuse(found and found[:2] != found[2:], "what is recorded of the run is not what was sealed")
+            records.check()
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as reason:
+            raise Refused("a record makes no sense: %s %s" % (type(reason).__name__, reason))
+
     def document(self):
         try:
             run = json.loads(self.kept.get("record/runs.ndjson", b""))
@@ -609,8 +846,9 @@ CHECKS = [
     ("statement", "who signed this bundle, and which run it is about", "that the record was true when it was exported"),
     ("members", "no bit of any member has changed since the export, and no member is missing or added", "that what was not exported does not exist"),
     ("log", "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
-    ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records have its root, which needs the landscape"),
+    ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records are those that were sealed"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
+    ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since", "that they follow from what the source held"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
 ]

@@ -30,3 +30,25 @@ func PortableText(text string) string {
 	}
 	return b.String()
 }
+
+// textOf returns the text whose PortableText that is.
+func textOf(portable string) string {
+	before, rest, found := strings.Cut(portable, TextEscape)
+	if !found {
+		return portable
+	}
+	var b strings.Builder
+	for ; found; before, rest, found = strings.Cut(rest, TextEscape) {
+		b.WriteString(before)
+		if len(rest) >= 2 {
+			if c, err := hex.DecodeString(rest[:2]); err == nil {
+				b.Write(c)
+				rest = rest[2:]
+				continue
+			}
+		}
+		b.WriteString(TextEscape) // which no portable text has: its PortableText is another
+	}
+	b.WriteString(before)
+	return b.String()
+}

@@ -2,6 +2,9 @@ package landscape
 
 import (
 	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -122,6 +125,42 @@ func (t *Table) AppendLine(dst []byte, r Record) []byte {
 		members = append(members, seal.Member{Name: t.Columns[i].Name, Value: value})
 	}
 	return seal.AppendLine(dst, t.Name, members)
+}
+
+// ParseLine returns the record whose line that is, as AppendLine makes it. The error says why there is none.
+func (t *Table) ParseLine(line []byte) (Record, error) {
+	var members map[string]any
+	from := json.NewDecoder(bytes.NewReader(line))
+	from.UseNumber()
+	if err := from.Decode(&members); err != nil {
+		return nil, err
+	}
+	values := make([]any, len(t.Columns))
+	for i, c := range t.Columns {
+		var err error
+		if values[i], err = c.parse(t.kind, members[c.Name]); err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+	}
+	r, err := t.Record(values)
+	if err == nil && !bytes.Equal(t.AppendLine(nil, r), line) {
+		err = errors.New("it is not in canonical form")
+	}
+	return r, err
+}
+
+// parse returns the value of a column that a line has: what AppendValues gives.
+func (c *Column) parse(kind reflect.Type, member any) (any, error) {
+	switch member := member.(type) {
+	case json.Number:
+		return member.Int64()
+	case string:
+		if kind.FieldByIndex(c.field).Type.Kind() == reflect.Slice {
+			return hex.DecodeString(member)
+		}
+		return textOf(member), nil
+	}
+	return nil, nil //nolint:nilnil // NULL; what else it may be has another canonical form
 }
 
 func (c *Column) value(record reflect.Value) any {

@@ -231,11 +231,11 @@ func (e *export) wanted(ctx context.Context) (digests []string, err error) {
 	return digests, err
 }
 
-// tables are those whose records are of one run, by name. Salts are not among them: with a key, its owner could open what a later bundle hides.
+// tables are those whose records are of one run, by name.
 func tables() (found []*landscape.Table) {
 	for _, t := range landscape.Tables() {
 		key := t.Columns[0].Name
-		if (key == "run_id" || key == "parent_run") && t.Name != (landscape.Salts{}).Table() {
+		if key == "run_id" || key == "parent_run" {
 			found = append(found, t)
 		}
 	}
@@ -252,7 +252,7 @@ func tables() (found []*landscape.Table) {
 func (e *export) records(ctx context.Context) error {
 	for _, t := range tables() {
 		some := false
-		err := e.log.Read(ctx, t.Zero(), landscape.Query{Prefix: []any{e.run.ID}, Limit: 1}, func(landscape.Record) bool {
+		err := e.each(ctx, t, func(landscape.Record) bool {
 			some = true
 			return false
 		})
@@ -270,12 +270,33 @@ func (e *export) table(ctx context.Context, to io.Writer, t *landscape.Table) er
 	w := bufio.NewWriterSize(to, 1<<18)
 	var line []byte
 	var failed error
-	err := e.log.Read(ctx, t.Zero(), landscape.Query{Prefix: []any{e.run.ID}}, func(r landscape.Record) bool {
+	err := e.each(ctx, t, func(r landscape.Record) bool {
 		line = append(t.AppendLine(line[:0], r), '\n')
 		_, failed = w.Write(line)
 		return failed == nil
 	})
 	return errors.Join(err, failed, w.Flush())
+}
+
+// each calls yield with the records that a table has of the run, by key, until it returns false. Of retried rows they are those that the run retries,
+// and those of it that others retry.
+func (e *export) each(ctx context.Context, t *landscape.Table, yield func(landscape.Record) bool) error {
+	of, more := []string{e.run.ID}, true
+	if t.Name == (landscape.RetriedRow{}).Table() && e.run.Link == landscape.RetryLink {
+		of = append(of, e.run.Parent)
+		slices.Sort(of)
+	}
+	for _, run := range of {
+		err := e.log.Read(ctx, t.Zero(), landscape.Query{Prefix: []any{run}}, func(r landscape.Record) bool {
+			retried, ok := r.(landscape.RetriedRow)
+			more = ok && run != e.run.ID && retried.Run != e.run.ID || yield(r)
+			return more
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
 // sign adds the manifest and the statement about it.

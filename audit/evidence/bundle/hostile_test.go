@@ -23,7 +23,11 @@ import (
 	"waymark/tests/services"
 )
 
-const chunksFile = "record/chunks.ndjson"
+const (
+	chunksFile = "record/chunks.ndjson"
+	rowsFile   = "record/chunk_rows.ndjson"
+	saltsFile  = "record/salts.ndjson"
+)
 
 var moments = regexp.MustCompile(`"read_us":(\d+)`)
 
@@ -32,6 +36,11 @@ type parts struct {
 	names    []string // of the members
 	contents map[string]string
 	lie      func(*bundle.Manifest) // nil: the manifest that is signed is right
+}
+
+// turn changes the first digit of a column of bytes that is not zero, in all records of a table.
+func (p *parts) turn(name, column string) {
+	p.contents[name] = regexp.MustCompile(`("`+column+`":"0*)[1-9a-e]`).ReplaceAllString(p.contents[name], "${1}f")
 }
 
 func takeApart(t *testing.T, file []byte) *parts {
@@ -236,24 +245,37 @@ var hostile = []struct {
 	{"another snapshot", true, func(_ *testing.T, p *parts, _ *scene) { p.replace("snapshot.json", `"failed"`, `"completed"`) }, "history: snapshot.json: "},
 	{"a record less", true, func(_ *testing.T, p *parts, _ *scene) {
 		_, p.contents[chunksFile], _ = strings.Cut(p.contents[chunksFile], "\n")
-	}, "history: events.ndjson: "},
-	{"a record with white space", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(chunksFile, `{"`, `{ "`) }, "history: chunks: "},
+	}, "records: "},
+	{"a record with white space", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(chunksFile, `{"`, `{ "`) }, "records: "},
 	{"records with CRLF", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.contents[chunksFile] = strings.ReplaceAll(p.contents[chunksFile], "\n", "\r\n")
-	}, "history: chunks: "},
+	}, "records: "},
 	{"records without a line end", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.contents[chunksFile] = strings.TrimSuffix(p.contents[chunksFile], "\n")
-	}, "history: "},
-	{"a record of no columns", true, func(_ *testing.T, p *parts, _ *scene) { p.contents[chunksFile] = "[]\n" }, "history: chunks: "},
+	}, "records: "},
+	{"a record of no columns", true, func(_ *testing.T, p *parts, _ *scene) { p.contents[chunksFile] = "[]\n" }, "records: "},
 	{"a number too large", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.replace(chunksFile, `"blank":`, `"blank":99999999999999999999`)
-	}, "history: chunks: "},
+	}, "records: "},
 	{"a moment that is a text", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.contents[chunksFile] = moments.ReplaceAllString(p.contents[chunksFile], `"read_us":"$1"`)
-	}, "history: chunks: "},
+	}, "records: "},
 	{"a moment beyond all calendars", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.contents[chunksFile] = moments.ReplaceAllString(p.contents[chunksFile], `"read_us":253402300800000000`)
-	}, "history: chunks: "},
+	}, "records: "},
+	{"another hash of a row", true, func(_ *testing.T, p *parts, _ *scene) { p.turn(rowsFile, "raw_hashes") }, "records: "},
+	{"another hash of a node", true, func(_ *testing.T, p *parts, _ *scene) { p.turn("record/hashes.ndjson", "hashes") }, "records: "},
+	{"another way", true, func(_ *testing.T, p *parts, _ *scene) { p.turn("record/passages.ndjson", "way_codes") }, "records: "},
+	{"another key", true, func(_ *testing.T, p *parts, _ *scene) { p.turn("record/keys.ndjson", "hashes") }, "records: "},
+	{"another message", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.replace("record/errors.ndjson", `"message":"`, `"message":"x`)
+	}, "records: "},
+	{"another moment of an error", true, func(_ *testing.T, p *parts, _ *scene) { p.replace("record/errors.ndjson", `"at_us":1`, `"at_us":2`) }, "history: "},
+	{"no rows", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(rowsFile) }, "records: "},
+	{"no salts", true, func(_ *testing.T, p *parts, _ *scene) { p.remove(saltsFile) }, "records: "},
+	{"other salts", true, func(_ *testing.T, p *parts, _ *scene) { p.turn(saltsFile, "keys") }, "records: "},
+	{"another node", true, func(_ *testing.T, p *parts, _ *scene) { p.replace("record/nodes.ndjson", `"node":"`, `"node":"x`) }, "records: "},
+	{"a record twice", true, func(_ *testing.T, p *parts, _ *scene) { p.contents[rowsFile] += p.contents[rowsFile] }, "records: "},
 	{"another document", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, "name: bird-strikes", "name: word-strikes") }, "document: record/runs.ndjson: "},
 	{"another plan", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, `"plan":"{}"`, `"plan":"{ }"`) }, "document: record/runs.ndjson: "},
 	{"another status", true, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, `"failed"`, `"completed"`) }, "document: record/runs.ndjson: it is about another run"},

@@ -49,8 +49,9 @@ var checks = []struct {
 	{Check{Name: "statement", Proves: "who signed this bundle, and which run it is about", Not: "that the record was true when it was exported"}, (*verification).statement},
 	{Check{Name: "members", Proves: "no bit of any member has changed since the export, and no member is missing or added", Not: "that what was not exported does not exist"}, (*verification).membersAre},
 	{Check{Name: "log", Proves: "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
-	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records have its root, which needs the landscape"}, (*verification).sealIsLogged},
+	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records are those that were sealed"}, (*verification).sealIsLogged},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
+	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
 }
@@ -60,7 +61,12 @@ var checks = []struct {
 // is in the report.
 func Verify(file io.ReaderAt, size int64, key string) (*Report, error) {
 	from := &failing{ReaderAt: file}
-	v := &verification{file: from, size: size, key: key, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), Report: &Report{Gaps: []Gap{}}}
+	tables, err := newRecords()
+	if err != nil {
+		return nil, fmt.Errorf("a file for the records of the bundle: %w", err)
+	}
+	defer tables.Close()
+	v := &verification{file: from, size: size, key: key, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: tables, Report: &Report{Gaps: []Gap{}}}
 	for _, check := range checks {
 		problem := check.do(v)
 		if from.err != nil {
@@ -105,6 +111,8 @@ type verification struct {
 	digests  map[string]string // of all members, by name
 	events   *history.Derivation
 	badLine  error // of a record from which events should follow
+	records  *records
+	badTable error // the first table that is not one
 }
 
 // form reads the zip.
@@ -213,7 +221,9 @@ func (v *verification) member(m strictzip.Member, want Member) error {
 		if limit > 0 {
 			r = io.TeeReader(r, &kept)
 		}
-		v.derive(m.Name, r)
+		if table, ok := strings.CutPrefix(strings.TrimSuffix(m.Name, recordSuffix), recordFolder); ok {
+			v.table(table, r)
+		}
 		_, err := io.Copy(io.Discard, r)
 		return err
 	})

@@ -1,32 +1,20 @@
 package bundle
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"waymark/landscape/history"
 )
 
-// derive takes the lines of a table from which events follow. What is wrong with them is for historyFollows to say.
-func (v *verification) derive(name string, lines io.Reader) {
-	table, ok := strings.CutPrefix(strings.TrimSuffix(name, recordSuffix), recordFolder)
-	if !ok || !history.Tells(table) {
-		return
+// derive takes a line of a table from which events may follow. What is wrong with it is for historyFollows to say.
+func (v *verification) derive(table string, line []byte) {
+	if v.badLine == nil && history.Tells(table) {
+		v.badLine = v.events.Add(table, line)
 	}
-	in := bufio.NewScanner(lines)
-	in.Buffer(make([]byte, 0, 1<<16), maxRecord)
-	in.Split(wholeLine)
-	for v.badLine == nil && in.Scan() {
-		v.badLine = v.events.Add(table, in.Bytes())
-	}
-	v.badLine = cmp.Or(v.badLine, in.Err())
 }
 
 // wholeLine cuts lines for a bufio.Scanner: each must have its end.

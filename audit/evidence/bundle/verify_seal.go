@@ -2,10 +2,12 @@ package bundle
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"waymark/landscape"
 )
@@ -28,6 +30,26 @@ func (v *verification) sealIsLogged() error {
 		return fmt.Errorf("entry %d says that the run was %s when it was sealed, and the statement says %s", v.sealed.Position, v.sealed.Status, v.Status)
 	}
 	return nil
+}
+
+// table takes the lines of a table.
+func (v *verification) table(name string, lines io.Reader) {
+	err := v.records.add(name, lines, func(line []byte) { v.derive(name, line) })
+	if err != nil && v.badTable == nil {
+		v.badTable = fmt.Errorf("%s%s%s: %w", recordFolder, name, recordSuffix, err)
+	}
+}
+
+// recordsAreSealed computes the roots of the run and of its chunks from the records.
+func (v *verification) recordsAreSealed() error {
+	if v.badTable != nil {
+		return v.badTable
+	}
+	_, err := landscape.NewReader(v.records).CheckSeals(context.Background(), v.Run)
+	if errors.Is(err, landscape.ErrUnsealed) && v.manifest.lacks(sealGap) {
+		return nil
+	}
+	return err
 }
 
 // lastSeal reads the last line of the seals of a run.
