@@ -186,7 +186,7 @@ func move(rows map[string][]any, m landscape.Move) error {
 			continue
 		}
 		at := slices.Index(names, c.Name)
-		if stored == nil || compare(stored[at], from[i]) != 0 {
+		if stored == nil || landscape.CompareValues(stored[at], from[i]) != 0 {
 			return fmt.Errorf("%s %s: %w", t.Name, t.Key(to), landscape.ErrStale)
 		}
 		next[at] = to[i]
@@ -276,7 +276,7 @@ func (t tables) read(kind landscape.Record, q landscape.Query, yield func(landsc
 // selects reports whether q selects the record with these values, whatever its limit is. at are the places of kind's columns in values.
 func selects(q landscape.Query, values []any, at []int) bool {
 	for i, want := range q.Prefix {
-		if compare(values[at[i]], want) != 0 {
+		if landscape.CompareValues(values[at[i]], want) != 0 {
 			return false
 		}
 	}
@@ -294,39 +294,7 @@ func inOrder(q landscape.Query, a, b []any) int {
 	if q.Descending {
 		a, b = b, a
 	}
-	return slices.CompareFunc(a, b, compare)
-}
-
-// compare orders two values of one column as SQLite does: NULL, numbers, text, bytes.
-func compare(a, b any) int {
-	switch a := a.(type) {
-	case int64:
-		if b, ok := b.(int64); ok {
-			return cmp.Compare(a, b)
-		}
-	case string:
-		if b, ok := b.(string); ok {
-			return cmp.Compare(a, b)
-		}
-	case []byte:
-		if b, ok := b.([]byte); ok {
-			return bytes.Compare(a, b)
-		}
-	}
-	return cmp.Compare(rank(a), rank(b))
-}
-
-func rank(v any) int {
-	switch v.(type) {
-	case nil:
-		return 0
-	case int64:
-		return 1
-	case string:
-		return 2
-	default:
-		return 3
-	}
+	return landscape.CompareKeys(a, b)
 }
 
 // Claim does what landscape.Driver says.

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -76,33 +75,12 @@ func (r *records) add(name string, from io.Reader, each func(line []byte)) error
 func (r *records) place(t *landscape.Table, record landscape.Record, size int) error {
 	lines := r.lines[t.Name]
 	key := t.AppendValues(nil, record)[:t.Keys]
-	if n := len(lines); n > 0 && compareKeys(lines[n-1].key, key) >= 0 {
+	if n := len(lines); n > 0 && landscape.CompareKeys(lines[n-1].key, key) >= 0 {
 		return fmt.Errorf("line %d: its key does not come after the one before", n+1)
 	}
 	r.lines[t.Name] = append(lines, recordLine{key, r.size, size})
 	r.size += int64(size)
 	return nil
-}
-
-func compareKeys(a, b []any) int { return slices.CompareFunc(a, b, compareValues) }
-
-// compareValues compares values of one column, as databases sort them.
-func compareValues(a, b any) int {
-	switch a := a.(type) {
-	case int64:
-		if b, ok := b.(int64); ok {
-			return cmp.Compare(a, b)
-		}
-	case string:
-		if b, ok := b.(string); ok {
-			return cmp.Compare(a, b)
-		}
-	case []byte:
-		if b, ok := b.([]byte); ok {
-			return bytes.Compare(a, b)
-		}
-	}
-	return cmp.Compare(fmt.Sprintf("%T", a), fmt.Sprintf("%T", b))
 }
 
 // Read does what landscape.Driver says, of kinds that have the key of their table.
@@ -163,14 +141,14 @@ func (r *records) Sweep(context.Context, string, bool) ([]landscape.Finding, err
 
 // between returns the lines that a query selects by their keys.
 func between(lines []recordLine, q landscape.Query) []recordLine {
-	first := func(l recordLine) int { return compareKeys(l.key[:len(q.Prefix)], q.Prefix) }
+	first := func(l recordLine) int { return landscape.CompareKeys(l.key[:len(q.Prefix)], q.Prefix) }
 	from := sort.Search(len(lines), func(i int) bool { return first(lines[i]) >= 0 })
 	to := sort.Search(len(lines), func(i int) bool { return first(lines[i]) > 0 })
 	lines = lines[from:to]
 	if q.After == nil {
 		return lines
 	}
-	rest := func(l recordLine) int { return compareKeys(l.key[len(q.Prefix):][:len(q.After)], q.After) }
+	rest := func(l recordLine) int { return landscape.CompareKeys(l.key[len(q.Prefix):][:len(q.After)], q.After) }
 	if q.Descending {
 		return lines[:sort.Search(len(lines), func(i int) bool { return rest(lines[i]) >= 0 })]
 	}
