@@ -59,8 +59,22 @@ type Execution struct {
 // Open reports whether the workflow has not ended: somebody works for the run, or will as soon as there is a worker.
 func (e Execution) Open() bool { return e.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING }
 
-// Latest returns the latest execution of the workflow, and false if the cluster has none, or none any more.
+// Printable reports whether a text is of printable ASCII characters. Temporal takes a workflow with another id, but gives no worker its tasks and answers
+// no question about it: the id does not fit into the headers with which its services ask each other.
+func Printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// Latest returns the latest execution of the workflow, and false if the cluster has none, or none any more. Of an id that is not Printable it has none.
 func Latest(ctx context.Context, c client.Client, workflow string) (Execution, bool, error) {
+	if !Printable(workflow) {
+		return Execution{}, false, nil
+	}
 	answer, err := c.DescribeWorkflowExecution(ctx, workflow, "")
 	if Missing(err) {
 		return Execution{}, false, nil
