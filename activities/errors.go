@@ -45,6 +45,9 @@ const (
 	TypeExists        = "RunExists"       // the run is recorded, and the execution has no right to work for it; its details are a Found
 )
 
+// TypeCancelled is the type of the Problem with which a workflow ends that was cancelled in Temporal. Stored; never rename.
+const TypeCancelled = "RunCancelled"
+
 // Types of refusals of orders. Stored; never rename one.
 const (
 	TypeOrder        = "OrderInvalid" // the order makes no sense

@@ -102,7 +102,8 @@ func (a *Activities) StopRun(ctx context.Context, in StopInput) (Stopped, error)
 	return anyAttempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (stopped Stopped, err error) {
 		if in.Outside {
 			stopped.Replaced, err = a.replaced(ctx, in.Run)
-			in.Reason = cmp.Or(stopped.Replaced, in.Reason)
+			in.Reason = cmp.Or(stopped.Replaced, cancelledBy(ctx))
+			stopped.Reason = in.Reason
 		}
 		if err == nil {
 			stopped.Labels, err = a.stopRun(ctx, in)

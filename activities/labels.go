@@ -56,6 +56,7 @@ type Stopped struct {
 	Labelled
 	// Replaced is why a run was cancelled that gave way to another one; empty if it did not.
 	Replaced string `json:"replaced,omitempty"`
+	Reason   string `json:"reason,omitempty"` // that is recorded, of a workflow that was cancelled in Temporal
 }
 
 // LabelInput is a start whose run is a workflow of its own.

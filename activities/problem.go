@@ -60,6 +60,7 @@ var problemKinds = map[string][2]string{
 	TypeInput:         {"The input is invalid", "correct the input, and start again"},
 	TypeOrder:         {"The order is invalid", "correct the order, and send it again"},
 	TypeOrderRefused:  {"The run cannot obey the order", "the detail says why"},
+	TypeCancelled:     {"The workflow was cancelled in Temporal", "continue the run, if it began: waymark resume RUN"},
 	TypeNoPipeline:    {"No such pipeline is deployed", "deploy it with waymark deploy, or name one that the workflow ListPipelines lists"},
 	TypeRetired:       {"The pipeline is retired: no run of it may start", "let it run again: waymark restore NAME --why TEXT"},
 	TypeExists:        {"A run with this id exists", "none, if it is the run that you want; otherwise start with another id, or without one"},

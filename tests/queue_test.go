@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -227,9 +229,8 @@ func TestARunThatWaitsIsCancelled(t *testing.T) {
 	require.NoError(t, update.Get(t.Context(), nil))
 	require.Equal(t, "cancelled by ann: too late", d.becomes(t, "b", landscape.StartCancelled).Reason)
 	require.Equal(t, workflows.RunResult{Run: "b", Status: pipeline.Cancelled, Reason: "cancelled by ann: too late"}, result(t, b))
-	require.NoError(t, d.Temporal.CancelWorkflow(t.Context(), c.GetID(), ""))
-	require.Error(t, c.Get(t.Context(), nil))
-	require.Equal(t, "cancelled in Temporal", d.becomes(t, "c", landscape.StartCancelled).Reason)
+	d.cancelled(t, c)
+	require.Equal(t, "cancelled in Temporal by bob@a: enough", d.becomes(t, "c", landscape.StartCancelled).Reason)
 	d.order(t, workflows.ContinueUpdate)
 	d.complete(t, result(t, holder).Run)
 }
@@ -335,4 +336,34 @@ func TestStartersKnowThatTheirRunWaits(t *testing.T) {
 		}
 	}
 	require.Equal(t, []bool{true, false}, told)
+}
+
+// cancelled cancels a workflow as Temporal's own tools do; it ends with who did that, and why.
+func (d door) cancelled(t *testing.T, workflow client.WorkflowRun) {
+	t.Helper()
+	_, err := d.Temporal.WorkflowService().RequestCancelWorkflowExecution(t.Context(), &workflowservice.RequestCancelWorkflowExecutionRequest{
+		Namespace: embedded.Namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: workflow.GetID()}, Identity: "bob@a", Reason: "enough",
+	})
+	require.NoError(t, err)
+	var canceled *temporal.CanceledError
+	require.ErrorAs(t, workflow.Get(t.Context(), nil), &canceled)
+	var problem activities.Problem
+	require.NoError(t, canceled.Details(&problem))
+	require.Equal(t, activities.ProblemOf(activities.TypeCancelled, "cancelled in Temporal by bob@a: enough"), problem)
+}
+
+// TestWhoCancelsAWorkflowInTemporalIsOnRecord: also if it is the one that somebody started for the run.
+func TestWhoCancelsAWorkflowInTemporalIsOnRecord(t *testing.T) {
+	d := open(t)
+	digest, err := d.Payloads.Put(t.Context(), []byte(one("queue")))
+	require.NoError(t, err)
+	mine := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{
+		Run: "r", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
+	}})
+	d.becomes(t, "r", landscape.StartBegun)
+	d.order(t, workflows.PauseUpdate)
+	d.cancelled(t, mine)
+	run := d.run(t, "r")
+	require.Equal(t, []any{pipeline.Cancelled, "cancelled in Temporal by bob@a: enough"}, []any{run.Status, run.Reason})
+	require.Contains(t, currentDetails(t, d.System, "mine"), run.Reason)
 }

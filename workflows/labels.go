@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -140,6 +141,9 @@ func showStart(ctx workflow.Context, in RunInput, start func(*proxy, workflow.Co
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	labels := labelStart(ctx, in)
 	status := endOf(labels, err)
+	if problem, ok := cancelledBeneath(err); ok {
+		result.Reason, err = problem.Detail, temporal.NewCanceledError(problem)
+	}
 	p.end(ctx, cmp.Or(status, string(result.Status), string(pipeline.Failed)), result.Reason, err)
 	if handled := awaitHandlers(ctx); err == nil {
 		err = handled
@@ -183,4 +187,13 @@ func endOf(labels activities.Labels, err error) string {
 		return attributes.Refused
 	}
 	return labels.Status
+}
+
+// cancelledBeneath returns the Problem of the workflow of a run that was cancelled in Temporal: by whom, and why.
+func cancelledBeneath(err error) (problem activities.Problem, ok bool) {
+	var canceled *temporal.CanceledError
+	if _, beneath := errors.AsType[*temporal.ChildWorkflowExecutionError](err); !beneath || !errors.As(err, &canceled) {
+		return problem, false
+	}
+	return problem, canceled.HasDetails() && canceled.Details(&problem) == nil && problem.Type == activities.TypeCancelled
 }

@@ -120,7 +120,7 @@ func (p *proxy) begin(ctx workflow.Context) {
 // end notes how the run ended, or that it did not begin.
 func (p *proxy) end(ctx workflow.Context, status, why string, err error) {
 	p.ended, p.view.Status, p.view.Paused, p.view.Waits = true, status, nil, ""
-	if err != nil {
+	if err != nil && why == "" {
 		why = reason(err)
 	}
 	p.in.detailEnd(ctx, status, why)

@@ -93,14 +93,16 @@ func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (R
 	if kind(err) == activities.TypeExists && in.beginning() != nil && recordsRefusals(ctx) {
 		return result, refuse(ctx, in, err)
 	}
-	replaced, unrecorded := stop(ctx, in, err)
+	stopped, unrecorded := stop(ctx, in, err)
 	switch {
 	case unrecorded != nil:
 		return result, errors.Join(err, unrecorded)
-	case replaced != "" && workflow.GetVersion(ctx, replacedResults, workflow.DefaultVersion, 1) == 1: // nobody cancelled its workflow by hand: its end has a reason
+	case stopped.Replaced != "" && workflow.GetVersion(ctx, replacedResults, workflow.DefaultVersion, 1) == 1: // nobody cancelled its workflow by hand: its end has a reason
 		result = in.result(pipeline.Cancelled)
-		result.Reason = replaced
+		result.Reason = stopped.Replaced
 		return result, nil
+	case temporal.IsCanceledError(err) && stopped.Reason != "":
+		err = temporal.NewCanceledError(activities.ProblemOf(activities.TypeCancelled, stopped.Reason))
 	}
 	return result, err
 }
@@ -365,8 +367,8 @@ func (in *RunInput) result(status pipeline.RunStatus) RunResult {
 }
 
 // stop records why the run ended. It runs on a context of its own, because the run's may be cancelled. A run that another
-// execution resumed, or that cannot be resumed, is not ours to stop. If the run gave way to another one, stop returns that reason.
-func stop(ctx workflow.Context, in RunInput, cause error) (replaced string, err error) {
+// execution resumed, or that cannot be resumed, is not ours to stop.
+func stop(ctx workflow.Context, in RunInput, cause error) (stopped activities.Stopped, err error) {
 	command := activities.StopInput{
 		Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause), Begin: in.beginning(), Refusal: kind(cause),
 	}
@@ -377,14 +379,13 @@ func stop(ctx workflow.Context, in RunInput, cause error) (replaced string, err 
 		command.Status = pipeline.Blocked
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	var stopped activities.Stopped
 	err = workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, command).Get(ctx, &stopped)
 	if k := kind(err); k == activities.TypeSuperseded || k == activities.TypeExists {
-		return "", nil
+		return activities.Stopped{}, nil
 	}
 	in.showStop(ctx, stopped.Labels, command.Status)
-	in.detailEnd(ctx, cmp.Or(stopped.Labels.Status, string(command.Status)), cmp.Or(stopped.Replaced, command.Reason))
-	return stopped.Replaced, err
+	in.detailEnd(ctx, cmp.Or(stopped.Labels.Status, string(command.Status)), cmp.Or(stopped.Replaced, stopped.Reason, command.Reason))
+	return stopped, err
 }
 
 // showStop shows how a run ended before it was complete. Of one that did not begin nothing was shown until now.

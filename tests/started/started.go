@@ -32,3 +32,12 @@ func (s service) GetWorkflowExecutionHistory(
 	event := &history.HistoryEvent{EventId: 1, Attributes: &history.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: start}}
 	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &history.History{Events: []*history.HistoryEvent{event}}}, nil
 }
+
+// GetWorkflowExecutionHistoryReverse returns that whatever it is asked for was cancelled.
+func (s service) GetWorkflowExecutionHistoryReverse(
+	context.Context, *workflowservice.GetWorkflowExecutionHistoryReverseRequest, ...grpc.CallOption,
+) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+	cancel := &history.WorkflowExecutionCancelRequestedEventAttributes{Identity: s.identity}
+	event := &history.HistoryEvent{Attributes: &history.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{WorkflowExecutionCancelRequestedEventAttributes: cancel}}
+	return &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &history.History{Events: []*history.HistoryEvent{event}}}, nil
+}
