@@ -29,7 +29,7 @@ func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) 
 	if !e.Started.IsZero() { // zero: of a run that somebody else requested, and that has not begun
 		o.Took = time.Since(e.Started)
 	}
-	if joined := end.Result.Run; end.Err == nil && joined != "" && joined != e.Run {
+	if joined := end.run(); joined != "" && joined != e.Run {
 		if err := e.becomes(ctx, joined); err != nil {
 			return nil, err
 		}
@@ -56,6 +56,19 @@ func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) 
 		o.Err = e.unrecorded(end)
 	}
 	return o, nil
+}
+
+// run returns the run whose end the workflow told: another one than that of the workflow, if it joined that; empty if it told none.
+func (end *Ending) run() string {
+	if end.Err == nil {
+		return end.Result.Run
+	}
+	var problem activities.Problem
+	failed, ok := errors.AsType[*temporal.ApplicationError](end.Err)
+	if !ok || !failed.HasDetails() || failed.Details(&problem) != nil {
+		return ""
+	}
+	return problem.Run
 }
 
 // becomes makes the execution that of a run that it joined, because its document says so: its result is the other one's.
@@ -92,6 +105,8 @@ func (e *Execution) whyNot(end *Ending, start landscape.Start) *Error {
 		failure.Message = fmt.Sprintf("run %s was %s, before it began; nothing was read or written", e.Run, cmp.Or(start.Reason, end.Result.Reason))
 	case end.Err == nil && end.Result.Reason != "":
 		failure.Kind, failure.Code, failure.Message = Conflict, RunSkipped, fmt.Sprintf("run %s was %s: %s", e.Run, end.Result.Status, end.Result.Reason)
+	case end.Gone && start.State == landscape.StartSkipped:
+		failure.Kind, failure.Code, failure.Message = Interrupted, ExecutorGone, fmt.Sprintf("the process that worked ended; run %s did not begin: %s", e.Run, start.Reason)
 	case end.Gone:
 		return e.neverServed()
 	case end.Err != nil:

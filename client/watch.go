@@ -163,13 +163,18 @@ func (w *watch) pause(ctx context.Context) string {
 	return "paused by " + paused.Actor + ": " + paused.Why
 }
 
-// queued says for which places the run waits; nothing if it waits for none.
+// queued says for which places the run waits, or for the end of which other run; nothing if it waits for none.
 func (w *watch) queued(ctx context.Context) string {
 	start, err := w.session.Log.LastStart(ctx, w.Run)
-	if err != nil || start.State != landscape.StartWaiting {
+	switch {
+	case err != nil || start.State == landscape.StartBegun:
 		return ""
+	case start.State == landscape.StartWaiting, start.State == landscape.StartSkipped:
+		return WaitingWord + start.Reason
+	case start.Decided != 0: // it is about to end, and does not go on before
+		return w.held.message
 	}
-	return WaitingWord + start.Reason
+	return ""
 }
 
 // hold tells what keeps the run from moving when that begins or ends, but not of each activity that waits for the same.

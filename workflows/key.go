@@ -90,7 +90,9 @@ func (in *RunInput) ended(found activities.Keyed) (RunResult, error) {
 		if next := nextCommands(in.Run, string(found.Status), found.Reason); len(next) > 0 {
 			said += fmt.Sprintf("; %s %s", next[0][0], next[0][1])
 		}
-		return result, failure(TypeRunFailed, "%s", said)
+		problem := activities.ProblemOf(TypeRunFailed, said)
+		problem.Run = in.Run
+		return result, temporal.NewNonRetryableApplicationError(said, TypeRunFailed, nil, problem)
 	}
 }
 

@@ -86,13 +86,13 @@ type starting struct {
 
 // detachFlag lets a run on a cluster go on by itself.
 func detachFlag(cmd *cobra.Command, detach *bool) {
-	cmd.Flags().BoolVar(detach, "detach", false, "with --temporal: do not follow the run")
+	cmd.Flags().BoolVar(detach, "detach", false, "exit when the run has started, instead of following it; needs waymark serve or --temporal")
 }
 
 // mayDetach refuses to leave a run alone that this process would have to execute.
 func (a *app) mayDetach(detach bool) error {
 	if detach && !a.onCluster() {
-		return wrongUsef("--detach leaves a run to the workers of a cluster: say which with --temporal")
+		return wrongUsef("--detach leaves a run to waymark serve or to the workers of a cluster: start waymark serve, or name the cluster with --temporal")
 	}
 	return nil
 }
