@@ -27,6 +27,7 @@ const (
 	TypeDiverged    = "RecordDiverged"  // a repeat brought something else than what is recorded
 	TypeImbalance   = "RunUnbalanced"   // rows are not accounted for
 	TypeBlocked     = "EffectBlocked"   // a target cannot tell what happened: a person must decide
+	TypePolicy      = "PolicyNotPassed" // a policy keeps the run from publishing its outputs: a person must decide
 	TypePlanChanged = "PlanChanged"     // the document compiles to another plan than the run's
 	TypeUnknownRun  = "RunUnknown"      // the landscape has no such run
 	TypeReadOnly    = "RecordReadOnly"  // the landscape cannot be written
@@ -85,8 +86,11 @@ func NeedsNewRun(reason string) bool { return strings.HasSuffix(reason, takesNew
 // BeforeRun returns the message of an error, for when no run began and any run will be a new one.
 func BeforeRun(message string) string { return strings.TrimSuffix(message, takesNewRun) }
 
-// message returns the text of an error, and whether its cure takes a new run: the error knows.
+// message returns the text of an error, and whether its cure takes a new run: the error knows. What policies say is the same for every sink.
 func message(err error) string {
+	if policy, ok := errors.AsType[*PolicyError](err); ok {
+		return policy.Error()
+	}
 	var cured interface {
 		error
 		NewRun() bool
@@ -152,6 +156,7 @@ func finalKind(err error) string {
 		invalid   *recompute.InvalidError
 		state     *resumepoint.DivergedError
 		older     *resumepoint.OlderError
+		policy    *PolicyError
 	)
 	switch {
 	case errors.As(err, &exists):
@@ -176,6 +181,8 @@ func finalKind(err error) string {
 		return TypeDiverged
 	case errors.As(err, &imbalance):
 		return TypeImbalance
+	case errors.As(err, &policy):
+		return TypePolicy
 	case errors.As(err, &full):
 		return TypeFull
 	case errors.As(err, &state):

@@ -30,7 +30,7 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	if err != nil {
 		return fmt.Errorf("sink %s: %w", in.Sink, err)
 	}
-	if err := r.balanced(func() error { return a.balanced(ctx, in.Run) }); err != nil {
+	if err := r.publishable(func() error { return a.publishable(ctx, r) }); err != nil {
 		return err
 	}
 	parts, err := recompute.Parts(ctx, a.log.Reader, in.Run, in.Sink)
@@ -90,26 +90,36 @@ func (a *Activities) lead(ctx context.Context, sink string, name plugin.Pointer)
 	}
 }
 
-// balanced calls check until it found nothing wrong: what is in balance when sinks are published changes no more.
-func (r *run) balanced(check func() error) error {
-	r.balance.Lock()
-	defer r.balance.Unlock()
-	if r.inBalance {
+// publishable calls check until it found nothing wrong: what is in balance when sinks are published changes no more, and a policy that passed stands.
+func (r *run) publishable(check func() error) error {
+	r.checking.Lock()
+	defer r.checking.Unlock()
+	if r.checked {
 		return nil
 	}
 	err := check()
-	r.inBalance = err == nil
+	r.checked = err == nil
 	return err
 }
 
-// balanced refuses to publish anything of a run whose rows are not accounted for. That outputs are not published yet is
-// the one finding that is no fault now.
+// publishable refuses to publish anything of a run whose rows are not accounted for, or which a policy keeps from it.
+func (a *Activities) publishable(ctx context.Context, r *run) error {
+	if err := a.balanced(ctx, r.id); err != nil {
+		return err
+	}
+	return a.policies(ctx, r)
+}
+
+// balanced refuses a run whose rows are not accounted for. That outputs are not published yet, and policies have not passed, are the findings
+// that are no fault now.
 func (a *Activities) balanced(ctx context.Context, run string) error {
 	findings, err := a.log.Sweep(ctx, run, false)
 	if err != nil {
 		return err
 	}
-	findings = slices.DeleteFunc(findings, func(f landscape.Finding) bool { return f.Check == landscape.NotPublished })
+	findings = slices.DeleteFunc(findings, func(f landscape.Finding) bool {
+		return f.Check == landscape.NotPublished || f.Check == landscape.PolicyNotPassed
+	})
 	if len(findings) > 0 {
 		return &landscape.ImbalanceError{Run: run, Findings: findings}
 	}

@@ -55,8 +55,8 @@ type run struct {
 	arrivals handover[partKey, *barrier.Arrivals]       // come to a barrier, and not yet taken
 	ahead    handover[landscape.ChunkKey, ahead]        // through the steps, and not yet on record
 
-	balance   sync.Mutex // held while inBalance is used
-	inBalance bool       // every row is accounted for
+	checking sync.Mutex // held while checked is used
+	checked  bool       // every row is accounted for, and no policy keeps the run from publishing its outputs
 }
 
 // reading is how this process stands in a source.

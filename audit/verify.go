@@ -57,6 +57,7 @@ const (
 	CheckedOutput   = "output"   // a published output
 	CheckedLatest   = "latest"   // where the name of the latest output leads
 	CheckedRetries  = "retries"  // which records are retried, by which run
+	CheckedPolicies = "policies" // what the policies of the document come to
 	CheckedSeals    = "seals"    // the roots that seal what is recorded of each row
 )
 
@@ -146,7 +147,7 @@ func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
 	v.report.Status = string(v.run.Status)
 	for _, step := range []func(context.Context) error{
 		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals, v.verifyRunSeal,
-		v.verifyEffects, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
+		v.verifyEffects, v.verifyPolicies, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
 	} {
 		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {
 			return err

@@ -36,6 +36,8 @@ func (c *Client) advice(ctx context.Context, run landscape.Run) (Advice, error) 
 		return Advice{}, err
 	case !refused && run.Status == pipeline.Failed:
 		return Advice{Cures: AfterFailure(run)}, nil
+	case !refused && run.Status == pipeline.Blocked:
+		return c.afterPolicies(ctx, run.ID)
 	case !refused:
 		return Advice{Cures: []Cure{Resume}}, nil
 	case Complete(run.Status) || run.Final:
@@ -51,6 +53,15 @@ func (c *Client) revival(ctx context.Context, run string) Cure {
 		return ServeAgain
 	}
 	return Resume
+}
+
+// afterPolicies returns what can be done with a run that is blocked, but not by an effect.
+func (c *Client) afterPolicies(ctx context.Context, run string) (Advice, error) {
+	kept, err := c.kept(ctx, run)
+	if kept {
+		return Advice{Cures: []Cure{WaivePolicy}}, err
+	}
+	return Advice{Cures: []Cure{Resume}}, err
 }
 
 // AfterFailure returns what can be done with a run that failed. What it wrote is never written again: if that is gone, only a fork

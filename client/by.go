@@ -10,7 +10,7 @@ import (
 type By struct {
 	Actor   string // such as the name of a user; empty for the Actor of the Client or Session
 	Trigger string // such as activities.TriggerCLI; empty for activities.TriggerLibrary
-	Why     string // must not be empty for Pause, Cancel and Resolve
+	Why     string // must not be empty for Pause, Cancel, Resolve and Waive
 }
 
 func (b By) trigger() string { return cmp.Or(b.Trigger, activities.TriggerLibrary) }

@@ -21,6 +21,7 @@ const (
 	InvalidStateFolder  Code = "INVALID_STATE_FOLDER"  // the state folder cannot be made, or is too deep
 	NotReady            Code = "NOT_READY"             // no run of the version could read or write what it names
 	EffectNotFound      Code = "EFFECT_NOT_FOUND"      // the run has no such effect
+	PolicyNotFound      Code = "POLICY_NOT_FOUND"      // the run has no such policy
 	HoldNotFound        Code = "HOLD_NOT_FOUND"        // no hold has this number
 	LandscapeNotFound   Code = "LANDSCAPE_NOT_FOUND"   // there is no landscape
 	LogNotFound         Code = "LOG_NOT_FOUND"         // the landscape's log has not begun
@@ -45,6 +46,7 @@ const (
 	NotReproducible     Code = "NOT_REPRODUCIBLE"      // the run is not complete, its plan needs what is not here, or the clock ended batches of it
 	NotResumable        Code = "NOT_RESUMABLE"         // the run is complete, was cancelled permanently, or a person must decide first
 	NotRetryable        Code = "NOT_RETRYABLE"         // the quarantined records cannot be retried
+	NotWaivable         Code = "NOT_WAIVABLE"          // the policy keeps the run from nothing
 	NotTriable          Code = "NOT_TRIABLE"           // the run is not complete, or its records are not stored any more
 	ValuesMissing       Code = "VALUES_MISSING"        // the environment has no values that the version needs
 	NothingBefore       Code = "NOTHING_BEFORE"        // no other version of the pipeline was current before

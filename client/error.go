@@ -53,6 +53,8 @@ const (
 	DeployUnfit       Cure = "deploy_unfit"        // delete the schedules that do not fit, or say why the document is to be deployed nevertheless
 	DeleteUnfit       Cure = "delete_unfit"        // delete the schedules that do not fit the version
 	ListEffects       Cure = "list_effects"        // choose one of the run's effects
+	ListPolicies      Cure = "list_policies"       // choose one of the run's policies
+	WaivePolicy       Cure = "waive_policy"        // waive the policies that did not pass and resume the run, or fork it with a mended document
 	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph
 	Watch             Cure = "watch"               // look how the run is, or follow it
 	ShowStatus        Cure = "show_status"         // look how the run is

@@ -27,6 +27,7 @@ type Status struct {
 	Sinks       []Sink                `json:"sinks"`
 	Staged      []Staged              `json:"staged,omitempty"` // of a run that is not complete
 	Nodes       []landscape.NodeCount `json:"nodes"`
+	Policies    []Policy              `json:"policies,omitempty"` // in document order
 
 	Paused   *Pause       `json:"paused,omitempty"`   // nil unless the run is paused
 	Resumed  []Resumption `json:"taken_up,omitempty"` // in order
@@ -115,6 +116,9 @@ func (c *Client) Counts(ctx context.Context, id string) (status *Status, err err
 		status.Tokens = summary.Tokens
 	}
 	if status.Sinks, err = c.sinks(ctx, id, summary.Sinks); err != nil {
+		return nil, err
+	}
+	if status.Policies, err = c.policies(ctx, id); err != nil {
 		return nil, err
 	}
 	status.Barriers, err = c.barriers(ctx, id)

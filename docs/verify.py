@@ -280,6 +280,7 @@ KINDS = [(table, event, word, at, columns.split()) for table, event, word, at, c
     ("batches", "batch.fired", "", "fired_us", "batch fold node path rows trigger"),
     ("effects", "effect.", "state", "changed_us", "chunk fence sink source"),
     ("effect_events", "effect.", "event", "at_us", "chunk fence sink source worker"),
+    ("policy_results", "policy.", "result", "at_us", "actor attempt detail epoch figures policy"),
     ("artifacts", "output.published", "", "published_us", "bytes path rows sha256 sink"),
     ("run_events", "run.", "event", "at_us", "detail seq"),
     ("runs", "run.ended", "", "finished_us", "epoch reason status"),
@@ -447,7 +448,7 @@ class Log:
 
 LEAVES = """
     runs nodes edges sources lanes tables source_ends folds chunks passages ways way_steps chunk_ways errors claims feeds merge_kinds chunk_joins
-    batches members merges retried resumptions executions effects effect_events artifacts actions run_events chunk_seals
+    batches members merges retried resumptions executions effects effect_events artifacts actions run_events policies policy_results chunk_seals
 """.split()
 BY_CHUNK = "chunk_rows chunk_ways passages hashes keys repeats errors joins chunk_joins parents forgotten".split()
 SLICE = 1024

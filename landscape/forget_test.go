@@ -18,14 +18,15 @@ var kept = map[string]string{
 		"first_row first_line first_offset line byte_offset raw_bytes raw_is_text blank comments bytes last lines offsets lengths chunks refused version environment_seq " +
 		"file hold_id purge_id class payload claim",
 	"the document, and the graph": "document document_file document_sha256 plan plan_sha256 params refs pipeline operation config determinism guarantee nodes.hashes " +
-		"from_node to_node name parent branch fork info path policy merge quorum timeout_ms expected arrived lost not_needed fired_by collisions origins result",
+		"from_node to_node name parent branch fork info path policy merge quorum timeout_ms expected arrived lost not_needed fired_by collisions origins result assertion gate",
 	"ways, and what became of tokens": "way way_codes code_bytes codes signature outcome last_node first_seq sent_to batches tokens firsts trigger of arrivals wait_ms out_row " +
 		"slots opened_batches open_batches held_rows out_rows",
 	"a moment": "started_us finished_us read_us ended_us at_us opened_us fired_us deadline_us changed_us published_us accepted_us decided_us from_us to_us due_us until_us " +
 		"ready_us late_us",
-	"who and where":                        "actor host base_dir worker execution workflow namespace identity principal environment",
-	"a text that people or services wrote": "reason why verb event detail receipt refusal terms request",
-	"a state":                              "status final link parent_run was late latest stands_for rang changes attempts seen key schedule",
+	"who and where":                               "actor host base_dir worker execution workflow namespace identity principal environment",
+	"a text that people or services wrote":        "reason why verb event detail receipt refusal terms request",
+	"a count of many rows":                        "figures",
+	"a state":                                     "status final link parent_run was late latest stands_for rang changes attempts seen key schedule",
 	"a digest of a payload, or over many records": "pack state sha256 digests root marks tables hash",
 	"only of runs that are refused":               "claims.key_hash",
 }

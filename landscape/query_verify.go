@@ -38,7 +38,7 @@ const absent = "none"
 // CompareRun holds a run's record and graph against those that BeginRun would make. What may change while a run continues is
 // not compared. It stores nothing.
 func (r *Reader) CompareRun(ctx context.Context, run Run, graph Graph) ([]Difference, error) {
-	whole := []Record{Node{Run: run.ID}, Edge{Run: run.ID}, Source{Run: run.ID}, Lane{Run: run.ID}, LookupTable{Run: run.ID}}
+	whole := []Record{Node{Run: run.ID}, Edge{Run: run.ID}, Source{Run: run.ID}, Lane{Run: run.ID}, LookupTable{Run: run.ID}, PolicyRecord{Run: run.ID}}
 	return r.rehearse(ctx, whole, func(l *Log) error { return l.BeginRun(ctx, run, graph) })
 }
 

@@ -9,15 +9,16 @@ import (
 
 // Graph is what a run is made of, besides its own record. Log sets the run id of everything in it.
 type Graph struct {
-	Nodes   []Node
-	Edges   []Edge
-	Sources []Source // the sources, and every barrier
-	Lanes   []Lane   // by number, from 0; every origin has a root lane
-	Tables  []LookupTable
-	Retried []RetriedRow // of a run with a RetryLink: records of its parent that it retries
-	Slot    string       // of time, that the run is about; recorded with its start; empty if none is known
-	By      []Execution  // the one that begins the run; nil if it is not a workflow
-	Key     []byte       // 16 random bytes from which the salts of its seals follow; nil: it is not sealed while it runs
+	Nodes    []Node
+	Edges    []Edge
+	Sources  []Source // the sources, and every barrier
+	Lanes    []Lane   // by number, from 0; every origin has a root lane
+	Tables   []LookupTable
+	Policies []PolicyRecord // in document order
+	Retried  []RetriedRow   // of a run with a RetryLink: records of its parent that it retries
+	Slot     string         // of time, that the run is about; recorded with its start; empty if none is known
+	By       []Execution    // the one that begins the run; nil if it is not a workflow
+	Key      []byte         // 16 random bytes from which the salts of its seals follow; nil: it is not sealed while it runs
 
 	Admission *Admission // on which terms the run may begin; nil if it needs no place
 }
@@ -79,6 +80,10 @@ func (g Graph) records(run Run, now Micros) []Record {
 	for _, t := range g.Tables {
 		t.Run = run.ID
 		insert = append(insert, t)
+	}
+	for i, p := range g.Policies {
+		p.Run, p.Seq = run.ID, int64(i)
+		insert = append(insert, p)
 	}
 	for _, r := range g.Retried {
 		r.Parent, r.Run = run.Parent, run.ID

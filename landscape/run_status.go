@@ -122,6 +122,7 @@ const (
 	VerbCancelFinal = "cancel_final" // permanently
 	VerbResolve     = "resolve"      // a blocked effect
 	VerbRetry       = "retry"        // its quarantined records are retried
+	VerbWaive       = "waive"        // a policy that did not pass
 )
 
 // order returns the record of an action, or nothing if it is the last on record since the run was resumed: then the process that carries

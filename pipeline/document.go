@@ -3,6 +3,8 @@
 package pipeline
 
 import (
+	"cmp"
+
 	"waymark/pipeline/row"
 )
 
@@ -20,7 +22,19 @@ type Pipeline struct {
 
 	Concurrency *Concurrency `yaml:"concurrency,omitempty" json:",omitempty"`            // how many runs there are at once, and what becomes of one more
 	Pools       Map[int]     `yaml:"pools,omitempty" json:",omitempty" range:"1 100000"` // how many places of pools that pipelines share each run holds, by the pool's name
+
+	Policies []RunPolicy `yaml:"policies,omitempty" json:",omitempty"` // what must be true of a whole run, checked before its first output is published
 }
+
+// RunPolicy is something that must be true of a whole run.
+type RunPolicy struct {
+	Name   string `yaml:"name" text:"name"`                         // for people and commands, such as few refused
+	Assert string `yaml:"assert" text:"expr"`                       // CEL expression over the counts of the run that gives true or false, such as run.refused * 100 < run.read
+	Gate   string `yaml:"gate,omitempty" words:"publish warn seal"` // what happens if it is not true: publish (default): no output is published, and the run is blocked; warn: the run continues, and says so; seal: it is recorded with the run, and nothing else
+}
+
+// InForce returns the gate of the policy, given or not.
+func (p RunPolicy) InForce() string { return cmp.Or(p.Gate, GatePublish) }
 
 // Named is one entry of a Map.
 type Named[T any] struct {

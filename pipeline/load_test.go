@@ -207,6 +207,15 @@ func TestLoadConcurrency(t *testing.T) {
 	require.Equal(t, pipeline.Map[int]{{Name: "db-prod", Value: 1}, {Name: "llm", Value: 2}}, doc.Pools)
 }
 
+func TestLoadPolicies(t *testing.T) {
+	policies := loadFull(t).Pipeline.Policies
+	require.Equal(t, []pipeline.RunPolicy{
+		{Name: "few refused", Assert: "run.refused * 100 < run.read", Gate: pipeline.GatePublish},
+		{Name: "as many as ever", Assert: "run.read > 0.5 * last(20).run.read", Gate: pipeline.GateWarn},
+	}, policies)
+	require.Equal(t, pipeline.GatePublish, pipeline.RunPolicy{}.InForce(), "a policy that does not say it is the strictest")
+}
+
 func TestLoadSchedules(t *testing.T) {
 	require.Equal(t, pipeline.Map[pipeline.Schedule]{
 		{Name: "nightly", Value: pipeline.Schedule{

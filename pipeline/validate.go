@@ -41,6 +41,7 @@ func (l *loader) checkDocument() {
 	l.checkTargets(p)
 	l.checkSchedules(p)
 	l.checkConcurrency(p)
+	l.checkPolicies(p)
 }
 
 func (l *loader) checkName(path, name string) {

@@ -75,6 +75,13 @@ const (
 	SelectBranch = "select" // the row of one branch
 )
 
+// What a policy that did not pass keeps a run from. Stored; never rename.
+const (
+	GatePublish = "publish" // its outputs are not published
+	GateWarn    = "warn"    // nothing, but people are told
+	GateSeal    = "seal"    // nothing
+)
+
 // RunStatus is the state of a run. Stored; never rename.
 type RunStatus string
 
@@ -86,7 +93,7 @@ const (
 	Empty                 RunStatus = "empty"                   // the sources held no record
 	Failed                RunStatus = "failed"
 	Interrupted           RunStatus = "interrupted"
-	Blocked               RunStatus = "blocked" // a sink cannot tell what happened: a person must decide
+	Blocked               RunStatus = "blocked" // a person must decide: a sink cannot tell what happened, or a policy did not pass
 	Cancelled             RunStatus = "cancelled"
 )
 

@@ -108,6 +108,13 @@ func nextCommands(run, status, reason string) [][2]string {
 		}
 		return [][2]string{{"waymark resume " + run, "continues with it, when the cause is removed"}}
 	case string(pipeline.Blocked):
+		if activities.PolicyFailed(reason) {
+			return [][2]string{
+				{"waymark status " + run, "shows the policies"},
+				{"waymark waive " + run + " POLICY --why TEXT", "lets the run publish its outputs all the same"},
+				{"waymark resume " + run, "evaluates them again, and continues with the run if none keeps it"},
+			}
+		}
 		return [][2]string{
 			{"waymark effects " + run, "lists what the target cannot tell"},
 			{"waymark resolve " + run + " EFFECT --applied|--not-applied --why TEXT", "decides it"},

@@ -375,7 +375,7 @@ func stop(ctx workflow.Context, in RunInput, cause error) (stopped activities.St
 	switch {
 	case temporal.IsCanceledError(cause):
 		command.Status, command.Outside, command.Reason = pipeline.Cancelled, true, "cancelled in Temporal"
-	case kind(cause) == activities.TypeBlocked:
+	case kind(cause) == activities.TypeBlocked, kind(cause) == activities.TypePolicy:
 		command.Status = pipeline.Blocked
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)

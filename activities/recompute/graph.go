@@ -18,7 +18,7 @@ func TablesOf(run string, compiled *plan.Plan) []landscape.LookupTable {
 	return tables
 }
 
-// Graph puts the plan's nodes, edges, origins and lanes into the landscape's words. What sources hold is left out.
+// Graph puts the plan's nodes, edges, origins, lanes and policies into the landscape's words. What sources hold is left out.
 func Graph(run string, compiled *plan.Plan) landscape.Graph {
 	description := compiled.Describe()
 	var graph landscape.Graph
@@ -36,6 +36,11 @@ func Graph(run string, compiled *plan.Plan) landscape.Graph {
 	}
 	for i := range compiled.Lanes {
 		graph.Lanes = append(graph.Lanes, laneOf(run, compiled, i))
+	}
+	for i, policy := range description.Policies {
+		graph.Policies = append(graph.Policies, landscape.PolicyRecord{
+			Run: run, Policy: policy.Name, Seq: int64(i), Assertion: policy.Assert, Gate: policy.Gate,
+		})
 	}
 	return graph
 }

@@ -64,6 +64,9 @@ var requests = map[string]request{
 	"Resolve": func(ctx context.Context, h *local.Home, r landscape.Run) error {
 		return second(h.Resolve(ctx, r, "out", true, why))
 	},
+	"Waive": func(ctx context.Context, h *local.Home, r landscape.Run) error {
+		return second(h.Waive(ctx, r, "few refused", why))
+	},
 	"Resume": func(ctx context.Context, h *local.Home, r landscape.Run) error {
 		return second(h.Resume(ctx, r, client.ResumeRequest{}))
 	},
@@ -259,7 +262,7 @@ func TestReasons(t *testing.T) {
 	for _, by := range []client.By{{}, {Why: " \n"}} {
 		for _, err := range []error{
 			second(home.Cancel(t.Context(), run, by, false)), second(home.Cancel(t.Context(), run, by, true)), second(home.Pause(t.Context(), run, by)),
-			second(home.Resolve(t.Context(), run, "out", true, by)),
+			second(home.Resolve(t.Context(), run, "out", true, by)), second(home.Waive(t.Context(), run, "few refused", by)),
 		} {
 			requireError(t, client.Invalid, client.InvalidRequest, err)
 			require.ErrorContains(t, err, "Why")

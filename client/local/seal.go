@@ -73,6 +73,15 @@ func (h *Home) Resolve(ctx context.Context, run landscape.Run, id string, applie
 	return c.Resolve(ctx, run, id, applied, by)
 }
 
+// Waive does what client.Client's does, and seals the run again.
+func (h *Home) Waive(ctx context.Context, run landscape.Run, policy string, by client.By) (client.Waived, error) {
+	c, err := h.sealingClient(ctx)
+	if err != nil {
+		return client.Waived{}, err
+	}
+	return c.Waive(ctx, run, policy, by)
+}
+
 // sealingClient returns a client whose landscape has what this process seals with, if it has that.
 func (h *Home) sealingClient(ctx context.Context) (*client.Client, error) {
 	log, err := h.sealing(ctx)

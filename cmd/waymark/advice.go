@@ -19,6 +19,7 @@ var cures = map[client.Cure]string{
 	client.Fork:        "when the cause is removed, start over: waymark resume %s --fork --why TEXT",
 	client.CancelFinal: "it retries records of another run, and cannot start over: waymark cancel %s --final --why TEXT cancels it permanently",
 	client.Resolve:     "waymark effects %s",
+	client.WaivePolicy: "waive what did not pass, waymark waive %s POLICY --why TEXT, then waymark resume %[1]s; or mend the document, then waymark resume %[1]s --fork --why TEXT",
 }
 
 // restoreOrFork are the words for the choice between the two.
@@ -60,6 +61,7 @@ var hints = map[client.Cure]string{
 	client.DeleteUnfit:      "\nschedules that were made by command do not fit it: `waymark schedule delete` deletes them",
 	client.DeployUnfit:      "\nschedules that were made by command do not fit it: `waymark schedule delete` deletes them; --anyway WHY deploys it nevertheless",
 	client.ListEffects:      "; `waymark effects %s` lists them",
+	client.ListPolicies:     "; `waymark status %s` lists them",
 	client.ListEdges:        "; `waymark rows %s` lists them",
 	client.ShowStatus:       ": waymark status %s",
 	client.Watch:            ": waymark status %s, waymark follow %s",

@@ -28,7 +28,7 @@ func whyGiven(why string) error {
 // orderResult says what an order did.
 type orderResult struct {
 	Run     string `json:"run"`
-	Order   string `json:"order"`   // pause, continue, resume, cancel or resolve
+	Order   string `json:"order"`   // pause, continue, resume, cancel, resolve or waive
 	Changed bool   `json:"changed"` // else it was so already
 	Next    string `json:"next,omitempty"`
 }

@@ -98,6 +98,12 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		return err
 	}
 	fmt.Fprintln(w)
+	if len(s.Policies) > 0 {
+		if err := writePolicies(w, s.Policies); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
 	if len(s.Barriers) > 0 {
 		if err := writeBarriers(w, s.Barriers); err != nil {
 			return err
@@ -224,6 +230,18 @@ func writeNodes(w io.Writer, nodes []landscape.NodeCount) error {
 		for i, node := range nodes {
 			lines[i+1] = append(lines[i+1], text.Grouped(column.count(node)))
 		}
+	}
+	return text.Table(w, lines...)
+}
+
+func writePolicies(w io.Writer, policies []client.Policy) error {
+	lines := [][]string{{"policy", "gate", "result", "because"}}
+	for _, p := range policies {
+		because := p.Detail
+		if p.Actor != "" {
+			because = "by " + p.Actor + ": " + p.Detail
+		}
+		lines = append(lines, []string{p.Name, p.Gate, cmp.Or(string(p.Result), "not evaluated"), cmp.Or(because, p.Assert)})
 	}
 	return text.Table(w, lines...)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"waymark/activities"
 	"waymark/client"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -86,6 +87,8 @@ func verdict(code int, run landscape.Run) error {
 	switch {
 	case run.Status == pipeline.Failed:
 		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is recorded: waymark status %s\n%s", run.ID, run.Reason, run.ID, adviceText(client.Advice{Cures: client.AfterFailure(run)}, run.ID))
+	case run.Status == pipeline.Blocked && activities.PolicyFailed(run.Reason):
+		said = fmt.Errorf("run %s is blocked: %s\nits outputs are not published: %s", run.ID, run.Reason, adviceText(client.Advice{Cures: []client.Cure{client.WaivePolicy}}, run.ID))
 	case run.Status == pipeline.Blocked:
 		said = fmt.Errorf("run %s is blocked: %s\na person must decide: waymark effects %s shows what, waymark resolve records the decision; then %s", run.ID, run.Reason, run.ID, goOn)
 	case run.Final:
@@ -113,6 +116,11 @@ func (a *app) writeSummary(w io.Writer, e *client.Execution, o *client.Outcome) 
 		return nil
 	}
 	fmt.Fprintf(w, "\nrecord   %s, run %s\n", e.Session().Place, status.ID)
+	for _, policy := range status.Policies {
+		if policy.Warns() {
+			fmt.Fprintf(w, "warning  policy %s: %s\n", policy.Name, policy.Detail)
+		}
+	}
 	if status.Failed > 0 {
 		fmt.Fprintf(w, "refused  waymark errors %s\n", status.ID)
 	}

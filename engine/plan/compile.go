@@ -47,6 +47,7 @@ func Compile(doc *pipeline.Document, plugins Plugins) (*Plan, error) {
 		c.addLanes()
 	}
 	c.typeCheck()
+	c.checkPolicies()
 	if len(c.problems) > 0 {
 		c.problems.Sort()
 		return nil, c.problems.Limited()

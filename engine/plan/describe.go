@@ -26,7 +26,8 @@ type Description struct {
 	Nodes     []NodeDescription    `json:"nodes"`
 	Edges     []EdgeDescription    `json:"edges"`
 	Stages    []Stage              `json:"stages"`
-	Lanes     []LaneDescription    `json:"lanes,omitempty"` // nil if every token is a record of a source
+	Lanes     []LaneDescription    `json:"lanes,omitempty"`    // nil if every token is a record of a source
+	Policies  []PolicyDescription  `json:"policies,omitempty"` // in document order
 }
 
 // NodeDescription describes one node.
@@ -94,7 +95,7 @@ func (p *Plan) Describe() Description {
 		d.Nodes = append(d.Nodes, p.describeNode(&p.Nodes[i]))
 		d.Edges = append(d.Edges, p.edges(&p.Nodes[i])...)
 	}
-	d.Stages, d.Lanes = p.stages(), p.describeLanes()
+	d.Stages, d.Lanes, d.Policies = p.stages(), p.describeLanes(), p.describePolicies()
 	return d
 }
 

@@ -68,6 +68,7 @@ type Plan struct {
 	Nodes    []Node // sources, then steps, then sinks, each in document order
 	Lanes    []Lane // the kinds of tokens, see Lane
 	Chunk    plugin.Limits
+	Policies []Policy
 	Beside   string // the word that the sinks put into the names of their outputs; "" if they use the document's
 }
 

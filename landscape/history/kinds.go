@@ -24,6 +24,7 @@ var kinds = []kind{
 	{"batches", "batch.fired", "", "fired_us", []string{"batch", "fold", "node", "path", "rows", "trigger"}},
 	{effects, "effect.", "state", "changed_us", []string{"chunk", "fence", "sink", "source"}}, // of which nothing is known to have happened yet
 	{effectEvents, "effect.", "event", "at_us", []string{"chunk", "fence", "sink", "source", "worker"}},
+	{"policy_results", "policy.", "result", "at_us", []string{"actor", "attempt", "detail", "epoch", "figures", "policy"}},
 	{"artifacts", "output.published", "", "published_us", []string{"bytes", "path", "rows", "sha256", "sink"}},
 	{"run_events", "run.", "event", "at_us", []string{"detail", "seq"}},
 	{"runs", "run.ended", "", "finished_us", []string{"epoch", "reason", "status"}},

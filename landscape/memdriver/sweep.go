@@ -54,6 +54,7 @@ func count(t tables, run string) []landscape.Finding {
 	s.checkWays()
 	s.checkSinks()
 	s.checkPublished()
+	s.checkPolicies()
 	s.checkHashes()
 	s.checkErrors()
 	s.checkForks()
@@ -300,6 +301,18 @@ func (s *sweeping) checkErrors() {
 	for at, rows := range diverted {
 		if rows != 0 {
 			s.report("error_counts", at.place, "lane %d: diverted %d rows more than there are errors", at.lane, rows)
+		}
+	}
+}
+
+func (s *sweeping) checkPolicies() {
+	for _, p := range all[landscape.PolicyRecord](s.tables, s.run) {
+		last := landscape.PolicyWord("not evaluated")
+		for _, result := range all[landscape.PolicyResult](s.tables, s.run, p.Policy) {
+			last = result.Result
+		}
+		if p.Gate == pipeline.GatePublish && !last.Stands() {
+			s.report(landscape.PolicyNotPassed, place{"", -1, ""}, "policy %q: %s", p.Policy, last)
 		}
 	}
 }

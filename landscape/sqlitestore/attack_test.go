@@ -54,6 +54,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, landscapetest.Logged(t.Context(), log))
 	require.NoError(t, landscapetest.Purged(t.Context(), log, "r5"))
 	require.NoError(t, forgottenScene(t.Context(), log))
+	require.NoError(t, landscapetest.Judged(t.Context(), log, "r9"))
 	for _, digit := range []string{"1", "2"} {
 		bundle, version := landscapetest.VersionOf("orders", digit, strings.Repeat("d", 64))
 		_, err = log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)

@@ -55,6 +55,16 @@ func runAttacks() map[string]attack {
 		"a hold of a run that is not there":            {`insert into holds values (2, 'x', '', null, null, 'eve', 'x', 1)`, "its run is recorded"},
 		"a hold ends twice":                            {`insert into hold_ends values (1, 'eve', 'x', 1)`, "it is there already"},
 
+		"a policy that passed is evaluated again": {policySQL("as ever", 1, "failed", ""), "the policy stands"},
+		"a policy that was waived fails":          {policySQL("few refused", 2, "failed", ""), "the policy stands"},
+		"a result is left out":                    {policySQL("many", 2, "passed", ""), "not the next one"},
+		"a result of a later epoch":               {strings.Replace(policySQL("many", 1, "passed", ""), "1, 0, 'passed'", "1, 1, 'passed'", 1), "not the next one"},
+		"a policy is waived before it failed":     {strings.Replace(policySQL("many", 0, "waived", "eve"), "r9", "r1", 1), "not the next one"},
+		"nobody waives a policy":                  {policySQL("many", 1, "waived", ""), "CHECK"},
+		"somebody passes a policy":                {policySQL("many", 1, "passed", "eve"), "CHECK"},
+		"a result that is no word":                {policySQL("many", 1, "maybe", ""), "CHECK"},
+		"a result of no policy":                   {policySQL("none", 0, "passed", ""), "FOREIGN KEY"},
+
 		"a run's document changes":    {`update runs set document = 'x', status = 'failed', finished_us = 1`, "only status"},
 		"a run's start changes":       {`update runs set started_us = 1, status = 'failed', finished_us = 1`, "only status"},
 		"a run is born completed":     {bornSQL(map[string]string{"status": "'completed'", "finished_us": "1"}), "begins as running"},
@@ -393,4 +403,9 @@ func scheduleSQL(environment string, seq int, action string, version int) string
 // slotSQL records a slot.
 func slotSQL(schedule, state, run string, attempts int) string {
 	return fmt.Sprintf(`insert into slots values ('%s', '2026-11-09', 0, 1, 1, null, 1, 0, '%s', '%s', %d, 0, '', '', 1, null, 1)`, schedule, state, run, attempts)
+}
+
+// policySQL inserts a result of a policy of r9.
+func policySQL(policy string, attempt int, result, actor string) string {
+	return fmt.Sprintf(`insert into policy_results values ('r9', '%s', %d, 0, '%s', 'x', '{}', '%s', 1)`, policy, attempt, result, actor)
 }

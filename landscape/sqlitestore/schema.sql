@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -973,6 +973,30 @@ CREATE TABLE "salts" (
   chunk  integer not null check (chunk >= 0 or chunk = -1 and source = ''),
   keys   blob not null check (length(keys) % 16 = 0 and (chunk >= 0 or length(keys) = 16)),
   primary key (run_id, source, chunk)
+) strict, without rowid;
+
+CREATE TABLE policies (
+  run_id    text not null references runs (run_id),
+  policy    text not null check (policy <> ''),
+  seq       integer not null check (seq >= 0),
+  assertion text not null check (assertion <> ''),
+  gate      text not null check (gate in ('publish', 'warn', 'seal')),
+  primary key (run_id, policy),
+  unique (run_id, seq)
+) strict, without rowid;
+
+CREATE TABLE policy_results (
+  run_id  text not null,
+  policy  text not null,
+  attempt integer not null check (attempt >= 0),
+  epoch   integer not null check (epoch >= 0),
+  result  text not null check (result in ('passed', 'failed', 'error', 'waived')),
+  detail  text not null check (detail <> ''),
+  figures text not null check (json_valid(figures)),
+  actor   text not null check ((actor <> '') = (result = 'waived')),
+  at_us   integer not null check (at_us > 0),
+  primary key (run_id, policy, attempt),
+  foreign key (run_id, policy) references policies (run_id, policy)
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -2402,3 +2426,27 @@ begin select raise(abort, 'salts: append-only: it is there already'); end;
 CREATE TRIGGER salts_birth before insert on salts
 when new.chunk >= 0 and not exists (select 1 from forgotten f where f.run_id = new.run_id)
 begin select raise(abort, 'salts: no row of the run is forgotten'); end;
+
+CREATE TRIGGER policies_keep before update on policies begin select raise(abort, 'policies: append-only'); end;
+
+CREATE TRIGGER policies_stay before delete on policies begin select raise(abort, 'policies: append-only'); end;
+
+CREATE TRIGGER policies_once before insert on policies when exists (select 1 from policies t where t.run_id = new.run_id and t.policy = new.policy)
+  or exists (select 1 from policies t where t.run_id = new.run_id and t.seq = new.seq)
+begin select raise(abort, 'policies: append-only: it is there already'); end;
+
+CREATE TRIGGER policy_results_keep before update on policy_results begin select raise(abort, 'policy_results: append-only'); end;
+
+CREATE TRIGGER policy_results_stay before delete on policy_results begin select raise(abort, 'policy_results: append-only'); end;
+
+CREATE TRIGGER policy_results_once before insert on policy_results when exists (
+  select 1 from policy_results t where t.run_id = new.run_id and t.policy = new.policy and t.attempt = new.attempt)
+begin select raise(abort, 'policy_results: append-only: it is there already'); end;
+
+CREATE TRIGGER policy_results_birth before insert on policy_results
+when not exists (select 1 from runs r where r.run_id = new.run_id and r.epoch = new.epoch)
+  or new.attempt = 0 and new.result = 'waived'
+  or new.attempt > 0 and not exists (
+    select 1 from policy_results p
+    where p.run_id = new.run_id and p.policy = new.policy and p.attempt = new.attempt - 1 and p.result in ('failed', 'error'))
+begin select raise(abort, 'policy_results: the policy stands, or the result is not the next one'); end;

@@ -131,6 +131,14 @@ var chunks = []Check{
 			and (p.state is distinct from 'finalized' or a.rows is distinct from coalesce(w.rows, 0) or p.rows <> a.rows or p.bytes > a.bytes)
 		order by n.node`},
 
+	{"policy_not_passed", `
+		select '', -1, '', 'policy "' || p.policy || '": ' || coalesce(r.result, 'not evaluated')
+		from policies p
+		left join policy_results r on r.run_id = p.run_id and r.policy = p.policy and r.attempt = (
+			select max(l.attempt) from policy_results l where l.run_id = p.run_id and l.policy = p.policy)
+		where p.run_id = $1 and p.gate = 'publish' and coalesce(r.result, '') not in ('passed', 'waived')
+		order by p.seq`},
+
 	{"hash_counts", `
 		with out_rows as (
 			select w.source, w.chunk, s.lane, s.node, sum(w.rows) as rows

@@ -135,6 +135,8 @@ func unexpected(text string, at position) string {
 		return fmt.Sprintf(`syntax error: %[1]s%[2]s is no escape in a text: write %[3]c\%[1]s%[3]c or r%[3]c%[1]s%[3]c`, escape, needs, text[0])
 	case strings.HasPrefix(text, "'"), strings.HasPrefix(text, `"`):
 		return "syntax error: the text that begins here has no closing quote"
+	case slices.Contains([]string{".in", ".true", ".false", ".null"}, text):
+		return fmt.Sprintf("syntax error: %[1]s is a word of expressions: write [%[1]q] for the name", text[1:])
 	case strings.TrimSpace(text) == "=":
 		return "syntax error: = is not an operator; compare with =="
 	}

@@ -24,7 +24,7 @@ func TestCompileErrors(t *testing.T) {
 		"row.s == 'abc":                        "1:10: syntax error: the text that begins here has no closing quote",
 		"row.a = 5":                            "1:7: syntax error: = is not an operator; compare with ==",
 		"row.a # 5":                            `1:7: syntax error: unexpected "#"`,
-		"row.in == 1":                          `1:5: syntax error: unexpected ".in"`,
+		"row.in == 1":                          `1:5: syntax error: in is a word of expressions: write ["in"] for the name`,
 		"row.sevrity == 'x'":                   `1:5: the row has no field "sevrity" (did you mean "severity"?); its fields: a, b, s, severity, d, t, m`,
 		"1 +\n  row . zzz":                     `2:8: the row has no field "zzz"; its fields: a, b, s, severity, d, t, m`,
 		"'é€𝄞' == row.q":                       `1:14: the row has no field "q"; its fields: a, b, s, severity, d, t, m`,

@@ -34,6 +34,7 @@ const (
 	rowName     = "row"
 	batchName   = "batch"
 	resultsName = "@results" // of the aggregate functions; no expression can name it
+	figuresName = "@figures" // of a run; no expression can name it
 	paramName   = "param"
 )
 
@@ -77,8 +78,11 @@ func newEnv(variable string, fields []Field, open bool, params map[string]row.Va
 
 // sees says how an expression reads fields.
 func (e *Env) sees() string {
-	if e.variable == resultsName {
+	switch e.variable {
+	case resultsName:
 		return "aggregate functions over row.FIELD"
+	case figuresName:
+		return "figures of the run, such as run.read"
 	}
 	return e.variable + ".FIELD"
 }

@@ -51,7 +51,9 @@ func (p *part) describe(err error, s *scope) *EvalError {
 		return e
 	}
 	failed := p.failure(s)
-	if operand := failed.nullOperand(s); operand != "" {
+	if operand := failed.nullOperand(s); strings.HasPrefix(operand, lastName+"(") {
+		return evalErrorf(CodeNullOperand, "%s is null, because there were fewer runs; test it with == null first", operand)
+	} else if operand != "" {
 		return evalErrorf(CodeNullOperand, "%s is null; test it with has(…) or == null first", operand)
 	}
 	what := strings.Replace(e.Message, someOperator, operationName(failed.function), 1)

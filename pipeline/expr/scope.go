@@ -57,7 +57,7 @@ func (s *scope) release() {
 
 // ResolveName implements cel.Activation. The scope stands for the row itself, by whatever name the Env gives it.
 func (s *scope) ResolveName(name string) (any, bool) {
-	return s, name == rowName || name == batchName || name == resultsName
+	return s, name == rowName || name == batchName || name == resultsName || name == figuresName
 }
 
 // Parent implements cel.Activation.

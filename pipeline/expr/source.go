@@ -52,6 +52,9 @@ func (m *sourceMap) spanOf(e ast.Expr) span {
 	at := m.offsets(e)
 	switch e.Kind() {
 	case ast.IdentKind:
+		if e.AsIdent() == figuresName && at.from < len(m.text) && m.text[at.from] == '(' { // last(n), in whose place it stands
+			return span{m.nameStart(at.from), at.end}
+		}
 		if strings.Contains(e.AsIdent(), ".") { // a parameter: the checker made one name of it, at its dot
 			return span{m.nameStart(at.from), m.nameEnd(at.from + 1)}
 		}

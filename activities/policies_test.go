@@ -1,0 +1,159 @@
+package activities_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/activities"
+	"waymark/engine/plan"
+	"waymark/landscape"
+)
+
+// judged is ordersDocument with policies.
+func judged(policies ...string) string {
+	return ordersDocument + "policies:\n" + strings.Join(policies, "")
+}
+
+func policy(name, gate, assert string) string {
+	return "  - {name: " + name + ", gate: " + gate + ", assert: '" + assert + "'}\n"
+}
+
+// lastResults are the last results of the run's policies, by name.
+func lastResults(r *rig) map[string]landscape.PolicyResult {
+	r.t.Helper()
+	standing, err := r.log.Policies(r.t.Context(), runID)
+	require.NoError(r.t, err)
+	results := map[string]landscape.PolicyResult{}
+	for _, s := range standing {
+		if s.Last != nil {
+			results[s.Policy] = *s.Last
+		}
+	}
+	return results
+}
+
+// TestAPolicyKeepsEverySinkBack publishes sinks of a run with a policy that does not pass, one after the other and by several processes.
+func TestAPolicyKeepsEverySinkBack(t *testing.T) {
+	r := newRig(t, judged(policy("all", "publish", "run.refused == 0"), policy("some", "publish", "run.read > 0"), policy("told", "warn", "run.read < 0")), ordersFiles)
+	for _, sink := range r.playWrites().Sinks {
+		both := activities.Together[activities.SinkInput]{Run: runID, Each: []activities.SinkInput{{Run: runID, Sink: sink.Name}, {Run: runID, Sink: sink.Name}}}
+		_, err := try[none](r, act.PublishSinks, both)
+		require.Regexp(t, `^POLICY all: \d+ == 0 is false$`, requireFinal(t, err, activities.TypePolicy), "what keeps all back is said once")
+		_, err = try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: sink.Name})
+		message := requireFinal(t, err, activities.TypePolicy)
+		require.Regexp(t, `^POLICY all: \d+ == 0 is false$`, message)
+		r.restart()
+	}
+	for name := range r.outputs() {
+		require.Contains(t, name, ".partial", "nothing is published")
+	}
+	results, err := r.log.PolicyResults(t.Context(), runID)
+	require.NoError(t, err)
+	require.Len(t, results, 3, "each is evaluated once in an epoch")
+	_, err = try[activities.FinishResult](r, act.FinishRun, activities.FinishInput{Run: runID})
+	requireFinal(t, err, activities.TypeImbalance)
+
+	_, err = r.log.WaivePolicy(t.Context(), runID, "all", "ann", "they are known")
+	require.NoError(t, err)
+	call[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: "review"})
+	require.Equal(t, landscape.PolicyWaived, lastResults(r)["all"].Result)
+	require.Equal(t, landscape.PolicyFailed, lastResults(r)["told"].Result)
+}
+
+// TestResultsOfPoliciesAreRecordedBeforeAnythingIsPublished loses the request, and the reply, of the write that records them.
+func TestResultsOfPoliciesAreRecordedBeforeAnythingIsPublished(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		r := newRig(t, judged(policy("all there", "publish", "run.read > 0")), ordersFiles)
+		e := watch(r)
+		r.playWrites()
+		r.breakNext(0, kept)
+		sink := activities.SinkInput{Run: runID, Sink: "review"}
+		_, err := try[none](r, act.PublishSink, sink)
+		require.ErrorContains(t, err, errLost.Error())
+		require.EqualValues(t, 0, e.sealed.Load(), "nothing is published on a result that may not be recorded")
+		require.Equal(t, kept, lastResults(r) != nil && len(lastResults(r)) == 1)
+		call[none](r, act.PublishSink, sink)
+		require.Equal(t, landscape.PolicyPassed, lastResults(r)["all there"].Result)
+		results, err := r.log.PolicyResults(t.Context(), runID)
+		require.NoError(t, err)
+		require.Len(t, results, 1)
+	}
+}
+
+// TestPoliciesFailClosed has assertions without a value: none of them passes.
+func TestPoliciesFailClosed(t *testing.T) {
+	for assert, code := range map[string]string{
+		"run.read / (run.read - run.read) == 1":                       "DIVISION_BY_ZERO",
+		"run.read * 9223372036854775807 > 0":                          "OVERFLOW",
+		"run.read > 0.5 * last(2).run.read":                           "NULL_OPERAND",
+		"range(200000).all(i, i < run.read)":                          "COST",
+		"[run.read][1] > 0":                                           "NO_SUCH_KEY",
+		`int(string(run.read) + "x") > 0`:                             "EVAL",
+		"dyn(run.read) + dyn(true) == 1":                              "NO_SUCH_OVERLOAD",
+		"last(1).errors.CONVERT > 0.0":                                "NULL_OPERAND",
+		"run.read < 0 || last(9).run.read > 1.0":                      "NULL_OPERAND",
+		"run.read > 0 ? last(3).sinks.review.rows < 1000.0 : false":   "NULL_OPERAND",
+		"decimal(string(run.read) + string(true)) > decimal(\"1.0\")": "EVAL",
+	} {
+		r := newRig(t, judged(policy("p", "publish", assert)), ordersFiles)
+		r.playWrites()
+		_, err := try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: "review"})
+		require.Contains(t, requireFinal(t, err, activities.TypePolicy), "("+code+")", assert)
+		require.Equal(t, landscape.PolicyError, lastResults(r)["p"].Result, assert)
+	}
+}
+
+// TestFiguresAreThoseOfThePlan plays a run over a graph with everything: what policies may ask of it is counted, and nothing else, and it balances.
+func TestFiguresAreThoseOfThePlan(t *testing.T) {
+	for _, document := range []struct {
+		text  string
+		files map[string]string
+	}{{graphDocument, graphFiles}, {ordersDocument, ordersFiles}} {
+		r := newRig(t, document.text, document.files)
+		r.play()
+		compiled, err := r.planner.Plan(plan.Request{File: "pipeline.yaml", Folder: r.folder, Document: []byte(document.text)})
+		require.NoError(t, err)
+		counted, err := r.log.Figures(t.Context(), runID, true)
+		require.NoError(t, err)
+		names := map[string]bool{}
+		for _, name := range compiled.Figures() {
+			names[name] = true
+			if _, ok := counted[name]; !strings.HasPrefix(name, "edges.") && !strings.HasPrefix(name, "errors.") {
+				require.True(t, ok, "%s is counted", name)
+			}
+		}
+		for name := range counted {
+			require.True(t, names[name], "%s can be asked for", name)
+		}
+		requireBalance(t, compiled, counted)
+	}
+}
+
+// requireBalance requires that rows come to nodes, and leave them, by edges.
+func requireBalance(t *testing.T, compiled *plan.Plan, counted map[string]int64) {
+	t.Helper()
+	arrived, left, refused := map[string]int64{}, map[string]int64{}, int64(0)
+	for name, rows := range counted {
+		switch path := strings.Split(name, "."); path[0] {
+		case "edges":
+			left[path[1]] += rows
+			arrived[path[2]] += rows
+		case "errors":
+			refused += rows
+		}
+	}
+	for i := range compiled.Nodes {
+		node := &compiled.Nodes[i]
+		of := func(figure string) int64 { return counted["nodes."+node.Name+"."+figure] }
+		require.Equal(t, of("rows_in")+of("created"), of("rows_out")+of("dropped")+of("refused")+of("consumed"), node.Name)
+		if node.Kind != plan.Source {
+			require.Equal(t, of("rows_in"), arrived[node.Name], "by edges to %s", node.Name)
+		}
+	}
+	require.Positive(t, refused)
+	require.Equal(t, counted["run.refused"], refused)
+	require.Equal(t, counted["run.quarantined"], arrived["quarantine"])
+	require.Equal(t, counted["run.discarded"], arrived["discard"])
+}

@@ -1,0 +1,89 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Policy is something that the document says must be true of a run, with its last result.
+type Policy struct {
+	Name    string               `json:"policy"`
+	Assert  string               `json:"assert"`
+	Gate    string               `json:"gate"`             // what happens if it does not pass: publish, warn or seal
+	Result  landscape.PolicyWord `json:"result,omitempty"` // empty if it was not evaluated yet
+	Detail  string               `json:"detail,omitempty"` // the assertion with values; of a waiver, why
+	Figures json.RawMessage      `json:"figures,omitempty"`
+	Actor   string               `json:"actor,omitempty"` // who waived it
+	At      Time                 `json:"at,omitempty"`
+}
+
+// Warns reports whether people are to be told that the policy did not pass.
+func (p Policy) Warns() bool {
+	return p.Gate == pipeline.GateWarn && p.Result != "" && !p.Result.Stands()
+}
+
+// policies returns the policies of a run in document order; nil if it has none.
+func (c *Client) policies(ctx context.Context, run string) ([]Policy, error) {
+	standing, err := c.log.Policies(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var policies []Policy
+	for _, s := range standing {
+		policy := Policy{Name: s.Policy, Assert: s.Assertion, Gate: s.Gate}
+		if last := s.Last; last != nil {
+			policy.Result, policy.Detail, policy.Actor, policy.At = last.Result, last.Detail, last.Actor, Time(last.At)
+			if last.Result != landscape.PolicyWaived {
+				policy.Figures = json.RawMessage(last.Figures)
+			}
+		}
+		policies = append(policies, policy)
+	}
+	return policies, nil
+}
+
+// kept reports whether a policy keeps the run from publishing its outputs.
+func (c *Client) kept(ctx context.Context, run string) (bool, error) {
+	standing, err := c.log.Policies(ctx, run)
+	for _, s := range standing {
+		if s.Last != nil && s.Keeps() {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// Waived is what became of a waiver.
+type Waived struct {
+	Advice       // what can be done with the run then
+	Changed bool // else the policy had been waived already
+}
+
+// Waive records that a policy need not pass for the run to publish its outputs, and returns what can be done with the run then. To waive it again
+// changes nothing. The error is an *Error: of kind Invalid if by.Why is empty, of kind NotFound if the run has no such policy, of kind Conflict if the
+// policy keeps the run from nothing: it passed, was not evaluated yet, or has another gate, or the run cannot be resumed.
+func (c *Client) Waive(ctx context.Context, run landscape.Run, policy string, by By) (done Waived, err error) {
+	defer c.edge(ctx, &err)
+	if err := by.giveWhy(); err != nil {
+		return done, err
+	}
+	if run, err = c.recorded(ctx, run.ID); err != nil {
+		return done, err
+	}
+	done.Changed, err = c.log.WaivePolicy(ctx, run.ID, policy, by.or(c.Actor).Actor, by.Why)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return done, &Error{Kind: NotFound, Code: PolicyNotFound, Message: fmt.Sprintf("run %s has no policy %q", run.ID, policy), Cure: ListPolicies, Run: run.ID, Err: err}
+	case errors.Is(err, landscape.ErrNotWaivable):
+		return done, &Error{Kind: Conflict, Code: NotWaivable, Message: err.Error(), Err: err}
+	case err != nil:
+		return done, err
+	}
+	done.Advice, err = c.advice(ctx, run)
+	return done, err
+}

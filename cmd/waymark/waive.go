@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client/local"
+	"waymark/landscape"
+)
+
+func (a *app) waiveCommand() *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:   "waive RUN POLICY --why TEXT",
+		Short: "Let a run publish its outputs although a policy did not pass",
+		Long: `Records that a policy of the pipeline's document need not pass for this run, who decided that, and why. Then ` + "`waymark resume`" + `
+publishes the outputs, if no other policy keeps the run from it. ` + "`waymark status`" + ` shows the policies of a run and their results.
+
+` + runArgument,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("takes a run and a policy, not %d words (put a name with spaces in quotes): %s", len(args), cmd.UseLine())
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := whyGiven(why); err != nil {
+				return err
+			}
+			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+				done, err := home.Waive(cmd.Context(), run, args[1], a.by(why))
+				if err != nil {
+					return err
+				}
+				did := fmt.Sprintf("has policy %q waived", args[1])
+				return a.printOrder(orderResult{Run: run.ID, Order: landscape.VerbWaive, Changed: done.Changed, Next: adviceText(done.Advice, run.ID)}, did)
+			})
+		},
+	}
+	whyFlag(cmd, &why)
+	return cmd
+}
