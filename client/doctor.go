@@ -6,9 +6,10 @@ import "fmt"
 type Check struct {
 	Name   string `json:"check"` // such as "disk space"
 	State  Health `json:"status"`
-	Detail string `json:"detail"`         // what was found, in one sentence
-	Cure   Cure   `json:"cure,omitempty"` // empty if there is nothing to cure, or the Detail or Advice says how
-	Advice string `json:"-"`              // what the service that was asked advises, in the place of a Cure
+	Detail string `json:"detail"`          // what was found, in one sentence
+	About  string `json:"about,omitempty"` // the output or payload that the cure names
+	Cure   Cure   `json:"cure,omitempty"`  // empty if there is nothing to cure, or the Detail or Advice says how
+	Advice string `json:"-"`               // what the service that was asked advises, in the place of a Cure
 }
 
 // Health is how a Check came out.
@@ -62,4 +63,11 @@ const (
 	RestoreFile    Cure = "restore_file"     // put a backup in the place of a damaged file, or save what can be read of it
 	SealRuns       Cure = "seal_runs"        // seal what was not sealed when it ended
 	SignLog        Cure = "sign_log"         // start a process that has the key of the log, and look what keeps it from signing
+	ShowErrors     Cure = "show_errors"      // look at the rows that the run refused
+	ShowOutputs    Cure = "show_outputs"     // look who wrote to the target, and make the output again
+	RestorePayload Cure = "restore_payload"  // put the payload back from a backup of the payload store
+	SealRun        Cure = "seal_run"         // seal the run
+	VerifyRun      Cure = "verify_run"       // verify the run: that names all that differs
+	CheckLog       Cure = "check_log"        // check the landscape's log
+	ReproduceRun   Cure = "reproduce_run"    // execute the run a second time, and compare
 )

@@ -97,6 +97,33 @@ func (c *Client) Outputs(ctx context.Context, target string, limit int) (outputs
 	return outputs, nil
 }
 
+// LastRun returns the run that published there last, or else the one that writes there now.
+func (o *TargetOutputs) LastRun() string {
+	if len(o.Published) > 0 {
+		return o.Published[0].Run
+	}
+	return o.Writing
+}
+
+// Check says what the target holds as a doctor does.
+func (o *TargetOutputs) Check() Check {
+	check := Good("%s is what run %s published", o.Target, o.Run)
+	switch o.State {
+	case OutputChanged:
+		check = Failure(ShowOutputs, "%s is not what a run published: %s", o.Target, o.Detail)
+	case OutputUnknown:
+		check = Warning("", "%s cannot be compared: %s", o.Target, o.Detail)
+	case OutputWriting:
+		check = Good("run %s writes to %s, and published nothing there yet", o.Writing, o.Target)
+	case OutputPublished:
+		if o.Run != o.LastRun() {
+			check = Warning(ShowOutputs, "%s is what run %s published, and not what run %s published last", o.Target, o.Run, o.LastRun())
+		}
+	}
+	check.Name, check.About = "target", o.Target
+	return check
+}
+
 // lookedFor says of a target that is no absolute path and no URL where it was looked for.
 func lookedFor(target string) string {
 	folder, err := filepath.Abs(".")

@@ -106,26 +106,23 @@ func withoutClock(node plan.Node) plan.Node {
 	return node
 }
 
-// EndedByClock names the barriers of the run in which the clock ended batches: no second run has the same moments. nil if there is none.
-func (r *Rerun) EndedByClock(ctx context.Context, compiled *plan.Plan) (barriers []string, err error) {
-	for i := range compiled.Nodes {
-		node := &compiled.Nodes[i]
-		if !node.Barrier {
-			continue
-		}
-		ended, err := r.endedByClock(ctx, node.Name)
+// EndedByClock returns the barriers of a run of which the clock ended batches, in order; nil if there is none. A second run has other moments.
+func EndedByClock(ctx context.Context, log *landscape.Reader, run string) (barriers []string, err error) {
+	origins, err := log.Sources(ctx, run)
+	for _, origin := range origins {
+		ended, err := endedByClock(ctx, log, run, origin.Source)
 		if err != nil {
 			return nil, err
 		}
 		if ended {
-			barriers = append(barriers, node.Name)
+			barriers = append(barriers, origin.Source)
 		}
 	}
-	return barriers, nil
+	return barriers, err
 }
 
-func (r *Rerun) endedByClock(ctx context.Context, node string) (bool, error) {
-	folds, err := r.Log.Folds(ctx, r.Run.ID, node)
+func endedByClock(ctx context.Context, log *landscape.Reader, run, node string) (bool, error) {
+	folds, err := log.Folds(ctx, run, node)
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +130,7 @@ func (r *Rerun) endedByClock(ctx context.Context, node string) (bool, error) {
 		return true, nil
 	}
 	for _, trigger := range []string{barrier.FiredByAfter, barrier.FiredByTimeout} {
-		if fired, err := r.Log.FoldsFiredBy(ctx, r.Run.ID, node, trigger); err != nil || len(fired) > 0 {
+		if fired, err := log.FoldsFiredBy(ctx, run, node, trigger); err != nil || len(fired) > 0 {
 			return len(fired) > 0, err
 		}
 	}

@@ -94,7 +94,7 @@ func (h *Home) execute(ctx context.Context, again *recompute.Rerun, scratch Fold
 	if err != nil {
 		return nil, notReproducible(again.Run.ID, err.Error())
 	}
-	if ended, err := again.EndedByClock(ctx, doc.Plan); err != nil {
+	if ended, err := recompute.EndedByClock(ctx, again.Log, again.Run.ID); err != nil {
 		return nil, err
 	} else if len(ended) > 0 {
 		return nil, notReproducible(again.Run.ID, fmt.Sprintf("in %s of run %s the clock ended batches, and no second run has the same moments; waymark verify computes with those on record",

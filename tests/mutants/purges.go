@@ -28,6 +28,11 @@ var purges = []mutant{
 		pkg: "./cmd/waymark", run: "^TestScripts$/^purge$",
 	},
 	{
+		name: "a payload that is missing passes for a purged one", never: "doctor run finds nothing wrong with a run whose records are gone",
+		file: "client/local/diagnose_payloads.go", old: "errors.Is(err, payload.ErrPurged):", new: "errors.Is(err, payload.ErrNotFound):",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^diagnose$",
+	},
+	{
 		name: "the salt of a forgotten row is kept", never: "who guesses a row that was forgotten can prove the guess",
 		file: "landscape/forget_begin.go", old: "\t\tsalts = salts.Without(leaf)\n", new: "",
 		pkg: "./landscape/sqlitestore", run: "^TestForgets$",

@@ -1,0 +1,74 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"waymark/client"
+	"waymark/internal/text"
+	"waymark/landscape"
+)
+
+// outputs looks at the output of every sink: whether it was published, and is still there as the run wrote it.
+func (p patient) outputs(ctx context.Context) (checks []client.Check, err error) {
+	artifacts, err := p.stores.Log.Artifacts(ctx, p.run.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, sink := range p.status.Sinks {
+		check := p.unpublished(sink)
+		if i := slices.IndexFunc(artifacts, func(a landscape.ArtifactRecord) bool { return a.Sink == sink.Sink }); i >= 0 {
+			if check, err = p.published(ctx, artifacts[i]); err != nil {
+				check = client.Warning("", "it could not be looked at: %v", err)
+			}
+		}
+		check.Name = "output " + sink.Sink
+		checks = append(checks, check)
+	}
+	return checks, ctx.Err()
+}
+
+// unpublished says how far an output is that was not published.
+func (p patient) unpublished(sink client.Sink) client.Check {
+	told := fmt.Sprintf("not published: %s written, %s missing, %s unknown", text.Count(sink.Completed, "part"), text.Grouped(sink.Missing), text.Grouped(sink.Unknown))
+	for _, staged := range p.status.Staged {
+		if staged.Sink == sink.Sink {
+			told += fmt.Sprintf("; %s staged at %s", text.Count(staged.Bytes, "byte"), staged.Path)
+		}
+	}
+	switch {
+	case sink.Unknown > 0:
+		return client.Failure(client.ListEffects, "%s", told)
+	case client.Complete(p.run.Status):
+		return client.Failure(client.VerifyRun, "%s", told)
+	case p.run.Final || p.status.Alive != nil && *p.status.Alive:
+		return client.Good("%s", told)
+	}
+	return client.Failure(p.next(), "%s", told)
+}
+
+// published looks at the target of an output.
+func (p patient) published(ctx context.Context, output landscape.ArtifactRecord) (client.Check, error) {
+	auditor, err := p.Auditor(ctx)
+	if err != nil {
+		return client.Check{}, err
+	}
+	found, err := auditor.Presence(ctx, output)
+	switch {
+	case err != nil:
+		return client.Check{}, err
+	case found.There:
+		return client.Good("%s is as the run published it: %s, %s", output.Path, text.Count(output.Rows, "row"), text.Count(output.Bytes, "byte")), nil
+	case !found.Known:
+		return client.Warning("", "%s cannot be compared: %s", output.Path, found.Why), nil
+	}
+	later, err := p.stores.Log.ReplacedBy(ctx, output)
+	if err != nil {
+		return client.Check{}, err
+	}
+	if later != "" {
+		return client.Good("%s is no longer this run's: run %s replaced it", output.Path, later), nil
+	}
+	return about(output.Path, client.Failure(client.ShowOutputs, "%s", found.Why)), nil
+}
