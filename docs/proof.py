@@ -10,7 +10,7 @@ import base64
 import json
 import sys
 
-from verify import Log, Refused, b64, refuse, root, sha256, strict, trusted_key
+from verify import Log, Refused, b64, print_witnesses, read_policy, refuse, root, sha256, strict
 
 LEAF = {"index": int, "leaves": int, "salt": str, "path": str}
 PROOF = {"proof": int, "row": LEAF, "body": str, "records": [dict(LEAF, line=str)],
@@ -77,7 +77,7 @@ def verify(path, policy=None, record=None):
     refuse(len(records) != 1 + len(ways), "form: it does not have a record for the chunk and for each way, and no others")
     for leaf in [proof["row"]] + records + entries:
         b64(leaf["path"], "form: a path")
-    log, entry, last = Log(trusted_key(policy)), {}, -1
+    log, entry, last = Log(read_policy(policy)), {}, -1
     for e in entries:
         refuse(e["index"] <= last, "log: its entries are not in order")
         last, path = e["index"], [base64.b64encode(h).decode() for h in hashes(e["path"], "log")]
@@ -105,8 +105,9 @@ def verify(path, policy=None, record=None):
     print("record SHA-256 %s, refused %d times" % (digest.hex(), refused))
     for of in said[1:]:
         print("way %s" % of.get("signature"))
+    print_witnesses(log.cosigned)
     print("verified%s: recorded so when the run was sealed%s, %s, and not changed since; log %s" % (
-        "" if log.trusted else " by its own word", " late" if entry.get("late") else "", entry.get("at"), log.key.name))
+        "" if log.policy else " by its own word", " late" if entry.get("late") else "", entry.get("at"), log.key.name))
 
 
 if __name__ == "__main__":

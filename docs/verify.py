@@ -105,18 +105,92 @@ def b64(text, what):
 
 
 class Key:
-    """A public key, as name+hash+base64."""
+    """A public key, as name+hash+base64. kind is 1 for a key that signs entries and heads, 4 for that of a witness."""
 
-    def __init__(self, text):
+    def __init__(self, text, kind=1):
         parts = text.split("+", 2)
         refuse(len(parts) != 3 or not parts[0] or re.search(r"\s", parts[0]), "it is not a public key: " + text[:120])
         key = b64(parts[2], "the public key")
-        self.text, self.name, self.public = text, parts[0], key[1:]
+        self.text, self.name, self.public, self.kind = text, parts[0], key[1:], kind
         self.hash = sha256(self.name.encode() + b"\n" + key)[:4]
-        refuse(len(key) != 33 or key[0] != 1 or self.hash.hex() != parts[1], "it is not an Ed25519 key: " + text[:120])
+        refuse(len(key) != 33 or key[0] != kind or self.hash.hex() != parts[1], "it is not an Ed25519 key of this kind: " + text[:120])
 
     def verify(self, message, signature):
+        """Of a witness the signature begins with the time (C2SP tlog-cosignature)."""
+        if self.kind == 4:
+            at, signature = int.from_bytes(signature[:8], "big"), signature[8:]
+            message = b"cosignature/v1\ntime %d\n" % at + message
+            return at < 253402300800 and ed25519_verify(self.public, message, signature)
         return ed25519_verify(self.public, message, signature)
+
+
+class Policy:
+    """A trust policy (C2SP tlog-policy): logs by key, witnesses by name, and the quorum of these."""
+
+    def __init__(self, text):
+        self.logs, self.witnesses, self.groups, self.quorum, grouped = [], {}, {}, None, set()
+        for line in text.split("\n"):
+            refuse(re.search("[\x00-\x08\x0b-\x1f\x7f]", line), "it has a control character")
+            words = re.findall("[^ \t]+", line)
+            if not words or words[0].startswith("#"):
+                continue
+            kind, rest = words[0], words[1:]
+            if kind == "log" and len(rest) in (1, 2):
+                refuse(Key(rest[0]).public in [k.public for k in self.logs], "two lines have the key of one log")
+                self.logs.append(Key(rest[0]))
+            elif kind == "witness" and len(rest) in (2, 3):
+                refuse(Key(rest[1], 4).public in [k.public for k in self.witnesses.values()], "two lines have the key of one witness")
+                self.define(rest[0])
+                self.witnesses[rest[0]] = Key(rest[1], 4)
+            elif kind == "group" and len(rest) > 2:
+                for member in rest[2:]:
+                    refuse(not self.known(member) or member in grouped, member + " is not defined before its group, or is in two")
+                    grouped.add(member)
+                need = {"any": "1", "all": str(len(rest) - 2)}.get(rest[1], rest[1])
+                refuse(not re.fullmatch("[1-9][0-9]{0,5}", need) or int(need) > len(rest) - 2, rest[1] + " is no number of members")
+                self.define(rest[0])
+                self.groups[rest[0]] = (int(need), rest[2:])
+            else:
+                refuse(kind != "quorum" or len(rest) != 1 or self.quorum, "it is not a line of a policy: " + line[:80])
+                refuse(rest[0] != "none" and not self.known(rest[0]), rest[0] + " is not defined before the quorum")
+                self.quorum = rest[0]
+        refuse(not self.quorum or not self.logs, "it has no quorum, or no log")
+
+    def known(self, name):
+        return name in self.witnesses or name in self.groups
+
+    def define(self, name):
+        refuse(name == "none" or self.known(name), "two lines define " + name)
+
+    def met(self, name, cosigned):
+        if name in self.groups:
+            need, members = self.groups[name]
+            return sum(self.met(member, cosigned) for member in members) >= need
+        return name == "none" or name in cosigned
+
+    def check(self, cosigned):
+        missing = [n for n in self.witnesses if n not in cosigned]
+        refuse(not self.met(self.quorum, cosigned), "the policy requires more cosignatures of the head; witnesses that did not cosign it: " + ", ".join(missing))
+
+
+def open_head(note, log, witnesses):
+    """The text of a head that a log signed first, and which witnesses cosigned it when. Signatures by others are skipped, each line of them once."""
+    text, found, lines = note.partition("\n\n")
+    text, cosigned, seen = text + "\n", {}, set()
+    refuse(not found or not lines.endswith("\n") or "\r" in note, "the head is not a note")
+    for i, line in enumerate(lines[:-1].split("\n")):
+        match = re.fullmatch("\u2014 ([^\\s+]+) (\\S+)", line)
+        refuse(not match or i == 100, "the head is not a note with signatures")
+        signature = b64(match.group(2), "a signature of the head")
+        refuse(len(signature) < 5, "a signature of the head is too short")
+        by = [(n, k) for n, k in [(None, log)] + list(witnesses.items()) if k.name == match.group(1) and k.hash == signature[:4]]
+        refuse((i == 0) != (by[:1] == [(None, log)]), "the log did not sign the head first, and once")
+        refuse(by and not by[0][1].verify(text.encode(), signature[4:]), "%s did not sign the head" % match.group(1))
+        refuse((by[0][1] if by else line) in seen, "two signatures of the head are by one key")
+        seen.add(by[0][1] if by else line)
+        if by and i:
+            cosigned[by[0][0]] = moment(int.from_bytes(signature[4:12], "big") * 10**6)
+    return text, cosigned
 
 
 def open_note(note, keys):
@@ -404,8 +478,8 @@ def moment(at):
 class Log:
     """Entries of a log in its order, all under one signed head. key is that of the log, sealers are the keys that count."""
 
-    def __init__(self, trusted):
-        self.trusted, self.key, self.sealers, self.head = trusted, None, {}, None
+    def __init__(self, policy):
+        self.policy, self.key, self.sealers, self.head, self.cosigned = policy, None, {}, None, {}
 
     def take(self, name, position, note, proof):
         """Verifies the next entry and its tlog-proof, and returns what it says."""
@@ -421,7 +495,7 @@ class Log:
             refuse(entry.get("type") != "genesis", name + ": it is the first, and no genesis")
             self.key = Key(entry.get("key", ""))
             refuse(self.key.name != entry.get("origin"), name + ": it names no key of the log")
-            refuse(self.trusted and self.key.text != self.trusted, "the log's key is not the trusted one")
+            refuse(self.policy and self.key.text not in [k.text for k in self.policy.logs], "the log's key is not the trusted one")
         refuse(self.key is None, name + ": the log has no genesis")
         open_note(text, self.sealers.values() if entry.get("type") in ("began", "sealed") else [self.key])
         self.include(name, position, note, proof.decode("utf-8", "replace"))
@@ -437,8 +511,11 @@ class Log:
         refuse(lines[:2] != ["c2sp.org/tlog-proof@v1", "index %d" % position] or len(lines) > 65, name + ": its proof is missing, or is that of another entry")
         refuse(self.head is not None and self.head[0] != head, name + ": its proof is under another head")
         if self.head is None:
-            match = re.fullmatch(r"(.*)\n([1-9][0-9]{0,18})\n(.*)\n", open_note(head, [self.key]))
+            body, self.cosigned = open_head(head, self.key, self.policy.witnesses if self.policy else {})
+            match = re.fullmatch(r"(.*)\n([1-9][0-9]{0,18})\n(.*)\n", body)
             refuse(not match or match.group(1) != self.key.name, name + ": its head is not one of the log")
+            if self.policy:
+                self.policy.check(self.cosigned)
             self.head = (head, int(match.group(2)), b64(match.group(3), "the root"))
         hashes = [b64(line, name + ": its path") for line in lines[2:]]
         refuse(position >= self.head[1] or root(position, self.head[1], sha256(b"\0" + note), hashes) != self.head[2], name + ": it is not in the log")
@@ -716,8 +793,8 @@ SEALS = "record/run_seals.ndjson"
 
 
 class Bundle:
-    def __init__(self, file, trusted):
-        self.file, self.trusted, self.kept, self.bad, self.sealed = file, trusted, {}, None, None
+    def __init__(self, file, policy):
+        self.file, self.policy, self.kept, self.bad, self.sealed, self.cosigned = file, policy, {}, None, None, {}
         self.happened, self.lines, self.digests = History(), [], {}
 
     def form(self):
@@ -768,7 +845,7 @@ class Bundle:
         refuse(len(listed) > len(self.zip.members) - 2, "the manifest lists a member that the bundle does not contain")
 
     def log(self):
-        log, began = Log(self.trusted), False
+        log, began = Log(self.policy), False
         for name in sorted(n for n in self.kept if n.endswith(".entry")):
             match = re.fullmatch(r"log/(\d{12,})\.entry", name)
             refuse(not match, name + ": it does not have the name of an entry")
@@ -779,10 +856,11 @@ class Bundle:
                 refuse(not same, name + ": it is about another run, pipeline or document")
                 began, self.sealed = began or document, self.sealed if document else entry
         if log.key is None:
-            refuse(self.trusted or not any(g["what"] == "log" for g in self.gaps), "the bundle contains no log entry: nothing vouches for the key that signed it")
+            refuse(self.policy or not any(g["what"] == "log" for g in self.gaps), "the bundle contains no log entry: nothing vouches for the key that signed it")
             return
         refuse(self.key.text not in log.sealers, "the key that signed the bundle does not count in the log")
         refuse(not began, "no entry says that the run began")
+        self.cosigned = log.cosigned
 
     def seal(self):
         if self.sealed is None:
@@ -846,7 +924,7 @@ CHECKS = [
     ("form", "the file is a zip in the one strict form, so nothing is hidden in it", "anything about its content"),
     ("statement", "who signed this bundle, and which run it is about", "that the record was true when it was exported"),
     ("members", "no bit of any member has changed since the export, and no member is missing or added", "that what was not exported does not exist"),
-    ("log", "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
+    ("log", "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
     ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records are those that were sealed"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
     ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since", "that they follow from what the source held"),
@@ -855,19 +933,26 @@ CHECKS = [
 ]
 
 
-def trusted_key(policy):
-    """The key of the log that a policy names; empty without a policy."""
-    if not policy:
-        return ""
-    with open(policy, encoding="utf-8") as file:
-        trusted = next((line[4:].strip() for line in file if line.startswith("log ")), None)
-    return trusted or sys.exit("the policy names no log")
+def read_policy(path):
+    """The policy in a file; None without a file."""
+    if not path:
+        return None
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        try:
+            return Policy(file.read())
+        except Refused as reason:
+            sys.exit("%s: %s" % (path, reason))
+
+
+def print_witnesses(cosigned):
+    for name, at in cosigned.items():
+        print("the witness %s cosigned the head of the log, %s" % (name, at))
 
 
 def verify(path, policy=None):
-    trusted = trusted_key(policy)
+    policy = read_policy(policy)
     with open(path, "rb") as file:
-        bundle = Bundle(file, trusted)
+        bundle = Bundle(file, policy)
         for name, proves, does_not in CHECKS:
             try:
                 getattr(bundle, name)()
@@ -877,8 +962,9 @@ def verify(path, policy=None):
             print("%-10s ok  proves: %s\n%15snot: %s" % (name, proves, "", does_not))
     for gap in bundle.gaps:
         print("not in the bundle: %s: %s" % (gap["what"], gap["why"]))
+    print_witnesses(bundle.cosigned)
     print("verified%s: run %s of %s, %s; signed by %s" % (
-        "" if trusted else " without a trust policy", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))
+        "" if policy else " without a trust policy", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))
     print("not checked here: the rows are not computed again")
     return 0
 

@@ -149,15 +149,20 @@ func (f Folder) file(name string) string { return filepath.Join(string(f), filep
 // String is the path.
 func (f Folder) String() string { return string(f) }
 
-func (f Folder) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) error {
+func (f Folder) agrees(ctx context.Context, here here) error { return lastAgrees(ctx, f, here) }
+
+func (f Folder) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
+	if err := lastBefore(ctx, f, log, by, head); err != nil {
+		return "", err
+	}
 	listed, err := f.lastListed(by)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if listed.Size < head.Size {
-		return f.put(ctx, log, listed.Size, head)
+		return "", f.put(ctx, log, listed.Size, head)
 	}
-	return f.putCheckpoint(by, head)
+	return "", f.putCheckpoint(by, head)
 }
 
 // put brings a head to the folder, with all entries and hashes that it does not have; old is the last one that is there. Killed anywhere, it may

@@ -46,7 +46,7 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the reason.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// patience is how long a bucket may take for its answer.
+// patience is how long a bucket or a witness may take for its answer.
 const patience = 3 * time.Second
 
 // ask lets do ask the bucket.
@@ -109,7 +109,7 @@ func (b *Bucket) Begun(ctx context.Context) (bool, error) {
 	return names != nil, err
 }
 
-// Head does what Place says. The error is an *UnreachableError if the bucket does not answer.
+// Head does what keeper says. The error is an *UnreachableError if the bucket does not answer.
 func (b *Bucket) Head(ctx context.Context, by note.Verifier) (Head, error) {
 	heads, err := b.last(ctx, by, 1)
 	if err != nil || heads == nil {
@@ -118,7 +118,7 @@ func (b *Bucket) Head(ctx context.Context, by note.Verifier) (Head, error) {
 	return heads[0], nil
 }
 
-// Heads returns the last heads, at most 1,000. Otherwise it does what Place says.
+// Heads returns the last heads, at most 1,000. Otherwise it does what keeper says.
 func (b *Bucket) Heads(ctx context.Context, by note.Verifier) ([]Head, error) {
 	return b.last(ctx, by, mostHeads)
 }
@@ -157,11 +157,19 @@ func (b *Bucket) read(ctx context.Context, name string, by note.Verifier) (head 
 	return head, nil
 }
 
-func (b *Bucket) bring(ctx context.Context, _ *landscape.Reader, _ note.Verifier, head Head) error {
-	return b.ask(ctx, func(ctx context.Context, notes *s3store.Notes) error {
+func (b *Bucket) agrees(ctx context.Context, here here) error { return lastAgrees(ctx, b, here) }
+
+func (b *Bucket) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
+	if err := lastBefore(ctx, b, log, by, head); err != nil {
+		return "", err
+	}
+	return "", b.ask(ctx, func(ctx context.Context, notes *s3store.Notes) error {
 		return notes.Put(ctx, noteName(head.Size), []byte(head.Note))
 	})
 }
 
-// compare has nothing to add: a bucket has heads, and nothing else.
-func (b *Bucket) compare(*checker, []Head, int64) error { return nil }
+// check compares the heads: a bucket has nothing else.
+func (b *Bucket) check(ctx context.Context, c *checker, said int64) error {
+	_, err := c.compareHeads(ctx, b, said)
+	return err
+}

@@ -29,7 +29,7 @@ func (c *checker) compareAnchors(ctx context.Context) error {
 	for _, at := range c.anchors {
 		if c.ring.log == nil {
 			c.findHeads(ctx, at)
-		} else if err := c.compareAnchor(ctx, at, lastSaid(said, at.String())); err != nil {
+		} else if err := at.check(ctx, c, lastSaid(said, at.String())); err != nil {
 			return err
 		}
 	}
@@ -40,6 +40,7 @@ func (c *checker) compareAnchors(ctx context.Context) error {
 // findHeads looks for heads at an anchor of a landscape that has no log.
 func (c *checker) findHeads(ctx context.Context, at Place) {
 	switch begun, err := at.Begun(ctx); {
+	case errors.Is(err, ErrCannotSay):
 	case err != nil:
 		c.problem(at.String(), "was not compared: %v", err)
 	case begun:
@@ -75,7 +76,7 @@ func (c *checker) compareSaid(said []landscape.Anchored) {
 	named := func(anchor Anchor) bool { return anchor.Anchor == last.Anchor }
 	for _, anchor := range c.Anchors {
 		if named(anchor) {
-			return // compareAnchor compares it
+			return // check compares it
 		}
 	}
 	if len(c.Anchors) > 0 && last.Size > there {
@@ -83,22 +84,37 @@ func (c *checker) compareSaid(said []landscape.Anchored) {
 	}
 }
 
-// compareAnchor compares one anchor. said is how many entries the landscape says it has.
-func (c *checker) compareAnchor(ctx context.Context, at Place, said int64) error {
-	listed, wrong := at.Heads(ctx, c.ring.log)
-	if away, ok := errors.AsType[*UnreachableError](wrong); ok {
+// away notes that an anchor could not be asked, if the error says so.
+func (c *checker) away(err error) bool {
+	away, ok := errors.AsType[*UnreachableError](err)
+	if ok {
 		c.Anchors = append(c.Anchors, Anchor{away.Anchor, 0})
 		c.problem(away.Anchor, "was not compared: %v", away.Err)
-		return nil
+	}
+	return ok
+}
+
+// has notes how many entries an anchor has. said is how many the landscape says it has.
+func (c *checker) has(at Place, entries, said int64) {
+	c.Anchors = append(c.Anchors, Anchor{at.String(), entries})
+	if said > entries {
+		c.problem(at.String(), "has %d entries, and the landscape says that %d were brought there", entries, said)
+	}
+}
+
+// compareHeads compares the heads of an anchor with the log, and returns those that fit it. said is how many entries the landscape says it has.
+func (c *checker) compareHeads(ctx context.Context, at keeper, said int64) (good []Head, err error) {
+	listed, wrong := at.Heads(ctx, c.ring.log)
+	if c.away(wrong) {
+		return nil, nil
 	}
 	if wrong != nil {
 		c.problem(at.String(), "%v", wrong)
 	}
-	var good []Head
 	for _, head := range listed {
 		same, err := c.same(head, at.String())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !same {
 			break
@@ -106,19 +122,19 @@ func (c *checker) compareAnchor(ctx context.Context, at Place, said int64) error
 		c.compareListed(at, good, head)
 		good = append(good, head)
 	}
-	last := lastOf(good)
-	c.Anchors = append(c.Anchors, Anchor{at.String(), last.Size})
-	if said > last.Size {
-		c.problem(at.String(), "has %d entries, and the landscape says that %d were brought there", last.Size, said)
-	}
-	return at.compare(c, good, said)
+	c.has(at, lastOf(good).Size, said)
+	return good, nil
 }
 
-func (f Folder) compare(c *checker, good []Head, said int64) error {
-	if err := c.compareCheckpoint(f, good, said); err != nil {
-		return err
+func (f Folder) check(ctx context.Context, c *checker, said int64) error {
+	good, err := c.compareHeads(ctx, f, said)
+	if err == nil {
+		err = c.compareCheckpoint(f, good, said)
 	}
-	return c.compareTiles(f, good)
+	if err == nil {
+		c.compareTiles(f, good)
+	}
+	return err
 }
 
 // lastOf returns the last head; the zero Head if there is none.
@@ -164,7 +180,7 @@ func (c *checker) compareCheckpoint(at Folder, listed []Head, said int64) error 
 
 // compareTiles compares every tile that an anchor has with the entries, also those that no head needs any more, and names those that its heads
 // need and that are gone. What a kill leaves are tiles of a head that is not in the list yet: they are of entries that are here.
-func (c *checker) compareTiles(at Folder, listed []Head) error {
+func (c *checker) compareTiles(at Folder, listed []Head) {
 	wrong := 0
 	problem := func(format string, args ...any) {
 		if wrong++; wrong <= maxTiles {
@@ -206,7 +222,6 @@ func (c *checker) compareTiles(at Folder, listed []Head) error {
 	if wrong > maxTiles {
 		c.problem(string(at), "%d more of its tiles are wrong", wrong-maxTiles)
 	}
-	return nil
 }
 
 // hasTile reports whether the folder has a tile, or the full one that replaced it.

@@ -25,7 +25,7 @@ type Options struct {
 	Keys    string           // folder; empty for none
 	Make    bool             // make the keys that are missing
 	Host    string           // in the names of keys that are made
-	Anchors []string         // folders, which are there, and URLs of buckets
+	Anchors []string         // folders, which are there, and URLs of buckets and witnesses
 	Clock   func() time.Time // nil: time.Now
 }
 
@@ -155,23 +155,12 @@ func (o *opening) compare(ctx context.Context) error {
 	} else if last != nil {
 		hashed = last.Size
 	}
-	look := func(head Head, place string) error {
-		if head.Size > o.size {
-			return &RolledBackError{Here: o.size, There: head.Size, Place: place}
-		}
-		if head.Size > hashed { // the notary was killed before it could keep it, and compares it then
-			return nil
-		}
-		return agrees(ctx, o.reader, head, o.size, place)
-	}
+	here := here{o.reader, by, o.size, hashed}
 	for _, anchor := range o.anchors {
-		head, err := anchor.Head(ctx, by)
+		err := anchor.agrees(ctx, here)
 		if _, away := errors.AsType[*UnreachableError](err); away {
 			o.away = append(o.away, err)
 			continue // what it has is compared before anything is brought there
-		}
-		if err == nil {
-			err = look(head, anchor.String())
 		}
 		if err != nil {
 			return err
@@ -182,7 +171,7 @@ func (o *opening) compare(ctx context.Context) error {
 	}
 	head, err := readState(o.key.Place, by)
 	if err == nil {
-		err = look(head, statePath(o.key.Place))
+		err = here.agrees(ctx, head, statePath(o.key.Place))
 	}
 	return err
 }

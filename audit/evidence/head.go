@@ -58,6 +58,15 @@ func headOf(stored landscape.SignedHead, by note.Verifier) (Head, error) {
 	return head, err
 }
 
+// signedHead returns the head of this size that the landscape keeps; the zero Head if there is none.
+func signedHead(ctx context.Context, log *landscape.Reader, by note.Verifier, size int64) (Head, error) {
+	stored, err := landscape.Select[landscape.SignedHead](ctx, log, size)
+	if err != nil || len(stored) == 0 {
+		return Head{}, err
+	}
+	return headOf(stored[0], by)
+}
+
 // tree reads the hashes of the log's tree from the landscape, and those that are new from memory.
 type tree struct {
 	ctx context.Context //nolint:containedctx // tlog.HashReader has none

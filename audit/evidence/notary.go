@@ -216,19 +216,7 @@ func (n *Notary) look(ctx context.Context, ring *keyring, grown *tree, from, to 
 
 // save makes a head durable as the last one that was signed.
 func (n *Notary) save(head Head) error {
-	path := statePath(n.key.Place)
-	made, err := os.CreateTemp(filepath.Dir(path), ".state-*")
-	if err != nil {
-		return fmt.Errorf("notary: %w", err)
-	}
-	_, err = made.WriteString(head.Note)
-	err = errors.Join(err, made.Sync(), made.Close())
-	if err == nil {
-		err = os.Rename(made.Name(), path)
-	}
-	if err == nil {
-		err = keys.SyncFolder(filepath.Dir(path))
-	}
+	err := keys.Replace(statePath(n.key.Place), head.Note)
 	if err == nil {
 		err = failpoint.Hit("log.signed")
 	}
@@ -240,32 +228,15 @@ func (n *Notary) save(head Head) error {
 
 // anchor brings a head to an anchor, unless it is there.
 func (n *Notary) anchor(ctx context.Context, at Place, head Head) error {
-	there, err := at.Head(ctx, n.own)
+	receipt, err := at.bring(ctx, n.log.Reader, n.own, head)
 	if err != nil {
-		return err
-	}
-	if err := agrees(ctx, n.log.Reader, there, head.Size, at.String()); err != nil {
-		return err
-	}
-	if err := at.bring(ctx, n.log.Reader, n.own, head); err != nil {
 		return err
 	}
 	known, err := n.log.LastAnchored(ctx, at.String())
 	if err == nil && known < head.Size {
-		err = n.log.RecordAnchored(ctx, landscape.Anchored{Anchor: at.String(), Size: head.Size})
+		err = n.log.RecordAnchored(ctx, landscape.Anchored{Anchor: at.String(), Size: head.Size, Receipt: receipt})
 	}
 	return err
-}
-
-// agrees compares a head that is somewhere else with the log here, of which so many entries have hashes.
-func agrees(ctx context.Context, log *landscape.Reader, there Head, size int64, place string) error {
-	if there.Size == 0 {
-		return nil
-	}
-	if there.Size > size {
-		return &RolledBackError{Here: size, There: there.Size, Place: place}
-	}
-	return (&tree{ctx: ctx, log: log}).has(there, place)
 }
 
 // Work passes again and again until ctx ends, and a last time then. What fails is logged, and tried again.

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,29 +14,76 @@ import (
 	"waymark/payload/s3store"
 )
 
-// A Place is an anchor: it keeps the signed heads of a log, outside the landscape. A Folder is one, and a Bucket.
+// A Place is an anchor: it keeps the signed heads of a log, or their sizes, outside the landscape. A Folder is one, a Bucket, and a Witness.
 type Place interface {
 	fmt.Stringer // the name under which the landscape notes what is there
 
-	// Begun reports whether the place has heads of a log, whichever key signed them. The error says why a server cannot be asked.
+	// Begun reports whether the place has heads of a log, whichever key signed them. The error says why a server cannot be asked; it is ErrCannotSay
+	// of a place that only answers who shows it a head.
 	Begun(context.Context) (bool, error)
+
+	// agrees compares what is there with the log here. The error is a *RolledBackError, a *ForkedError or an *UnreachableError.
+	agrees(context.Context, here) error
+	// bring brings a head, unless it is there, and returns what the place answered. What is there is compared before. Killed anywhere, it may be repeated.
+	bring(context.Context, *landscape.Reader, note.Verifier, Head) (receipt string, err error)
+	// check looks for what is wrong with what is there; said is how many entries the landscape says are there.
+	check(ctx context.Context, c *checker, said int64) error
+}
+
+// ErrCannotSay says of a place that it does not say whether it has heads of a log.
+var ErrCannotSay = errors.New("it only answers who shows it a head")
+
+// here is the log as a place is compared with it.
+type here struct {
+	log    *landscape.Reader
+	by     note.Verifier
+	size   int64 // entries
+	hashed int64 // of them, those whose hashes are kept
+}
+
+// agrees compares a head that is somewhere else with the log.
+func (h here) agrees(ctx context.Context, there Head, place string) error {
+	if there.Size > h.size {
+		return &RolledBackError{Here: h.size, There: there.Size, Place: place}
+	}
+	if there.Size == 0 || there.Size > h.hashed { // the notary was killed before it could keep it, and compares it then
+		return nil
+	}
+	return (&tree{ctx: ctx, log: h.log}).has(there, place)
+}
+
+// keeper is a place that keeps heads.
+type keeper interface {
+	Place
 	// Heads returns the heads that are there, as they came; nil if there are none. The error names one that this key did not sign.
 	Heads(context.Context, note.Verifier) ([]Head, error)
 	// Head returns the last head that is there; the zero Head if there is none.
 	Head(context.Context, note.Verifier) (Head, error)
+}
 
-	// bring brings a head, unless it is there. Killed anywhere, it may be repeated.
-	bring(context.Context, *landscape.Reader, note.Verifier, Head) error
-	// compare looks for what is wrong with the heads that are there, which fit the log; said is how many entries the landscape says are there.
-	compare(c *checker, good []Head, said int64) error
+// lastAgrees compares the last head of a place with the log.
+func lastAgrees(ctx context.Context, at keeper, here here) error {
+	there, err := at.Head(ctx, here.by)
+	if err != nil {
+		return err
+	}
+	return here.agrees(ctx, there, at.String())
+}
+
+// lastBefore compares the last head of a place with the log as a new head has it.
+func lastBefore(ctx context.Context, at keeper, log *landscape.Reader, by note.Verifier, head Head) error {
+	return lastAgrees(ctx, at, here{log, by, head.Size, head.Size})
 }
 
 const bucketScheme = "s3://"
 
 // PlaceOf returns the anchor with this path or URL.
 func PlaceOf(anchor string) Place {
-	if strings.HasPrefix(anchor, bucketScheme) {
+	switch {
+	case strings.HasPrefix(anchor, bucketScheme):
 		return NewBucket(anchor)
+	case isWitness(anchor):
+		return Witness(anchor)
 	}
 	return Folder(anchor)
 }
@@ -50,22 +98,30 @@ func placesOf(anchors []string) (places []Place) {
 
 // Whole returns the path or URL of an anchor, as it is the same wherever a process works.
 func Whole(anchor string) string {
-	if whole, err := filepath.Abs(anchor); err == nil && !strings.HasPrefix(anchor, bucketScheme) {
+	if _, folder := PlaceOf(anchor).(Folder); !folder {
+		return anchor
+	}
+	if whole, err := filepath.Abs(anchor); err == nil {
 		return whole
 	}
 	return anchor
 }
 
-// CheckAnchor refuses what cannot be an anchor: a path that is no folder, or a URL that is none of a bucket. It asks no server.
+// CheckAnchor refuses what cannot be an anchor: a path that is no folder, a URL that is none of a bucket, or a witness without a key. It asks no server.
 func CheckAnchor(anchor string) error {
-	if strings.HasPrefix(anchor, bucketScheme) {
-		if err := s3store.CheckNotes(anchor); err != nil {
-			return fmt.Errorf("an anchor of the log: %w", err)
+	var err error
+	switch at := PlaceOf(anchor).(type) {
+	case *Bucket:
+		err = s3store.CheckNotes(anchor)
+	case Witness:
+		_, err = at.parse()
+	default:
+		if info, err := os.Stat(anchor); err != nil || !info.IsDir() {
+			return fmt.Errorf("the anchor %q of the log is not a folder", anchor)
 		}
-		return nil
 	}
-	if info, err := os.Stat(anchor); err != nil || !info.IsDir() {
-		return fmt.Errorf("the anchor %q of the log is not a folder", anchor)
+	if err != nil {
+		return fmt.Errorf("an anchor of the log: %w", err)
 	}
 	return nil
 }

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"waymark/audit/evidence/trust"
 	"waymark/landscape"
 )
 
@@ -25,8 +26,8 @@ type Proof struct {
 // ErrUnsigned says that an entry is under no signed head yet.
 var ErrUnsigned = errors.New("no signed head covers the run's entry yet")
 
-// ProofsOf returns the entries that say which keys count, the one that says that a run began, and those about seals of it, each with its proof under the newest
-// signed head, in the order of the log. The error wraps landscape.ErrNotFound if there is no such entry, and ErrUnsigned if no head covers one yet.
+// ProofsOf returns the entries that say which keys count, the one that says that a run began, and those about seals of it, each with its proof under one
+// signed head, in the order of the log. Of the heads that cover them all it is the newest of those with the most cosignatures, and has these. The error wraps landscape.ErrNotFound if there is no such entry, and ErrUnsigned if no head covers one yet.
 func ProofsOf(ctx context.Context, log *landscape.Reader, run string, seals ...landscape.RunSeal) ([]Proof, error) {
 	of := []Statement{{Type: Began, Run: run}}
 	for _, seal := range seals {
@@ -41,7 +42,7 @@ func ProofsOfSeal(ctx context.Context, log *landscape.Reader, seal landscape.Run
 }
 
 func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs []Proof, err error) {
-	head, err := log.LastSignedHead(ctx)
+	last, err := log.LastSignedHead(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs
 		if err != nil {
 			return nil, err
 		}
-		if head == nil || entry.Position >= head.Size {
+		if last == nil || entry.Position >= last.Size {
 			return nil, fmt.Errorf("entry %d: %w", entry.Position, ErrUnsigned)
 		}
 		entries = append(entries, entry)
@@ -63,12 +64,14 @@ func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs
 		}
 		entries = append(entries, found...)
 	}
+	entries = slices.DeleteFunc(entries, func(e landscape.LogEntry) bool { return e.Position >= last.Size })
 	slices.SortFunc(entries, func(a, b landscape.LogEntry) int { return int(a.Position - b.Position) })
+	head, err := mostCosigned(ctx, log, last.Size, entries[len(entries)-1].Position)
+	if err != nil {
+		return nil, err
+	}
 	hashes := &tree{ctx: ctx, log: log}
 	for _, e := range entries {
-		if e.Position >= head.Size {
-			break
-		}
 		path, err := tlog.ProveRecord(head.Size, e.Position, hashes)
 		if err != nil {
 			return nil, fmt.Errorf("prove entry %d: %w", e.Position, err)
@@ -76,6 +79,35 @@ func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs
 		proofs = append(proofs, Proof{e.Position, e.Entry, ProofText(e.Position, path, head.Note)})
 	}
 	return proofs, nil
+}
+
+// mostCosigned returns the newest of the heads with the most cosignatures that cover a position, with these; the last head, of that size, if there are none.
+func mostCosigned(ctx context.Context, log *landscape.Reader, last, position int64) (head landscape.SignedHead, err error) {
+	receipts := map[int64][]string{} // by size, in the order of the anchors' names
+	err = landscape.Each(ctx, log, func(a landscape.Anchored) bool {
+		if a.Receipt != "" && a.Size > position {
+			receipts[a.Size] = append(receipts[a.Size], a.Receipt)
+		}
+		return true
+	})
+	best := last
+	for size := range receipts {
+		if more := len(receipts[size]) - len(receipts[best]); more > 0 || more == 0 && size > best {
+			best = size
+		}
+	}
+	if err != nil {
+		return head, err
+	}
+	stored, err := landscape.Select[landscape.SignedHead](ctx, log, best)
+	if err == nil && len(stored) == 0 {
+		err = fmt.Errorf("log_heads %d: %w", best, landscape.ErrNotFound)
+	}
+	if err != nil {
+		return head, err
+	}
+	stored[0].Note += strings.Join(receipts[best], "")
+	return stored[0], nil
 }
 
 // proofMark is the first line of a tlog-proof.
@@ -124,7 +156,14 @@ type Proven struct {
 	Key      string // that signed its head, as name+hash+base64
 	Size     int64  // of the head
 	Entries  []Entry
+	Cosigned []Cosignature // that the policy's witnesses put under the head, in its order; empty, not nil, if there are none
 	verified *keyring
+}
+
+// Cosignature says when a witness cosigned a head.
+type Cosignature struct {
+	Witness string    `json:"witness"` // its name in the policy
+	At      time.Time `json:"at"`      // by its clock
 }
 
 // Admits returns the entry since which a sealer's key counts, as far as the entries that were proven say.
@@ -133,9 +172,9 @@ func (p *Proven) Admits(key string) (position int64, ok bool) {
 	return p.verified.since[key], ok
 }
 
-// VerifyProofs verifies that entries are in one log, and signed by keys that counted there. key is the public key of the log that the caller
-// trusts; with an empty one the log's own word is taken for it. The error names what does not hold.
-func VerifyProofs(key string, proofs []Proof) (*Proven, error) {
+// VerifyProofs verifies that entries are in one log, and signed by keys that counted there. The policy says which logs the caller trusts, and which witnesses
+// must have cosigned the head; with none the log's own word is taken for its key. The error names what does not hold.
+func VerifyProofs(policy *trust.Policy, proofs []Proof) (*Proven, error) {
 	ring := newKeyring()
 	p := &Proven{verified: ring}
 	var shared string // the head of all proofs
@@ -154,10 +193,10 @@ func VerifyProofs(key string, proofs []Proof) (*Proven, error) {
 			return nil, fmt.Errorf("entry %d: %w", proof.Position, err)
 		}
 		if i == 0 {
-			if key != "" && key != ring.genesis.Key {
-				return nil, fmt.Errorf("the log's key is %s, not the trusted %s", short(ring.genesis.Key), short(key))
+			if err := trusts(policy, ring.genesis.Key); err != nil {
+				return nil, err
 			}
-			if head, err = openOnly(text, ring.log); err != nil {
+			if head, p.Cosigned, err = openCosigned(text, ring.log, policy); err != nil {
 				return nil, fmt.Errorf("the head of the log: %w", err)
 			}
 			shared = text
@@ -175,32 +214,4 @@ func VerifyProofs(key string, proofs []Proof) (*Proven, error) {
 	}
 	p.Origin, p.Key, p.Size = ring.genesis.Origin, ring.genesis.Key, head.Size
 	return p, nil
-}
-
-// openOnly opens a head that has one signature, in the one form, and says nothing more.
-func openOnly(text string, by note.Verifier) (Head, error) {
-	head, err := openHead(text, by)
-	if err != nil {
-		return Head{}, err
-	}
-	n, err := note.Open([]byte(text), note.VerifierList(by))
-	if err != nil {
-		return Head{}, err
-	}
-	want := fmt.Sprintf("%s\n%d\n%s\n", by.Name(), head.Size, head.Root)
-	if n.Text != want || !oneSignature(n, text) {
-		return Head{}, errors.New("it is not in the strict form, or has other signatures")
-	}
-	return head, nil
-}
-
-// TrustedKey returns the public key of the log that a trust policy names, in the form that keys.Policy writes.
-func TrustedKey(policy string) (string, error) {
-	for line := range strings.Lines(policy) {
-		if key, ok := strings.CutPrefix(strings.TrimSpace(line), "log "); ok {
-			_, err := trusted(key)
-			return key, err
-		}
-	}
-	return "", errors.New("the policy names no log: write the line that waymark keys policy prints")
 }

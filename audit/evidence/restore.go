@@ -32,7 +32,7 @@ func Restore(ctx context.Context, log *landscape.Log, o Options, from, why strin
 	if err != nil {
 		return done, err
 	}
-	if _, bucket := PlaceOf(from).(*Bucket); bucket {
+	if _, folder := PlaceOf(from).(Folder); !folder {
 		return done, fmt.Errorf("%s has the heads of the log, and not its entries: restore it from an anchor that is a folder", from)
 	}
 	r := &restorer{opening: opening, at: Folder(from), tree: &tree{ctx: ctx, log: log.Reader, new: map[int64]tlog.Hash{}}}

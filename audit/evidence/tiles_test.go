@@ -1,6 +1,7 @@
 package evidence_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,9 +10,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/sumdb/note"
 
 	"waymark/audit/evidence"
+	"waymark/audit/evidence/cosign"
 	"waymark/audit/evidence/keys"
+	"waymark/audit/evidence/trust"
+	"waymark/audit/evidence/witness/witnesstest"
+	"waymark/landscape"
 	"waymark/tests/services"
 )
 
@@ -82,4 +88,53 @@ func tessera(t *testing.T) (program string) {
 		require.NoError(t, err, "go %s\n%s", args[0], out)
 	}
 	return program
+}
+
+// TestTesseraAndWitnesses: a log of tessera's, whose client knows nothing of this module, has its heads witnessed by a witness of ours; and what tessera
+// verifies of our own heads is what the policy says.
+func TestTesseraAndWitnesses(t *testing.T) {
+	program := tessera(t)
+	run := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+		return string(out), err
+	}
+	folder := t.TempDir()
+	theirs := witnesstest.Log(t, folder, "tessera.example/log")
+	of, _ := witnesstest.Start(t, "w.example/witness", theirs)
+	policy, err := trust.Text(theirs, of)
+	require.NoError(t, err)
+	file := filepath.Join(folder, "trust.policy")
+	require.NoError(t, os.WriteFile(file, []byte(policy), 0o600))
+	said, err := run("keep", file, filepath.Join(folder, "log.key"), filepath.Join(folder, "log"))
+	require.NoError(t, err, said)
+	heads := strings.SplitAfter(strings.TrimSuffix(said, "\n"), "\n\n")
+	last := strings.Join(heads[len(heads)-2:], "")
+	by, err := cosign.NewVerifier(of.Key)
+	require.NoError(t, err)
+	n, err := note.Open([]byte(last), note.VerifierList(by, verifierOf(t, theirs)))
+	require.NoError(t, err, last)
+	require.Len(t, n.Sigs, 2)
+	require.True(t, strings.HasPrefix(n.Text, "tessera.example/log\n3\n"), n.Text)
+
+	p := newNamed(t, "p.example/log")
+	o, other := newObserver(t, "o.example/witness", p), newObserver(t, "other.example/witness", p)
+	p.bucket = o.anchor()
+	require.NoError(t, p.step("r1"))
+	log, err := keys.Load(p.keys, keys.Log)
+	require.NoError(t, err)
+	head := filepath.Join(folder, "head")
+	p.read(func(ctx context.Context, log *landscape.Reader) {
+		proofs, err := evidence.ProofsOf(ctx, log, "r1")
+		require.NoError(t, err)
+		_, _, text, err := evidence.ParseProof(proofs[0].Text)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(head, []byte(text), 0o600))
+	})
+	require.NoError(t, os.WriteFile(file, []byte(p.policy(o)), 0o600))
+	said, err = run("head", file, log.VKey, head)
+	require.NoError(t, err, said)
+	require.NoError(t, os.WriteFile(file, []byte(p.policy(other)), 0o600))
+	said, err = run("head", file, log.VKey, head)
+	require.Error(t, err)
+	require.Equal(t, "tiles: the policy requires more cosignatures\n", said)
 }

@@ -52,6 +52,7 @@ func (d doctor) unable() error {
 func noLogYet(ctx context.Context, anchors []string) client.Check {
 	for _, anchor := range anchors {
 		switch begun, err := evidence.PlaceOf(anchor).Begun(ctx); {
+		case errors.Is(err, evidence.ErrCannotSay):
 		case err != nil:
 			return client.Warning(client.CureOther, "%v", err)
 		case begun:
@@ -81,6 +82,7 @@ func stateOf(ctx context.Context, log *landscape.Reader, anchors []string) (s lo
 	s.Backlog, err = evidence.BacklogOf(ctx, log, anchors)
 	for i, anchor := range s.Anchors {
 		switch begun, away := evidence.PlaceOf(anchors[i]).Begun(ctx); {
+		case errors.Is(away, evidence.ErrCannotSay):
 		case away != nil:
 			s.away = append(s.away, away.Error())
 		case anchor.Entries > 0 && !begun:

@@ -49,7 +49,7 @@ func (h *Home) attest(ctx context.Context) error {
 func checkAnchors(anchors ...string) error {
 	for _, anchor := range anchors {
 		if err := evidence.CheckAnchor(anchor); err != nil {
-			return &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: err.Error(), Err: err}
+			return invalidOption(err)
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func (o *Options) evidence() evidence.Options {
 	return evidence.Options{Keys: keys, Make: true, Host: client.HostName(), Anchors: anchors}
 }
 
-// logAnchors returns the folders to which the heads of the log go.
+// logAnchors returns the anchors to which the heads of the log go.
 func (o *Options) logAnchors() []string {
 	var anchors []string
 	for _, anchor := range append([]string{o.State.Anchor()}, o.LogAnchors...) {

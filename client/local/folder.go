@@ -45,6 +45,9 @@ func (f Folder) Keys() string { return f.File("keys") }
 // Anchor returns the folder's own anchor of that log. It lies beside the record: others are worth more.
 func (f Folder) Anchor() string { return f.File("log") }
 
+// Witness returns the folder with the last head of each log that a witness cosigned.
+func (f Folder) Witness() string { return f.File("witness") }
+
 // Make makes the folder if it is not there, for its owner alone, unless SQLite could open nothing in it.
 func (f Folder) Make() error {
 	refused := &client.Error{Kind: client.Invalid, Code: client.InvalidStateFolder}

@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
 
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/keys"
+	"waymark/audit/evidence/trust"
 	"waymark/client"
 	"waymark/landscape"
 	"waymark/worker/storage"
@@ -105,12 +107,13 @@ type NewKeys struct {
 	Log    string // name of a new log; empty for none
 	Sealer string // name of a sealer; empty for none
 
+	Witness string // name of a witness of other logs; empty for none
+
 	Signer    string // who has the private key of the log: agent:FINGERPRINT or exec:PROGRAM; empty for a file
 	PublicKey string // PEM file with the public key of such a program
 }
 
-// GenerateKeys makes a sealer's key in the folder of keys and, with a name for a new log, the key of that. The error is an *Error of kind Invalid
-// if there is one: no key is replaced.
+// GenerateKeys makes keys with these names in the folder of keys. The error is an *Error of kind Invalid if there is one of the kind: no key is replaced.
 func (o Options) GenerateKeys(wanted NewKeys) (made []LogKey, err error) {
 	o = o.filled()
 	folder := o.evidence().Keys
@@ -131,6 +134,9 @@ func (o Options) GenerateKeys(wanted NewKeys) (made []LogKey, err error) {
 	if err == nil && wanted.Sealer != "" {
 		err = add(keys.Generate(folder, keys.Sealer, wanted.Sealer))
 	}
+	if err == nil && wanted.Witness != "" {
+		err = add(keys.Generate(folder, keys.Witness, wanted.Witness))
+	}
 	return made, err
 }
 
@@ -140,7 +146,7 @@ type TrustPolicy struct {
 	SHA256 string `json:"sha256"` // of the text
 }
 
-// TrustPolicy returns the trust policy for the landscape's log. The error is an *Error of kind NotFound if that has not begun.
+// TrustPolicy returns the trust policy for the landscape's log and its witnesses: more than half of them must have cosigned a head. The error is an *Error of kind NotFound if that has not begun.
 func (h *Home) TrustPolicy(ctx context.Context) (TrustPolicy, error) {
 	known, err := evidence.Keys(ctx, h.stores.Log.Reader)
 	if err != nil {
@@ -149,7 +155,16 @@ func (h *Home) TrustPolicy(ctx context.Context) (TrustPolicy, error) {
 	if known == nil {
 		return TrustPolicy{}, noLog()
 	}
-	text := keys.Policy(known[0].Key)
+	var witnesses []trust.Witness
+	for _, anchor := range h.options.LogAnchors {
+		if w, ok := evidence.PlaceOf(anchor).(evidence.Witness); ok {
+			witnesses = append(witnesses, w.Trust())
+		}
+	}
+	text, err := trust.Text(known[0].Key, witnesses...)
+	if err != nil {
+		return TrustPolicy{}, invalidOption(fmt.Errorf("--log-anchor: two witnesses have one name or key: %w", err))
+	}
 	sum := sha256.Sum256([]byte(text))
 	return TrustPolicy{text, hex.EncodeToString(sum[:])}, nil
 }

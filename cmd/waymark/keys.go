@@ -55,18 +55,19 @@ func writeKeys(w io.Writer, list []local.LogKey) error {
 func (a *app) keysGenerateCommand() *cobra.Command {
 	var wanted local.NewKeys
 	cmd := &cobra.Command{
-		Use:   "generate --sealer NAME [--log NAME [--signer WHO]]",
+		Use:   "generate [--sealer NAME] [--log NAME [--signer WHO]] [--witness NAME]",
 		Short: "Generate keys in the --keys folder",
 		Long: `Generates a sealer's key for a worker, or the key of a new log named NAME, each in a file that only its owner can read. Names start with a
-host: worker-a.example/waymark, waymark.example/prod. A sealer's key counts once the holder of the log's key has admitted it.
+host: worker-a.example/waymark, waymark.example/prod. A sealer's key counts once the holder of the log's key has admitted it. A witness's key cosigns the
+logs of others, in waymark witness.
 
 With --signer, the log's private key stays where nobody can copy it, and the folder gets a file that names it: agent:SHA256:…, an Ed25519 key of the
 ssh-agent at SSH_AUTH_SOCK, or exec:/path/of/a/program, which reads a message from standard input and writes its 64-byte Ed25519 signature.`,
 		Args: noArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			switch {
-			case wanted.Log == "" && wanted.Sealer == "":
-				return wrongUsef("say which keys: --sealer NAME, --log NAME, or both")
+			case wanted.Log+wanted.Sealer+wanted.Witness == "":
+				return wrongUsef("say which keys: --sealer NAME, --log NAME or --witness NAME")
 			case wanted.Signer != "" && wanted.Log == "":
 				return wrongUsef("--signer is for the key of a log: add --log NAME")
 			case strings.HasPrefix(wanted.Signer, "exec:") != (wanted.PublicKey != ""):
@@ -88,6 +89,7 @@ ssh-agent at SSH_AUTH_SOCK, or exec:/path/of/a/program, which reads a message fr
 	cmd.Flags().StringVar(&wanted.Sealer, "sealer", "", "`name` of the sealer to generate a key for")
 	cmd.Flags().StringVar(&wanted.Signer, "signer", "", "`who` has the log's private key: agent:SHA256:… or exec:/path/of/a/program")
 	cmd.Flags().StringVar(&wanted.PublicKey, "public-key", "", "PEM `file` with the public key of the exec: program")
+	cmd.Flags().StringVar(&wanted.Witness, "witness", "", "`name` of the witness to generate a key for")
 	return cmd
 }
 
@@ -95,8 +97,9 @@ func (a *app) keysPolicyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "policy",
 		Short: "Print the trust policy for auditors",
-		Long: `Prints what an auditor needs to verify the log without trusting this landscape: the log's public key, in C2SP tlog-policy format. Send it to
-auditors by another channel than the landscape, or send them its SHA-256, which fits in a letter.`,
+		Long: `Prints what an auditor needs to verify the log without trusting this landscape: the log's public key and those of the witnesses in
+--log-anchor, more than half of which must have cosigned, in C2SP tlog-policy format. Send it to auditors by another channel than the landscape, or send them
+its SHA-256, which fits in a letter.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {

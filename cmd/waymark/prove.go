@@ -64,8 +64,8 @@ type proved struct {
 }
 
 // verifyProof verifies a proof without the landscape. record names a file with the record as read; empty for none.
-func (a *app) verifyProof(path, policy, record string) error {
-	key, err := trustedKey(policy)
+func (a *app) verifyProof(path, policyFile, record string) error {
+	policy, err := trustPolicy(policyFile)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *app) verifyProof(path, policy, record string) error {
 			return wrongUse(err)
 		}
 	}
-	report := rowproof.Verify(text, key, raw)
+	report := rowproof.Verify(text, policy, raw)
 	code := exitDone
 	if report.Problem != "" {
 		code = exitUnverified

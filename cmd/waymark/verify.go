@@ -47,7 +47,7 @@ proof of one row, and is verified in the same way. A file is known by its conten
 		},
 	}
 	cmd.Flags().BoolVar(&options.Deep, "deep", false, "also check every row through the database's views, which takes much longer")
-	cmd.Flags().StringVar(&policy, "policy", "", "trust policy: the `file` that says which key the log has")
+	cmd.Flags().StringVar(&policy, "policy", "", "trust policy: the `file` that says which key the log has, and which witnesses must have cosigned it")
 	cmd.Flags().StringVar(&record, "record", "", "of a proof: the `file` with the row's record as it was read, without its line end, to compare")
 	return cmd
 }

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"strings"
 
-	"waymark/audit/evidence"
 	"waymark/audit/evidence/bundle"
 	"waymark/audit/evidence/rowproof"
+	"waymark/audit/evidence/trust"
 )
 
 // fileKind is what of a run a word names that waymark verify reads without a landscape; empty for a run.
@@ -49,25 +50,28 @@ func beginOf(path string, bytes int) string {
 	return string(begin[:n])
 }
 
-// trustedKey returns the public key of the log that the trust policy in a file names; empty if no file is named.
-func trustedKey(policy string) (string, error) {
-	if policy == "" {
-		return "", nil
+// trustPolicy reads the trust policy in a file; nil if no file is named.
+func trustPolicy(file string) (*trust.Policy, error) {
+	if file == "" {
+		return nil, nil //nolint:nilnil // without one the word of the bundle or proof is taken
 	}
-	text, err := os.ReadFile(policy)
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", wrongUsef("--policy %s: %w", policy, err)
+		return nil, wrongUsef("--policy %s: %w", file, err)
 	}
-	key, err := evidence.TrustedKey(string(text))
+	policy, err := trust.Parse(string(text))
+	if err == nil && policy.Logs == nil {
+		err = errors.New("it names no log: write the line `log` that waymark keys policy prints")
+	}
 	if err != nil {
-		return "", wrongUsef("--policy %s: %w", policy, err)
+		return nil, wrongUsef("--policy %s: %w", file, err)
 	}
-	return key, nil
+	return policy, nil
 }
 
 // verifyBundle verifies a file without the record.
-func (a *app) verifyBundle(path, policy string) error {
-	key, err := trustedKey(policy)
+func (a *app) verifyBundle(path, policyFile string) error {
+	policy, err := trustPolicy(policyFile)
 	if err != nil {
 		return err
 	}
@@ -80,7 +84,7 @@ func (a *app) verifyBundle(path, policy string) error {
 	if err != nil {
 		return err
 	}
-	report, err := bundle.Verify(file, info.Size(), key)
+	report, err := bundle.Verify(file, info.Size(), policy)
 	if err != nil {
 		return err
 	}

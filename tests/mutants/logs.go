@@ -1,6 +1,9 @@
 package main
 
-const logTests = "./audit/evidence"
+const (
+	logTests     = "./audit/evidence"
+	witnessTests = "./audit/evidence/witness"
+)
 
 // logs is mutants of the log of a landscape: each would let somebody change it unseen.
 var logs = []mutant{
@@ -31,7 +34,7 @@ var logs = []mutant{
 	},
 	{
 		name: "a record is not compared with the anchors", never: "a restored backup is written as if nothing were missing",
-		file: "audit/evidence/evidence.go", old: "\t\tif head.Size > o.size {\n", new: "\t\tif head.Size > o.size+1_000 {\n",
+		file: "audit/evidence/place.go", old: "\tif there.Size > h.size {\n", new: "\tif there.Size > h.size+1_000 {\n",
 		pkg: logTests, run: "^TestRestoredBackup$",
 	},
 	{
@@ -61,7 +64,32 @@ var logs = []mutant{
 	},
 	{
 		name: "the checkpoint of an anchor is not compared", never: "the record and the list of heads are put back, and the checkpoint knows better",
-		file: "audit/evidence/check_anchor.go", old: "\tif err := c.compareCheckpoint(f, good, said); err != nil {\n\t\treturn err\n\t}\n", new: "",
+		file: "audit/evidence/check_anchor.go", old: "\t\terr = c.compareCheckpoint(f, good, said)\n", new: "\t\t_ = said\n",
 		pkg: logTests, run: "^TestAttacksOnAnchors$/^the_landscape_and_the_list",
+	},
+	{
+		name: "a witness answers before its head is durable", never: "a witness that was killed cosigns another log",
+		file: "audit/evidence/witness/serve.go", old: "\treturn line, log.save(kept + line)\n", new: "\tif last.size > 0 {\n\t\treturn line, nil\n\t}\n\treturn line, log.save(kept + line)\n",
+		pkg: witnessTests, run: "^TestDurableBeforeTheAnswer$",
+	},
+	{
+		name: "a witness believes the old size", never: "a log is cut short, and its witness cosigns that",
+		file: "audit/evidence/witness/serve.go", old: "\tcase asked.old != last.size:\n", new: "\tcase asked.old > last.size:\n",
+		pkg: witnessTests, run: "^TestAnswers$",
+	},
+	{
+		name: "requests about one log are not put in order", never: "two heads continue the same one, and the witness forgets the longer",
+		file: "audit/evidence/witness/serve.go", old: "\tlog.Lock()\n\tdefer log.Unlock()\n", new: "",
+		pkg: witnessTests, run: "^TestConcurrentRequests$",
+	},
+	{
+		name: "what a witness knows is not compared", never: "a restored backup is written, and its witness refuses it for ever",
+		file: "audit/evidence/witness.go", old: "\tcase size > here.size:\n", new: "\tcase size > here.size+1_000:\n",
+		pkg: logTests, run: "^TestWitnessRemembers$",
+	},
+	{
+		name: "no quorum is asked for", never: "a head that nobody witnessed passes under a policy that requires it",
+		file: "audit/evidence/cosigned.go", old: "\treturn head, cosigned, policy.Check(names)\n", new: "\treturn head, cosigned, nil\n",
+		pkg: "./audit/evidence/bundle", run: "^TestWitnessedBundle$",
 	},
 }

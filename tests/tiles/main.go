@@ -2,6 +2,11 @@
 // checkpoint, and the proofs that its client builds from the tiles hold for every entry and every size. It prints the size of the log and its root.
 //
 //	tiles FOLDER VERIFIER-KEY
+//
+// It also verifies a head of that log with the cosignatures of witnesses, and keeps a log of tessera's that asks witnesses of Waymark for theirs.
+//
+//	tiles head POLICY VERIFIER-KEY HEAD
+//	tiles keep POLICY SIGNER-KEY FOLDER
 package main
 
 import (
@@ -20,11 +25,20 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: tiles FOLDER VERIFIER-KEY")
+	ctx := context.Background()
+	var err error
+	switch args := os.Args[1:]; {
+	case len(args) == 2:
+		err = check(ctx, client.FileFetcher{Root: args[0]}, args[1])
+	case len(args) == 4 && args[0] == "head":
+		err = checkHead(ctx, args[1], args[2], args[3])
+	case len(args) == 4 && args[0] == "keep":
+		err = keepLog(ctx, args[1], args[2], args[3])
+	default:
+		fmt.Fprintln(os.Stderr, "usage: tiles FOLDER VERIFIER-KEY | tiles head POLICY VERIFIER-KEY HEAD | tiles keep POLICY SIGNER-KEY FOLDER")
 		os.Exit(2)
 	}
-	if err := check(context.Background(), client.FileFetcher{Root: os.Args[1]}, os.Args[2]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "tiles:", err)
 		os.Exit(1)
 	}

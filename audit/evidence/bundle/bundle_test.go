@@ -16,6 +16,7 @@ import (
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/bundle"
 	"waymark/audit/evidence/keys"
+	"waymark/audit/evidence/trust"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/payload"
@@ -56,9 +57,14 @@ func newScene(t testing.TB) *scene {
 
 func newSceneIn(t testing.TB, driver landscape.Driver) *scene {
 	t.Helper()
-	ctx, folder := t.Context(), t.TempDir()
+	return newSceneWith(t, driver, t.TempDir())
+}
+
+func newSceneWith(t testing.TB, driver landscape.Driver, folder string, anchors ...string) *scene {
+	t.Helper()
+	ctx := t.Context()
 	s := &scene{driver: driver, payloads: payload.New(&memstore.Store{}, payload.Options{})}
-	e, err := evidence.Open(ctx, landscape.New(s.driver, nil), evidence.Options{Keys: folder, Make: true, Host: "h"})
+	e, err := evidence.Open(ctx, landscape.New(s.driver, nil), evidence.Options{Keys: folder, Make: true, Host: "h", Anchors: anchors})
 	require.NoError(t, err)
 	s.log, s.notary = e.Log, e.Notary
 	made := landscapetest.Scene{Run: run, Chunks: 2, ChunkRows: 10}
@@ -101,11 +107,39 @@ func (s *scene) export(t testing.TB, log *landscape.Reader, payloads bundle.Payl
 	return b.Bytes(), manifest
 }
 
+// verify verifies a bundle by a policy that trusts a log; with an empty key, without a policy.
 func verify(t testing.TB, file []byte, key string) *bundle.Report {
 	t.Helper()
-	report, err := bundle.Verify(bytes.NewReader(file), int64(len(file)), key)
+	if key == "" {
+		return verifyBy(t, file, "")
+	}
+	return verifyBy(t, file, policyOf(t, key))
+}
+
+func verifyBy(t testing.TB, file []byte, policy string) *bundle.Report {
+	t.Helper()
+	report, err := bundle.Verify(bytes.NewReader(file), int64(len(file)), parsed(t, policy))
 	require.NoError(t, err)
 	return report
+}
+
+// policyOf returns the policy that trusts a log, and asks for no witness.
+func policyOf(t testing.TB, key string) string {
+	t.Helper()
+	text, err := trust.Text(key)
+	require.NoError(t, err)
+	return text
+}
+
+// parsed reads a policy; nil for an empty one.
+func parsed(t testing.TB, text string) *trust.Policy {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	policy, err := trust.Parse(text)
+	require.NoError(t, err)
+	return policy
 }
 
 func TestExportAndVerify(t *testing.T) {

@@ -379,7 +379,7 @@ func TestHostileBundles(t *testing.T) {
 		}
 		require.True(t, strings.HasPrefix(problem, wants[i]), "%s: %s", name, problem)
 	}
-	said := python(t, files, keys.Policy(s.trusted))
+	said := python(t, files, policyOf(t, s.trusted))
 	require.Len(t, said, len(files))
 	for i, line := range said {
 		check, _, _ := strings.Cut(wants[i], ": ")
@@ -428,5 +428,5 @@ func TestRevokedKey(t *testing.T) {
 	require.NoError(t, err)
 	file, _ := s.export(t, s.log.Reader, bundle.NoPayloads)
 	require.Contains(t, verify(t, file, s.trusted).Problem, "log: the key that signed the bundle does not count")
-	require.Contains(t, python(t, [][]byte{file}, keys.Policy(s.trusted))[0], "4 NOT verified: log: ")
+	require.Contains(t, python(t, [][]byte{file}, policyOf(t, s.trusted))[0], "4 NOT verified: log: ")
 }

@@ -10,9 +10,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/strictzip"
+	"waymark/audit/evidence/trust"
 	"waymark/internal/strictjson"
 	"waymark/landscape/history"
 )
@@ -24,12 +26,14 @@ type Report struct {
 	Status   string   `json:"status,omitempty"`
 	SignedBy string   `json:"signed_by,omitempty"` // public key
 	Log      string   `json:"log,omitempty"`       // its name
-	Trusted  bool     `json:"trusted"`             // the key of the log is the one that the caller trusts
+	Trusted  bool     `json:"trusted"`             // the policy trusts the key of the log
 	Members  int      `json:"members"`
 	Payloads Payloads `json:"payloads,omitempty"` // which were exported
 	Gaps     []Gap    `json:"gaps"`               // what is not in it; empty, not nil, if there is nothing
 	Checks   []Check  `json:"checks"`             // that were done, in order; the last one failed if Problem is not empty
 	Problem  string   `json:"problem,omitempty"`  // why the bundle is not verified
+
+	Cosigned []evidence.Cosignature `json:"cosigned"` // that the policy's witnesses put under the head of the log; empty, not nil, if there are none
 }
 
 // Check is one thing that a verification looks at.
@@ -48,7 +52,7 @@ var checks = []struct {
 	{Check{Name: "form", Proves: "the file is a zip in the one strict form, so nothing is hidden in it", Not: "anything about its content"}, (*verification).form},
 	{Check{Name: "statement", Proves: "who signed this bundle, and which run it is about", Not: "that the record was true when it was exported"}, (*verification).statement},
 	{Check{Name: "members", Proves: "no bit of any member has changed since the export, and no member is missing or added", Not: "that what was not exported does not exist"}, (*verification).membersAre},
-	{Check{Name: "log", Proves: "the run began before the head of the log was signed, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
+	{Check{Name: "log", Proves: "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
 	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records are those that were sealed"}, (*verification).sealIsLogged},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
 	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
@@ -56,17 +60,17 @@ var checks = []struct {
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
 }
 
-// Verify verifies a bundle of that many bytes. key is the public key of the log that the caller trusts, as evidence.TrustedKey reads it; with an
-// empty one it takes the key that the bundle itself names, and the report says so. The error says that the file could not be read; what is wrong with it
+// Verify verifies a bundle of that many bytes. The policy says which logs and witnesses the caller trusts; without one it takes the
+// key of the log that the bundle itself names, and the report says so. The error says that the file could not be read; what is wrong with it
 // is in the report.
-func Verify(file io.ReaderAt, size int64, key string) (*Report, error) {
+func Verify(file io.ReaderAt, size int64, policy *trust.Policy) (*Report, error) {
 	from := &failing{ReaderAt: file}
 	tables, err := newRecords()
 	if err != nil {
 		return nil, fmt.Errorf("a file for the records of the bundle: %w", err)
 	}
 	defer tables.Close()
-	v := &verification{file: from, size: size, key: key, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: tables, Report: &Report{Gaps: []Gap{}}}
+	v := &verification{file: from, size: size, policy: policy, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: tables, Report: &Report{Gaps: []Gap{}, Cosigned: []evidence.Cosignature{}}}
 	for _, check := range checks {
 		problem := check.do(v)
 		if from.err != nil {
@@ -98,9 +102,9 @@ func (f *failing) ReadAt(b []byte, offset int64) (int, error) {
 
 type verification struct {
 	*Report
-	file io.ReaderAt
-	size int64
-	key  string
+	file   io.ReaderAt
+	size   int64
+	policy *trust.Policy
 
 	zip      *strictzip.Reader
 	signed   Statement
@@ -272,16 +276,16 @@ func (v *verification) inLog() error {
 		return err
 	}
 	if len(proofs) == 0 {
-		if v.key != "" || !v.manifest.lacks(logGap) {
+		if v.policy != nil || !v.manifest.lacks(logGap) {
 			return errors.New("the bundle contains no log entry: nothing vouches for the key that signed it")
 		}
 		return nil
 	}
-	proven, err := evidence.VerifyProofs(v.key, proofs)
+	proven, err := evidence.VerifyProofs(v.policy, proofs)
 	if err != nil {
 		return err
 	}
-	v.Log, v.Trusted = proven.Origin, v.key != ""
+	v.Log, v.Trusted, v.Cosigned = proven.Origin, v.policy != nil, proven.Cosigned
 	if _, ok := proven.Admits(v.SignedBy); !ok {
 		return fmt.Errorf("the key that signed the bundle does not count in the log %s: %s", proven.Origin, v.SignedBy)
 	}
@@ -377,6 +381,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintln(&b)
 	for _, g := range r.Gaps {
 		fmt.Fprintf(&b, "not in the bundle: %s: %s\n", g.What, g.Why)
+	}
+	for _, c := range r.Cosigned {
+		fmt.Fprintf(&b, "the witness %s cosigned the head of the log, %s\n", c.Witness, c.At.Format(time.RFC3339))
 	}
 	switch {
 	case r.Problem != "":

@@ -1,5 +1,5 @@
-// Package keys keeps the keys that sign a landscape's log: files in a folder, each for its owner alone. A file has a private key in the form of
-// golang.org/x/mod/sumdb/note, or the public key and who signs with the private one: an ssh-agent, or a program.
+// Package keys keeps the keys that sign a landscape's log, and the one with which a witness cosigns the logs of others: files in a folder, each for its owner
+// alone. A file has a private key in the form of golang.org/x/mod/sumdb/note, or the public key and who signs with the private one: an ssh-agent, or a program.
 package keys
 
 import (
@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"waymark/audit/evidence/cosign"
 )
 
 // Kind is what a key signs. Stored; never rename one.
@@ -22,8 +24,9 @@ type Kind string
 
 // The kinds.
 const (
-	Log    Kind = "log"    // heads of the log, and which keys may sign entries
-	Sealer Kind = "sealer" // entries about runs
+	Log     Kind = "log"     // heads of the log, and which keys may sign entries
+	Sealer  Kind = "sealer"  // entries about runs
+	Witness Kind = "witness" // cosignatures under heads of other logs
 )
 
 // ErrNone says that there is no key of a kind in a folder.
@@ -35,7 +38,7 @@ type UnusableError struct{ error }
 // Unwrap returns what is wrong.
 func (e *UnusableError) Unwrap() error { return e.error }
 
-// Key is a private key. Its Signer signs notes.
+// Key is a private key. Its Signer signs notes; that of a witness cosigns them.
 type Key struct {
 	note.Signer
 	Kind  Kind
@@ -114,6 +117,22 @@ func SyncFolder(folder string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
+// Replace makes a file durable under its name, whole or not at all. After an error either the old or the new one is there.
+func Replace(path, text string) error {
+	made, err := os.CreateTemp(filepath.Dir(path), ".new-*") // for its owner alone
+	if err != nil {
+		return err
+	}
+	_, err = made.WriteString(text)
+	if err := errors.Join(err, made.Sync(), made.Close()); err != nil {
+		return errors.Join(err, os.Remove(made.Name()))
+	}
+	if err := os.Rename(made.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(made.Name()))
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
 // file returns the path of a key.
 func file(folder string, kind Kind) string { return filepath.Join(folder, string(kind)+".key") }
 
@@ -163,7 +182,11 @@ func parse(path string, kind Kind, secret string) (Key, error) {
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
 		return Key{}, notAKey(path)
 	}
-	public, _ := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
+	private := ed25519.NewKeyFromSeed(seed[1:])
+	public, _ := private.Public().(ed25519.PublicKey)
+	if kind == Witness {
+		return Key{Signer: cosign.NewSigner(signer.Name(), private), Kind: kind, Place: path, VKey: cosign.VKey(signer.Name(), public)}, nil
+	}
 	vkey, err := note.NewEd25519VerifierKey(signer.Name(), public)
 	if err != nil {
 		return Key{}, notAKey(path)
@@ -183,7 +206,3 @@ func LoadOrGenerate(folder string, kind Kind, name string) (Key, error) {
 	}
 	return key, err
 }
-
-// Policy is the trust policy of the C2SP for a log whose heads this key signs, without witnesses: what an auditor must get in another way than
-// the log.
-func Policy(vkey string) string { return "log " + vkey + "\nquorum none\n" }

@@ -59,7 +59,3 @@ func TestNames(t *testing.T) {
 		require.ErrorContains(t, err, "names no key", name)
 	}
 }
-
-func TestPolicy(t *testing.T) {
-	require.Equal(t, "log a+b+c\nquorum none\n", keys.Policy("a+b+c"))
-}

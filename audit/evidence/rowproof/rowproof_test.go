@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit/evidence"
-	"waymark/audit/evidence/keys"
 	"waymark/audit/evidence/rowproof"
+	"waymark/audit/evidence/trust"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/memdriver"
@@ -51,6 +51,25 @@ func (s *scene) prove(t *testing.T, run string, row int64) (*rowproof.Proof, err
 	return rowproof.Make(t.Context(), s.evidence.Log.Reader, recorded, landscapetest.Source, row)
 }
 
+// policyOf returns the policy that trusts a log, and asks for no witness.
+func policyOf(t testing.TB, key string) string {
+	t.Helper()
+	text, err := trust.Text(key)
+	require.NoError(t, err)
+	return text
+}
+
+// parsed reads a policy; nil for an empty one.
+func parsed(t testing.TB, text string) *trust.Policy {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	policy, err := trust.Parse(text)
+	require.NoError(t, err)
+	return policy
+}
+
 func text(t *testing.T, p *rowproof.Proof) []byte {
 	t.Helper()
 	text, err := p.Encode()
@@ -66,17 +85,17 @@ func TestEveryRowIsProven(t *testing.T) {
 		require.NoError(t, err)
 		file := text(t, p)
 		require.LessOrEqual(t, len(file), 4096)
-		report := rowproof.Verify(file, s.trusted, nil)
+		report := rowproof.Verify(file, parsed(t, policyOf(t, s.trusted)), nil)
 		require.Empty(t, report.Problem)
 		require.True(t, report.Trusted)
 		require.Equal(t, row, report.Row)
 		require.Equal(t, "one", report.Run)
 		require.NotEmpty(t, report.Ways)
-		require.False(t, rowproof.Verify(file, "", nil).Trusted, "without a policy it is the proof's own word")
-		require.Contains(t, rowproof.Verify(file, s.trusted, []byte("another record")).Problem, "record: its SHA-256 is")
+		require.False(t, rowproof.Verify(file, nil, nil).Trusted, "without a policy it is the proof's own word")
+		require.Contains(t, rowproof.Verify(file, parsed(t, policyOf(t, s.trusted)), []byte("another record")).Problem, "record: its SHA-256 is")
 		files = append(files, file)
 	}
-	for i, said := range python(t, files, keys.Policy(s.trusted)) {
+	for i, said := range python(t, files, policyOf(t, s.trusted)) {
 		require.True(t, strings.HasPrefix(said, "0 "), "row %d: %s", i+1, said)
 		require.Contains(t, said, fmt.Sprintf("row %d of %s, in run one ", i+1, landscapetest.Source))
 	}
@@ -90,12 +109,12 @@ func TestChangedProofs(t *testing.T) {
 	p, err := s.prove(t, "one", 40)
 	require.NoError(t, err)
 	good := text(t, p)
-	want := rowproof.Verify(good, s.trusted, nil)
+	want := rowproof.Verify(good, parsed(t, policyOf(t, s.trusted)), nil)
 	var hostile [][]byte
 	for at := range good {
 		changed := bytes.Clone(good)
 		changed[at] ^= 1
-		report := rowproof.Verify(changed, s.trusted, nil)
+		report := rowproof.Verify(changed, parsed(t, policyOf(t, s.trusted)), nil)
 		if report.Problem == "" { // how many leaves a tree has may be said wrongly, as long as the path is the same
 			require.Equal(t, want, report, "byte %d: %s", at, changed)
 			continue
@@ -133,13 +152,13 @@ func TestChangedProofs(t *testing.T) {
 		require.NoError(t, json.Unmarshal(good, changed))
 		h.change(changed)
 		file := text(t, changed)
-		require.Contains(t, rowproof.Verify(file, s.trusted, nil).Problem, h.want)
+		require.Contains(t, rowproof.Verify(file, parsed(t, policyOf(t, s.trusted)), nil).Problem, h.want)
 		hostile = append(hostile, file)
 	}
 	other := newScene(t, one)
-	require.Contains(t, rowproof.Verify(good, other.trusted, nil).Problem, "log: the log's key is")
-	for i, said := range python(t, hostile, keys.Policy(s.trusted)) {
-		check, _, _ := strings.Cut(rowproof.Verify(hostile[i], s.trusted, nil).Problem, ":")
+	require.Contains(t, rowproof.Verify(good, parsed(t, policyOf(t, other.trusted)), nil).Problem, "log: the log's key is")
+	for i, said := range python(t, hostile, policyOf(t, s.trusted)) {
+		check, _, _ := strings.Cut(rowproof.Verify(hostile[i], parsed(t, policyOf(t, s.trusted)), nil).Problem, ":")
 		require.True(t, strings.HasPrefix(said, "4 NOT verified: "+check+": "), "Go says %s, and Python %s: %s", check, said, hostile[i])
 	}
 }

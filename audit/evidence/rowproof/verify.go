@@ -9,10 +9,12 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
 	"waymark/audit/evidence"
+	"waymark/audit/evidence/trust"
 	"waymark/landscape/seal"
 )
 
@@ -29,9 +31,12 @@ type Report struct {
 	Sealed   string   `json:"sealed,omitempty"` // when the run was sealed
 	Late     bool     `json:"late"`             // that was not when it ended: nothing is proven of the time before
 	Log      string   `json:"log,omitempty"`    // its name
-	Trusted  bool     `json:"trusted"`          // the key of the log is the one that the caller trusts
+	Trusted  bool     `json:"trusted"`          // the policy trusts the key of the log
 	Checks   []string `json:"checks"`           // that hold, in order
-	Problem  string   `json:"problem,omitempty"`
+
+	Cosigned []evidence.Cosignature `json:"cosigned"` // that the policy's witnesses put under the head of the log; empty, not nil, if there are none
+
+	Problem string `json:"problem,omitempty"`
 }
 
 // Way is where a row went.
@@ -42,10 +47,10 @@ type Way struct {
 	Sink      string `json:"sink"`
 }
 
-// Verify verifies a proof. key is the public key of the log that the caller trusts, as evidence.TrustedKey reads it; with an empty one the proof's own
-// word is taken for it, and the report says so. record is the record as read, to compare; nil for none.
-func Verify(text []byte, key string, record []byte) *Report {
-	v := &verification{Report: &Report{Ways: []Way{}, Checks: []string{}}, text: text, key: key}
+// Verify verifies a proof. The policy says which logs and witnesses the caller trusts; without one the proof's own word is taken for the key of the log, and
+// the report says so. record is the record as read, to compare; nil for none.
+func Verify(text []byte, policy *trust.Policy, record []byte) *Report {
+	v := &verification{Report: &Report{Ways: []Way{}, Checks: []string{}, Cosigned: []evidence.Cosignature{}}, text: text, policy: policy}
 	for _, check := range []struct {
 		name string
 		do   func() error
@@ -67,7 +72,7 @@ func Verify(text []byte, key string, record []byte) *Report {
 type verification struct {
 	*Report
 	text   []byte
-	key    string
+	policy *trust.Policy
 	proof  *Proof
 	body   *seal.Body
 	root   tlog.Hash // of the run
@@ -107,7 +112,7 @@ func (v *verification) log() error {
 		}
 		proofs = append(proofs, p)
 	}
-	proven, err := evidence.VerifyProofs(v.key, proofs)
+	proven, err := evidence.VerifyProofs(v.policy, proofs)
 	if err != nil {
 		return err
 	}
@@ -118,7 +123,7 @@ func (v *verification) log() error {
 	}
 	v.root, v.leaves = tlog.Hash(root), last.Leaves
 	v.Run, v.Pipeline, v.Status, v.Sealed, v.Late = last.Run, last.Pipeline, last.Status, last.At, last.Late
-	v.Log, v.Trusted = proven.Origin, v.key != ""
+	v.Log, v.Trusted, v.Cosigned = proven.Origin, v.policy != nil, proven.Cosigned
 	return nil
 }
 
@@ -192,7 +197,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, way := range r.Ways {
 		fmt.Fprintf(&b, "way       %s\n", way.Signature)
 	}
-	fmt.Fprintf(&b, "refusals  %d\nlog       %s\n\n%s: %s\n", r.Refusals, r.Log, r.verdict(), r.proves())
+	fmt.Fprintf(&b, "refusals  %d\nlog       %s\n", r.Refusals, r.Log)
+	for _, c := range r.Cosigned {
+		fmt.Fprintf(&b, "witness   %s cosigned the head of the log, %s\n", c.Witness, c.At.Format(time.RFC3339))
+	}
+	fmt.Fprintf(&b, "\n%s: %s\n", r.verdict(), r.proves())
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -1,0 +1,75 @@
+package evidence
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"waymark/audit/evidence/cosign"
+	"waymark/audit/evidence/trust"
+)
+
+// trusts returns nil if a policy trusts the log with this key, or there is no policy.
+func trusts(policy *trust.Policy, key string) error {
+	if policy == nil {
+		return nil
+	}
+	if _, ok := policy.LogOf(key); ok {
+		return nil
+	}
+	var trusted []string
+	for _, log := range policy.Logs {
+		trusted = append(trusted, short(log.Key))
+	}
+	return fmt.Errorf("the log's key is %s, not the trusted %s", short(key), strings.Join(trusted, " or "))
+}
+
+// openCosigned opens a head in the one form, which the log signed first, and returns which of the policy's witnesses cosigned it. The error says that one of
+// their cosignatures is wrong, or that they are not the quorum. Other signatures are skipped.
+func openCosigned(text string, by note.Verifier, policy *trust.Policy) (head Head, cosigned []Cosignature, err error) {
+	if policy == nil {
+		policy = &trust.Policy{}
+	}
+	if head, err = openHead(text, by); err != nil {
+		return head, nil, err
+	}
+	known := []note.Verifier{by}
+	for _, w := range policy.Witnesses {
+		known = append(known, w.Verifier)
+	}
+	n, err := note.Open([]byte(text), note.VerifierList(known...))
+	if err != nil {
+		return head, nil, err
+	}
+	if !inOneForm(n, text, fmt.Sprintf("%s\n%d\n%s\n", by.Name(), head.Size, head.Root), by) {
+		return head, nil, errors.New("it is not in the strict form")
+	}
+	cosigned, names := []Cosignature{}, map[string]bool{}
+	for _, w := range policy.Witnesses {
+		if _, at, ok := w.By(n); ok {
+			cosigned, names[w.Name] = append(cosigned, Cosignature{w.Name, at}), true
+		}
+	}
+	return head, cosigned, policy.Check(names)
+}
+
+// inOneForm reports whether a note has this body, and after it the signature of the log and those of others, each once and in the one form of base64.
+func inOneForm(n *note.Note, text, body string, by note.Verifier) bool {
+	rest, ok := strings.CutPrefix(text, body+"\n")
+	signatures := append(slices.Clone(n.Sigs), n.UnverifiedSigs...)
+	if !ok || n.Text != body || strings.Count(rest, "\n") != len(signatures) {
+		return false
+	}
+	for _, s := range signatures {
+		data, err := base64.StdEncoding.DecodeString(s.Base64)
+		if err != nil || base64.StdEncoding.EncodeToString(data) != s.Base64 || !strings.Contains(rest, cosign.Line(s)) {
+			return false
+		}
+	}
+	i := slices.IndexFunc(n.Sigs, func(s note.Signature) bool { return s.Name == by.Name() && s.Hash == by.KeyHash() })
+	return i >= 0 && strings.HasPrefix(rest, cosign.Line(n.Sigs[i]))
+}
