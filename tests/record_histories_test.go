@@ -218,7 +218,7 @@ func recordEarly(t *testing.T, name string) {
 		return
 	}
 	r, order := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})}, map[string]any{"actor": "ann", "why": "to record it"}
-	run, err := startWith(t, r.Temporal, name, workflows.PauseUpdate, map[string]any{"pipeline": "recorded", "run": name}, order)
+	run, err := startPaused(t, r.Temporal, name, map[string]any{"pipeline": "recorded", "run": name}, order)
 	require.NoError(t, err)
 	require.NoError(t, give(t, r.Temporal, run.GetID(), workflows.ContinueUpdate, order))
 	require.NoError(t, run.Get(t.Context(), nil))
@@ -232,7 +232,7 @@ func recordIdle(t *testing.T, name string) {
 		return
 	}
 	r, order := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})}, map[string]any{"actor": "ann", "why": "to record it"}
-	run, err := startWith(t, r.Temporal, name, workflows.PauseUpdate, map[string]any{"pipeline": "recorded", "run": name}, order)
+	run, err := startPaused(t, r.Temporal, name, map[string]any{"pipeline": "recorded", "run": name}, order)
 	require.NoError(t, err)
 	for _, again := range []string{workflows.PauseUpdate, workflows.ContinueUpdate} {
 		require.NoError(t, give(t, r.Temporal, run.GetID(), again, order))

@@ -54,7 +54,7 @@ func (a *answers) asked(ctx context.Context, workflow, execution string) error {
 	}
 	found, err := a.client.DescribeWorkflowExecution(ctx, workflow, execution)
 	if err != nil {
-		return nil //nolint:nilerr // the server says it as well
+		return nil // the server says it as well
 	}
 	info, queue := found.GetWorkflowExecutionInfo(), workflows.ProcessQueue(run)
 	if info.GetTaskQueue() != queue || info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING { // a worker would execute that

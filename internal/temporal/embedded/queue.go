@@ -13,7 +13,7 @@ import (
 // there. What a server that was killed did in its last moments may be missing.
 func OpenQueue(ctx context.Context, databasePath, workflow string) (queue string, err error) {
 	if _, err := os.Stat(databasePath); err != nil {
-		return "", nil //nolint:nilerr // a server makes it
+		return "", nil // a server makes it
 	}
 	db, err := openDatabase(databasePath)
 	if err != nil {
