@@ -41,7 +41,7 @@ var bundles = []mutant{
 	},
 	{
 		name: "a record may come twice", never: "two programs read two records where there is one",
-		file: "audit/evidence/bundle/records.go", old: "landscape.CompareKeys(lines[n-1].key, key) >= 0", new: "landscape.CompareKeys(lines[n-1].key, key) > 0",
+		file: "audit/evidence/bundle/records.go", old: "landscape.CompareKeys(lines[n-1].key, line.key) >= 0", new: "landscape.CompareKeys(lines[n-1].key, line.key) > 0",
 		pkg: bundleTests, run: "^TestHostileBundles$",
 	},
 	{

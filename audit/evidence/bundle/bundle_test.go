@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -169,6 +170,15 @@ func TestExportAndVerify(t *testing.T) {
 	file, _ = s.export(t, s.log.Reader, bundle.NoPayloads)
 	require.Contains(t, verify(t, file, s.trusted).Problem, "log: the key that signed the bundle does not count")
 	require.NotContains(t, string(file), "PRIVATE+KEY")
+}
+
+// TestNoRoomForRecords says nothing of a bundle if this machine has no room to verify it.
+func TestNoRoomForRecords(t *testing.T) {
+	s := newScene(t).ended(t)
+	file, _ := s.export(t, s.log.Reader, bundle.NoPayloads)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	_, err := bundle.Verify(bytes.NewReader(file), int64(len(file)), nil)
+	require.ErrorContains(t, err, "a file for the records of the bundle: ")
 }
 
 // TestTablesOfARun has every table that has records of a run in the bundle, whatever tables come.

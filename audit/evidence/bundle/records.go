@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +15,10 @@ import (
 
 // records are the tables of a bundle, for a landscape.Reader: their lines are in a file without a name, and where each is in memory.
 type records struct {
-	file   *os.File
+	file   *os.File // nil before the first line
+	out    *bufio.Writer
 	size   int64
+	texts  map[string]*io.SectionReader // of all tables, by name
 	tables map[string]*landscape.Table
 	lines  map[string][]recordLine // by table, in the order of their keys
 }
@@ -29,57 +30,100 @@ type recordLine struct {
 }
 
 // newRecords returns no records. Close them.
-func newRecords() (*records, error) {
-	file, err := os.CreateTemp("", "waymark-bundle-*")
-	if err == nil {
-		err = os.Remove(file.Name())
-	}
-	r := &records{file: file, tables: map[string]*landscape.Table{}, lines: map[string][]recordLine{}}
+func newRecords() *records {
+	r := &records{texts: map[string]*io.SectionReader{}, tables: map[string]*landscape.Table{}, lines: map[string][]recordLine{}}
 	for _, t := range tables() {
 		r.tables[t.Name] = t
 	}
-	return r, err
+	return r
+}
+
+// open makes the file.
+func (r *records) open() (err error) {
+	if r.file != nil {
+		return nil
+	}
+	if r.file, err = os.CreateTemp("", "waymark-bundle-*"); err != nil {
+		return err
+	}
+	r.out = bufio.NewWriterSize(r.file, 1<<18)
+	return os.Remove(r.file.Name())
 }
 
 // Close removes the file.
-func (r *records) Close() error { return r.file.Close() }
+func (r *records) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}
 
-// add takes the lines of a table: each has its end, the one form that there is, and a key after that of the line before. each is called with all
-// of them up to the first that is wrong.
+// add keeps the lines of a table, each with its end. each is called with all of them.
 func (r *records) add(name string, from io.Reader, each func(line []byte)) error {
-	t, ok := r.tables[name]
-	if !ok {
-		return errors.New("the landscape has no such table")
+	if err := r.open(); err != nil {
+		return err
 	}
-	in := bufio.NewScanner(from)
-	in.Buffer(make([]byte, 0, 1<<16), maxText)
-	in.Split(wholeLine)
-	out := bufio.NewWriterSize(io.NewOffsetWriter(r.file, r.size), 1<<18)
-	for in.Scan() {
-		record, err := t.ParseLine(in.Bytes())
+	begin, lines := r.size, wholeLines(from)
+	for lines.Scan() {
+		each(lines.Bytes())
+		_, _ = r.out.Write(lines.Bytes()) // index says what went wrong
+		_ = r.out.WriteByte('\n')
+		r.size += int64(len(lines.Bytes())) + 1
+	}
+	r.texts[name] = io.NewSectionReader(r.file, begin, r.size-begin)
+	return lines.Err()
+}
+
+func wholeLines(from io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 0, 1<<12), maxText)
+	lines.Split(wholeLine)
+	return lines
+}
+
+// index makes the tables that were added ready to be read. It requires that each line is in the one form that there is, and that its key comes after the
+// one before.
+func (r *records) index() error {
+	if r.out == nil {
+		return nil
+	}
+	if err := r.out.Flush(); err != nil {
+		return err
+	}
+	for _, t := range tables() {
+		if text := r.texts[t.Name]; text != nil {
+			if err := r.indexTable(t, text); err != nil {
+				return fmt.Errorf("%s%s%s: line %d: %w", recordFolder, t.Name, recordSuffix, len(r.lines[t.Name])+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *records) indexTable(t *landscape.Table, text *io.SectionReader) error {
+	_, at, _ := text.Outer()
+	lines := wholeLines(text)
+	for lines.Scan() {
+		record, err := t.ParseLine(lines.Bytes())
+		if err == nil {
+			err = r.place(t, record, recordLine{nil, at, len(lines.Bytes())})
+		}
 		if err != nil {
-			return fmt.Errorf("line %d: %w", len(r.lines[name])+1, err)
-		}
-		if err := r.place(t, record, len(in.Bytes())); err != nil {
 			return err
 		}
-		each(in.Bytes())
-		if _, err := out.Write(in.Bytes()); err != nil {
-			return err
-		}
+		at += int64(len(lines.Bytes())) + 1
 	}
-	return cmp.Or(in.Err(), out.Flush())
+	return lines.Err()
 }
 
 // place notes where the line of the next record of a table is.
-func (r *records) place(t *landscape.Table, record landscape.Record, size int) error {
+func (r *records) place(t *landscape.Table, record landscape.Record, line recordLine) error {
+	line.key = t.AppendValues(nil, record)[:t.Keys]
 	lines := r.lines[t.Name]
-	key := t.AppendValues(nil, record)[:t.Keys]
-	if n := len(lines); n > 0 && landscape.CompareKeys(lines[n-1].key, key) >= 0 {
-		return fmt.Errorf("line %d: its key does not come after the one before", n+1)
+	if n := len(lines); n > 0 && landscape.CompareKeys(lines[n-1].key, line.key) >= 0 {
+		return errors.New("its key does not come after the one before")
 	}
-	r.lines[t.Name] = append(lines, recordLine{key, r.size, size})
-	r.size += int64(size)
+	r.lines[t.Name] = append(lines, line)
 	return nil
 }
 

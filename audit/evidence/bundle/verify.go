@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -65,16 +66,16 @@ var checks = []struct {
 // is in the report.
 func Verify(file io.ReaderAt, size int64, policy *trust.Policy) (*Report, error) {
 	from := &failing{ReaderAt: file}
-	tables, err := newRecords()
-	if err != nil {
-		return nil, fmt.Errorf("a file for the records of the bundle: %w", err)
-	}
+	tables := newRecords()
 	defer tables.Close()
 	v := &verification{file: from, size: size, policy: policy, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: tables, Report: &Report{Gaps: []Gap{}, Cosigned: []evidence.Cosignature{}}}
 	for _, check := range checks {
 		problem := check.do(v)
 		if from.err != nil {
 			return nil, fmt.Errorf("read the bundle: %w", from.err)
+		}
+		if lost, ok := errors.AsType[*fs.PathError](problem); ok {
+			return nil, fmt.Errorf("a file for the records of the bundle: %w", lost)
 		}
 		check.OK = problem == nil
 		v.Checks = append(v.Checks, check.Check)

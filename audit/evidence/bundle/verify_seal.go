@@ -45,6 +45,9 @@ func (v *verification) recordsAreSealed() error {
 	if v.badTable != nil {
 		return v.badTable
 	}
+	if err := v.records.index(); err != nil {
+		return err
+	}
 	_, err := landscape.NewReader(v.records).CheckSeals(context.Background(), v.Run)
 	if errors.Is(err, landscape.ErrUnsealed) && v.manifest.lacks(sealGap) {
 		return nil
