@@ -70,7 +70,7 @@ func (a *Activities) here(err error) error {
 	if _, ok := errors.AsType[*plugin.SourceError](err); !ok || a.affinity.Files == "" {
 		return err
 	}
-	return fmt.Errorf("%w (a worker that sees the files of %q looked for it; workers that see others can be named with the input's files)", err, a.affinity.Files)
+	return fmt.Errorf("%w (a worker that sees the files of %q looked for it; a run may name the files of others: --files, or files in the input of its workflow)", err, a.affinity.Files)
 }
 
 // codeTargetChanged is the code of a target that does not hold what the run wrote there.

@@ -29,6 +29,9 @@ func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResul
 			err = a.forget(in.Run)
 		}
 		if err == nil {
+			a.tellEnded(ctx, in.Joiners)
+		}
+		if err == nil {
 			a.release(ctx, in.Run)
 		}
 		result := FinishResult{Status: status, Labels: a.labels(ctx)}
@@ -110,6 +113,7 @@ func (a *Activities) StopRun(ctx context.Context, in StopInput) (Stopped, error)
 		}
 		if err == nil {
 			a.release(ctx, in.Run)
+			a.tellEnded(ctx, in.Joiners)
 		}
 		return stopped, err
 	})

@@ -32,10 +32,20 @@ type Keyed struct {
 	None    string `json:"none,omitempty"`    // why no run came of the last start, if it is not recorded; empty if one may
 	Waits   string `json:"waits,omitempty"`   // for which places it waits; empty if it does not
 	Differs string `json:"differs,omitempty"` // in what it differs from what is asked for; empty if it is the same
+
+	WillTell bool `json:"will_tell,omitempty"` // its workflow knows who waits for its end, and tells
 }
 
-// FindKeyed looks for the run that somebody asks for under a key. It changes nothing.
-func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error) {
+// FindInput names a run that somebody else asked for.
+type FindInput struct {
+	OpenInput
+	Joins bool `json:"joins,omitempty"` // the workflow that looks for the run wants to know when it ends
+}
+
+// FindKeyed looks for the run that somebody asks for under a key, or whose result is to be that of another one. It changes nothing on record.
+//
+// It may run twice: a workflow that waits twice for the end of a run is told once.
+func (a *Activities) FindKeyed(ctx context.Context, in FindInput) (Keyed, error) {
 	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (Keyed, error) {
 		on, err := a.log.Run(ctx, in.Run)
 		if errors.Is(err, landscape.ErrNotFound) {
@@ -45,13 +55,17 @@ func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error)
 			return Keyed{}, err
 		}
 		found := Keyed{Status: on.Status, Reason: on.Reason}
-		if found.Differs, err = a.differences(ctx, on, in); err != nil {
+		if found.Differs, err = a.differences(ctx, on, in.OpenInput); err != nil {
 			return Keyed{}, err
 		}
 		progress, err := a.log.Progress(ctx, in.Run)
 		found.Rows, found.Refused = progress.Rows, progress.Failed
-		if err == nil && on.Status != pipeline.Running {
+		switch {
+		case err != nil:
+		case on.Status != pipeline.Running:
 			found.Ending, err = a.ending(ctx, in.Run)
+		case in.Joins:
+			found.WillTell = a.join(ctx, in.Run)
 		}
 		return found, err
 	})
@@ -59,7 +73,7 @@ func (a *Activities) FindKeyed(ctx context.Context, in OpenInput) (Keyed, error)
 
 // askedFor returns what is recorded of the starts of a run that is not: in what the one that is to begin differs from what is asked for, or why there
 // is none.
-func (a *Activities) askedFor(ctx context.Context, in OpenInput) (found Keyed, err error) {
+func (a *Activities) askedFor(ctx context.Context, in FindInput) (found Keyed, err error) {
 	start, err := a.log.LastStart(ctx, in.Run)
 	if errors.Is(err, landscape.ErrNotFound) {
 		return found, nil
@@ -80,6 +94,8 @@ func (a *Activities) askedFor(ctx context.Context, in OpenInput) (found Keyed, e
 	}
 	if names := differing(params, in.Params); len(names) > 0 {
 		found.Differs = "other values of the parameters " + strings.Join(names, ", ")
+	} else if in.Joins {
+		found.WillTell = a.join(ctx, in.Run)
 	}
 	return found, nil
 }

@@ -38,6 +38,9 @@ type Opened struct {
 	resumepoint.Plan
 	Labels Labels `json:"labels,omitzero"`
 	Held   *Held  `json:"held,omitempty"` // why the run does not begin, or not yet; then there is no Plan
+
+	// Overridden are, by name of a parameter, the values that the run's slot gives, where the input has another one.
+	Overridden map[string]string `json:"overridden,omitempty"`
 }
 
 // Resumed is what ResumeRun returns.

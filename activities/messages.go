@@ -187,6 +187,8 @@ type Refusal struct {
 type FinishInput struct {
 	Run   string `json:"run"`
 	Epoch int64  `json:"epoch,omitempty"`
+
+	Joiners []string `json:"joiners,omitempty"` // ids of workflows that wait for the run's end
 }
 
 // FinishResult is how the run ended.
@@ -211,6 +213,8 @@ type StopInput struct {
 
 	Begin   *OpenInput `json:"begin,omitempty"`   // of a run that may not have begun: the start that is refused then; nil if it has
 	Refusal string     `json:"refusal,omitempty"` // type of the error that stops it
+
+	Joiners []string `json:"joiners,omitempty"` // ids of workflows that wait for the run's end
 }
 
 // ResumeInput resumes a run that is recorded.

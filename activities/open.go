@@ -27,7 +27,7 @@ import (
 // It may run twice: the record's key is the run's id, and says which execution began it.
 func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (Opened, error) {
 	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (opened Opened, err error) {
-		if opened.Plan, err = a.openRun(ctx, in); err == nil {
+		if opened, err = a.openRun(ctx, in); err == nil {
 			if in.Again {
 				a.tellStarter(ctx, in.Run, Wait{})
 			}
@@ -44,9 +44,9 @@ func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (Opened, error) 
 	})
 }
 
-func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Plan, error) {
+func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) {
 	if err := pipeline.CheckRunID(in.Run); err != nil {
-		return resumepoint.Plan{}, final{TypeInput, err}
+		return Opened{}, final{TypeInput, err}
 	}
 	from, err := a.originOf(ctx, in)
 	if err == nil {
@@ -62,20 +62,20 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 		in, err = a.deployed(ctx, in)
 	}
 	if err != nil {
-		return resumepoint.Plan{}, err
+		return Opened{}, err
 	}
 	in.Actor, in.Trigger = from.who()
 	document, err := a.payloads.Get(ctx, payload.Digest(in.Document))
 	if err != nil {
-		return resumepoint.Plan{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
+		return Opened{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
-	in, slot, err := a.aboutSlot(ctx, in, cmp.Or(in.File, "the document on record"), document)
+	in, about, err := a.aboutSlot(ctx, in, cmp.Or(in.File, "the document on record"), document)
 	if err != nil {
-		return resumepoint.Plan{}, err
+		return Opened{}, err
 	}
 	request := plan.Request{File: cmp.Or(in.File, "the document on record"), Folder: in.Folder, Document: document, Params: in.Params}
 	if err := a.version(ctx, in, &request); err != nil {
-		return resumepoint.Plan{}, err
+		return Opened{}, err
 	}
 	if in.Retry != nil {
 		request.Beside, in.Parent, in.Link = in.Retry.Beside, in.Retry.Of, string(landscape.RetryLink)
@@ -85,29 +85,29 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (resumepoint.Pla
 		err = a.ofVersion(ctx, in, compiled)
 	}
 	if err != nil {
-		return resumepoint.Plan{}, err
+		return Opened{}, err
 	}
 	on, err := a.admit(ctx, in, compiled)
 	if err == nil {
-		err = a.takeSlot(ctx, in, slot)
+		err = a.takeSlot(ctx, in, about.fresh)
 	}
 	if err != nil {
-		return resumepoint.Plan{}, err
+		return Opened{}, err
 	}
 	compiled, pins, err := a.sources(ctx, in, compiled)
 	if err != nil {
-		return resumepoint.Plan{}, a.here(err)
+		return Opened{}, a.here(err)
 	}
 	if err := a.begin(ctx, in, beginning{from, on, compiled, pins}); err != nil {
-		return resumepoint.Plan{}, err
+		return Opened{}, err
 	}
 	r := newRun(in.Run, compiled, pins)
 	a.keep(r)
 	if err := a.openSinks(ctx, r); err != nil {
-		return resumepoint.Plan{}, err
+		return Opened{}, err
 	}
 	sum, err := resumepoint.PlanOf(compiled, pins)
-	return a.bind(compiled, sum), err
+	return Opened{Plan: a.bind(compiled, sum), Overridden: about.overridden}, err
 }
 
 func stat(ctx context.Context, compiled *plan.Plan) (map[string]plugin.SourceInfo, error) {

@@ -84,6 +84,17 @@ func ProblemOf(kind, message string, errs ...ProblemError) Problem {
 	return Problem{Type: kind, Title: words[0], Code: kind, Detail: detail, Errors: errs[:min(len(errs), maxProblemErrors)], Cure: words[1]}
 }
 
+// keyError is about the value of a key of an input.
+type keyError struct {
+	key string
+	error
+}
+
+func (e keyError) Unwrap() error { return e.error }
+
+// codeInvalid is the code of a ProblemError about a value that cannot be used. Programs read it; never rename it.
+const codeInvalid = "invalid"
+
 // problemOf returns the Problem of an error that no retry cures.
 func problemOf(kind string, err error) Problem {
 	var found []ProblemError
@@ -91,6 +102,9 @@ func problemOf(kind string, err error) Problem {
 		for _, p := range problems[:min(len(problems), maxProblemErrors)] {
 			found = append(found, ProblemError{Pointer: pointer(p.Path), Code: kind, Detail: fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.Message)})
 		}
+	}
+	if about, ok := errors.AsType[keyError](err); ok {
+		found = append(found, ProblemError{Pointer: Pointer(about.key), Code: codeInvalid, Detail: about.Error()})
 	}
 	problem := ProblemOf(kind, message(err), found...)
 	if source, ok := errors.AsType[*plugin.SourceError](err); ok {

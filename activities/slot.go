@@ -21,41 +21,49 @@ func (a *Activities) about(ctx context.Context, in OpenInput, file string, docum
 	return in, err
 }
 
-// aboutSlot is about, and returns the slot as a schedule of a deployed pipeline has it of which nothing is recorded yet; nil if none has.
-func (a *Activities) aboutSlot(ctx context.Context, in OpenInput, file string, document []byte) (OpenInput, *landscape.Slot, error) {
+// ofSlot is what the slot that an input is about makes of it, besides its parameters.
+type ofSlot struct {
+	fresh      *landscape.Slot   // as a schedule of a deployed pipeline has it of which nothing is recorded yet; nil if none has
+	overridden map[string]string // by name of a parameter, what it would be because of the slot, where the input has another value
+}
+
+// aboutSlot is about, and returns what else the slot makes of the input.
+func (a *Activities) aboutSlot(ctx context.Context, in OpenInput, file string, document []byte) (OpenInput, ofSlot, error) {
 	if in.For == "" && in.ScheduleName == "" && (in.Scheduled == "" || !bytes.Contains(document, []byte("${slot:"))) {
-		return in, nil, nil
+		return in, ofSlot{}, nil
 	}
 	table, err := a.timetable(ctx, in, file, document)
 	if err != nil {
-		return in, nil, err
+		return in, ofSlot{}, err
 	}
 	if in.For == "" && in.ScheduleName == "" && !table.NeedsSlot(in.Params) {
-		return in, nil, nil
+		return in, ofSlot{}, nil
 	}
 	schedule, err := table.Schedule(in.ScheduleName)
 	if err != nil {
-		return in, nil, final{TypeInput, fmt.Errorf("%s %w (the input's schedule)", file, err)}
+		return in, ofSlot{}, final{TypeInput, keyError{"schedule", fmt.Errorf("%s %w", file, err)}}
 	}
 	slot, err := in.slot(schedule.Value)
 	if err != nil {
-		return in, nil, final{TypeInput, err}
+		return in, ofSlot{}, final{TypeInput, keyError{"for", err}}
 	}
+	about := ofSlot{overridden: table.Overridden(schedule, slot, in.Params)}
 	params, depends := table.Fill(schedule, slot, in.Params)
 	if !depends && in.Link == "" && !table.NeedsSlot(in.Params) { // a person who names a slot expects that it matters; a schedule may repeat the same run
 		switch of, err := a.slotOf(ctx, in); {
 		case err != nil:
-			return in, nil, err
+			return in, ofSlot{}, err
 		case of == nil:
-			return in, nil, final{TypeInput, fmt.Errorf("nothing in %s depends on the slot: no default of a parameter refers to what it has, as ${slot:date} does", file)}
+			return in, ofSlot{}, final{TypeInput, fmt.Errorf("nothing in %s depends on the slot: no default of a parameter refers to what it has, as ${slot:date} does", file)}
 		}
 	}
 	in.Params, in.For = params, slot.Name
 	if in.Version == 0 || schedule.Name == "" {
-		return in, nil, nil
+		return in, about, nil
 	}
 	fresh := landscape.NewSlot(landscape.ScheduleID(in.Environment, table.Pipeline, schedule.Name), slot, false)
-	return in, &fresh, nil
+	about.fresh = &fresh
+	return in, about, nil
 }
 
 // takeSlot records of the slot that a run is about that somebody began the run by hand, unless its schedule did: so nobody begins another one.

@@ -16,6 +16,8 @@ type RefuseInput struct {
 	Begin   OpenInput `json:"begin"`   // as far as it could be read
 	Refusal string    `json:"refusal"` // type of the error
 	Reason  string    `json:"reason"`
+
+	Joiners []string `json:"joiners,omitempty"` // ids of workflows that wait for the run's end
 }
 
 // RefuseStart records that no run comes of a start, and why.
@@ -24,6 +26,9 @@ type RefuseInput struct {
 func (a *Activities) RefuseStart(ctx context.Context, in RefuseInput) (Labelled, error) {
 	return anyAttempt(ctx, a, in.Begin.Run, 0, func(ctx context.Context, a *Activities) (Labelled, error) {
 		labels, err := a.refuse(ctx, in.Begin, pipeline.Failed, in.Refusal, in.Reason, a.log.Refuse)
+		if err == nil {
+			a.tellEnded(ctx, in.Joiners)
+		}
 		return Labelled{labels}, err
 	})
 }

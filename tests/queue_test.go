@@ -2,6 +2,7 @@ package tests
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -102,15 +103,35 @@ func TestARunIsSkipped(t *testing.T) {
 	d.order(t, workflows.ContinueUpdate)
 }
 
+// TestARunJoinsAnother: its workflow has the other one's result, and makes itself known to that one's workflow, which tells such workflows when it ends.
 func TestARunJoinsAnother(t *testing.T) {
 	d := open(t)
 	holder := d.holder(t, one("join"))
 	b := d.ask(t, "b", one("join"))
+	require.Eventually(t, func() bool {
+		return slices.Contains(signals(t, d, "r", activities.JoinedSignal), `{"workflow":"run-b"}`)
+	}, time.Minute, 10*time.Millisecond)
 	d.becomes(t, "b", landscape.StartSkipped)
+	w := d.ask(t, "w", one("queue"))
+	d.becomes(t, "w", landscape.StartWaiting)
+	require.NoError(t, d.Temporal.SignalWorkflow(t.Context(), holder.GetID(), "", activities.JoinedSignal, activities.Joiner{Workflow: w.GetID()}))
 	d.order(t, workflows.ContinueUpdate)
 	want := result(t, holder)
 	require.Equal(t, pipeline.Completed, want.Status)
 	require.Equal(t, want, result(t, b))
+	require.Len(t, signals(t, d, "w", activities.EndedSignal), 1)
+	require.Equal(t, pipeline.Completed, result(t, w).Status)
+}
+
+// signals returns the arguments of the signals of a name that the workflow of a run has got.
+func signals(t *testing.T, d door, run, name string) (args []string) {
+	t.Helper()
+	for _, event := range system.Events(t, d.Temporal, workflows.WorkflowID(run), "") {
+		if signal := event.GetWorkflowExecutionSignaledEventAttributes(); signal.GetSignalName() == name {
+			args = append(args, string(signal.GetInput().GetPayloads()[0].GetData()))
+		}
+	}
+	return args
 }
 
 func TestARunTakesThePlaceOfAnother(t *testing.T) {
@@ -307,7 +328,7 @@ func (d door) answers(t *testing.T, id string, want workflows.View) {
 	require.Eventually(t, func() bool {
 		var view workflows.View
 		answer, err := d.Temporal.QueryWorkflow(t.Context(), id, "", workflows.ProgressQuery)
-		return err == nil && answer.Get(&view) == nil && view == want
+		return err == nil && answer.Get(&view) == nil && reflect.DeepEqual(view, want)
 	}, time.Minute, 10*time.Millisecond)
 }
 

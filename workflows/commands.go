@@ -103,11 +103,14 @@ type View struct {
 	// Paused says by whom and why; nil if the run is not paused, as far as who answers knows.
 	Paused *Command `json:"paused,omitempty"`
 	Waits  string   `json:"waits,omitempty"` // why the run waits for places; empty if it does not
+
+	// Overridden are, by name of a parameter, the values that the run's slot gives, where the input has another one.
+	Overridden map[string]string `json:"overridden,omitempty"`
 }
 
 // view is how the run is.
 func (f *flow) view() View {
-	return View{Run: f.id, Workflow: WorkflowID(f.id), Status: f.state.status(), Progress: &f.state.Progress, Paused: f.state.Paused}
+	return View{Run: f.id, Workflow: WorkflowID(f.id), Status: f.state.status(), Progress: &f.state.Progress, Paused: f.state.Paused, Overridden: f.state.Overridden}
 }
 
 // refuses all orders that come too late.

@@ -3,7 +3,6 @@ package workflows
 import (
 	"fmt"
 	"regexp"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -37,19 +36,14 @@ func (in *RunInput) miskeyed() []fault {
 	return nil
 }
 
-// How often somebody who asks for a run that others asked for before looks how it is.
-const (
-	firstLook = time.Second
-	maxLook   = time.Minute
-)
-
 // startKeyed starts the workflow of the run that the key names, unless somebody did so before, and returns the result of the run in either
 // case. The key belongs to the run for ever; a start that was refused has no run, and leaves the key to the next.
 func (p *proxy) startKeyed(ctx workflow.Context) (RunResult, error) {
 	in := p.in
+	find := activities.FindInput{OpenInput: in.OpenInput, Joins: true}
 	for pause := firstLook; ; pause = min(2*pause, maxLook) {
 		var found activities.Keyed
-		if err := workflow.ExecuteActivity(withActivity(ctx, "look for the run of the key"), act.FindKeyed, in.OpenInput).Get(ctx, &found); err != nil {
+		if err := workflow.ExecuteActivity(withActivity(ctx, "look for the run of the key"), act.FindKeyed, find).Get(ctx, &found); err != nil {
 			return RunResult{}, err
 		}
 		switch {
@@ -69,7 +63,8 @@ func (p *proxy) startKeyed(ctx workflow.Context) (RunResult, error) {
 		}
 		p.begin(ctx)
 		p.waits(found.Waits)
-		if err := workflow.Sleep(ctx, pause); err != nil {
+		find.Joins = find.Joins && !found.WillTell
+		if err := awaitEnd(ctx, pause); err != nil {
 			return RunResult{}, err
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {

@@ -51,7 +51,7 @@ func open(ctx workflow.Context, d *desk, in *activities.OpenInput) (*State, acti
 		}
 		if opened.Held == nil {
 			in.Again = false // it concerns nobody any more
-			return &State{State: resumepoint.NewState(opened.Plan), Home: opened.Worker}, opened.Labels, nil
+			return &State{State: resumepoint.NewState(opened.Plan), Home: opened.Worker, Overridden: opened.Overridden}, opened.Labels, nil
 		}
 		if err := q.hold(ctx, opened); err != nil {
 			return nil, opened.Labels, err
@@ -155,7 +155,7 @@ func (q *queue) obey(ctx workflow.Context, _ string, command Command) error {
 		command.As = pipeline.Cancelled
 	}
 	q.cancelled = &command
-	stopped := activities.StopInput{Run: q.in.Run, Status: pipeline.Cancelled, Reason: command.Sentence(), Begin: q.in}
+	stopped := activities.StopInput{Run: q.in.Run, Status: pipeline.Cancelled, Reason: command.Sentence(), Begin: q.in, Joiners: joiners(ctx, nil)}
 	lasting, _ := workflow.NewDisconnectedContext(ctx)
 	var labelled activities.Labelled
 	err := workflow.ExecuteActivity(withActivity(lasting, "record: cancel by %s", command.Actor), act.StopRun, stopped).Get(lasting, &labelled)
@@ -165,24 +165,4 @@ func (q *queue) obey(ctx workflow.Context, _ string, command Command) error {
 	showStatus(ctx, labelled.Labels, string(pipeline.Cancelled))
 	q.detail(ctx, string(pipeline.Cancelled), stopped.Reason)
 	return nil
-}
-
-// joined waits for the end of a run that somebody else asked for, and returns its result.
-func joined(ctx workflow.Context, run string) (RunResult, error) {
-	in := RunInput{OpenInput: activities.OpenInput{Run: run}}
-	for pause := firstLook; ; pause = min(2*pause, maxLook) {
-		var found activities.Keyed
-		if err := workflow.ExecuteActivity(withActivity(ctx, "look at run %s", run), act.FindKeyed, in.OpenInput).Get(ctx, &found); err != nil {
-			return RunResult{}, err
-		}
-		switch {
-		case found.None != "":
-			return RunResult{}, failure(TypeRunFailed, "run %s, whose result would be that of this one, did not begin: %s", run, found.None)
-		case found.Status != "" && found.Status != pipeline.Running:
-			return in.ended(found)
-		}
-		if err := workflow.Sleep(ctx, pause); err != nil {
-			return RunResult{}, err
-		}
-	}
 }

@@ -33,6 +33,10 @@ type State struct {
 	Paused *Command `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
 	Home   string   `json:"home,omitempty"`   // queue of the process that reads the sources and folds; "" if it works alone
 
+	Overridden map[string]string `json:"overridden,omitempty"` // by name of a parameter, what the run's slot gives where the input has another value
+
+	Joiners []string `json:"joiners,omitempty"` // ids of workflows that wait for the run's end
+
 	ended string // how the run ended; empty while it has not
 
 	// How far the only source is, in states of runs that began before there were several.
@@ -135,6 +139,7 @@ func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 	case err != nil:
 		return RunResult{}, err
 	case !flow.state.done():
+		in.State.Joiners = joiners(ctx, in.State)
 		return RunResult{}, workflow.NewContinueAsNewError(ctx, RunPipelineName, *in)
 	}
 	return finish(ctx, *in)
@@ -319,7 +324,8 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 		}
 	}
 	var finished activities.FinishResult
-	concluded := activities.FinishInput{Run: in.Run, Epoch: in.epoch()}
+	in.State.Joiners = joiners(ctx, in.State)
+	concluded := activities.FinishInput{Run: in.Run, Epoch: in.epoch(), Joiners: in.State.Joiners}
 	future := workflow.ExecuteActivity(onQueue(withActivity(ctx, "balance and conclude"), in.queue()), act.FinishRun, concluded)
 	if err := future.Get(ctx, &finished); err != nil {
 		return RunResult{}, err
@@ -371,6 +377,7 @@ func (in *RunInput) result(status pipeline.RunStatus) RunResult {
 func stop(ctx workflow.Context, in RunInput, cause error) (stopped activities.Stopped, err error) {
 	command := activities.StopInput{
 		Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause), Begin: in.beginning(), Refusal: kind(cause),
+		Joiners: joiners(ctx, in.State),
 	}
 	switch {
 	case temporal.IsCanceledError(cause):
@@ -403,6 +410,7 @@ func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, erro
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	stopped := activities.StopInput{
 		Run: in.Run, Epoch: in.epoch(), Status: command.As, Reason: command.Sentence(), Final: command.Final, Actor: command.Actor, Why: command.Why,
+		Joiners: joiners(ctx, in.State),
 	}
 	ctx = withActivity(ctx, "record the stop")
 	if command.Final { // what the run staged is removed

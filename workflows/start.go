@@ -157,7 +157,7 @@ func refuse(ctx workflow.Context, in RunInput, cause error) error {
 	if pipeline.CheckRunID(in.Run) != nil {
 		in.Run = idOf(workflow.GetInfo(ctx))
 	}
-	refused := activities.RefuseInput{Begin: in.OpenInput, Refusal: kind(cause), Reason: reason(cause)}
+	refused := activities.RefuseInput{Begin: in.OpenInput, Refusal: kind(cause), Reason: reason(cause), Joiners: joiners(ctx, in.State)}
 	policy := *retryPolicy()
 	policy.MaximumAttempts = refusalAttempts
 	ctx = workflow.WithRetryPolicy(withActivity(ctx, "record the refusal"), policy)

@@ -13,6 +13,11 @@ var queues = []mutant{
 		pkg: "./tests/histories", run: "^TestReplay$",
 	},
 	{
+		name: "who joined a run does not hear that it ended", never: "a caller has its result up to a minute late",
+		file: "workflows/joiner.go", old: "return told.Len() > 0", new: "return false",
+		pkg: "./workflows", run: "^TestJoinerIsToldOfTheEnd$",
+	},
+	{
 		name: "a decision about places moves no gate", never: "two runs that begin side by side take the same place",
 		file: "landscape/admission.go", old: "To: Gate{gate.Gate, gate.Turn + 1}})", new: "To: gate})[:0]",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",

@@ -113,6 +113,8 @@ func runOf(in any) string {
 	switch in := in.(type) {
 	case activities.OpenInput:
 		return in.Run
+	case activities.FindInput:
+		return in.Run
 	case activities.ReadInput:
 		return in.Run
 	case activities.ProcessInput:
