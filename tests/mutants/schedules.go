@@ -53,6 +53,11 @@ var schedules = []mutant{
 		pkg: "./tests/crash", run: "^TestServeIsKilledAtMomentsOfASlot$/^slot.taken$",
 	},
 	{
+		name: "a slot is taken from a run that continues", never: "a slot has two runs, because somebody began one by hand",
+		file: "landscape/slot.go", old: "return slot.State == SlotDone || slot.State == SlotRunning, nil", new: "return slot.Run == run, nil",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Slots$",
+	},
+	{
 		name: "slots change without compare-and-set", never: "two processes begin two runs for one slot",
 		file: "landscape/slot.go", old: "tx.Move = append(tx.Move, Move{From: *change.From, To: to})", new: "",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Slots$",

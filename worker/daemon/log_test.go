@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/memdriver"
+	"waymark/pipeline"
+	"waymark/worker/telemetry"
+)
+
+// TestMetricOfUnsealedRuns: a run that ended as a process ends one that cannot seal it counts, one that is running or sealed does not.
+func TestMetricOfUnsealedRuns(t *testing.T) {
+	driver := memdriver.New()
+	log := landscape.New(driver, nil)
+	for _, run := range []string{"running", "sealed", "unsealed"} {
+		require.NoError(t, landscapetest.Scene{Run: run}.Begin(t.Context(), log))
+	}
+	require.NoError(t, log.StopRun(t.Context(), "sealed", pipeline.Failed, "broken"))
+	heads, err := landscape.Select[landscape.RunHead](t.Context(), driver, "unsealed")
+	require.NoError(t, err)
+	ended := heads[0]
+	ended.Status, ended.Finished = pipeline.Failed, ended.Started+1
+	require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Move: []landscape.Move{{From: heads[0], To: ended}}}))
+
+	d := &process{logger: slog.New(slog.DiscardHandler)}
+	d.telemetry, err = telemetry.Start(t.Context(), telemetry.Options{Logger: d.logger, Env: func(string) (string, bool) { return "", false }})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.telemetry.Stop(context.WithoutCancel(t.Context()))) })
+	over, end := context.WithCancel(t.Context())
+	end()
+	d.watchSeals(over, log.Reader)
+	answer := httptest.NewRecorder()
+	d.telemetry.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	require.Contains(t, answer.Body.String(), "\nwaymark_runs_unsealed 1\n")
+}
