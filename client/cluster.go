@@ -3,9 +3,14 @@ package client
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"net"
 	"os"
+	"strings"
+	"unicode"
 
 	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
 
 	"waymark/internal/temporal/cluster"
 	"waymark/internal/temporal/codec"
@@ -19,6 +24,10 @@ type Cluster struct {
 	Files     string // how its workers call the files that this machine sees; empty for the host's name
 	CodecFile string // with the keys by which the workers encrypt what Temporal stores; empty for those in CodecKeys
 	CodecKeys string // empty if the workers do not encrypt
+
+	// Present returns the address at which the server is now, or an empty one while it is away: a connection that broke is made again there. Nil
+	// if it is always at Address.
+	Present func() string
 
 	// Gone reports whether the server ended and nobody has started it again for some time; nil if others look after it.
 	Gone func() bool
@@ -56,6 +65,9 @@ func (c *Cluster) options(identity string) (sdk.Options, error) {
 	if c.Env != nil {
 		env = c.Env
 	}
+	if strings.ContainsFunc(c.Files, func(r rune) bool { return strings.ContainsRune("@/ ", r) || unicode.IsControl(r) }) {
+		return sdk.Options{}, fmt.Errorf("%.64q is not the name of files: no worker can be started with such --files, which may have no spaces, @ or /", c.Files)
+	}
 	o, err := cluster.Options(c.Address, env)
 	if err != nil {
 		return o, err
@@ -66,7 +78,15 @@ func (c *Cluster) options(identity string) (sdk.Options, error) {
 	}
 	codec.ClientOptions(&o, encrypts)
 	o.Identity = identity
+	if c.Present != nil {
+		o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithContextDialer(c.dialPresent))
+	}
 	return o, nil
+}
+
+// dialPresent connects to where the server is now.
+func (c *Cluster) dialPresent(ctx context.Context, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", cmp.Or(c.Present(), address))
 }
 
 // environment is a Lookup as Temporal's environment configuration wants it.

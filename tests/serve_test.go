@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"waymark/activities"
+	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
@@ -274,10 +276,19 @@ func TestServeIsKilled(t *testing.T) {
 	require.Contains(t, out, "nobody works for run r; waymark serve continues it")
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "other.yaml"), []byte(strings.Replace(served, "in.csv", "other.csv", 1)), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "other.csv"), []byte(numbered(0, 1)), 0o600))
-	s.waymark(t, "run", "other.yaml", "--param", "to=out/other.csv")
+	alone, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(folder, ".waymark"))})
+	require.NoError(t, err)
+	other, err := alone.Start(t.Context(), client.StartRequest{File: filepath.Join(folder, "other.yaml"), Params: map[string]string{"to": "out/other.csv"}})
+	require.NoError(t, err)
+	_, err = other.Wait(t.Context())
+	require.NoError(t, err)
+	left, err := home.Status(t.Context(), "r")
+	require.NoError(t, err)
+	require.True(t, left.Dead(), "the process that has the folder executes runs of its own")
+	require.NoError(t, errors.Join(other.Close(), alone.Close()))
 	run, err := home.Find(t.Context(), "r")
 	require.NoError(t, err)
-	require.Equal(t, pipeline.Running, run.Status, "a process that executes a run of its own leaves it to the next one that serves")
+	require.Equal(t, pipeline.Running, run.Status, "and leaves it to the next one that serves")
 
 	s = serve(t, folder)
 	require.Eventually(t, func() bool {
@@ -294,7 +305,8 @@ func TestServeIsKilled(t *testing.T) {
 	require.Equal(t, landscape.StartBegun, listed[struct{ State landscape.StartState }](t, s, "starts")[0].State)
 }
 
-// TestFollowersOfAServerThatEnded: who follows a run that a server executes learns that the server is gone, and how to go on.
+// TestFollowersOfAServerThatEnded: who follows a run that a server executes follows it on another port, if the server comes back there, and else
+// learns that it is gone, and how to go on.
 func TestFollowersOfAServerThatEnded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -303,19 +315,32 @@ func TestFollowersOfAServerThatEnded(t *testing.T) {
 	s := serve(t, folder)
 	s.waymark(t, "run", "--pipeline", "served", "--run-id", "whole")
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, 400_000)), 0o600))
+	s.waymark(t, "run", "--pipeline", "served", "--run-id", "moved", "--detach")
+	s.waymark(t, "pause", "moved", "--why", "to end the server")
+	said := s.followAndKill(t, "moved")
+	s = serve(t, folder)
+	s.waymark(t, "cancel", "moved", "--why", "seen at the other address")
+	require.Contains(t, <-said, "run moved was cancelled by ")
+
 	s.waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
 	s.waymark(t, "pause", "r", "--why", "to end the server")
-	ctx, done := context.WithTimeout(t.Context(), time.Minute)
-	defer done()
-	said := make(chan string)
+	out := <-s.followAndKill(t, "r")
+	require.Contains(t, out, "the process that worked for run r ended; waymark serve continues it, and waymark follow r follows it then")
+	require.Contains(t, out, "exit status 130")
+}
+
+// followAndKill kills the server while somebody follows the run; what that program writes comes when it ends.
+func (s *serving) followAndKill(t *testing.T, run string) <-chan string {
+	t.Helper()
+	said := make(chan string, 1)
 	go func() {
-		out, err := s.try(ctx, "follow", "r")
+		ctx, done := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer done()
+		out, err := s.try(ctx, "follow", run)
 		said <- fmt.Sprint(out, err)
 	}()
 	time.Sleep(time.Second) // it follows
 	require.NoError(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
-	out := <-said
-	require.Contains(t, out, "the process that worked for run r ended; waymark serve continues it, and waymark follow r follows it then")
-	require.Contains(t, out, "exit status 130")
+	return said
 }

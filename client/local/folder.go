@@ -84,15 +84,6 @@ func (f Folder) TooDeep() error {
 	return err
 }
 
-// Held reports whether a process executes runs in the folder; nil if that is not known.
-func (f Folder) Held() *bool {
-	_, held, err := embedded.Holder(f.Temporal())
-	if err != nil {
-		return nil
-	}
-	return &held
-}
-
 // Reach connects to the process that executes runs in the folder; nil if none does. The caller closes the Executor. databases are the
 // files that runs write there, besides their payloads and outputs.
 func (f Folder) Reach(ctx context.Context, databases []string) (*client.Executor, error) {
@@ -163,13 +154,13 @@ func (f Folder) Server() (address, queue string) {
 // gonePatience is how long a process that serves may be away before it is gone: it may be started again.
 const gonePatience = 10 * time.Second
 
-// Gone returns what reports whether the process that serves on the folder at the address ended, and nobody serves there again.
-func (f Folder) Gone(address string) func() bool {
+// Gone returns what reports whether the process that serves on the folder ended, and nobody serves there again.
+func (f Folder) Gone() func() bool {
 	var since time.Time // zero while it serves
 	return func() bool {
 		now, held, err := embedded.Holder(f.Temporal())
 		switch {
-		case err != nil || held && (now.Address == "" || now.Address == address):
+		case err != nil || held && (now.Address == "" || now.Queue != ""):
 			since = time.Time{}
 		case since.IsZero():
 			since = time.Now()

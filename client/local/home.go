@@ -188,15 +188,23 @@ func (h *Home) Close() error {
 }
 
 // Executes does what client.Host says. In a state folder one process executes runs, and its lock says nothing about the runs of a landscape
-// elsewhere. On a cluster every run has a workflow, and nobody executes one that has none, or whose workflow ended.
+// elsewhere; one that does not serve leaves those to the next that does. On a cluster every run has a workflow, and nobody executes one that has none,
+// or whose workflow ended.
 func (h *Home) Executes(ctx context.Context, run string) *bool {
 	switch {
 	case h.options.Cluster != nil:
 		return h.open(ctx, run)
-	case h.options.private():
-		return h.options.State.Held()
+	case !h.options.private():
+		return nil
 	}
-	return nil
+	process, held, err := embedded.Holder(h.options.State.Temporal())
+	if err != nil {
+		return nil
+	}
+	if held && process.Address != "" && process.Queue == "" {
+		held = !h.Continues(ctx, run)
+	}
+	return &held
 }
 
 // Continues does what client.Host says.

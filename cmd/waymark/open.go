@@ -26,7 +26,11 @@ func (a *app) options() local.Options {
 		keys, _ := a.env(daemon.CodecKeysVariable)
 		o.Cluster = &client.Cluster{Address: a.temporal, Queue: a.queue, Files: a.files, CodecFile: a.codecKeys, CodecKeys: keys, Env: a.env}
 		if a.joined {
-			o.Cluster.Gone = a.folder().Gone(a.temporal)
+			o.Cluster.Gone = a.folder().Gone()
+			o.Cluster.Present = func() string {
+				address, _ := a.folder().Server()
+				return address
+			}
 		}
 	}
 	return o
