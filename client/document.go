@@ -131,6 +131,11 @@ func (d *Document) Name() string {
 // ReadsInput reports whether the document reads standard input.
 func (d *Document) ReadsInput() bool { return d.Plan != nil && d.Plan.Document.Pipeline.ReadsInput() }
 
+// PrintsOutput reports whether a run of the document writes rows to standard output; false if only workers can compile it.
+func (d *Document) PrintsOutput() bool {
+	return d.Plan != nil && printer(d.Plan.Describe()) != ""
+}
+
 // bytes is how much a run of the document reads; 0 if that is not known here.
 func (d *Document) bytes(ctx context.Context) int64 {
 	if d.Plan == nil {

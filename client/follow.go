@@ -3,7 +3,10 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -37,6 +40,7 @@ const (
 	FailingEvent  EventKind = "failing"  // an activity failed and is tried again
 	StalledEvent  EventKind = "stalled"  // nothing has moved for some time
 	StoppingEvent EventKind = "stopping" // the run was told to stop
+	OverrideEvent EventKind = "override" // a parameter of the request has another value than its slot gives
 	WarningEvent  EventKind = "warning"  // something besides the run went wrong
 	EndedEvent    EventKind = "ended"    // the last one
 )
@@ -87,8 +91,9 @@ func (e *Execution) Follow(ctx context.Context) iter.Seq2[Event, error] {
 // follower is one reader of a run's events.
 type follower struct {
 	*Execution
-	emit func(Event) bool
-	left bool // the reader wants no more
+	emit  func(Event) bool
+	left  bool // the reader wants no more
+	asked bool // which parameters override those of the slot
 }
 
 func (f *follower) send(event Event) {
@@ -138,10 +143,34 @@ func (f *follower) follow(ctx context.Context) (end *Ending, left bool) {
 				watch.stall.saw(progress, time.Now())
 				f.send(Event{Kind: ProgressEvent, Progress: progress})
 				_ = f.atBeginning(lasting) // what fails is tried again
+				f.tellOverridden(lasting)
 			}
 		}
 	}
 	return nil, true
+}
+
+// tellOverridden tells once, of a run that workers opened for a slot, which parameters of the request have other values than the slot gives.
+func (f *follower) tellOverridden(ctx context.Context) {
+	if f.asked || f.Document != nil || f.Joined || f.input.For == "" || len(f.input.Params) == 0 {
+		return
+	}
+	if _, recorded, err := f.Recorded(ctx); err != nil || !recorded {
+		return
+	}
+	f.asked = true
+	view, err := (&Executor{Connection: f.session.Connection}).View(ctx, f.Run)
+	if err != nil {
+		return // the run can be followed without
+	}
+	for _, param := range slices.Sorted(maps.Keys(view.Overridden)) {
+		f.send(Event{Kind: OverrideEvent, Message: OverrideText(param, f.input.Params[param], f.input.For, view.Overridden[param])})
+	}
+}
+
+// OverrideText says that a parameter has another value than the slot gives.
+func OverrideText(param, value, slot, given string) string {
+	return fmt.Sprintf("%s=%s overrides the value that slot %s gives: %s", param, value, slot, given)
 }
 
 // outcome waits for the workflow's end. A server that cannot write, because its disk is full, answers nobody until it can.
@@ -195,6 +224,7 @@ func (f *follower) finish(ctx context.Context, end *Ending) error {
 		return err
 	}
 	f.warn(f.atBeginning(ctx))
+	f.tellOverridden(ctx)
 	f.ended(ctx, end)
 	end.Err = errors.Join(end.Err, f.settle(ctx, end))
 	run, recorded, err := f.Recorded(ctx)

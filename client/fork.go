@@ -45,7 +45,7 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 	if _, err := s.markInterrupted(ctx, id); err != nil {
 		return nil, err
 	}
-	in, err := s.runInput(ctx, doc, newRunID())
+	in, err := s.runInput(ctx, doc, NewRunID())
 	if err != nil {
 		return nil, err
 	}

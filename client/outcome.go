@@ -177,6 +177,8 @@ func (e *Execution) classify(err error) (Kind, Code, Cure) {
 	}
 	refused, known := refusals[application.Type()]
 	switch {
+	case aboutSchedule(application):
+		return refused.kind, refused.code, NameSchedule
 	case known:
 		return refused.kind, refused.code, refused.cure
 	case application.Type() == activities.TypeMissing:
@@ -185,6 +187,13 @@ func (e *Execution) classify(err error) (Kind, Code, Cure) {
 		return Failed, RunFailed, SameLandscape
 	}
 	return Failed, RunFailed, ""
+}
+
+// aboutSchedule reports whether the failure is about the schedule that an input names, or does not name.
+func aboutSchedule(failed *temporal.ApplicationError) bool {
+	var problem activities.Problem
+	return failed.Type() == activities.TypeInput && failed.HasDetails() && failed.Details(&problem) == nil &&
+		len(problem.Errors) == 1 && problem.Errors[0].Pointer == activities.Pointer("schedule")
 }
 
 // refusal is what an error says with which workers refuse a run.

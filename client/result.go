@@ -1,7 +1,10 @@
 package client
 
 import (
+	"errors"
+
 	"waymark/engine/plan"
+	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -58,6 +61,22 @@ func (e *Execution) Result(end *Ending, o *Outcome) *Result {
 	return result
 }
 
+// NotBegun is the Result of a request for a run that failed before there was an Execution: the run has the id and is of the pipeline, as far as
+// they are known.
+func NotBegun(run, name string, err error) *Result {
+	result := &Result{Type: "run_result", Run: run, Pipeline: name, Status: pipeline.Failed, Sinks: map[string]SinkResult{}, Error: err.Error()}
+	known, ok := errors.AsType[*Error](err)
+	if !ok {
+		return result
+	}
+	result.Code, result.Cure = known.Code, known.Cure
+	switch known.Kind {
+	case Invalid, NotFound, Conflict, Busy:
+		result.Status = pipeline.RunStatus(landscape.StartRefused)
+	}
+	return result
+}
+
 // count takes over the figures of a recorded run.
 func (r *Result) count(status *Status) {
 	r.Run, r.Pipeline, r.Status = status.ID, status.Pipeline, status.Status
@@ -74,18 +93,23 @@ func (o *Outcome) Printed() (file string, prints bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	for _, node := range description.Nodes {
-		if node.Kind != plan.Sink || node.Location != pipeline.Stdio {
-			continue
+	name := printer(description)
+	for _, sink := range o.Status.Sinks {
+		if sink.Sink == name && Complete(o.Run.Status) {
+			file = sink.Path
 		}
-		for _, sink := range o.Status.Sinks {
-			if sink.Sink == node.Name && Complete(o.Run.Status) {
-				file = sink.Path
-			}
-		}
-		return file, true, nil
 	}
-	return "", false, nil
+	return file, name != "", nil
+}
+
+// printer returns the name of the sink that writes to standard output; empty if none does.
+func printer(description plan.Description) string {
+	for _, node := range description.Nodes {
+		if node.Kind == plan.Sink && node.Location == pipeline.Stdio {
+			return node.Name
+		}
+	}
+	return ""
 }
 
 // Detached is a run that was started and is not followed.

@@ -54,7 +54,7 @@ func (c *Client) Retry(ctx context.Context, r RetryRequest) (retry *Retry, err e
 // possible.
 func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 	if r.Run == "" {
-		r.Run = newRunID()
+		r.Run = NewRunID()
 	}
 	interrupted, err := s.prepare(ctx, r.Run)
 	if err != nil {

@@ -54,7 +54,7 @@ func (d *Document) about(of SlotOf) error {
 		return &Error{Kind: Invalid, Code: InvalidRequest, Cure: NameSchedule, Message: fmt.Sprintf("%s %v", d.File, err)}
 	}
 	if of.For == "" {
-		return &Error{Kind: Invalid, Code: InvalidRequest, Cure: NameSlot, Message: fmt.Sprintf("which slot of %s is the run about? Name it as well", of.Schedule)}
+		return slotless(of.Schedule)
 	}
 	slot, err := schedule.Value.Named(of.For)
 	if err != nil {
@@ -64,6 +64,11 @@ func (d *Document) about(of SlotOf) error {
 		return invalid(fmt.Sprintf("nothing in %s depends on the slot: no default of a parameter refers to what it has, as ${slot:date} does", d.File))
 	}
 	return nil
+}
+
+// slotless is about a request that names a schedule and none of its slots.
+func slotless(schedule string) *Error {
+	return &Error{Kind: Invalid, Code: InvalidRequest, Cure: NameSlot, Message: fmt.Sprintf("which slot of %s is the run about? Name it as well", schedule)}
 }
 
 // aboutNext lets a document that needs a slot be about the next one. What is wrong with the document is left to those who compile it.

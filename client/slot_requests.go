@@ -141,7 +141,7 @@ func (c *Client) requestOnce(ctx context.Context, row landscape.Schedule, action
 	}
 	by := r.or(c.Actor)
 	request := landscape.SlotRequest{
-		ID: newRunID(), Schedule: row.ID, Action: action, AtOnce: int64(max(r.AtOnce, 1)), Version: r.Version, Actor: by.Actor, Why: by.Why,
+		ID: NewRunID(), Schedule: row.ID, Action: action, AtOnce: int64(max(r.AtOnce, 1)), Version: r.Version, Actor: by.Actor, Why: by.Why,
 	}
 	asked := &SlotsAsked{Action: action, Schedule: row.ID, Slots: []ScheduledSlot{}, Others: []ScheduledSlot{}, DryRun: r.DryRun}
 	var changes []landscape.SlotChange
@@ -231,7 +231,7 @@ func slotChange(cell ScheduledSlot, request landscape.SlotRequest, again bool) l
 	}
 	to.State, to.Ready = landscape.SlotDue, max(to.Due, landscape.MicrosOf(time.Now()))
 	if again && to.Run != "" {
-		to.Run, to.Seen = newRunID(), 0
+		to.Run, to.Seen = NewRunID(), 0
 	}
 	return change
 }

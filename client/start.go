@@ -95,7 +95,7 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 		return nil, err
 	}
 	if r.Run == "" {
-		r.Run = newRunID()
+		r.Run = NewRunID()
 	}
 	err := s.refuseTaken(ctx, r.Run)
 	if err == nil {
@@ -130,6 +130,9 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		}
 	}
 	if r.Document == nil {
+		if r.Schedule != "" && r.For == "" {
+			return nil, slotless(r.Schedule)
+		}
 		e.Pipeline = r.Pipeline
 		e.input = workflows.RunInput{OpenInput: activities.OpenInput{
 			Run: r.Run, Pipeline: r.Pipeline, Environment: r.Environment, Params: r.Params, For: r.For, ScheduleName: r.Schedule, Why: r.Why, Files: s.Files,
@@ -184,7 +187,8 @@ func (s *Session) unfilled(ctx context.Context, doc *Document) (ids []string, er
 	return ids, nil
 }
 
-func newRunID() string { return uuid.Must(uuid.NewV7()).String() }
+// NewRunID returns an id that no run has.
+func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // prepare records which runs were interrupted, and refuses an id that is taken.
 func (s *Session) prepare(ctx context.Context, id string) (interrupted []landscape.RunHead, err error) {

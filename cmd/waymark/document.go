@@ -17,11 +17,15 @@ func (a *app) compile(file string, params []string, slot client.SlotOf) (*client
 	if err != nil {
 		return nil, err
 	}
+	return a.compileWith(file, given, slot)
+}
+
+func (a *app) compileWith(file string, params map[string]string, slot client.SlotOf) (*client.Document, error) {
 	planner, err := a.options().Planner(client.ToResume)
 	if err != nil {
 		return nil, err
 	}
-	return client.CompileFor(planner, file, given, slot)
+	return client.CompileFor(planner, file, params, slot)
 }
 
 // compileAny is compile for looking at a document that need not be about a slot: it tells which one is taken for all.

@@ -69,8 +69,6 @@ func (a *app) follow(ctx context.Context, e *client.Execution) (err error) {
 	defer func() { err = closing(err, e.Close) }()
 	if !e.Remote() {
 		a.executing.Store(&e.Run)
-	} else if !e.Detach && !e.Joined {
-		a.note("following run %s on queue %s; Ctrl-C stops following it, not the run", e.Run, e.Session().Queue)
 	}
 	end, err := a.show(ctx, e)
 	if err != nil {
@@ -86,13 +84,18 @@ func (a *app) follow(ctx context.Context, e *client.Execution) (err error) {
 	return a.report(e, end, outcome)
 }
 
-// show shows what happens to the run until its execution ends.
+// show shows what happens to the run until its execution ends. A start that is refused ends before there is anything to follow.
 func (a *app) show(ctx context.Context, e *client.Execution) (*client.Ending, error) {
 	view := a.progressView(e.Total, e.Before)
 	defer view.close()
+	following := !e.Remote() || e.Detach || e.Joined // or it is said
 	for event, err := range e.Follow(ctx) {
 		if err != nil {
 			return nil, err
+		}
+		if !following && event.Kind != client.EndedEvent {
+			view.say(fmt.Sprintf("following run %s on queue %s; Ctrl-C stops following it, not the run", e.Run, e.Session().Queue))
+			following = true
 		}
 		said := event.Message + hintFor(event.Cure, e.Run)
 		switch event.Kind {
@@ -107,6 +110,8 @@ func (a *app) show(ctx context.Context, e *client.Execution) (*client.Ending, er
 			}
 		case client.StoppingEvent:
 			a.note("stopping …")
+		case client.OverrideEvent:
+			a.note("--param %s", said)
 		case client.WarningEvent:
 			a.note("%s", said)
 		case client.EndedEvent:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,10 @@ func (a *app) retry(ctx context.Context, word string, o retrying) error {
 		return err
 	}
 	err = a.withSession(ctx, func(s *client.Session) error {
-		retry, err := s.Retry(ctx, client.RetryRequest{By: a.by(o.why), Of: of.ID, Run: o.id, File: o.file, Params: params})
+		id := cmp.Or(o.id, client.NewRunID())
+		retry, err := s.Retry(ctx, client.RetryRequest{By: a.by(o.why), Of: of.ID, Run: id, File: o.file, Params: params})
 		if err != nil {
-			return err
+			return a.notBegun(id, of.Pipeline, err)
 		}
 		if err := a.tellRetry(retry); err != nil || retry.Execution == nil {
 			return err

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -100,43 +102,63 @@ func (a *app) mayDetach(detach bool) error {
 // start starts a run of the document, or of a deployed pipeline, and follows it.
 func (a *app) start(ctx context.Context, args []string, o starting) error {
 	request := client.StartRequest{By: a.by(o.why), Run: o.id, Pipeline: o.pipeline, Input: os.Stdin, Detach: o.detach}
-	var err error
-	if o.pipeline == "" {
-		request.Document, err = a.compileToRun(args[0], o.params, o.slot)
-	} else {
-		request.Environment = o.environment
-		request.For, request.Schedule = o.slot.For, o.slot.Schedule
-		request.Params, err = parsePairs("--param", "NAME=VALUE", o.params)
-	}
-	if err != nil {
+	name := o.pipeline
+	params, err := parsePairs("--param", "NAME=VALUE", o.params)
+	switch {
+	case err != nil:
 		return err
+	case o.pipeline == "":
+		if request.Document, err = a.compileToRun(args[0], params, o.slot); err != nil {
+			return a.notBegun(o.id, filepath.Base(args[0]), err)
+		}
+		name = request.Document.Name()
+	default:
+		request.Environment, request.Params = o.environment, params
+		request.For, request.Schedule = o.slot.For, o.slot.Schedule
 	}
-	return a.withSession(ctx, func(s *client.Session) error {
+	begun := false
+	err = a.withSession(ctx, func(s *client.Session) error {
 		if request.Document != nil && request.Document.ReadsInput() {
 			a.tellInput()
 		}
+		request.Run = cmp.Or(o.id, client.NewRunID())
 		e, err := s.Start(ctx, request)
 		if err != nil {
 			return err
 		}
+		begun = true
 		a.tellInterrupted(e.Interrupted)
 		a.tellSlot(e)
 		return a.follow(ctx, e)
 	})
+	if begun {
+		return err
+	}
+	if request.Document != nil && request.Document.PrintsOutput() {
+		a.stdout = a.stderr
+	}
+	return a.notBegun(request.Run, name, err)
+}
+
+// notBegun prints for programs what became of a request for a run of which there is no execution to follow, and returns why.
+func (a *app) notBegun(run, name string, err error) error {
+	if !a.json || err == nil || stoppedEarly(err) {
+		return err
+	}
+	if failed := a.print(client.NotBegun(run, name, err), nil); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // compileToRun compiles a document. One that this machine cannot compile, because others have what it refers to, is left to the workers
 // of a cluster: they can, or say what is wrong with it. Of a document that refers to nothing else what is said here is the truth.
-func (a *app) compileToRun(file string, params []string, slot client.SlotOf) (*client.Document, error) {
-	doc, failed := a.compile(file, params, slot)
+func (a *app) compileToRun(file string, params map[string]string, slot client.SlotOf) (*client.Document, error) {
+	doc, failed := a.compileWith(file, params, slot)
 	if failed == nil || !a.onCluster() {
 		return doc, failed
 	}
-	given, err := parsePairs("--param", "NAME=VALUE", params)
-	if err != nil {
-		return nil, failed
-	}
-	doc, err = client.OpenFor(file, given, slot)
+	doc, err := client.OpenFor(file, params, slot)
 	if err != nil || !bytes.Contains(doc.Source, []byte("${")) {
 		return nil, failed
 	}
@@ -175,7 +197,7 @@ func (a *app) tellSlot(e *client.Execution) {
 	}
 	slot := e.Document.Slot
 	for _, param := range slices.Sorted(maps.Keys(e.Document.Overridden)) {
-		a.note("--param %s=%s overrides the value that slot %s gives: %s", param, e.Document.Params[param], slot, e.Document.Overridden[param])
+		a.note("--param %s", client.OverrideText(param, e.Document.Params[param], slot, e.Document.Overridden[param]))
 	}
 	for _, id := range e.Unfilled {
 		parts := strings.Split(id, "/")
