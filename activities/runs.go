@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
@@ -24,7 +24,6 @@ import (
 type runs struct {
 	mu   sync.Mutex
 	byID map[string]*known
-	tick int64 // of the last use
 }
 
 // known is what this process knows of a run.
@@ -32,12 +31,16 @@ type known struct {
 	making sync.Mutex            // held while run is made
 	run    atomic.Pointer[run]   // nil: nothing
 	owner  atomic.Pointer[owner] // the last that was seen to have the right to work for it; nil: none
-	used   int64                 // the tick of the last use; under runs.mu
+	used   time.Time             // when it was used last; under runs.mu
 	busy   int                   // activities that work for the run; under runs.mu
 }
 
-// maxIdleRuns is how many runs are remembered for which nothing is being done. Another process may have concluded them.
-const maxIdleRuns = 1
+// Runs for which nothing is being done are remembered for a while: each of many that execute at once has moments in which it waits
+// for the others, and to know it again costs what it did so far. Another process may have concluded them.
+const (
+	maxIdleRuns = 32
+	maxIdleTime = time.Minute
+)
 
 // run is one run's plan with the memory that saves reading and computing things twice.
 type run struct {
@@ -88,6 +91,7 @@ func (r *runs) enter(id string) (leave func() error) {
 	return func() error {
 		r.mu.Lock()
 		k.busy--
+		k.used = time.Now()
 		idle := r.takeIdle()
 		r.mu.Unlock()
 		return release(idle)
@@ -109,12 +113,12 @@ func (r *runs) use(id string) *known {
 	if r.byID[id] == nil {
 		r.byID[id] = new(known)
 	}
-	r.tick++
-	r.byID[id].used = r.tick
+	r.byID[id].used = time.Now()
 	return r.byID[id]
 }
 
-// takeIdle removes the runs that were idle longest, beyond those that may be remembered. It must be called with mu held.
+// takeIdle removes the runs that were idle for too long, and those that were idle longest beyond how many may be remembered. It must
+// be called with mu held.
 func (r *runs) takeIdle() []*run {
 	var idle []string
 	for id, k := range r.byID {
@@ -122,9 +126,13 @@ func (r *runs) takeIdle() []*run {
 			idle = append(idle, id)
 		}
 	}
-	slices.SortFunc(idle, func(a, b string) int { return cmp.Compare(r.byID[b].used, r.byID[a].used) })
+	slices.SortFunc(idle, func(a, b string) int { return r.byID[b].used.Compare(r.byID[a].used) })
+	kept, now := 0, time.Now()
+	for kept < min(maxIdleRuns, len(idle)) && now.Sub(r.byID[idle[kept]].used) <= maxIdleTime {
+		kept++
+	}
 	var taken []*run
-	for _, id := range idle[min(maxIdleRuns, len(idle)):] {
+	for _, id := range idle[kept:] {
 		if forgotten := r.byID[id].run.Load(); forgotten != nil {
 			taken = append(taken, forgotten)
 		}
