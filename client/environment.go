@@ -202,21 +202,17 @@ func environmentOf(e landscape.Environment) (Environment, error) {
 // maxValueBytes bounds a value: what is longer belongs into a file.
 const maxValueBytes = 4096
 
-var (
-	valueName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	secretName = regexp.MustCompile(`(?i)(^|_)(password|passwd|pwd|passphrase|token|secret|key|credentials?)$`)
-	secrets    = regexp.MustCompile(`://[^/@:\s]*:[^/@\s]+@|(?i:\bpassword\s*=)|-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20}|\beyJ[\w-]{8,}\.eyJ`)
-)
+var valueName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // checkValue refuses what cannot be the name or value of an environment, and what looks like a secret.
 func checkValue(name, value string) error {
 	switch {
 	case !valueName.MatchString(name):
 		return invalid(fmt.Sprintf("%.64q cannot be the name of a value: write letters, digits and _, and no digit first", name))
-	case secretName.MatchString(name):
+	case pipeline.SecretName(name):
 		return invalid(fmt.Sprintf("%s looks like the name of a secret, and everybody who reads the record would see its value: "+
 			"write ${secret:%[1]s} in the document and give it to the workers; what is no secret takes another name", name))
-	case secrets.MatchString(value):
+	case pipeline.HoldsSecret(value):
 		return invalid(fmt.Sprintf("the value of %s looks as if there was a secret in it, and everybody who reads the record would see it: "+
 			"write ${secret:%[1]s} in the document and give it to the workers", name))
 	case len(value) > maxValueBytes:

@@ -96,6 +96,8 @@ func (l *loader) checkSlotless() {
 func (l *loader) checkParam(path string, param Named[Param]) {
 	if !paramName.MatchString(param.Name) {
 		l.report(path, "%s is not a name for a parameter: use a to z, 0 to 9 and _, at most 63 characters, a letter first", quote(param.Name))
+	} else if SecretName(param.Name) {
+		l.report(path, "%s looks like the name of a secret, and the values of parameters are recorded: write ${secret:NAME} where it is used; what is no secret takes another name", quote(param.Name))
 	}
 	_, refers := l.slots[Key(path, "default")]
 	if text := param.Value.Default; text != nil && !refers {

@@ -31,6 +31,7 @@ func TestProblemsOfNames(t *testing.T) {
 		{"taken", named("out") + "steps: [{name: out, filter: x}]\n", "" +
 			"x.yaml:3:9: sinks.out: the name \"out\" is taken by a step: sources, steps, branches and sinks share one name space\n" +
 			"x.yaml:4:16: steps[0].name: the name \"out\" is taken by a source: sources, steps, branches and sinks share one name space"},
+		{"a parameter that is a secret", small + "params: {api_token: {type: string, default: x}}\n", `x.yaml:4:10: params.api_token: "api_token" looks like the name of a secret, and the values of parameters are recorded: write ${secret:NAME} where it is used; what is no secret takes another name`},
 		{"a parameter with a dash", small + "params: {a-b: {type: int, default: 1}}\n", `x.yaml:4:10: params.a-b: "a-b" is not a name for a parameter: use a to z, 0 to 9 and _, at most 63 characters, a letter first`},
 	})
 }

@@ -29,7 +29,7 @@ var registry = []mutant{
 	},
 	{
 		name: "a password becomes a value of an environment", never: "everybody who reads the record reads the password",
-		file: "client/environment.go", old: "case secretName.MatchString(name):", new: "case false:",
+		file: "client/environment.go", old: "case pipeline.SecretName(name):", new: "case false:",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^env$",
 	},
 	{
