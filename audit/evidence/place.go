@@ -14,7 +14,7 @@ import (
 	"waymark/payload/s3store"
 )
 
-// A Place is an anchor: it keeps the signed heads of a log, or their sizes, outside the landscape. A Folder is one, a Bucket, and a Witness.
+// A Place is an anchor: it keeps the signed heads of a log, or their sizes, outside the landscape. A Folder is one, a Bucket, a Git repository, and a Witness.
 type Place interface {
 	fmt.Stringer // the name under which the landscape notes what is there
 
@@ -82,6 +82,9 @@ func PlaceOf(anchor string) Place {
 	switch {
 	case strings.HasPrefix(anchor, bucketScheme):
 		return NewBucket(anchor)
+	case strings.HasPrefix(anchor, gitScheme):
+		at, _ := parseGit(anchor) // CheckAnchor says what is wrong with it
+		return at
 	case isWitness(anchor):
 		return Witness(anchor)
 	}
@@ -98,21 +101,31 @@ func placesOf(anchors []string) (places []Place) {
 
 // Whole returns the path or URL of an anchor, as it is the same wherever a process works.
 func Whole(anchor string) string {
-	if _, folder := PlaceOf(anchor).(Folder); !folder {
+	path, scheme := anchor, ""
+	switch PlaceOf(anchor).(type) {
+	case Folder:
+	case Git:
+		path, scheme = strings.TrimPrefix(anchor, gitScheme), gitScheme
+	default:
 		return anchor
 	}
-	if whole, err := filepath.Abs(anchor); err == nil {
-		return whole
+	if whole, err := filepath.Abs(path); err == nil && path != "" {
+		return scheme + whole
 	}
 	return anchor
 }
 
-// CheckAnchor refuses what cannot be an anchor: a path that is no folder, a URL that is none of a bucket, or a witness without a key. It asks no server.
+// CheckAnchor refuses what cannot be an anchor: a path that is no folder or no repository, a URL that is none of a bucket, or a witness without a
+// key. It asks no server.
 func CheckAnchor(anchor string) error {
 	var err error
 	switch at := PlaceOf(anchor).(type) {
 	case *Bucket:
 		err = s3store.CheckNotes(anchor)
+	case Git:
+		if at, err = parseGit(anchor); err == nil {
+			err = at.usable(context.Background())
+		}
 	case Witness:
 		_, err = at.parse()
 	default:
