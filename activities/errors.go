@@ -60,6 +60,7 @@ const (
 	TypeQueueFull    = "QueueFull"    // the run may not wait for places
 	TypeQueueTimeout = "QueueTimeout" // or not any longer
 	TypeHolderGone   = "HolderGone"   // a run that nobody executes holds its places, or comes before it
+	TypeSlotNotOver  = "SlotNotOver"  // the slot that it would fill is neither over nor due
 )
 
 // Refusals of starts that are no error's type. Stored; never rename one.

@@ -70,6 +70,9 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) 
 		return Opened{}, fmt.Errorf("pipeline document of run %s: %w", in.Run, err)
 	}
 	in, about, err := a.aboutSlot(ctx, in, cmp.Or(in.File, "the document on record"), document)
+	if err == nil {
+		about.fresh, err = a.fills(ctx, in, about.fresh)
+	}
 	if err != nil {
 		return Opened{}, err
 	}

@@ -69,6 +69,7 @@ var problemKinds = map[string][2]string{
 	TypeQueueFull:     {"The queue is full", "start again when fewer runs wait: waymark queue lists them"},
 	TypeQueueTimeout:  {"The run waited for places for as long as it may", "start again when places are free: waymark queue lists who waits for them"},
 	TypeHolderGone:    {"A run that nobody executes holds the places", "continue that run, which the detail names, with waymark serve"},
+	TypeSlotNotOver:   {"The slot is not over yet", "start it when the slot is over; or leave out for and give the parameters themselves, as such a run fills no slot"},
 	"NoWorker":        {"No worker that sees the run's files was available", "start one there, or one that sees the same files with --files"},
 	"KeyReused":       {"The key belongs to a run with another input", "use another key"},
 	"RunFailed":       {"The run stopped before it was complete", "run waymark status RUN, which says why, and how to continue"},

@@ -66,17 +66,35 @@ func (a *Activities) aboutSlot(ctx context.Context, in OpenInput, file string, d
 	return in, about, nil
 }
 
-// takeSlot records of the slot that a run is about that somebody began the run by hand, unless its schedule did: so nobody begins another one.
-func (a *Activities) takeSlot(ctx context.Context, in OpenInput, slot *landscape.Slot) error {
+// fills refuses a run by hand for a slot whose time is neither over nor due: it would be the slot's run, and what comes in the rest of that time would
+// never get one. It returns the slot if the run fills it; nil otherwise, as for that of a schedule that was removed.
+func (a *Activities) fills(ctx context.Context, in OpenInput, slot *landscape.Slot) (*landscape.Slot, error) {
 	if slot == nil || in.Retry != nil {
-		return nil
+		return nil, nil //nolint:nilnil // none is no error
 	}
 	row, err := a.log.Schedule(ctx, slot.Schedule)
 	if errors.Is(err, landscape.ErrNotFound) || err == nil && row.Removed() {
-		return nil
+		return nil, nil //nolint:nilnil // none is no error
 	}
-	if err != nil {
-		return err
+	over, now := min(slot.To, slot.Due), landscape.MicrosOf(time.Now())
+	if err != nil || over <= now {
+		return slot, err
+	}
+	if of, err := a.slotOf(ctx, in); err != nil || of != nil { // began by the clock of another machine
+		return slot, err
+	}
+	end := "over"
+	if slot.Due < slot.To {
+		end = "due"
+	}
+	return nil, final{TypeSlotNotOver, keyError{"for", fmt.Errorf("slot %s of schedule %s is not %s before %s",
+		slot.Name, slot.Schedule, end, over.Time().UTC().Format(time.RFC3339))}}
+}
+
+// takeSlot records of the slot that a run fills that somebody began the run by hand, unless its schedule did: so nobody begins another one.
+func (a *Activities) takeSlot(ctx context.Context, in OpenInput, slot *landscape.Slot) error {
+	if slot == nil {
+		return nil
 	}
 	return a.log.TakeSlot(ctx, *slot, in.Run, landscape.SlotRequest{Actor: in.Actor, Why: in.Why})
 }

@@ -68,6 +68,7 @@ const (
 	ServeAgain        Cure = "serve_again"         // serve the state folder again: that continues the run
 	ServeOrCancel     Cure = "serve_or_cancel"     // serve the state folder again: that begins the run; or cancel it
 	NameSlot          Cure = "name_slot"           // say which slot of time the run is about
+	GiveParams        Cure = "give_params"         // wait until the slot is over, or give the parameters themselves instead of a slot
 	NameSchedule      Cure = "name_schedule"       // say which schedule of the document is meant
 	OtherPort         Cure = "other_port"          // serve Temporal on another port
 	OtherPages        Cure = "other_pages"         // serve the web pages at another address, or not at all

@@ -214,6 +214,7 @@ var refusals = map[string]refusal{
 	activities.TypeQueueFull:     {Conflict, QueueFull, ""},
 	activities.TypeQueueTimeout:  {Conflict, QueueTimeout, ""},
 	activities.TypeHolderGone:    {Conflict, HolderGone, ""},
+	activities.TypeSlotNotOver:   {Conflict, SlotNotOver, GiveParams},
 	activities.TypePlanChanged:   {Conflict, DependencyChanged, ""},
 	activities.TypeSourceChanged: {Conflict, DependencyChanged, ""},
 	activities.TypeNotResumable:  {Conflict, NotResumable, ""},

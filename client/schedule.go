@@ -27,6 +27,8 @@ type Slot struct {
 	Values   map[string]string `json:"values,omitempty"` // for_each: what it is for beside time
 	Except   bool              `json:"except,omitempty"`
 	Skipped  string            `json:"skipped,omitempty"`        // of a deployed pipeline: who wants no run for it, and why
+	State    SlotState         `json:"state,omitempty"`          // of a deployed pipeline: of a slot that has a run already, as somebody ran it before it is due
+	Run      string            `json:"run,omitempty"`            // that
 	Ring     calendar.Ring     `json:"ring,omitempty"`           // what changes of clocks do to its time of day
 	Longer   int64             `json:"longer_seconds,omitempty"` // by how much changes of clocks make it longer, or shorter if negative
 }
@@ -95,15 +97,29 @@ func (c *Client) NextSlots(ctx context.Context, r SlotsRequest) (next []Slot, er
 	}
 	next, err = r.upcoming(row.Pipeline, pipeline.Named[*calendar.Schedule]{Name: row.Name, Value: known.Calendar})
 	for i := range next {
-		recorded, err := c.log.Slot(ctx, row.ID, next[i].Name)
-		if err != nil && !errors.Is(err, landscape.ErrNotFound) {
+		if err := c.became(ctx, row.ID, &next[i]); err != nil {
 			return nil, err
-		}
-		if recorded.State == landscape.SlotSkipped && !next[i].Except {
-			next[i].Skipped = recorded.Reason
 		}
 	}
 	return next, err
+}
+
+// became adds what is recorded of a slot that is to come: that somebody skipped it, or ran it.
+func (c *Client) became(ctx context.Context, schedule string, slot *Slot) error {
+	recorded, err := c.log.Slot(ctx, schedule, slot.Name)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case recorded.State == landscape.SlotSkipped && !slot.Except:
+		slot.Skipped = recorded.Reason
+	case recorded.Run != "":
+		cell := scheduledSlot(recorded)
+		err = c.complete(ctx, &cell)
+		slot.State, slot.Run = cell.State, cell.Run
+	}
+	return err
 }
 
 func (r SlotsRequest) check() error {

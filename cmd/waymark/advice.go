@@ -69,6 +69,7 @@ var hints = map[client.Cure]string{
 	client.ServeAgain:       "; waymark serve continues it, and waymark follow %s follows it then; without a server, waymark resume %s",
 	client.ServeOrCancel:    "; waymark serve begins it, and waymark follow %s follows it then; waymark cancel %s --why TEXT cancels it",
 	client.NameSlot:         ", as in --for 2026-11-21; `waymark schedule next FILE` lists the slots, `waymark schedule next NAME` those of a deployed pipeline",
+	client.GiveParams:       ": start it then; or without --for and with its parameters, as in --param day=2026-11-21: such a run fills no slot",
 	client.NameSchedule:     " (--schedule)",
 	client.OtherPort:        "; --port says which else, 0 for any free one",
 	client.OtherPages:       "; --pages says where else, or off",

@@ -54,7 +54,8 @@ func (a *app) scheduleNextCommand() *cobra.Command {
 		Use:   "next SCHEDULE | FILE [NAME]",
 		Short: "List the slots that are due next: of a schedule of a deployed pipeline, or of the schedules of a document",
 		Long: `Lists the slots that are due next: what each covers, and when it is due. Times are in the schedule's zone, with their offset
-from UTC. Days that a clock change makes longer or shorter are marked, and so are those that except leaves out, or that somebody skipped.`,
+from UTC. Days that a clock change makes longer or shorter are marked, and so are those that except leaves out,
+or that somebody skipped or ran already.`,
 		Example: `  waymark schedule next nightly
   waymark schedule next pipeline.yaml
   waymark schedule next pipeline.yaml nightly --from 2026-03-28 --count 3`,
@@ -149,6 +150,9 @@ func marks(slot client.Slot) string {
 	}
 	if slot.Skipped != "" {
 		marks = append(marks, slot.Skipped)
+	}
+	if slot.Run != "" {
+		marks = append(marks, fmt.Sprintf("%s already: run %s", slot.State, slot.Run))
 	}
 	return strings.Join(marks, "; ")
 }

@@ -53,6 +53,11 @@ var schedules = []mutant{
 		pkg: "./tests/crash", run: "^TestServeIsKilledAtMomentsOfASlot$/^slot.taken$",
 	},
 	{
+		name: "a slot is filled while its time goes on", never: "the rest of a day is lost, because somebody ran it by hand at noon",
+		file: "activities/slot.go", old: "|| over <= now {", new: "|| over != now {",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^by_hand$",
+	},
+	{
 		name: "a slot is taken from a run that continues", never: "a slot has two runs, because somebody began one by hand",
 		file: "landscape/slot.go", old: "return slot.State == SlotDone || slot.State == SlotRunning, nil", new: "return slot.Run == run, nil",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Slots$",
