@@ -253,6 +253,10 @@ func (i *explaining) delivered(ctx context.Context, t *tokenTrace) (err error) {
 			t.Output = artifact.Path
 		}
 	}
+	if err != nil || t.Output == "" {
+		return err
+	}
+	t.Attested, err = i.attested(ctx, t.Sink, t.Line)
 	return err
 }
 

@@ -41,6 +41,7 @@ const (
 	SnapshotDiffers     Code = "SNAPSHOT_DIFFERS"      // events do not lead to the snapshot that they were compared with
 	EffectNotBlocked    Code = "EFFECT_NOT_BLOCKED"    // the effect is not blocked, or was resolved otherwise
 	NotExecuted         Code = "NOT_EXECUTED"          // nobody executes the run
+	NotAttestable       Code = "NOT_ATTESTABLE"        // the run has not ended
 	NotExportable       Code = "NOT_EXPORTABLE"        // the run has not ended
 	NotForkable         Code = "NOT_FORKABLE"          // the run retries records of another one
 	NotReproducible     Code = "NOT_REPRODUCIBLE"      // the run is not complete, its plan needs what is not here, or the clock ended batches of it

@@ -69,5 +69,6 @@ const (
 	SealRun        Cure = "seal_run"         // seal the run
 	VerifyRun      Cure = "verify_run"       // verify the run: that names all that differs
 	CheckLog       Cure = "check_log"        // check the landscape's log
+	AttestRun      Cure = "attest_run"       // read the outputs again: that names what differs, and since when
 	ReproduceRun   Cure = "reproduce_run"    // execute the run a second time, and compare
 )

@@ -359,6 +359,7 @@ KINDS = [(table, event, word, at, columns.split()) for table, event, word, at, c
     ("run_events", "run.", "event", "at_us", "detail seq"),
     ("runs", "run.ended", "", "finished_us", "epoch reason status"),
     ("run_seals", "run.sealed", "", "at_us", "epoch late leaves root seq"),
+    ("attestations", "attested.", "result", "at_us", "actor changed equal looked_at missing replaced replaced_by seq sink unknown"),
 ]]
 TABLES = {kind[0] for kind in KINDS}
 STATE = "bytes kind ordinal refused rows sha256 state".split()
@@ -497,7 +498,7 @@ class Log:
             refuse(self.key.name != entry.get("origin"), name + ": it names no key of the log")
             refuse(self.policy and self.key.text not in [k.text for k in self.policy.logs], "the log's key is not the trusted one")
         refuse(self.key is None, name + ": the log has no genesis")
-        open_note(text, self.sealers.values() if entry.get("type") in ("began", "sealed") else [self.key])
+        open_note(text, self.sealers.values() if entry.get("type") in ("began", "sealed", "attested") else [self.key])
         self.include(name, position, note, proof.decode("utf-8", "replace"))
         if entry.get("type") == "key":
             self.sealers[entry.get("key")] = Key(entry.get("key", ""))
@@ -794,7 +795,7 @@ SEALS = "record/run_seals.ndjson"
 
 class Bundle:
     def __init__(self, file, policy):
-        self.file, self.policy, self.kept, self.bad, self.sealed, self.cosigned = file, policy, {}, None, None, {}
+        self.file, self.policy, self.kept, self.bad, self.sealed, self.cosigned, self.attested = file, policy, {}, None, None, {}, []
         self.happened, self.lines, self.digests = History(), [], {}
 
     def form(self):
@@ -855,6 +856,7 @@ class Bundle:
                 same = (entry.get("run"), entry.get("pipeline"), entry.get("document")) == (self.said["run"], self.said["pipeline"], document)
                 refuse(not same, name + ": it is about another run, pipeline or document")
                 began, self.sealed = began or document, self.sealed if document else entry
+            self.attested += [entry] if entry.get("type") == "attested" else []
         if log.key is None:
             refuse(self.policy or not any(g["what"] == "log" for g in self.gaps), "the bundle contains no log entry: nothing vouches for the key that signed it")
             return
@@ -883,8 +885,18 @@ class Bundle:
             refuse(found is None and not any(g["what"] == "seal" for g in self.gaps), "no seal of the run is in the bundle")
             refuse(found and found[:2] != found[2:], "what is recorded of the run is not what was sealed")
             records.check()
+            self.attestations(records)
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as reason:
             raise Refused("a record makes no sense: %s %s" % (type(reason).__name__, reason))
+
+    def attestations(self, records):
+        """Compares what was found of the outputs with the entries of the log about it, in both directions."""
+        looks, worst, entries = {}, ("changed", "missing", "unknown", "replaced", "equal"), {canonical({**e, "n": "", "v": ""}) for e in self.attested}
+        for r, line in records.both("attestations"):
+            looks.setdefault((r["run_id"], r["seq"]), []).append((r, line + b"\n"))
+        recorded = {canonical({"at": moment(of[0][0]["at_us"]), **({"attestation": seq} if seq else {}), "n": "", "records_sha256": sha256(b"".join(line for _, line in of)).hex(),
+                               "result": min((r["result"] for r, _ in of), key=worst.index), "run": run, "type": "attested", "v": ""}) for (run, seq), of in looks.items()}
+        refuse(entries - recorded or recorded - entries and not any(g["what"] == "attestations" for g in self.gaps), "record/attestations.ndjson: it is not what entries of the log say")
 
     def document(self):
         try:
@@ -927,7 +939,7 @@ CHECKS = [
     ("log", "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
     ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records are those that were sealed"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
-    ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since", "that they follow from what the source held"),
+    ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since; and attestations are what the log has entries about", "that they follow from what the source held"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
 ]

@@ -84,6 +84,9 @@ type Sealer interface {
 
 	// Forgot signs the certificate of an order to forget, and returns the entry that says that it was carried out.
 	Forgot(done Forgetting) (certificate string, entry LogEntry, err error)
+
+	// Attested returns the entry that says what the outputs of a run were found to be, all with one number.
+	Attested(found []Attestation) (LogEntry, error)
 }
 
 // SealedBy returns a Log that appends the sealer's entries to the landscape's log, in the transactions of what they tell. Both may be used at

@@ -24,6 +24,7 @@ func Unsealed() map[string]string {
 		"slots": deploys, "slot_events": deploys, "gates": deploys, "limits": deploys,
 		"holds": purges, "hold_ends": purges, "purges": purges, "purged_runs": purges, "deletions": purges, "deleted_payloads": purges, "returned_payloads": purges,
 		"forgotten": purges, "forgotten_leaves": purges, "repacked": purges, "forgettings": purges,
+		"attestations": "they come after the run, and the log has an entry about each",
 	}
 }
 

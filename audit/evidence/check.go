@@ -59,6 +59,7 @@ type Report struct {
 	Unsealed int64     `json:"unsealed"` // seals of runs that have no entries either
 	Older    int64     `json:"older"`    // runs that are older than the log
 	Lost     int64     `json:"lost"`     // runs with an entry that were lost when the record was restored
+	Attested int64     `json:"attested"` // looks at the outputs of runs, that are recorded as their entries say
 	Refused  int64     `json:"refused"`  // entries that do not count, and are refused in the log
 	Problems []Problem `json:"problems"` // nil if there are none
 	Warnings []Problem `json:"warnings"` // what contradicts nothing, and deserves a look; nil if there are none
@@ -80,6 +81,7 @@ type checker struct {
 	began   map[string]Statement
 	sealed  map[string]sealedEntry // by what they are about
 	ended   map[string]sealedEntry // the newest of each run
+	looks   map[string]sealedEntry // at outputs, by what they are about
 	gaps    gaps
 	lost    map[string]bool
 	leaves  []tlog.Hash
@@ -99,10 +101,10 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	}
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
-		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, lost: map[string]bool{},
+		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, lost: map[string]bool{},
 		heads: map[int64]bool{}, anchors: placesOf(anchors),
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.runs} {
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.runs} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}
@@ -164,6 +166,8 @@ func (c *checker) entry(e landscape.LogEntry) error {
 		c.began[s.Run] = s
 	case s.Type == Sealed:
 		c.sealed[s.about()] = sealedEntry{s, e.Position}
+	case s.Type == Attested:
+		c.looks[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == Restored:
 		c.gaps = append(c.gaps, s)
 	case s.Type == Lost:
@@ -371,6 +375,46 @@ func (c *checker) seals(ctx context.Context) error {
 	}
 	sortProblems(c.Problems)
 	return err
+}
+
+// attestations compares what was found of the outputs of runs with the entries about it.
+func (c *checker) attestations(ctx context.Context) error {
+	var kept []landscape.Attestation
+	err := landscape.Each(ctx, c.log, func(a landscape.Attestation) bool {
+		if len(kept) > 0 && (kept[0].Run != a.Run || kept[0].Seq != a.Seq) {
+			c.attestation(kept)
+			kept = kept[:0]
+		}
+		kept = append(kept, a)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	c.attestation(kept)
+	for _, s := range c.looks {
+		if gone := c.lost[s.Run] || c.gaps.have(s.position); !gone {
+			c.problem("run "+s.Run, "was attested, says entry %d, and what was found is not recorded so: somebody removed or changed it", s.position)
+		}
+	}
+	sortProblems(c.Problems)
+	return nil
+}
+
+// attestation compares attestations of one number with their entry.
+func (c *checker) attestation(kept []landscape.Attestation) {
+	if len(kept) == 0 {
+		return
+	}
+	about := attested(kept).about()
+	s, ok := c.looks[about]
+	switch {
+	case ok && s.Attests(kept):
+		delete(c.looks, about)
+		c.Attested++
+	case !ok && c.began[kept[0].Run].Type == Began:
+		c.Warnings = append(c.Warnings, Problem{"run " + kept[0].Run, fmt.Sprintf("has an attestation %d without an entry: a process without a key made it, or it was made up", kept[0].Seq)})
+	}
 }
 
 // sealedAt returns the entry about a seal of that number that was made at another time; nil if there is none.

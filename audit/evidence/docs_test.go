@@ -17,6 +17,7 @@ import (
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
+	"waymark/plugin"
 )
 
 var quoted = regexp.MustCompile("`([a-z_0-9]+)`")
@@ -68,6 +69,10 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 		scene := landscapetest.Scene{Run: "r4", Chunks: 1, ChunkRows: 20}
 		require.NoError(t, scene.Play(t.Context(), e.Log))
 		require.NoError(t, landscapetest.Forgotten(t.Context(), e.Log, "r4"))
+		for range 2 { // the number of the first is 0
+			_, err = landscapetest.Attest(t.Context(), e.Log, "r4", plugin.Changed)
+			require.NoError(t, err)
+		}
 		sealer, err := keys.Load(p.keys, keys.Sealer)
 		require.NoError(t, err)
 		_, err = e.Notary.Revoke(t.Context(), sealer.VKey, "it was copied")

@@ -12,6 +12,7 @@ import (
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
+	"waymark/plugin"
 )
 
 // ends begins and stops runs, and has the log signed and anchored.
@@ -67,6 +68,31 @@ func TestEntriesOfSeals(t *testing.T) {
 			require.Len(t, p.check().Problems, 1)
 		})
 	}
+}
+
+// TestEntriesOfAttestations compares what the owner of the landscape may do to attestations with their entries.
+func TestEntriesOfAttestations(t *testing.T) {
+	p := newPlace(t)
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.NoError(t, landscapetest.Published(t.Context(), e.Log, "r1"))
+		for range 2 {
+			_, err := landscapetest.Attest(t.Context(), e.Log, "r1", plugin.Changed)
+			require.NoError(t, err)
+		}
+		require.NoError(t, e.Notary.Pass(t.Context()))
+	}))
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.EqualValues(t, 2, report.Attested)
+	const gone = "run r1: was attested, says entry 5, and what was found is not recorded so: somebody removed or changed it"
+	p.attack(`update attestations set result = 'equal', findings = '[]' where seq = 1`)
+	require.Equal(t, gone, p.problems())
+	p.attack(`delete from attestations where seq = 1`)
+	require.Equal(t, gone, p.problems())
+	p.attack(`insert into attestations select run_id, 1, sink, path, unit, sample, looked_at, looked_at, 0, 0, 0, 0, 'equal', '', '[]', actor, at_us + 1 from attestations where seq = 0`)
+	require.Equal(t, gone, p.problems())
+	require.Len(t, p.check().Warnings, 1)
+	require.Contains(t, p.check().Warnings[0].What, "has an attestation 1 without an entry")
 }
 
 // TestCheckedSeal: a seal counts only if the log agrees with it, no matter who made it.

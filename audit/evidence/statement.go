@@ -34,12 +34,14 @@ const (
 	Lost     Type = "lost"     // a run that the log knows is not recorded any more
 	Tick     Type = "tick"     // nothing else happened on a day
 	Forgot   Type = "forgot"   // an order to forget rows was carried out
+	Attested Type = "attested" // the targets of a run's outputs were read again
 )
 
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
 type Statement struct {
 	Anchored  int64  `json:"anchored,omitempty"`    // of a restored log: how many entries the anchor has
 	At        string `json:"at"`                    // by the clock of who signed it, in UTC; of a run that begins, as recorded
+	Look      int64  `json:"attestation,omitempty"` // which look at the outputs of a run it is, from 0
 	By        string `json:"by_sha256,omitempty"`   // of who and what began a run: see byOf
 	Document  string `json:"document,omitempty"`    // of a run: SHA-256 in hex
 	Epoch     int64  `json:"epoch,omitempty"`       // of a run that is sealed: how often it was resumed
@@ -53,9 +55,11 @@ type Statement struct {
 	Order     int64  `json:"order,omitempty"`       // to forget
 	Origin    string `json:"origin,omitempty"`      // the name of the log
 	Pipeline  string `json:"pipeline,omitempty"`
-	Position  int64  `json:"position,omitempty"` // of the entry that does not count
-	Root      string `json:"root,omitempty"`     // of a seal: in hex
-	Rows      int64  `json:"rows,omitempty"`     // that were forgotten
+	Position  int64  `json:"position,omitempty"`       // of the entry that does not count
+	Records   string `json:"records_sha256,omitempty"` // of what was found of outputs: landscape.AttestationDigest
+	Result    string `json:"result,omitempty"`         // the worst that was found of an output
+	Root      string `json:"root,omitempty"`           // of a seal: in hex
+	Rows      int64  `json:"rows,omitempty"`           // that were forgotten
 	Run       string `json:"run,omitempty"`
 	Runs      int64  `json:"runs,omitempty"`        // that are older than the log
 	RunsHash  string `json:"runs_sha256,omitempty"` // of their ids, sorted, each with a line end
@@ -88,6 +92,8 @@ func (s Statement) about() string {
 		return fmt.Sprintf("%s/%d-%d", s.Type, s.Found, s.Anchored)
 	case Sealed: // a record that was restored may get another seal of this number
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Seal, s.At)
+	case Attested: // a record that was restored may get another one of this number
+		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Look, s.At)
 	case Forgot:
 		return fmt.Sprintf("%s/%d", s.Type, s.Order)
 	case Tick:

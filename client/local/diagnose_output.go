@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/audit"
 	"waymark/client"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -48,20 +49,26 @@ func (p patient) unpublished(sink client.Sink) client.Check {
 	return client.Failure(p.next(), "%s", told)
 }
 
-// published looks at the target of an output.
+// published looks at the target of an output, and at what the newest attestation found there.
 func (p patient) published(ctx context.Context, output landscape.ArtifactRecord) (client.Check, error) {
 	auditor, err := p.Auditor(ctx)
 	if err != nil {
 		return client.Check{}, err
 	}
 	found, err := auditor.Presence(ctx, output)
+	if err != nil {
+		return client.Check{}, err
+	}
+	newest, told, err := p.attested(ctx, output.Sink)
 	switch {
 	case err != nil:
 		return client.Check{}, err
+	case found.There && found.Table: // whose rows are not read here
+		return p.table(output, newest, told), nil
 	case found.There:
 		return client.Good("%s is as the run published it: %s, %s", output.Path, text.Count(output.Rows, "row"), text.Count(output.Bytes, "byte")), nil
 	case !found.Known:
-		return client.Warning("", "%s cannot be compared: %s", output.Path, found.Why), nil
+		return client.Warning("", "%s cannot be compared: %s%s", output.Path, found.Why, told), nil
 	}
 	later, err := p.stores.Log.ReplacedBy(ctx, output)
 	if err != nil {
@@ -70,5 +77,27 @@ func (p patient) published(ctx context.Context, output landscape.ArtifactRecord)
 	if later != "" {
 		return client.Good("%s is no longer this run's: run %s replaced it", output.Path, later), nil
 	}
-	return about(output.Path, client.Failure(client.ShowOutputs, "%s", found.Why)), nil
+	return about(output.Path, client.Failure(client.ShowOutputs, "%s%s", found.Why, told)), nil
+}
+
+// attested returns the newest attestation of the output of a sink, nil if nobody looked, and says what it found.
+func (p patient) attested(ctx context.Context, sink string) (newest *landscape.Attestation, told string, err error) {
+	all, err := p.stores.Log.Attestations(ctx, p.run.ID)
+	for _, a := range slices.Backward(all) {
+		if a.Sink == sink {
+			return &a, "; attested: " + audit.TellAttestation(all, a), err
+		}
+	}
+	return nil, "", err
+}
+
+// table says of a table what was found when its rows were read last.
+func (p patient) table(output landscape.ArtifactRecord, newest *landscape.Attestation, told string) client.Check {
+	if newest == nil {
+		return client.Good("%s has the entries that the run left, %s; nobody read the rows again", output.Path, text.Count(output.Rows, "row"))
+	}
+	if newest.Changed+newest.Missing > 0 {
+		return about(output.Path, client.Failure(client.AttestRun, "%s has the entries that the run left, and other rows%s", output.Path, told))
+	}
+	return client.Good("%s has the entries that the run left, %s%s", output.Path, text.Count(output.Rows, "row"), told)
 }

@@ -18,9 +18,9 @@ import (
 // the end, takes 20 ms.
 const notaryEvery = 2 * time.Second
 
-// attest compares the landscape's log with the heads that were signed before this process writes anything, and begins to sign it. The workers of
+// openLog compares the landscape's log with the heads that were signed before this process writes anything, and begins to sign it. The workers of
 // a cluster have keys of their own.
-func (h *Home) attest(ctx context.Context) error {
+func (h *Home) openLog(ctx context.Context) error {
 	if h.evidence != nil || h.options.Cluster != nil {
 		return nil
 	}

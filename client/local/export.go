@@ -44,12 +44,17 @@ func (h *Home) finished(ctx context.Context, word string) (landscape.Run, error)
 	if run.Status == pipeline.Running {
 		return landscape.Run{}, notExportable(fmt.Errorf("run %s: %w", run.ID, bundle.ErrRunning))
 	}
-	_, _, err = evidence.CheckedRecord(ctx, h.stores.Log.Reader, run.ID)
+	return run, h.sealed(ctx, run.ID)
+}
+
+// sealed refuses a run whose record does not fit its seals, or these the log.
+func (h *Home) sealed(ctx context.Context, run string) error {
+	_, _, err := evidence.CheckedRecord(ctx, h.stores.Log.Reader, run)
 	switch {
 	case errors.Is(err, landscape.ErrUnsealed):
-		err = nil
+		return nil
 	case errors.Is(err, landscape.ErrSealBroken):
-		err = sealBroken(run.ID, err)
+		return sealBroken(run, err)
 	}
-	return run, err
+	return err
 }

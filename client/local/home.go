@@ -314,7 +314,7 @@ func (h *Home) prepare(ctx context.Context, purpose client.Purpose) (planner wor
 			return planner, err
 		}
 	}
-	if err := h.attest(ctx); err != nil {
+	if err := h.openLog(ctx); err != nil {
 		return planner, err
 	}
 	return h.plannerFor(purpose)

@@ -100,7 +100,7 @@ func (h *Home) sealing(ctx context.Context) (*landscape.Log, error) {
 	if err := h.Closed(); err != nil {
 		return nil, err
 	}
-	if err := h.attest(ctx); err != nil {
+	if err := h.openLog(ctx); err != nil {
 		return nil, err
 	}
 	return h.stores.Log, nil

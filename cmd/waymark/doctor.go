@@ -134,6 +134,7 @@ var runRemedies = map[client.Cure]string{
 	client.SealRun:        "waymark seal %s",
 	client.VerifyRun:      "waymark verify %s",
 	client.CheckLog:       "waymark log check",
+	client.AttestRun:      "waymark attest %s",
 	client.ReproduceRun:   "waymark reproduce %s",
 }
 

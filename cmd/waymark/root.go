@@ -35,7 +35,7 @@ func (a *app) rootCommand() *cobra.Command {
 Every option below can also be given as an environment variable (--allow-path is WAYMARK_ALLOW_PATH) or as a key of
 a settings file (allow-path). The command line overrides the environment, and the environment overrides the file.
 
-Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, with refused rows · 4 verify or reproduce found a difference · 130 interrupted`,
+Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, with refused rows · 4 verify, attest or reproduce found a difference · 130 interrupted`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,7 +50,7 @@ Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, w
 	a.bind(root.PersistentFlags())
 	group(root, "Run pipelines", a.runCommand(), a.followCommand(), a.resumeCommand(), a.pauseCommand(), a.cancelCommand())
 	group(root, "Ask", a.runsCommand(), a.startsCommand(), a.queueCommand(), a.statusCommand(), a.rowsCommand(), a.explainCommand(), a.subjectCommand(), a.errorsCommand(), a.effectsCommand(), a.eventsCommand(), a.replayCommand(),
-		a.outputsCommand(), a.verifyCommand(), a.reproduceCommand(), a.whatIfCommand(), a.exportCommand(), a.proveCommand(), a.logCommand(), a.sealCommand())
+		a.outputsCommand(), a.attestCommand(), a.verifyCommand(), a.reproduceCommand(), a.whatIfCommand(), a.exportCommand(), a.proveCommand(), a.logCommand(), a.sealCommand())
 	group(root, "Write pipelines", a.initCommand(), a.validateCommand(), a.planCommand(), a.scheduleCommand(), a.schemaCommand())
 	group(root, "Deploy pipelines", a.deployCommand(), a.pipelinesCommand(), a.promoteCommand(), a.rollbackCommand(), a.retireCommand(),
 		a.restoreCommand(), a.envCommand())

@@ -29,6 +29,7 @@ var kinds = []kind{
 	{"run_events", "run.", "event", "at_us", []string{"detail", "seq"}},
 	{"runs", "run.ended", "", "finished_us", []string{"epoch", "reason", "status"}},
 	{"run_seals", "run.sealed", "", "at_us", []string{"epoch", "late", "leaves", "root", "seq"}},
+	{"attestations", "attested.", "result", "at_us", []string{"actor", "changed", "equal", "looked_at", "missing", "replaced", "replaced_by", "seq", "sink", "unknown"}},
 }
 
 // Tables whose records do not give one event each: refusals are counted, and the last event of an effect repeats stateColumns of its record.

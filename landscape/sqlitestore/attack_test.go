@@ -14,6 +14,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
+	"waymark/plugin"
 )
 
 // attacked returns the path of a landscape with three runs: r1 is complete but not finished, r2 has read three chunks, of
@@ -55,6 +56,8 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, landscapetest.Purged(t.Context(), log, "r5"))
 	require.NoError(t, forgottenScene(t.Context(), log))
 	require.NoError(t, landscapetest.Judged(t.Context(), log, "r9"))
+	_, err = landscapetest.Attest(t.Context(), log, "r1", plugin.Changed)
+	require.NoError(t, err)
 	for _, digit := range []string{"1", "2"} {
 		bundle, version := landscapetest.VersionOf("orders", digit, strings.Repeat("d", 64))
 		_, err = log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)

@@ -41,6 +41,11 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
+// attestedSQL inserts attestations of r1.
+func attestedSQL(key, looked, result string) string {
+	return `insert into attestations select run_id, ` + key + `, unit, sample, ` + looked + `, 3, 0, 0, 0, 0, '` + result + `', '', '[]', actor, at_us from attestations where run_id = 'r1'`
+}
+
 // runAttacks are attacks on what every run has.
 func runAttacks() map[string]attack {
 	return map[string]attack{
@@ -54,6 +59,13 @@ func runAttacks() map[string]attack {
 		"a hold has another number":                    {`insert into holds values (7, 'r1', '', null, null, 'eve', 'x', 1)`, "the next number"},
 		"a hold of a run that is not there":            {`insert into holds values (2, 'x', '', null, null, 'eve', 'x', 1)`, "its run is recorded"},
 		"a hold ends twice":                            {`insert into hold_ends values (1, 'eve', 'x', 1)`, "it is there already"},
+
+		"an attestation is left out":                 {attestedSQL("2, sink, path", "3", "equal"), "the number is not the next one"},
+		"an attestation is of what is not published": {attestedSQL("1, sink, 'elsewhere'", "3", "equal"), "published no such output"},
+		"an attestation does not add up":             {attestedSQL("1, sink, path", "4", "equal"), "CHECK"},
+		"an attestation has another result":          {attestedSQL("1, sink, path", "3", "fine"), "CHECK"},
+		"an attestation is changed":                  {`update attestations set result = 'equal'`, "append-only"},
+		"an attestation is removed":                  {`delete from attestations`, "append-only"},
 
 		"a policy that passed is evaluated again": {policySQL("as ever", 1, "failed", ""), "the policy stands"},
 		"a policy that was waived fails":          {policySQL("few refused", 2, "failed", ""), "the policy stands"},

@@ -9,7 +9,7 @@ CREATE TABLE goose_db_version (
 
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
-  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1);
+  (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -997,6 +997,27 @@ CREATE TABLE policy_results (
   at_us   integer not null check (at_us > 0),
   primary key (run_id, policy, attempt),
   foreign key (run_id, policy) references policies (run_id, policy)
+) strict, without rowid;
+
+CREATE TABLE attestations (
+  run_id      text not null references runs (run_id),
+  seq         integer not null check (seq >= 0),
+  sink        text not null check (sink <> ''),
+  path        text not null check (path <> ''),
+  unit        text not null check (unit in ('pieces', 'rows')),
+  sample      integer not null check (sample >= 0),
+  looked_at   integer not null check (looked_at = equal + changed + missing + replaced + unknown),
+  equal       integer not null check (equal >= 0),
+  changed     integer not null check (changed >= 0),
+  missing     integer not null check (missing >= 0),
+  replaced    integer not null check (replaced >= 0),
+  unknown     integer not null check (unknown >= 0),
+  result      text not null check (result in ('equal', 'changed', 'missing', 'replaced', 'unknown')),
+  replaced_by text not null,
+  findings    text not null check (json_valid(findings)),
+  actor       text not null check (actor <> ''),
+  at_us       integer not null check (at_us > 0),
+  primary key (run_id, seq, sink)
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -2450,3 +2471,16 @@ when not exists (select 1 from runs r where r.run_id = new.run_id and r.epoch = 
     select 1 from policy_results p
     where p.run_id = new.run_id and p.policy = new.policy and p.attempt = new.attempt - 1 and p.result in ('failed', 'error'))
 begin select raise(abort, 'policy_results: the policy stands, or the result is not the next one'); end;
+
+CREATE TRIGGER attestations_keep before update on attestations begin select raise(abort, 'attestations: append-only'); end;
+
+CREATE TRIGGER attestations_stay before delete on attestations begin select raise(abort, 'attestations: append-only'); end;
+
+CREATE TRIGGER attestations_once before insert on attestations when exists (
+  select 1 from attestations t where t.run_id = new.run_id and t.seq = new.seq and t.sink = new.sink)
+begin select raise(abort, 'attestations: append-only: it is there already'); end;
+
+CREATE TRIGGER attestations_birth before insert on attestations
+when not exists (select 1 from artifacts a where a.run_id = new.run_id and a.sink = new.sink and a.path = new.path)
+  or new.seq > 0 and not exists (select 1 from attestations t where t.run_id = new.run_id and t.seq = new.seq - 1)
+begin select raise(abort, 'attestations: the run published no such output, or the number is not the next one'); end;

@@ -42,6 +42,8 @@ type layout interface {
 	confirm(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error)
 	// move gives the sealed staging the final name and removes what it replaced.
 	move(staging string, sealed fs.FileInfo) error
+	// attest says of every piece of what lies under the final name whether it is as it was written.
+	attest(ctx context.Context, at string, w plugin.Written) (plugin.Condition, error)
 	// discard removes the staging and whatever an interrupted move left.
 	discard(staging string) error
 }

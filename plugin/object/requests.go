@@ -38,6 +38,8 @@ type description struct {
 	etag  string
 	sum   string // hex SHA-256 as the service computed it; "" if it keeps none
 	about map[string]string
+
+	version string // "" if the bucket keeps none
 }
 
 // read returns a whole object, or errNone.
@@ -118,6 +120,9 @@ func (t *target) head(ctx context.Context, key string) (description, error) {
 		return description{}, t.judge(ctx, err, client)
 	}
 	d := description{bytes: aws.ToInt64(out.ContentLength), etag: aws.ToString(out.ETag), about: lower(out.Metadata)}
+	if version := aws.ToString(out.VersionId); version != "null" {
+		d.version = version
+	}
 	if sum, err := base64.StdEncoding.DecodeString(aws.ToString(out.ChecksumSHA256)); err == nil && len(sum) == sha256.Size {
 		d.sum = hex.EncodeToString(sum)
 	}

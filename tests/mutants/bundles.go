@@ -35,6 +35,16 @@ var bundles = []mutant{
 		pkg: "./audit/evidence/strictzip", run: "^TestHostileFiles$",
 	},
 	{
+		name: "attestations are not compared with the log", never: "who edited an output gives away an attestation that says that nobody did",
+		file: "audit/evidence/bundle/verify_seal.go", old: "\t\tcase !v.manifest.lacks(attestationGap):\n", new: "\t\tcase false:\n",
+		pkg: bundleTests, run: "^TestAttestedBundle$",
+	},
+	{
+		name: "an object whose metadata fit its checksum counts as written", never: "who overwrites an object with what the run noted of it is not noticed",
+		file: "plugin/object/attest.go", old: "sum != \"\" && there.sum == sum && ", new: "there.sum == there.about[aboutWhole] && ",
+		pkg: "./plugin/object", run: "^TestAttestObjects$",
+	},
+	{
 		name: "records are not compared with their seals", never: "who has a sealer's key changes what is recorded of a row, and strangers believe it",
 		file: "audit/evidence/bundle/verify_seal.go", old: "	if errors.Is(err, landscape.ErrUnsealed) && v.manifest.lacks(sealGap) {", new: "	if err != nil {",
 		pkg: bundleTests, run: "^TestHostileBundles$",

@@ -153,17 +153,30 @@ func (e *export) proofs(ctx context.Context) error {
 	return err
 }
 
-// entries returns the entries with their proofs. The one about the seal is left out if it is under no signed head yet.
-func (e *export) entries(ctx context.Context) ([]evidence.Proof, error) {
-	if e.sealed != nil {
-		proofs, err := evidence.ProofsOf(ctx, e.log, e.run.ID, *e.sealed)
-		if !errors.Is(err, evidence.ErrUnsigned) {
-			return proofs, err
-		}
-		e.gap(sealGap, err)
+// entries returns the entries with their proofs. Those about the seal and about attestations are left out if they are under no signed head yet.
+func (e *export) entries(ctx context.Context) (proofs []evidence.Proof, err error) {
+	attestations, err := e.log.Attestations(ctx, e.run.ID)
+	if err != nil {
+		return nil, err
 	}
-	return evidence.ProofsOf(ctx, e.log, e.run.ID)
+	looks := evidence.ByNumber(attestations)
+	var seals []landscape.RunSeal
+	if e.sealed != nil {
+		seals = append(seals, *e.sealed)
+	}
+	proofs, uncovered, err := evidence.ProofsWith(ctx, e.log, e.run.ID, looks, seals...)
+	if seals != nil && errors.Is(err, evidence.ErrUnsigned) {
+		e.gap(sealGap, err)
+		proofs, uncovered, err = evidence.ProofsWith(ctx, e.log, e.run.ID, looks)
+	}
+	if uncovered != nil || err != nil && looks != nil {
+		e.gap(attestationGap, errUncovered)
+	}
+	return proofs, err
 }
+
+// errUncovered says of attestations that nothing in the bundle vouches for them.
+var errUncovered = errors.New("no entry of the log under a signed head is about some of them")
 
 func entryName(position int64) string { return fmt.Sprintf("%s%012d.entry", logFolder, position) }
 func proofName(position int64) string { return fmt.Sprintf("%s%012d.proof", logFolder, position) }

@@ -31,6 +31,8 @@ type Gap struct {
 const (
 	logGap  = "log"  // the entries of the log
 	sealGap = "seal" // the seal of the run, or the entry about it
+
+	attestationGap = "attestations" // the entries about some of them
 )
 
 // Payloads says which payloads of a run are in its bundle. Stored; never rename one.

@@ -56,7 +56,7 @@ var checks = []struct {
 	{Check{Name: "log", Proves: "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
 	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records are those that were sealed"}, (*verification).sealIsLogged},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
-	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
+	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since; and attestations are what the log has entries about", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
 }
@@ -112,6 +112,7 @@ type verification struct {
 	manifest Manifest
 	kept     map[string][]byte // members that later checks read
 	sealed   *evidence.Entry   // about the seal of the run; nil if there is none
+	attested []evidence.Entry  // about what was found of its outputs
 	badName  string            // a payload that is not what its name says
 	digests  map[string]string // of all members, by name
 	events   *history.Derivation
@@ -298,6 +299,8 @@ func (v *verification) entries(all []evidence.Entry) error {
 	began := false
 	for _, e := range all {
 		switch {
+		case e.Type == evidence.Attested:
+			v.attested = append(v.attested, e)
 		case e.Type != evidence.Began && e.Type != evidence.Sealed:
 			continue
 		case e.Run != v.Run || e.Pipeline != v.Pipeline || e.Type == evidence.Began && e.Document != v.signed.Predicate.Document:

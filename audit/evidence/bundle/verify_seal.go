@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
+	"waymark/audit/evidence"
 	"waymark/landscape"
 )
 
@@ -50,9 +52,34 @@ func (v *verification) recordsAreSealed() error {
 	}
 	_, err := landscape.NewReader(v.records).CheckSeals(context.Background(), v.Run)
 	if errors.Is(err, landscape.ErrUnsealed) && v.manifest.lacks(sealGap) {
-		return nil
+		err = nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return v.attestationsAreLogged()
+}
+
+// attestationsAreLogged compares what was found of the outputs with the entries of the log about it, in both directions.
+func (v *verification) attestationsAreLogged() error {
+	all, err := landscape.Select[landscape.Attestation](context.Background(), v.records)
+	if err != nil {
+		return err
+	}
+	entries := slices.Clone(v.attested)
+	for _, look := range evidence.ByNumber(all) {
+		i := slices.IndexFunc(entries, func(e evidence.Entry) bool { return e.Attests(look) })
+		switch {
+		case i >= 0:
+			entries = slices.Delete(entries, i, i+1)
+		case !v.manifest.lacks(attestationGap):
+			return fmt.Errorf("%sattestations%s: no entry of the log says what number %d says", recordFolder, recordSuffix, look[0].Seq)
+		}
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%sattestations%s: entry %d of the log is about number %d, which is not recorded so", recordFolder, recordSuffix, entries[0].Position, entries[0].Look)
+	}
+	return nil
 }
 
 // lastSeal reads the last line of the seals of a run.

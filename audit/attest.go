@@ -1,0 +1,279 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+
+	"waymark/activities/recompute"
+	"waymark/engine"
+	"waymark/engine/plan"
+	"waymark/landscape"
+	"waymark/plugin"
+)
+
+// AttestOptions say what is looked at.
+type AttestOptions struct {
+	Sink   string // empty for all
+	Sample int64  // of each output only parts, drawn by lot, that have so many rows together; 0 for all
+}
+
+// Attest reads the targets of a run's published outputs again, and returns what became of each, by sink; nil if there is none. It changes nothing, and sets neither
+// Seq nor Actor nor At. A target that cannot be looked at is unknown; the error says that the record could not be read, or is a *QuestionError if the run has no such
+// sink.
+func (a *Auditor) Attest(ctx context.Context, run landscape.Run, o AttestOptions) ([]landscape.Attestation, error) {
+	if o.Sink != "" {
+		if err := a.hasSink(ctx, run.ID, o.Sink); err != nil {
+			return nil, err
+		}
+	}
+	artifacts, err := a.log.Artifacts(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	compiled, problem, err := a.plan(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	attesting := &attesting{&verification{Auditor: a, run: run, compiled: compiled}, o, problem}
+	var found []landscape.Attestation
+	for _, artifact := range artifacts {
+		if o.Sink != "" && artifact.Sink != o.Sink {
+			continue
+		}
+		one, err := attesting.output(ctx, artifact)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	return found, nil
+}
+
+// attesting is a look at the outputs of a run.
+type attesting struct {
+	*verification
+	options AttestOptions
+	problem string // why there is no plan
+}
+
+// output looks at one output, and at the name that leads to it.
+func (a *attesting) output(ctx context.Context, record landscape.ArtifactRecord) (landscape.Attestation, error) {
+	found, err := a.look(ctx, record)
+	if err != nil {
+		return landscape.Attestation{}, err
+	}
+	if err := a.pointer(ctx, record, &found); err != nil {
+		return landscape.Attestation{}, err
+	}
+	attestation := landscape.Attestation{
+		Run: record.Run, Sink: record.Sink, Path: record.Path, Unit: found.Unit, Sample: a.options.Sample, LookedAt: found.LookedAt, Equal: found.Equal,
+		Changed: found.Changed, Missing: found.Missing, Replaced: found.Replaced, Unknown: found.Unknown, Result: landscape.ResultOf(found), Findings: "[]",
+	}
+	if found.Findings != nil {
+		text, err := json.Marshal(found.Findings)
+		if err != nil {
+			return landscape.Attestation{}, err
+		}
+		attestation.Findings = string(text)
+	}
+	for _, f := range found.Findings {
+		if f.State == plugin.Replaced {
+			attestation.ReplacedBy = f.Run
+		}
+	}
+	return attestation, nil
+}
+
+// look compares the target with what the run wrote. What a later run replaced is not a change.
+func (a *attesting) look(ctx context.Context, record landscape.ArtifactRecord) (plugin.Condition, error) {
+	found, err := a.ask(ctx, record)
+	if ended := ctx.Err(); ended != nil || errors.Is(err, landscape.ErrUnavailable) {
+		return found, errors.Join(err, ended)
+	}
+	if err != nil {
+		found = plugin.Condition{Unit: plugin.Pieces}
+		if a.isTable(record.Sink) {
+			found.Unit = plugin.Rows
+		}
+		found.Add(1, plugin.Finding{State: plugin.NotKnown, Why: err.Error()})
+	}
+	if found.Changed+found.Missing == 0 || found.Unit == plugin.Rows {
+		return found, nil
+	}
+	later, err := a.log.ReplacedBy(ctx, record)
+	if later != "" {
+		found.Replaced, found.Changed, found.Missing = found.Changed+found.Missing+found.Replaced, 0, 0
+		found.Findings = slices.DeleteFunc(found.Findings, func(f plugin.Finding) bool { return f.State != plugin.NotKnown })
+		found.Findings = append(found.Findings, plugin.Finding{State: plugin.Replaced, Run: later, Why: "a later run published there"})
+	}
+	return found, err
+}
+
+// ask asks the sink or, without one that can tell, reads the files.
+func (a *attesting) ask(ctx context.Context, record landscape.ArtifactRecord) (plugin.Condition, error) {
+	if a.compiled != nil {
+		if i := a.compiled.Find(record.Sink); i != plan.None && a.compiled.Nodes[i].Kind == plan.Sink {
+			written, target, err := a.written(ctx, a.compiled, i, record)
+			if attester, can := target.(plugin.Attester); err != nil || can {
+				if err != nil {
+					return plugin.Condition{}, err
+				}
+				return attester.Attest(ctx, written)
+			}
+		}
+	} else if !isFile(record.Path) {
+		return plugin.Condition{}, fmt.Errorf("only its sink can ask %s, and %s", record.Path, a.problem)
+	}
+	return a.whole(ctx, record), nil
+}
+
+// whole looks at an output as one piece.
+func (a *attesting) whole(ctx context.Context, record landscape.ArtifactRecord) plugin.Condition {
+	found, state := plugin.Condition{Unit: plugin.Pieces}, plugin.Finding{State: plugin.AsWritten}
+	if wrong, differs := a.verifyArtifact(ctx, record.Artifact(), record.Sink); wrong != nil {
+		state = plugin.Finding{State: plugin.NotKnown, Why: wrong.Error()}
+		switch {
+		case errors.Is(wrong, fs.ErrNotExist):
+			state.State = plugin.Missing
+		case differs:
+			state.State = plugin.Changed
+		}
+	}
+	found.Add(1, state)
+	return found
+}
+
+// written is what a run wrote with one of the sinks of its plan.
+func (a *attesting) written(ctx context.Context, compiled *plan.Plan, node int, record landscape.ArtifactRecord) (plugin.Written, plugin.Target, error) {
+	sink := &compiled.Nodes[node]
+	target := sink.Sink.Target(record.Run)
+	encoder, err := sink.Encoder()
+	if err != nil {
+		return plugin.Written{}, target, err
+	}
+	parts, err := recompute.Parts(ctx, a.log, record.Run, sink.Name)
+	if err != nil {
+		return plugin.Written{}, target, err
+	}
+	_, packed := encoder.(plugin.Finisher)
+	chunks, err := a.chunksOf(ctx, record)
+	return plugin.Written{
+		Artifact: record.Artifact(), Header: encoder.Header(), Parts: parts, Look: sampled(parts, a.options.Sample), Lines: !packed,
+		Data: func(ctx context.Context, part plugin.Part) ([]byte, error) {
+			return a.bytesOf(ctx, compiled, node, record.Run, chunks[part.Ordinal], part)
+		},
+		Later: func(ctx context.Context) ([]plugin.WrittenBy, error) { return a.later(ctx, record) },
+	}, target, err
+}
+
+// sampled draws parts that have so many rows together.
+func sampled(parts []plugin.Part, rows int64) func(plugin.Part) bool {
+	if rows == 0 {
+		return func(plugin.Part) bool { return true }
+	}
+	drawn := map[int64]bool{}
+	for _, i := range rand.Perm(len(parts)) {
+		if rows <= 0 {
+			break
+		}
+		drawn[parts[i].Ordinal] = true
+		rows -= parts[i].Rows
+	}
+	return func(part plugin.Part) bool { return drawn[part.Ordinal] }
+}
+
+// chunksOf returns of which chunk each part of an output is, by the ordinal of the part.
+func (a *attesting) chunksOf(ctx context.Context, record landscape.ArtifactRecord) (map[int64]landscape.ChunkKey, error) {
+	effects, err := a.log.SinkEffects(ctx, record.Run, record.Sink)
+	chunks := map[int64]landscape.ChunkKey{}
+	for _, e := range effects {
+		if e.Kind == landscape.WriteEffect && e.Ordinal != nil {
+			chunks[*e.Ordinal] = landscape.ChunkKey{Source: e.Source, Chunk: e.Chunk}
+		}
+	}
+	return chunks, err
+}
+
+// bytesOf computes the bytes of a part again. The error says why they are not to be had.
+func (a *attesting) bytesOf(ctx context.Context, compiled *plan.Plan, node int, run string, key landscape.ChunkKey, part plugin.Part) ([]byte, error) {
+	record, err := a.log.Chunk(ctx, run, key)
+	if err != nil {
+		return nil, err
+	}
+	in, err := recompute.Chunk(ctx, a.log, a.payloads, compiled, record)
+	if err != nil {
+		return nil, err
+	}
+	if in.Firsts, err = recompute.Repeats(ctx, a.log, compiled, run, key.Chunk, in); err != nil {
+		return nil, err
+	}
+	runner, err := engine.NewRunner(compiled)
+	if err != nil {
+		return nil, err
+	}
+	result, err := runner.Run(in)
+	if err != nil {
+		return nil, err
+	}
+	if result.Parts[node].SHA256 != part.SHA256 {
+		return nil, fmt.Errorf("part %d, computed again, has other bytes than are recorded: waymark verify %s says where", part.Ordinal, run)
+	}
+	return result.Parts[node].Data, nil
+}
+
+// later returns what runs wrote to the same place after an output was published, the newest first.
+func (a *attesting) later(ctx context.Context, record landscape.ArtifactRecord) (later []plugin.WrittenBy, err error) {
+	published, err := a.log.Publications(ctx, func(path string) bool { return path == record.Path })
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range published {
+		if other.Published <= record.Published || other.Run == record.Run {
+			continue
+		}
+		by := plugin.WrittenBy{Run: other.Run} // without a header: what it wrote is not known
+		run, err := a.log.Run(ctx, other.Run)
+		if err != nil {
+			return nil, err
+		}
+		compiled, _, err := a.plan(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		if compiled != nil {
+			if by.Written, _, err = a.written(ctx, compiled, compiled.Find(other.Sink), other); err != nil {
+				return nil, err
+			}
+		}
+		later = append(later, by)
+	}
+	return later, nil
+}
+
+// pointer looks where the name of the latest output leads. That it leads to the output of a later run is as it should be.
+func (a *attesting) pointer(ctx context.Context, record landscape.ArtifactRecord, found *plugin.Condition) error {
+	if record.Latest == "" || a.compiled == nil {
+		return nil
+	}
+	latest, err := a.log.LatestOutput(ctx, record.Latest)
+	if err != nil {
+		return err
+	}
+	state, led := plugin.Finding{State: plugin.AsWritten}, led(ctx, a.compiled, record.Sink, latest)
+	switch {
+	case led.There:
+	case !led.Known:
+		state = plugin.Finding{State: plugin.NotKnown, Why: led.Why}
+	case latest.Run != record.Run:
+		state = plugin.Finding{State: plugin.Replaced, Run: latest.Run, Why: led.Why}
+	default:
+		state = plugin.Finding{State: plugin.Changed, Why: led.Why}
+	}
+	found.Add(1, state)
+	return ctx.Err()
+}

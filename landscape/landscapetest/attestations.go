@@ -1,0 +1,104 @@
+package landscapetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// Attest records that the outputs of a run were found with a result.
+func Attest(ctx context.Context, log *landscape.Log, run string, result plugin.State) ([]landscape.Attestation, error) {
+	artifacts, err := log.Artifacts(ctx, run)
+	if err == nil && artifacts == nil {
+		err = errors.New("the run published nothing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []landscape.Attestation
+	for _, a := range artifacts {
+		one := landscape.Attestation{
+			Run: run, Sink: a.Sink, Path: a.Path, Unit: plugin.Pieces, LookedAt: 3, Equal: 2, Changed: 1, Result: result, Findings: `[{"state":"changed","part":0,"line":3,"why":"edited"}]`, Actor: "ann",
+		}
+		if result == plugin.AsWritten {
+			one.Equal, one.Changed, one.Findings = 3, 0, "[]"
+		}
+		found = append(found, one)
+	}
+	return log.RecordAttestations(ctx, found)
+}
+
+// Published plays a run that published its outputs, whose digests are those of its document and plan.
+func Published(ctx context.Context, log *landscape.Log, id string) error {
+	s := Scene{Run: id, Chunks: 1, ChunkRows: 10}
+	run, graph := s.Graph()
+	run.DocumentSHA256, run.PlanSHA256 = digest(run.Document), digest(run.Plan)
+	if err := log.BeginRun(ctx, run, graph); err != nil {
+		return err
+	}
+	if err := s.Read(ctx, log); err != nil {
+		return err
+	}
+	if _, err := log.RecordSealed(ctx, s.Passage(0), recordsOf(s, 0)); err != nil {
+		return err
+	}
+	if err := errors.Join(s.Write(ctx, log, 0), s.Publish(ctx, log)); err != nil {
+		return err
+	}
+	return log.FinishRun(ctx, id, pipeline.CompletedWithFailures, "")
+}
+
+// attestations holds what a log says of attestations.
+func attestations(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	now := time.Unix(1_700_000_000, 0)
+	log := landscape.New(d, func() time.Time { now = now.Add(time.Hour); return now })
+	require.NoError(t, Published(ctx, log, "one"))
+	require.NoError(t, Logged(ctx, log))
+	none, err := log.Attestations(ctx, "one")
+	require.NoError(t, err)
+	require.Nil(t, none)
+	recorded, err := log.RecordAttestations(ctx, nil)
+	require.NoError(t, err)
+	require.Empty(t, recorded)
+
+	var at []landscape.Micros
+	for i, result := range []plugin.State{plugin.AsWritten, plugin.AsWritten, plugin.Changed, plugin.Missing, plugin.AsWritten} {
+		found, err := Attest(ctx, log.SealedBy(Sealer{}), "one", result)
+		require.NoError(t, err)
+		require.EqualValues(t, i, found[0].Seq)
+		at = append(at, found[0].At)
+		_, err = log.LogEntryAbout(ctx, "attested/one/"+string(rune('0'+i)))
+		require.NoError(t, err)
+	}
+	all, err := log.Attestations(ctx, "one")
+	require.NoError(t, err)
+	sink := all[0].Sink
+	findings, err := all[len(all)/5*2].Found()
+	require.NoError(t, err)
+	require.EqualValues(t, 3, findings[0].Line)
+	require.Equal(t, landscape.LastSeen{}, landscape.LastSeenEqual(all, sink, 0))
+	require.Equal(t, landscape.LastSeen{Equal: at[1]}, landscape.LastSeenEqual(all, sink, 2))
+	require.Equal(t, landscape.LastSeen{Equal: at[1], Other: at[2]}, landscape.LastSeenEqual(all, sink, 4))
+	require.Equal(t, landscape.LastSeen{Equal: at[4]}, landscape.LastSeenEqual(all, sink, 5))
+
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			_, err := Attest(ctx, landscape.New(d, nil), "one", plugin.AsWritten)
+			require.NoError(t, err)
+		})
+	}
+	both.Wait()
+	all, err = log.Attestations(ctx, "one")
+	require.NoError(t, err)
+	require.EqualValues(t, 6, all[len(all)-1].Seq, "each has a number of its own")
+}

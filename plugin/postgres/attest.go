@@ -1,0 +1,573 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+var _ plugin.Attester = (*target)(nil)
+
+// Attest compares the rows of the table with those that the run wrote, within one snapshot, and the run's entries with its parts. Rows are found by the key of an
+// upsert, or by another unique key whose columns are all written; else all their columns together are compared.
+func (t *target) Attest(ctx context.Context, w plugin.Written) (plugin.Condition, error) {
+	found, err := t.attest(ctx, w)
+	if err != nil {
+		return plugin.Condition{}, t.classify("compare the table with what was written", err)
+	}
+	return found, nil
+}
+
+func (t *target) attest(ctx context.Context, w plugin.Written) (plugin.Condition, error) {
+	pool, err := t.database.pool()
+	if err != nil {
+		return plugin.Condition{}, err
+	}
+	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return plugin.Condition{}, err
+	}
+	defer func() {
+		ctx, cancel := farewell()
+		defer cancel()
+		_ = tx.Rollback(ctx) // nothing was written
+	}()
+	a := &attestation{target: t, tx: tx, written: w, found: plugin.Condition{Unit: plugin.Rows}, differ: map[string]difference{}, keys: map[string]bool{}}
+	if err := a.entries(ctx); err != nil {
+		return a.found, err
+	}
+	return a.found, a.rows(ctx)
+}
+
+// attestation compares a table with what a run wrote there.
+type attestation struct {
+	*target
+	tx      pgx.Tx
+	written plugin.Written
+	header  *header
+	columns []typedColumn
+	key     []string // that tells rows apart; nil if none does
+	found   plugin.Condition
+
+	differ map[string]difference // rows that are not as they were written, by key
+	keys   map[string]bool       // of all rows that were looked at, if the table replaces rows
+	whole  bool                  // all rows were looked at
+
+	entered bool // the entries are as the run left them
+
+	unclear string // a later run of which it is not known whether it replaced rows
+}
+
+type difference struct {
+	plugin.Finding
+	part plugin.Part
+}
+
+// typedColumn is a column that is written, with the type that it has in the table.
+type typedColumn struct{ name, kind string }
+
+// entries compares what is recorded beside the table with the parts.
+func (a *attestation) entries(ctx context.Context) error {
+	state := plugin.Finding{State: plugin.AsWritten}
+	err := a.within(ctx, func(tx pgx.Tx) error {
+		found, err := a.compare(ctx, tx, a.written.Header, a.written.Parts, "")
+		if err == nil && found.state != outputPublished {
+			err = a.fault(codeTargetChanged, "%s says that the output is %s, and not published", outputsTable, found.state)
+		}
+		return err
+	})
+	fault, is := errors.AsType[*plugin.TargetError](err)
+	switch {
+	case is && fault.Code == codeTargetChanged:
+		state = plugin.Finding{State: plugin.Changed, Why: fault.Message}
+	case tableMissing(err):
+		state = plugin.Finding{State: plugin.Missing, Why: "there is no " + outputsTable + " or " + partsTable}
+	case err != nil:
+		return err
+	}
+	a.entered = state.State == plugin.AsWritten
+	a.found.Add(1, state)
+	return nil
+}
+
+// within does something after which the transaction can be used also if it failed.
+func (a *attestation) within(ctx context.Context, do func(pgx.Tx) error) error {
+	inner, err := a.tx.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := do(inner); err != nil {
+		return errors.Join(err, inner.Rollback(ctx))
+	}
+	return inner.Commit(ctx)
+}
+
+// rows compares the rows of all parts that are looked at.
+func (a *attestation) rows(ctx context.Context) (err error) {
+	if a.header, err = parseHeader(a.written.Header); err != nil {
+		return a.fault(codeTargetRefused, "%v", err)
+	}
+	missing, err := a.shape(ctx)
+	if err != nil {
+		return err
+	}
+	a.whole = true
+	for _, part := range a.written.Parts {
+		switch {
+		case !a.written.Look(part):
+			a.whole = false
+		case missing != "":
+			a.found.Add(part.Rows, plugin.Finding{State: plugin.Missing, Part: &part.Ordinal, Why: missing})
+		default:
+			err = a.part(ctx, part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if missing != "" {
+		return nil
+	}
+	if err := a.replaced(ctx); err != nil {
+		return err
+	}
+	a.settle()
+	return a.others(ctx)
+}
+
+// shape finds out the types of the columns, and what tells rows apart. missing says that the table, or a column, is not there.
+func (a *attestation) shape(ctx context.Context) (missing string, err error) {
+	kind, err := a.find(ctx, a.tx)
+	if err != nil || kind == "" {
+		return "there is no table " + a.table.String(), err
+	}
+	rows, err := a.tx.Query(ctx, `select attname, format_type(atttypid, atttypmod) from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped`,
+		quotedTable(a.table))
+	if err != nil {
+		return "", err
+	}
+	kinds := map[string]string{}
+	var name, of string
+	if _, err := pgx.ForEachRow(rows, []any{&name, &of}, func() error { kinds[name] = of; return nil }); err != nil {
+		return "", err
+	}
+	for _, column := range a.header.names() {
+		if kinds[column] == "" {
+			return fmt.Sprintf("the table %s has no column %s any more", a.table, column), nil
+		}
+		a.columns = append(a.columns, typedColumn{column, kinds[column]})
+	}
+	if a.key = a.header.Key; a.key == nil {
+		a.key, err = a.uniqueKey(ctx)
+	}
+	return "", err
+}
+
+// uniqueKey returns the columns of the primary key or, without one, of another unique index, if all of them are written; nil if there is none.
+func (a *attestation) uniqueKey(ctx context.Context) (key []string, err error) {
+	rows, err := a.tx.Query(ctx, `
+		select array(select attname::text from pg_attribute where attrelid = i.indrelid and attnum = any(i.indkey::int2[]) order by attnum)
+		from pg_index i
+		where i.indrelid = $1::regclass and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+			and not exists (select from pg_attribute c where c.attrelid = i.indrelid and c.attnum = any(i.indkey::int2[]) and not (c.attnotnull and c.attname = any($2::text[])))
+		order by i.indisprimary desc, i.indexrelid limit 1`, quotedTable(a.table), a.header.names())
+	if err != nil {
+		return nil, err
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[[]string])
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	return keys[0], nil
+}
+
+// part compares the rows of a part.
+func (a *attestation) part(ctx context.Context, part plugin.Part) error {
+	unknown := func(why error) {
+		a.found.Add(part.Rows, plugin.Finding{State: plugin.NotKnown, Part: &part.Ordinal, Why: why.Error()})
+	}
+	data, err := a.written.Data(ctx, part)
+	if err != nil {
+		unknown(err)
+		return ctx.Err()
+	}
+	refused, err := a.refusedOf(ctx, part)
+	if err != nil {
+		unknown(err)
+		return ctx.Err()
+	}
+	rows := newRowBlock(data, len(a.columns), refused)
+	states, err := a.look(ctx, rows)
+	if errors.Is(err, errOtherType) {
+		a.found.Add(int64(len(rows.numbers)), plugin.Finding{State: plugin.Changed, Part: &part.Ordinal, Why: errOtherType.Error()})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	before := a.written.RowsBefore(part)
+	for i, state := range states {
+		a.note(part, rows.keyOf(i, a.keyPositions()), plugin.Finding{State: state, Line: before + int64(rows.numbers[i]) + 1})
+	}
+	return nil
+}
+
+// dataException begins the codes of errors about values, whose messages have these.
+const dataException = "22"
+
+var errOtherType = errors.New("a column of the table has another type: it does not take what was written")
+
+// refusedOf returns the numbers of the rows of a part that the table refused when they were written.
+func (a *attestation) refusedOf(ctx context.Context, part plugin.Part) (map[int]bool, error) {
+	text := ""
+	err := a.within(ctx, func(tx pgx.Tx) (err error) {
+		text, err = scalar(ctx, tx, "select refused::text from "+ledgerOf(a.table).parts()+" where run = $1 and sink = $2 and ordinal = $3", a.run, a.name, part.Ordinal)
+		return err
+	})
+	if err != nil || text == "" {
+		return nil, fmt.Errorf("the entry of part %d in %s is gone: it said which rows the table refused", part.Ordinal, partsTable)
+	}
+	rejected, err := decodeRejected(text)
+	numbers := map[int]bool{}
+	for _, r := range rejected {
+		numbers[int(r.Row)] = true
+	}
+	return numbers, err
+}
+
+// note counts a row. Of rows with one key, which an upsert writes one after the other, the last one counts.
+func (a *attestation) note(part plugin.Part, key string, f plugin.Finding) {
+	if a.key == nil {
+		key = fmt.Sprint(f.Line)
+	}
+	delete(a.differ, key)
+	if a.header.Mode == pipeline.UpsertMode {
+		a.keys[key] = true
+	}
+	a.found.LookedAt++
+	if f.State != plugin.AsWritten {
+		a.differ[key] = difference{f, part}
+	}
+}
+
+// keyPositions returns where the columns of the key are.
+func (a *attestation) keyPositions() (at []int) {
+	for _, key := range a.key {
+		at = append(at, slices.Index(a.header.names(), key))
+	}
+	return at
+}
+
+// replaced looks which of the rows that differ are as later runs wrote them.
+func (a *attestation) replaced(ctx context.Context) error {
+	if len(a.differ) == 0 || a.key == nil {
+		return nil
+	}
+	later, err := a.written.Later(ctx)
+	if err != nil {
+		return err
+	}
+	known := []string{a.run}
+	for _, by := range later {
+		known = append(known, by.Run)
+		h, err := parseHeader(by.Header)
+		switch {
+		case err != nil:
+			a.unclear = by.Run
+		case h.Mode != pipeline.UpsertMode: // it replaced nothing
+		case !slices.Equal(h.names(), a.header.names()) || !slices.Equal(sorted(h.Key), sorted(a.key)):
+			a.unclear = by.Run
+		default:
+			for _, part := range by.Parts {
+				if err := a.replacedBy(ctx, by, part); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return a.strangers(ctx, known)
+}
+
+func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
+
+// replacedBy looks for rows that differ in a part of a later run. What that run did not leave as it is now somebody else changed.
+func (a *attestation) replacedBy(ctx context.Context, by plugin.WrittenBy, part plugin.Part) error {
+	data, err := by.Data(ctx, part)
+	if err != nil {
+		a.unclear = by.Run
+		return ctx.Err()
+	}
+	rows := newRowBlock(data, len(a.columns), nil)
+	states, err := a.look(ctx, rows)
+	if errors.Is(err, errOtherType) {
+		a.unclear = by.Run
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i, state := range states {
+		key := rows.keyOf(i, a.keyPositions())
+		if was, differs := a.differ[key]; differs && state == plugin.AsWritten {
+			was.State, was.Run = plugin.Replaced, by.Run
+			a.differ[key] = was
+		}
+	}
+	return nil
+}
+
+// strangers looks for upserts since by runs that are not known here: of another landscape.
+func (a *attestation) strangers(ctx context.Context, known []string) error {
+	l := ledgerOf(a.table)
+	err := a.within(ctx, func(tx pgx.Tx) error {
+		run, err := scalar(ctx, tx, `select o.run from `+l.outputs()+` o join `+l.outputs()+` ours on ours.run = $1 and ours.sink = $2
+			where o.target = $3 and o.run <> all($4::text[]) and convert_from(o.header, 'UTF8')::json ->> 'mode' = $5 and coalesce(o.ended_at, now()) > ours.ended_at
+			order by o.run limit 1`, a.run, a.name, a.table.String(), known, pipeline.UpsertMode)
+		if run != "" {
+			a.unclear = run
+		}
+		return err
+	})
+	if tableMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// settle counts the rows that differ, in the order of the output.
+func (a *attestation) settle() {
+	var all []difference
+	for _, d := range a.differ {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(x, y difference) int { return int(x.Line - y.Line) })
+	looked := a.found.LookedAt
+	for _, d := range all {
+		if d.State == plugin.Changed && a.unclear != "" {
+			d.State, d.Why = plugin.NotKnown, fmt.Sprintf("the row has other values, and run %s wrote to the table since: what it wrote is not known here", a.unclear)
+		}
+		switch d.State {
+		case plugin.Changed:
+			d.Why = "the row has other values"
+		case plugin.Missing:
+			d.Why = "the row is gone"
+			if a.key == nil {
+				d.Why = "no row of the table has all these values"
+			}
+		case plugin.Replaced:
+			d.Why = "a later run wrote a row with this key"
+		case plugin.AsWritten, plugin.NotKnown:
+		}
+		d.Part = &d.part.Ordinal
+		a.found.Add(1, d.Finding)
+	}
+	a.found.LookedAt = looked
+	a.found.Equal = looked - a.found.Changed - a.found.Missing - a.found.Replaced - a.found.Unknown
+}
+
+// others counts rows that no run wrote, if what runs wrote can be counted. In a table that the sink may create they are a change: it is the pipeline's.
+func (a *attestation) others(ctx context.Context) error {
+	wrote, outputs, counted, err := a.wrote(ctx)
+	if err != nil || !counted {
+		return err
+	}
+	var rows int64
+	if err := a.tx.QueryRow(ctx, "select count(*) from "+quotedTable(a.table)).Scan(&rows); err != nil {
+		return err
+	}
+	state := plugin.NotKnown
+	if a.spec.Create {
+		state = plugin.Changed
+	}
+	switch more := rows - (wrote - a.found.Missing); {
+	case more > 0:
+		a.found.Add(more, plugin.Finding{State: state, Why: fmt.Sprintf("the table has %d more than were written", more)})
+	case more < 0 && outputs == 1: // rows that were written alike
+		a.found.LookedAt, a.found.Equal = a.found.LookedAt+more, a.found.Equal+more
+		a.found.Add(-more, plugin.Finding{State: plugin.Missing, Why: fmt.Sprintf("the table has %d fewer than were written", -more)})
+	case more < 0:
+		a.found.Add(-more, plugin.Finding{State: plugin.NotKnown, Why: fmt.Sprintf("the table has %d fewer than %d runs wrote: which run's are gone is not known", -more, outputs)})
+	}
+	return nil
+}
+
+// wrote returns how many rows are in the table of those that runs wrote, if nobody else touched it, and how many outputs these are. counted is false if that
+// cannot be counted: rows take the place of others, and several runs wrote some.
+func (a *attestation) wrote(ctx context.Context) (rows, outputs int64, counted bool, err error) {
+	l := ledgerOf(a.table)
+	var upserts int64
+	err = a.within(ctx, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, "select count(*), count(*) filter (where convert_from(header, 'UTF8')::json ->> 'mode' = $2) from "+l.outputs()+" where target = $1",
+			a.table.String(), pipeline.UpsertMode).Scan(&outputs, &upserts)
+		if err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `select coalesce(sum(p.rows - jsonb_array_length(p.refused)), 0)::bigint from `+l.parts()+` p join `+l.outputs()+` o using (run, sink)
+			where o.target = $1`, a.table.String()).Scan(&rows)
+	})
+	switch {
+	case tableMissing(err):
+		return 0, 0, false, nil
+	case err != nil || a.found.Unknown > 0 || !a.whole || !a.entered:
+		return 0, 0, false, err
+	case a.header.Mode == pipeline.UpsertMode:
+		return int64(len(a.keys)), outputs, outputs == 1, nil
+	}
+	return rows, outputs, upserts == 0 && outputs > 0, nil
+}
+
+// look returns what became of each row.
+func (a *attestation) look(ctx context.Context, rows rowBlock) ([]plugin.State, error) {
+	if len(rows.numbers) == 0 {
+		return nil, nil
+	}
+	look := a.lookByKey
+	if a.key == nil {
+		look = a.lookWhole
+	}
+	var states []plugin.State
+	err := a.within(ctx, func(pgx.Tx) (err error) {
+		states, err = look(ctx, rows)
+		return err
+	})
+	if state, is := errors.AsType[*pgconn.PgError](err); is && strings.HasPrefix(state.Code, dataException) {
+		err = errOtherType
+	}
+	return states, err
+}
+
+// unnested is the rows of a block as a table v, whose columns are texts c0, c1, … and the number n.
+func (a *attestation) unnested() string {
+	var arrays, names []string
+	for i := range a.columns {
+		arrays, names = append(arrays, fmt.Sprintf("$%d::text[]", i+1)), append(names, fmt.Sprintf("c%d", i))
+	}
+	return fmt.Sprintf("unnest(%s) with ordinality as v(%s, n)", strings.Join(arrays, ", "), strings.Join(names, ", "))
+}
+
+// cast is the value of a column of v in the type of the table's.
+func (a *attestation) cast(i int) string { return fmt.Sprintf("v.c%d::%s", i, a.columns[i].kind) }
+
+func (a *attestation) lookByKey(ctx context.Context, rows rowBlock) ([]plugin.State, error) {
+	var on, same []string
+	for i, column := range a.columns {
+		if slices.Contains(a.key, column.name) {
+			on = append(on, fmt.Sprintf("t.%s = %s", quoted(column.name), a.cast(i)))
+		}
+		same = append(same, fmt.Sprintf("t.%s::text is not distinct from %s::text", quoted(column.name), a.cast(i)))
+	}
+	sql := fmt.Sprintf("select v.n, case when t.tableoid is null then 'missing' when %s then 'equal' else 'changed' end from %s left join %s t on %s order by v.n",
+		strings.Join(same, " and "), a.unnested(), quotedTable(a.table), strings.Join(on, " and "))
+	states := make([]plugin.State, len(rows.numbers))
+	found, err := a.tx.Query(ctx, sql, rows.args()...)
+	if err != nil {
+		return nil, err
+	}
+	var n int64
+	var state string
+	_, err = pgx.ForEachRow(found, []any{&n, &state}, func() error {
+		states[n-1] = plugin.State(state)
+		return nil
+	})
+	return states, err
+}
+
+// lookWhole looks for rows with all the values. Of equal rows the last ones are those that are missing.
+func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]plugin.State, error) {
+	var there, wanted []string
+	for i, column := range a.columns {
+		there, wanted = append(there, fmt.Sprintf("t.%s::text", quoted(column.name))), append(wanted, a.cast(i)+"::text")
+	}
+	sql := fmt.Sprintf(`
+		with w as (select n, row(%s)::text as r, row_number() over (partition by row(%[1]s)::text order by n) as nth from %s),
+			h as (select row(%s)::text as r, count(*) as has from %s t where row(%[3]s)::text in (select r from w) group by 1)
+		select w.n from w left join h using (r) where w.nth > coalesce(h.has, 0)`,
+		strings.Join(wanted, ", "), a.unnested(), strings.Join(there, ", "), quotedTable(a.table))
+	states := make([]plugin.State, len(rows.numbers))
+	for i := range states {
+		states[i] = plugin.AsWritten
+	}
+	found, err := a.tx.Query(ctx, sql, rows.args()...)
+	if err != nil {
+		return nil, err
+	}
+	var n int64
+	_, err = pgx.ForEachRow(found, []any{&n}, func() error {
+		states[n-1] = plugin.Missing
+		return nil
+	})
+	return states, err
+}
+
+// rowBlock is the rows of a part, as columns of texts.
+type rowBlock struct {
+	numbers []int       // within the part, from 0
+	columns [][]*string // nil for null
+}
+
+// newRowBlock reads the lines that the encoder wrote, without those that were refused.
+func newRowBlock(data []byte, columns int, refused map[int]bool) rowBlock {
+	b := rowBlock{columns: make([][]*string, columns)}
+	number := 0
+	for line := range bytes.Lines(data) {
+		if !refused[number] {
+			b.numbers = append(b.numbers, number)
+			for i, cell := range strings.Split(strings.TrimSuffix(string(line), "\n"), "\t") {
+				b.columns[i] = append(b.columns[i], unescaped(cell))
+			}
+		}
+		number++
+	}
+	return b
+}
+
+func (b rowBlock) args() []any {
+	args := make([]any, len(b.columns))
+	for i, column := range b.columns {
+		args[i] = column
+	}
+	return args
+}
+
+// keyOf returns the values of a row in the columns at these places, as one text.
+func (b rowBlock) keyOf(row int, at []int) string {
+	var key []byte
+	for _, i := range at {
+		if value := b.columns[i][row]; value != nil {
+			key = appendEscaped(key, *value)
+		}
+		key = append(key, '\t')
+	}
+	return string(key)
+}
+
+// unescaped reads a text as COPY does; nil is null.
+func unescaped(cell string) *string {
+	if cell == `\N` {
+		return nil
+	}
+	if strings.IndexByte(cell, '\\') < 0 {
+		return &cell
+	}
+	var text []byte
+	for i := 0; i < len(cell); i++ {
+		if cell[i] != '\\' || i+1 == len(cell) {
+			text = append(text, cell[i])
+			continue
+		}
+		i++
+		plain := slices.Index(escapes[:], cell[i])
+		text = append(text, byte(plain))
+	}
+	whole := string(text)
+	return &whole
+}

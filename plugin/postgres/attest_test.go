@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/pipeline"
+	"waymark/pipeline/row"
+	"waymark/plugin"
+	"waymark/tests/services"
+)
+
+// attestedTable is a table with what runs wrote there.
+type attestedTable struct {
+	client
+	spec   pipeline.PostgresSink
+	fields []plugin.Field
+	runs   []*testWriter
+	gone   bool // what runs wrote cannot be computed any more
+}
+
+func newAttestedTable(t *testing.T, spec pipeline.PostgresSink) *attestedTable {
+	d := services.Postgres(t).DSN()
+	spec.DSN, spec.Table = d, "out"
+	return &attestedTable{client: connect(t, d), spec: spec, fields: []plugin.Field{{Name: "id", Kind: row.Int}, {Name: "text", Kind: row.String, Optional: true}}}
+}
+
+// run writes the texts with the ids from on, two in a part, as a run of its own.
+func (a *attestedTable) run(id string, from int64, texts ...string) {
+	a.t.Helper()
+	w := newWriter(a.t, a.spec, id, a.fields)
+	for pair := range slices.Chunk(texts, 2) {
+		var rows [][]row.Value
+		for _, text := range pair {
+			value := row.StringValue(text)
+			if text == "null" {
+				value = row.Value{}
+			}
+			rows = append(rows, []row.Value{row.IntValue(from), value})
+			from++
+		}
+		w.add(rows...)
+	}
+	w.write()
+	w.publish()
+	a.runs = append(a.runs, w)
+}
+
+func (a *attestedTable) written(w *testWriter) plugin.Written {
+	return plugin.Written{
+		Header: w.encoder.Header(), Parts: w.parts, Look: func(plugin.Part) bool { return true },
+		Data: func(_ context.Context, part plugin.Part) ([]byte, error) {
+			if a.gone {
+				return nil, errors.New("purged")
+			}
+			return w.data[part.Ordinal], nil
+		},
+	}
+}
+
+// attest returns what became of what a run wrote: rows equal, changed, missing, replaced, unknown, and the findings.
+func (a *attestedTable) attest(run int) (counts [5]int64, findings []string) {
+	a.t.Helper()
+	written := a.written(a.runs[run])
+	written.Later = func(context.Context) (later []plugin.WrittenBy, err error) {
+		for _, w := range slices.Backward(a.runs[run+1:]) {
+			later = append(later, plugin.WrittenBy{Run: w.target.(*target).run, Written: a.written(w)})
+		}
+		return later, nil
+	}
+	found, err := a.runs[run].target.(plugin.Attester).Attest(a.t.Context(), written)
+	require.NoError(a.t, err)
+	require.Equal(a.t, plugin.Rows, found.Unit)
+	counts = [5]int64{found.Equal, found.Changed, found.Missing, found.Replaced, found.Unknown}
+	var sum int64
+	for _, n := range counts {
+		sum += n
+	}
+	require.Equal(a.t, found.LookedAt, sum)
+	for _, f := range found.Findings {
+		text := string(f.State) + " " + f.Why + f.Run
+		if f.Line > 0 {
+			text = string(f.State) + " " + string(rune('0'+f.Line)) + " " + f.Why + f.Run
+		}
+		findings = append(findings, text)
+	}
+	return counts, findings
+}
+
+// requireFound compares what became of the first run's rows.
+func (a *attestedTable) requireFound(want [5]int64, findings ...string) {
+	a.t.Helper()
+	counts, found := a.attest(0)
+	require.Equal(a.t, findings, found)
+	require.Equal(a.t, want, counts)
+}
+
+// TestAttestByKey names rows of an upsert that were updated, deleted and inserted, and those that a later run replaced.
+func TestAttestByKey(t *testing.T) {
+	a := newAttestedTable(t, pipeline.PostgresSink{Create: true, Mode: pipeline.UpsertMode, Key: []string{"id"}})
+	a.run("one", 1, "a", "b\t\\", "null", "d", "e")
+	a.requireFound([5]int64{6, 0, 0, 0, 0})
+	a.exec("update out set text = 'edited' where id = 3")
+	a.exec("delete from out where id = 4")
+	a.exec("insert into out values (9, 'new')")
+	a.requireFound([5]int64{4, 2, 1, 0, 0}, "changed 3 the row has other values", "missing 4 the row is gone", "changed the table has 1 more than were written")
+	a.exec("update out set text = null where id = 3")
+	a.exec("insert into out values (4, 'd')")
+	a.exec("delete from out where id = 9")
+	a.requireFound([5]int64{6, 0, 0, 0, 0})
+
+	a.run("two", 2, "B", "c")
+	a.exec("update out set text = 'edited' where id = 1")
+	a.requireFound([5]int64{3, 1, 0, 2, 0}, "changed 1 the row has other values", "replaced 2 a later run wrote a row with this keytwo", "replaced 3 a later run wrote a row with this keytwo")
+	counts, _ := a.attest(1)
+	require.Equal(t, [5]int64{3, 0, 0, 0, 0}, counts)
+	a.exec("update out set text = 'edited' where id = 2")
+	a.requireFound([5]int64{3, 2, 0, 1, 0}, "changed 1 the row has other values", "changed 2 the row has other values", "replaced 3 a later run wrote a row with this keytwo")
+
+	a.runs = a.runs[:1] // the later run is one of another landscape
+	counts, findings := a.attest(0)
+	require.Equal(t, [5]int64{3, 0, 0, 0, 3}, counts)
+	require.Contains(t, findings[0], "run two wrote to the table since")
+}
+
+// TestAttestRowsWithoutKey finds rows by all their values, equal ones as often as they were written.
+func TestAttestRowsWithoutKey(t *testing.T) {
+	a := newAttestedTable(t, pipeline.PostgresSink{Create: true})
+	a.run("one", 1, "a", "b", "null")
+	a.requireFound([5]int64{4, 0, 0, 0, 0})
+	a.exec("update out set text = 'edited' where id = 2")
+	a.requireFound([5]int64{3, 1, 1, 0, 0}, "missing 2 no row of the table has all these values", "changed the table has 1 more than were written")
+	a.exec("delete from out where text = 'edited'")
+	a.requireFound([5]int64{3, 0, 1, 0, 0}, "missing 2 no row of the table has all these values")
+	a.exec("insert into out values (2, 'b')")
+
+	a.run("two", 1, "a", "b", "null")
+	a.requireFound([5]int64{4, 0, 0, 0, 0})
+	a.exec("delete from out where ctid = (select ctid from out where id = 1 limit 1)")
+	a.requireFound([5]int64{4, 0, 0, 0, 1}, "unknown the table has 1 fewer than 2 runs wrote: which run's are gone is not known")
+}
+
+// TestAttestWhatIsGone looks at a table without entries, without a column, that is gone, and of which nobody knows any more what was written.
+func TestAttestWhatIsGone(t *testing.T) {
+	a := newAttestedTable(t, pipeline.PostgresSink{})
+	a.exec("create table out (id bigint primary key, text varchar(10))")
+	a.run("one", 1, "a", "b", "c")
+	a.exec("insert into out values (9, 'of others')")
+	a.requireFound([5]int64{4, 0, 0, 0, 1}, "unknown the table has 1 more than were written")
+	a.exec("update out set text = 'edited' where id = 3")
+	a.exec("update waymark_parts set bytes = 1 where ordinal = 1")
+	a.requireFound([5]int64{2, 2, 0, 0, 0}, "changed waymark_parts does not hold part 1 as this run wrote it", "changed 3 the row has other values")
+	a.gone = true
+	a.requireFound([5]int64{0, 1, 0, 0, 3}, "changed waymark_parts does not hold part 1 as this run wrote it", "unknown purged", "unknown purged")
+	a.gone = false
+	a.exec("alter table out alter column text type bytea using '\\\\x00'")
+	counts, findings := a.attest(0)
+	require.Equal(t, [5]int64{0, 4, 0, 0, 0}, counts)
+	require.Equal(t, "changed 1 the row has other values", findings[1])
+	a.exec("alter table out alter column text type int using 1")
+	counts, findings = a.attest(0)
+	require.Equal(t, [5]int64{0, 4, 0, 0, 0}, counts)
+	require.Equal(t, "changed a column of the table has another type: it does not take what was written", findings[1], "no value is in it")
+	a.exec("drop table waymark_parts")
+	a.requireFound([5]int64{0, 0, 1, 0, 3}, "missing there is no waymark_outputs or waymark_parts",
+		"unknown the entry of part 0 in waymark_parts is gone: it said which rows the table refused", "unknown the entry of part 1 in waymark_parts is gone: it said which rows the table refused")
+	a.exec("alter table out drop column text")
+	a.requireFound([5]int64{0, 0, 4, 0, 0}, "missing there is no waymark_outputs or waymark_parts",
+		"missing the table public.out has no column text any more", "missing the table public.out has no column text any more")
+	a.exec("drop table out")
+	counts, _ = a.attest(0)
+	require.Equal(t, [5]int64{0, 0, 4, 0, 0}, counts)
+}
