@@ -31,13 +31,21 @@ func BacklogOf(ctx context.Context, log *landscape.Reader, anchors []string) (b 
 		b.Signed = last.Size
 	}
 	done := b.Signed
-	for _, anchor := range anchors {
-		name := PlaceOf(anchor).String()
-		size, err := log.LastAnchored(ctx, name)
+	for _, at := range placesOf(anchors) {
+		size, err := log.LastAnchored(ctx, at.String())
 		if err != nil {
 			return b, err
 		}
-		b.Anchors = append(b.Anchors, Anchor{name, size})
+		b.Anchors = append(b.Anchors, Anchor{Anchor: at.String(), Entries: size})
+		if size < done && grace(at) > 0 {
+			made, err := madeAt(ctx, log, size)
+			if err != nil {
+				return b, err
+			}
+			if time.Since(made) < grace(at) {
+				continue
+			}
+		}
 		done = min(done, size)
 	}
 	if done == b.Entries {
@@ -64,15 +72,17 @@ func madeAt(ctx context.Context, log *landscape.Reader, position int64) (at time
 
 // waiting warns of entries that should be under a signed head and at each anchor by now.
 func (c *checker) waiting(ctx context.Context) error {
-	done := c.Signed
+	done, wait := c.Signed, LongWait
 	for _, anchor := range c.Anchors {
-		done = min(done, anchor.Entries)
+		if anchor.Entries < done {
+			done, wait = anchor.Entries, LongWait+c.grace(anchor.Anchor)
+		}
 	}
 	if done == c.Entries {
 		return nil
 	}
 	at, err := madeAt(ctx, c.log, done)
-	if err != nil || at.IsZero() || time.Since(at) < LongWait {
+	if err != nil || at.IsZero() || time.Since(at) < wait {
 		return err
 	}
 	what := fmt.Sprintf("entry %d was made at %s, and it is not at every anchor under a signed head: no process with the key of the log works, or somebody removed heads", done, at.Format(moment))
@@ -81,6 +91,16 @@ func (c *checker) waiting(ctx context.Context) error {
 	}
 	c.Warnings = append(c.Warnings, Problem{"log", what})
 	return nil
+}
+
+// grace is how long entries wait at the anchor with this name as a matter of course.
+func (c *checker) grace(name string) time.Duration {
+	for _, at := range c.anchors {
+		if at.String() == name {
+			return grace(at)
+		}
+	}
+	return 0
 }
 
 // Unlogged counts the runs without an entry that are not older than the log: a process without a key that counts recorded them, or somebody made them

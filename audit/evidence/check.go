@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -67,8 +68,9 @@ type Report struct {
 
 // Anchor is how far an anchor is.
 type Anchor struct {
-	Anchor  string `json:"anchor"`
-	Entries int64  `json:"entries"`
+	Anchor  string    `json:"anchor"`
+	Entries int64     `json:"entries"`
+	Stamped time.Time `json:"stamped,omitzero"` // of a time-stamping authority, if it was checked: when it stamped the head of so many entries
 }
 
 // checker reads the log from its first entry.

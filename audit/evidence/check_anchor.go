@@ -88,7 +88,7 @@ func (c *checker) compareSaid(said []landscape.Anchored) {
 func (c *checker) away(err error) bool {
 	away, ok := errors.AsType[*UnreachableError](err)
 	if ok {
-		c.Anchors = append(c.Anchors, Anchor{away.Anchor, 0})
+		c.Anchors = append(c.Anchors, Anchor{Anchor: away.Anchor})
 		c.problem(away.Anchor, "was not compared: %v", away.Err)
 	}
 	return ok
@@ -96,7 +96,7 @@ func (c *checker) away(err error) bool {
 
 // has notes how many entries an anchor has. said is how many the landscape says it has.
 func (c *checker) has(at Place, entries, said int64) {
-	c.Anchors = append(c.Anchors, Anchor{at.String(), entries})
+	c.Anchors = append(c.Anchors, Anchor{Anchor: at.String(), Entries: entries})
 	if said > entries {
 		c.problem(at.String(), "has %d entries, and the landscape says that %d were brought there", entries, said)
 	}

@@ -229,6 +229,9 @@ func (n *Notary) save(head Head) error {
 // anchor brings a head to an anchor, unless it is there.
 func (n *Notary) anchor(ctx context.Context, at Place, head Head) error {
 	receipt, err := at.bring(ctx, n.log.Reader, n.own, head)
+	if errors.Is(err, errNotDue) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

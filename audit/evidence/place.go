@@ -14,7 +14,7 @@ import (
 	"waymark/payload/s3store"
 )
 
-// A Place is an anchor: it keeps the signed heads of a log, or their sizes, outside the landscape. A Folder is one, a Bucket, a Git repository, and a Witness.
+// A Place is an anchor: it keeps the signed heads of a log, or their sizes, outside the landscape. A Folder is one, a Bucket, a Git repository, a Witness, and an Authority.
 type Place interface {
 	fmt.Stringer // the name under which the landscape notes what is there
 
@@ -85,6 +85,9 @@ func PlaceOf(anchor string) Place {
 	case strings.HasPrefix(anchor, gitScheme):
 		at, _ := parseGit(anchor) // CheckAnchor says what is wrong with it
 		return at
+	case strings.HasPrefix(anchor, authorityScheme):
+		at, _ := parseAuthority(anchor)
+		return at
 	case isWitness(anchor):
 		return Witness(anchor)
 	}
@@ -102,10 +105,15 @@ func placesOf(anchors []string) (places []Place) {
 // Whole returns the path or URL of an anchor, as it is the same wherever a process works.
 func Whole(anchor string) string {
 	path, scheme := anchor, ""
-	switch PlaceOf(anchor).(type) {
+	switch at := PlaceOf(anchor).(type) {
 	case Folder:
 	case Git:
 		path, scheme = strings.TrimPrefix(anchor, gitScheme), gitScheme
+	case Authority:
+		if whole, err := at.whole(); err == nil && at.roots != "" {
+			return whole
+		}
+		return anchor
 	default:
 		return anchor
 	}
@@ -115,8 +123,8 @@ func Whole(anchor string) string {
 	return anchor
 }
 
-// CheckAnchor refuses what cannot be an anchor: a path that is no folder or no repository, a URL that is none of a bucket, or a witness without a
-// key. It asks no server.
+// CheckAnchor refuses what cannot be an anchor: a path that is no folder or no repository, a URL that is none of a bucket, a witness without a
+// key, or an authority without certificates that count. It asks no server.
 func CheckAnchor(anchor string) error {
 	var err error
 	switch at := PlaceOf(anchor).(type) {
@@ -125,6 +133,10 @@ func CheckAnchor(anchor string) error {
 	case Git:
 		if at, err = parseGit(anchor); err == nil {
 			err = at.usable(context.Background())
+		}
+	case Authority:
+		if at, err = parseAuthority(anchor); err == nil {
+			_, err = at.pool()
 		}
 	case Witness:
 		_, err = at.parse()

@@ -75,8 +75,8 @@ func local(host string) bool {
 // Begun returns ErrCannotSay.
 func (w Witness) Begun(context.Context) (bool, error) { return false, ErrCannotSay }
 
-// witnesses sends requests to witnesses. A redirection is an answer as any other that is not a cosignature.
-var witnesses = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+// direct sends requests to witnesses and authorities. A redirection is an answer as any other that is not what was asked for.
+var direct = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // maxAnswer is how long the answer of a witness may be.
 const maxAnswer = 16 << 10
@@ -134,7 +134,7 @@ func (w Witness) post(ctx context.Context, old int64, proof tlog.TreeProof, head
 	if err != nil {
 		return 0, "", "", err
 	}
-	response, err := witnesses.Do(request)
+	response, err := direct.Do(request)
 	if err != nil {
 		return 0, "", "", err
 	}

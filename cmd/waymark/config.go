@@ -60,7 +60,7 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.documentProfile, "document-profile", "", "AWS SDK `profile` with which documents access buckets (default this process's)")
 	flags.StringVar(&c.secretsDir, "secrets-dir", "", "`folder` with one file for each secret")
 	flags.StringVar(&c.keys, "keys", "", "`folder` of the keys that sign the landscape's log (default STATE/keys)")
-	flags.StringArrayVar(&c.logAnchors, "log-anchor", nil, "additional `anchor` for the log's signed heads: a folder, best on another disk, a bucket, s3://BUCKET/PREFIX?lock=3650d, a repository of git, git:PATH, or a witness, https://HOST/PATH?key=KEY; can be repeated")
+	flags.StringArrayVar(&c.logAnchors, "log-anchor", nil, "additional `anchor` for the log's signed heads: a folder, best on another disk, a bucket, s3://BUCKET/PREFIX?lock=3650d, a repository of git, git:PATH, a time-stamping authority, tsa:URL?roots=FILE, or a witness, https://HOST/PATH?key=KEY; can be repeated")
 	flags.StringVar(&c.keyFile, "fingerprint-key-file", "", "`file` with the key for fingerprints of secrets (default STATE/fingerprint.key)")
 	flags.BoolVar(&c.json, "json", false, "print results as JSON, one per line")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print no progress and no hints")

@@ -98,6 +98,14 @@ func backlogText(b evidence.Backlog) string {
 	return line
 }
 
+// anchorText says how far an anchor is.
+func anchorText(anchor evidence.Anchor) string {
+	if !anchor.Stamped.IsZero() {
+		return fmt.Sprintf("%s stamped the head of %s at %s", anchor.Anchor, entriesText(anchor.Entries), anchor.Stamped.Local().Format("2006-01-02 15:04:05"))
+	}
+	return fmt.Sprintf("%s has %s entries", anchor.Anchor, text.Grouped(anchor.Entries))
+}
+
 func (a *app) logCheckCommand() *cobra.Command {
 	var key string
 	cmd := &cobra.Command{
@@ -147,7 +155,7 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 		{"entries", fmt.Sprintf("%s, %s of them under a signed head, %s refused", text.Grouped(r.Entries), text.Grouped(r.Signed), text.Grouped(r.Refused))},
 	}
 	for _, anchor := range r.Anchors {
-		lines = append(lines, []string{"anchor", fmt.Sprintf("%s has %s entries", anchor.Anchor, text.Grouped(anchor.Entries))})
+		lines = append(lines, []string{"anchor", anchorText(anchor)})
 	}
 	lines = append(lines, []string{"runs", fmt.Sprintf("%s with an entry, %s older than the log, %s lost", text.Grouped(r.Runs), text.Grouped(r.Older), text.Grouped(r.Lost))})
 	lines = append(lines, []string{"seals", fmt.Sprintf("%s with an entry, %s of runs without entries", text.Grouped(r.Sealed), text.Grouped(r.Unsealed))})

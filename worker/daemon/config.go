@@ -96,7 +96,7 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.DocumentProfile, "document-profile", "", "AWS SDK `profile` with which documents access buckets (or "+worker.DocumentKeyVariable+"; default the payload store's)")
 	flags.StringVar(&c.SecretsDir, "secrets-dir", "", "`folder` with one file for each secret")
 	flags.StringVar(&c.Keys, "keys", "", "`folder` of the keys that sign the landscape's log: sealer.key for entries, log.key for heads")
-	flags.StringArrayVar(&c.LogAnchors, "log-anchor", nil, "`anchor` for the log's signed heads, if this process has log.key: a folder, s3://BUCKET/PREFIX?lock=3650d, a repository of git, git:PATH, or a witness, https://HOST/PATH?key=KEY; can be repeated")
+	flags.StringArrayVar(&c.LogAnchors, "log-anchor", nil, "`anchor` for the log's signed heads, if this process has log.key: a folder, s3://BUCKET/PREFIX?lock=3650d, a repository of git, git:PATH, a time-stamping authority, tsa:URL?roots=FILE, or a witness, https://HOST/PATH?key=KEY; can be repeated")
 	flags.StringVar(&c.FingerprintKeyFile, "fingerprint-key-file", "", "`file` with the key for fingerprints of secrets, the same on all workers (or "+FingerprintKeyVariable+")")
 	flags.StringVar(&c.CodecKeysFile, "codec-keys-file", "", "`file` with the keys that encrypt what Temporal stores (or "+CodecKeysVariable+")")
 	flags.BoolVar(&c.CodecRequire, "codec-require", false, "refuse payloads that Temporal stores unencrypted")
