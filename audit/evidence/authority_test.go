@@ -54,13 +54,12 @@ extendedKeyUsage = serverAuth
 distinguished_name = dn
 `
 
-func (a *authority) openssl(t *testing.T, args ...string) string {
+func (a *authority) openssl(t *testing.T, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "openssl", args...)
 	command.Dir = a.folder
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "openssl %s: %s", strings.Join(args, " "), out)
-	return string(out)
 }
 
 // certify makes a key and a certificate that the authority at the root signs.
