@@ -70,5 +70,6 @@ const (
 	VerifyRun      Cure = "verify_run"       // verify the run: that names all that differs
 	CheckLog       Cure = "check_log"        // check the landscape's log
 	AttestRun      Cure = "attest_run"       // read the outputs again: that names what differs, and since when
+	ExplainRow     Cure = "explain_row"      // look at what happened to the row
 	ReproduceRun   Cure = "reproduce_run"    // execute the run a second time, and compare
 )

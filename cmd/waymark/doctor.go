@@ -38,7 +38,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&fix, "fix", false, "register the search attributes that the cluster's namespace is missing")
-	command.AddCommand(a.doctorRunCommand(), a.doctorOutputCommand())
+	command.AddCommand(a.doctorRunCommand(), a.doctorOutputCommand(), a.doctorRowCommand())
 	return command
 }
 
@@ -135,6 +135,7 @@ var runRemedies = map[client.Cure]string{
 	client.VerifyRun:      "waymark verify %s",
 	client.CheckLog:       "waymark log check",
 	client.AttestRun:      "waymark attest %s",
+	client.ExplainRow:     "waymark explain %s %t",
 	client.ReproduceRun:   "waymark reproduce %s",
 }
 
