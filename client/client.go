@@ -12,6 +12,7 @@ import (
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/workflows"
 )
 
 // Client answers questions about the runs of one landscape. It is safe for concurrent use if its host is. What somebody can act on is an
@@ -91,8 +92,8 @@ func WithExecutor(ctx context.Context, host Host, run string, do func(*Executor)
 	return true, do(executor)
 }
 
-// Find returns the run that word names: its id, a prefix of it that no other run has, the id of the workflow that somebody started for it, or
-// pipeline.LastRun. The error is an *Error of kind NotFound if there is none, Failed if it was asked for and did not begin, and Invalid if
+// Find returns the run that word names: its id, or else the id of the workflow that somebody started for it, or else a prefix of its id that no other run
+// has, or pipeline.LastRun. The error is an *Error of kind NotFound if there is none, Failed if it was asked for and did not begin, and Invalid if
 // several have the prefix.
 func (c *Client) Find(ctx context.Context, word string) (run landscape.Run, err error) {
 	defer c.edge(ctx, &err)
@@ -103,18 +104,39 @@ func (c *Client) Find(ctx context.Context, word string) (run landscape.Run, err 
 		}
 		word = newest
 	}
+	if run, err = c.log.Run(ctx, word); err == nil || !errors.Is(err, landscape.ErrNotFound) {
+		return run, err
+	}
+	switch start, unknown := c.log.StartOfWorkflow(ctx, word); {
+	case unknown == nil && start.State == landscape.StartBegun:
+		return c.log.Run(ctx, start.Run)
+	case unknown == nil: // what begins with the same word is something else
+		return landscape.Run{}, c.unrecorded(ctx, word, noRun(word, c.place, err))
+	case !errors.Is(unknown, landscape.ErrNotFound):
+		return landscape.Run{}, unknown
+	}
 	run, err = c.log.FindRun(ctx, word)
 	_, ambiguous := errors.AsType[*landscape.AmbiguousError](err)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		if start, unknown := c.log.StartOfWorkflow(ctx, word); unknown == nil && start.State == landscape.StartBegun {
-			return c.log.Run(ctx, start.Run)
-		}
 		return run, c.unrecorded(ctx, word, noRun(word, c.place, err))
 	case ambiguous:
 		return run, &Error{Kind: Invalid, Code: AmbiguousRun, Message: err.Error(), Err: err}
 	}
 	return run, err
+}
+
+// FindBegun is Find for an order that only a run obeys that has begun. The error is of kind Conflict for one that waits for places.
+func (c *Client) FindBegun(ctx context.Context, word string) (run landscape.Run, err error) {
+	run, missing := c.Find(ctx, word)
+	if missing == nil || word == pipeline.LastRun {
+		return run, missing
+	}
+	waiting, err := c.Waits(ctx, word)
+	if err != nil || waiting == nil {
+		return run, missing
+	}
+	return run, &Error{Kind: Conflict, Code: RunQueued, Message: workflows.OnlyCancelled(waiting.Run), Run: waiting.Run, Err: missing}
 }
 
 func (c *Client) newest(ctx context.Context) (id string, err error) {

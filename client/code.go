@@ -59,6 +59,7 @@ const (
 	QueueFull           Code = "QUEUE_FULL"            // as many runs wait for places as may
 	QueueTimeout        Code = "QUEUE_TIMEOUT"         // the run has waited for places for as long as it may
 	HolderGone          Code = "HOLDER_GONE"           // a run that nobody executes holds the places of the run, or comes before it
+	RunQueued           Code = "RUN_QUEUED"            // the run waits for places, and can only be cancelled until it begins
 	SlotNotOver         Code = "SLOT_NOT_OVER"         // the slot that the run would fill is neither over nor due
 	NoSuchSlots         Code = "NO_SUCH_SLOTS"         // no slot is in a state in which it can be done
 	ScheduleExists      Code = "SCHEDULE_EXISTS"       // there is a schedule of this name

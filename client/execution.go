@@ -37,7 +37,8 @@ type Execution struct {
 	Unfilled []string
 
 	session  *Session
-	resuming bool // it was joined when its workflow seemed to be about to resume it
+	ending   *Ending // of a run that did not begin, as its record has it; nil for every other one
+	resuming bool    // it was joined when its workflow seemed to be about to resume it
 	by       By
 	slot     string // of time, that the run is about; empty if none is known
 	input    workflows.RunInput

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ const (
 func (e *Execution) Follow(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if e.handle == nil { // it has ended
-			yield(Event{Kind: EndedEvent, Ending: &Ending{}}, nil)
+			yield(Event{Kind: EndedEvent, Ending: cmp.Or(e.ending, &Ending{})}, nil)
 			return
 		}
 		f := &follower{Execution: e, emit: func(event Event) bool { return yield(event, nil) }}

@@ -10,7 +10,7 @@ import (
 )
 
 // Follow joins the execution of a run by others: another process that uses the state folder, or the workers of a cluster. The run need not
-// be recorded yet. Of a run that has ended, Execution.Follow returns no more than its end. Close the Execution. The error is an *Error
+// be recorded yet. Of a run that has ended, or did not begin, Execution.Follow returns no more than its end. Close the Execution. The error is an *Error
 // of kind NotFound if there is no such run, and of kind Conflict, with the cure Resume or ServeAgain, if nobody executes it.
 func (c *Client) Follow(ctx context.Context, word string) (_ *Execution, err error) {
 	defer c.edge(ctx, &err)
@@ -50,7 +50,7 @@ func (c *Client) Follow(ctx context.Context, word string) (_ *Execution, err err
 		}
 	}
 	if missing != nil {
-		return nil, missing
+		return c.followNone(ctx, word, missing)
 	}
 	now, err := c.log.Run(ctx, run.ID)
 	if err != nil || now.Status != pipeline.Running { // it may have ended meanwhile
@@ -58,6 +58,20 @@ func (c *Client) Follow(ctx context.Context, word string) (_ *Execution, err err
 		return e, err
 	}
 	return nil, &Error{Kind: Conflict, Code: NotExecuted, Message: fmt.Sprintf("nobody works for run %s", run.ID), Cure: c.revival(ctx, run.ID), Run: run.ID}
+}
+
+// followNone follows a run that is not recorded, and for which nobody works: it did not begin, or its result is that of another one.
+func (c *Client) followNone(ctx context.Context, word string, missing error) (*Execution, error) {
+	never, joined, err := c.NotBegun(ctx, word, missing)
+	switch {
+	case err != nil:
+		return nil, err
+	case joined != "" && joined != word:
+		return c.Follow(ctx, joined)
+	case never != nil:
+		return never, nil
+	}
+	return nil, missing
 }
 
 // join follows the workflow that somebody else executes.

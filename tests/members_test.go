@@ -128,11 +128,16 @@ func TestADeployedPipelineIsRunByItsName(t *testing.T) {
 	require.Equal(t, result.Run, found.ID)
 
 	again := map[string]any{"pipeline": "shared", "run": result.Run, "why": "to see"}
-	require.ErrorContains(t, system.Execute(t, s.Temporal, "again", again).Get(t.Context(), nil), "RUN_EXISTS")
+	require.ErrorContains(t, system.Execute(t, s.Temporal, result.Run[:8], again).Get(t.Context(), nil), "RUN_EXISTS")
 	start, err = s.Log.LastStart(t.Context(), result.Run)
 	require.NoError(t, err)
-	require.Equal(t, []any{int64(1), landscape.StartRefused, activities.TypeExists, "to see", "again"},
+	require.Equal(t, []any{int64(1), landscape.StartRefused, activities.TypeExists, "to see", result.Run[:8]},
 		[]any{start.Seq, start.State, start.Refusal, start.Why, start.Workflow})
+	_, err = s.Client.Find(t.Context(), result.Run[:8])
+	require.ErrorContains(t, err, "workflow "+result.Run[:8]+": run "+result.Run+" did not begin", "the id of a workflow is not the beginning of one of a run")
+	found, err = s.Client.Find(t.Context(), result.Run[:9])
+	require.NoError(t, err)
+	require.Equal(t, result.Run, found.ID)
 
 	for name, says := range map[string]string{
 		"nobody": `no pipeline "nobody" is deployed in default`, "../shared": `"../shared" is not the name of a pipeline`, "": "the input's pipeline is empty",

@@ -46,6 +46,11 @@ func awaitEnd(ctx workflow.Context, pause time.Duration) error {
 	return nil
 }
 
+// NotJoined is how a start ends whose result would be that of a run that did not begin.
+func NotJoined(run, why string) error {
+	return failure(TypeRunFailed, "run %s, whose result would be that of this one, did not begin: %s", run, why)
+}
+
 // joined waits for the end of a run that somebody else asked for, and returns its result.
 func joined(ctx workflow.Context, run string) (RunResult, error) {
 	in := RunInput{OpenInput: activities.OpenInput{Run: run}}
@@ -57,7 +62,7 @@ func joined(ctx workflow.Context, run string) (RunResult, error) {
 		}
 		switch {
 		case found.None != "":
-			return RunResult{}, failure(TypeRunFailed, "run %s, whose result would be that of this one, did not begin: %s", run, found.None)
+			return RunResult{}, NotJoined(run, found.None)
 		case found.Status != "" && found.Status != pipeline.Running:
 			return in.ended(found)
 		}

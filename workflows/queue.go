@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -144,9 +145,14 @@ func (q *queue) refuses(name string) error {
 	case q.cancelled != nil:
 		return refused("run %s is cancelled", q.in.Run)
 	case name != CancelUpdate:
-		return refused("run %s waits for places, and can only be cancelled until it begins", q.in.Run)
+		return refused("%s", OnlyCancelled(q.in.Run))
 	}
 	return nil
+}
+
+// OnlyCancelled says why a run that waits for places obeys no other order.
+func OnlyCancelled(run string) string {
+	return fmt.Sprintf("run %s waits for places, and can only be cancelled until it begins", run)
 }
 
 // obey records that somebody cancelled the run: before it began, or just when it did.

@@ -85,6 +85,17 @@ func (a *app) query(ctx context.Context, word string, ask func(*local.Home, land
 	})
 }
 
+// order is query for an order that only a run obeys that has begun.
+func (a *app) order(ctx context.Context, word string, give func(*local.Home, landscape.Run) error) error {
+	return a.existing(ctx, func(home *local.Home) error {
+		run, err := home.FindBegun(ctx, word)
+		if err != nil {
+			return err
+		}
+		return give(home, run)
+	})
+}
+
 // withSession opens what executes runs, makes what is missing, and does something with it.
 func (a *app) withSession(ctx context.Context, do func(*client.Session) error) error {
 	return a.with(ctx, a.options(), func(home *local.Home) (err error) {

@@ -22,7 +22,7 @@ func (a *app) pauseCommand() *cobra.Command {
 			if err := whyGiven(why); err != nil {
 				return err
 			}
-			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+			return a.order(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
 				changed, err := home.Pause(cmd.Context(), run, a.by(why))
 				if err != nil {
 					return err

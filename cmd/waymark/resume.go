@@ -60,7 +60,7 @@ permanently.
 }
 
 func (a *app) resume(ctx context.Context, word string, o resumption) error {
-	return a.query(ctx, word, func(home *local.Home, run landscape.Run) error {
+	return a.order(ctx, word, func(home *local.Home, run landscape.Run) error {
 		if o.fork {
 			e, err := home.Fork(ctx, run, client.ForkRequest{By: a.by(o.why), Detach: o.detach})
 			if err != nil {

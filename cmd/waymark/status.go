@@ -43,8 +43,11 @@ func (a *app) status(ctx context.Context, home *local.Home, word string) error {
 	run, missing := home.Find(ctx, word)
 	if missing != nil {
 		waiting, err := home.Waits(ctx, word)
-		if err != nil || waiting == nil {
-			return cmp.Or(err, missing)
+		switch {
+		case err != nil:
+			return err
+		case waiting == nil:
+			return a.statusOfStart(ctx, home, word, missing)
 		}
 		return a.print(waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
 	}
@@ -64,6 +67,28 @@ func (a *app) status(ctx context.Context, home *local.Home, word string) error {
 	return a.print(out, func(w io.Writer) error { return a.writeStatus(w, out) })
 }
 
+// statusOfStart shows what became of a run that did not begin, as the command does that was to begin it. What is missing in place of the run says when.
+func (a *app) statusOfStart(ctx context.Context, home *local.Home, word string, missing error) error {
+	never, joined, err := home.NotBegun(ctx, word, missing)
+	switch {
+	case err != nil:
+		return err
+	case joined != "" && joined != word:
+		return a.status(ctx, home, joined)
+	case never == nil:
+		return missing
+	}
+	outcome, err := never.Outcome(ctx, never.Ending())
+	if err != nil {
+		return err
+	}
+	failed := a.report(never, never.Ending(), outcome)
+	if failed == nil || a.json {
+		return failed
+	}
+	return exitError{exitOf(outcome.Err.Kind), missing}
+}
+
 func writeWaiting(w io.Writer, waiting *client.Waiting) error {
 	return text.Table(w, [][]string{
 		{"run", waiting.Run}, {"pipeline", waiting.Pipeline}, {"status", string(waiting.Status)}, {"reason", waiting.Reason}, {"since", moment(waiting.Since)},
@@ -73,7 +98,7 @@ func writeWaiting(w io.Writer, waiting *client.Waiting) error {
 }
 
 // runArgument explains RUN in the help of every command that takes one.
-const runArgument = "RUN is a run's id, a prefix of one, or the word last: the run that started most recently, however it ended."
+const runArgument = "RUN is a run's id, the id of the workflow that somebody started for it, a prefix of a run's id, or the word last: the run\nthat started most recently, however it ended."
 
 func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 	s := out.Status

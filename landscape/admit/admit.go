@@ -247,6 +247,15 @@ func runsWith(claims []Claim, gate string) []string {
 // named is how many runs a sentence names.
 const named = 3
 
+// joins is in the reason of a start that joined a run, before the run's id. It stands in landscapes: never change it.
+const joins = "; the result is that of run "
+
+// JoinedBy returns the run whose result a start has that did not begin for this reason; empty if it joined none.
+func JoinedBy(reason string) string {
+	_, run, _ := strings.Cut(reason, joins)
+	return run
+}
+
 // Why says for people why the run does not begin; nothing if it does.
 func (d Decision) Why() string {
 	if d.Verdict == Begin {
@@ -265,7 +274,7 @@ func (d Decision) Why() string {
 	}
 	switch {
 	case d.Verdict == Joined:
-		why += "; the result is that of " + list(d.Runs, "", "")
+		why += joins + d.Runs[0]
 	case len(d.Superseded) > 0:
 		why += "; " + list(d.Superseded, " gives way", " give way")
 	case len(d.Runs) > 0:
