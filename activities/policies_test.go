@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/engine/plan"
 	"waymark/landscape"
 )
@@ -156,4 +157,38 @@ func requireBalance(t *testing.T, compiled *plan.Plan, counted map[string]int64)
 	require.Equal(t, counted["run.refused"], refused)
 	require.Equal(t, counted["run.quarantined"], arrived["quarantine"])
 	require.Equal(t, counted["run.discarded"], arrived["discard"])
+}
+
+// TestSumsFailClosed has assertions over sums from which amounts are missing, and over such as nobody recorded: none of them passes.
+func TestSumsFailClosed(t *testing.T) {
+	const sum = "sums.orders.amount == sums.share.amount + sums.refused.amount + sums.quarantine.amount"
+	totaled := func(policies ...string) string { return judged(policies...) + "totals: {amount: row.amount}\n" }
+	r := newRig(t, totaled(policy("open", "publish", sum), policy("said", "publish", "sums.unreadable == 2 && "+sum), policy("all", "warn", "sums.unreadable == 0 && "+sum)), ordersFiles)
+	r.playWrites()
+	_, err := try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: "review"})
+	require.Regexp(t, `^POLICY open: \S+ == .* has no value: unreadable amounts: 2; say how many there may be, as in sums\.unreadable == 0$`, requireFinal(t, err, activities.TypePolicy))
+	require.Equal(t, landscape.PolicyPassed, lastResults(r)["said"].Result, lastResults(r)["said"].Detail)
+	require.Equal(t, landscape.PolicyFailed, lastResults(r)["all"].Result)
+
+	compiled, err := r.planner.Plan(plan.Request{File: "pipeline.yaml", Folder: r.folder, Document: []byte(totaled(
+		policy("equal", "publish", "sums.unreadable >= 0 && "+sum), policy("none", "publish", "sums.unreadable == 0"), policy("median", "publish", "last(1).sums.orders.amount > 0.0")))})
+	require.NoError(t, err)
+	without := newRig(t, ordersDocument, ordersFiles)
+	without.play()
+	run, err := without.log.Run(t.Context(), runID)
+	require.NoError(t, err)
+	results, err := recompute.Policies(t.Context(), without.log.Reader, compiled.Policies, run)
+	require.NoError(t, err)
+	for _, result := range results {
+		require.Equal(t, landscape.PolicyError, result.Result, result.Detail)
+	}
+	require.Contains(t, results[0].Detail, "is not recorded")
+}
+
+// TestSumsOfNothing: a run that reads nothing has sums, and they are 0.
+func TestSumsOfNothing(t *testing.T) {
+	r := newRig(t, judged(policy("even", "publish", "sums.unreadable == 0 && sums.orders.amount == sums.review.amount + sums.quarantine.amount"))+"totals: {amount: row.amount}\n",
+		map[string]string{"in/a.csv": "id,amount,parts,note\n"})
+	r.play()
+	require.Equal(t, landscape.PolicyPassed, lastResults(r)["even"].Result)
 }

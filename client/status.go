@@ -28,6 +28,7 @@ type Status struct {
 	Staged      []Staged              `json:"staged,omitempty"` // of a run that is not complete
 	Nodes       []landscape.NodeCount `json:"nodes"`
 	Policies    []Policy              `json:"policies,omitempty"` // in document order
+	Totals      *landscape.Totals     `json:"totals,omitempty"`   // nil if the document has none, or no row went through the steps yet
 
 	Paused   *Pause       `json:"paused,omitempty"`   // nil unless the run is paused
 	Resumed  []Resumption `json:"taken_up,omitempty"` // in order
@@ -119,6 +120,9 @@ func (c *Client) Counts(ctx context.Context, id string) (status *Status, err err
 		return nil, err
 	}
 	if status.Policies, err = c.policies(ctx, id); err != nil {
+		return nil, err
+	}
+	if status.Totals, err = c.log.Totals(ctx, id); err != nil {
 		return nil, err
 	}
 	status.Barriers, err = c.barriers(ctx, id)

@@ -14,7 +14,14 @@ import (
 
 // BenchmarkRun sends chunks of 10 columns through set, a gate and two JSON Lines sinks: the rows' own cost, without
 // reading, storing or recording.
-func BenchmarkRun(b *testing.B) {
+func BenchmarkRun(b *testing.B) { benchmarkRun(b, "") }
+
+// BenchmarkRunTotals is the same with a total of each kind of number.
+func BenchmarkRunTotals(b *testing.B) {
+	benchmarkRun(b, "totals: {price: row.price, quantity: row.quantity}")
+}
+
+func benchmarkRun(b *testing.B, totals string) {
 	const rows = 20_000
 	var input strings.Builder
 	input.WriteString("id,customer,city,kind,amount,quantity,price,ordered,paid,note\n")
@@ -30,14 +37,14 @@ sources:
   in:
     csv: {path: in.csv}
     schema:
-      fields: {id: int, customer: string, city: string, kind: string, amount: int, quantity: int, price: float, ordered: date, paid: bool, note: string}
+      fields: {id: int, customer: string, city: string, kind: string, amount: int, quantity: int, price: decimal, ordered: date, paid: bool, note: string}
 steps:
   - {name: band, set: {band: "row.amount > 2500 ? 'major' : 'minor'"}}
   - {name: triage, gate: "row.band == 'major'", routes: {"true": major, "false": continue}}
 sinks:
   major: {jsonl: {path: out/major.jsonl}}
   all: {jsonl: {path: out/all.jsonl}, from: triage}
-`)
+`+totals)
 	chunk := read(b, p)
 	runner, err := engine.NewRunner(p)
 	require.NoError(b, err)

@@ -16,8 +16,9 @@ type passCoalesce struct {
 
 // arrived is a token that came to a coalesce and waits for its decision; its way is nil if none came.
 type arrived struct {
-	lane int
-	way  *wayNode
+	lane    int
+	way     *wayNode
+	amounts span
 }
 
 func newPassCoalesce(node int, coalescing *plan.Coalescing) *passCoalesce {
@@ -43,7 +44,7 @@ func (r *Runner) arrive(current row.Row) (pipeline.Path, error) {
 	coalescing, b := r.vertices[r.at].coalescing, r.branches[r.lane]
 	r.way = r.result.ways.step(r.way, r.at, noLabel, r.lane)
 	r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current})
-	coalescing.tokens[b] = arrived{r.lane, r.way}
+	coalescing.tokens[b] = arrived{r.lane, r.way, r.totals.current()}
 	coalescing.Arrive(b, current)
 	return "", nil
 }
@@ -57,6 +58,7 @@ func (r *Runner) mergeBranches(i, lane, fork int, coalescing *passCoalesce) (pip
 	merged := r.plan.Lanes[lane].Merged[fork]
 	r.result.noteDecision(i, merged, decision)
 	r.lane, r.at, r.way = merged, coalescing.node, nil
+	r.totals.next()
 	switch {
 	case decision.Nothing:
 		return pipeline.ForkParent, nil
@@ -66,6 +68,7 @@ func (r *Runner) mergeBranches(i, lane, fork int, coalescing *passCoalesce) (pip
 	r.way = r.result.ways.step(nil, coalescing.node, noLabel, merged)
 	r.see(Event{Lane: merged, Node: coalescing.node, After: decision.Row, Decision: &decision})
 	r.noteHash(i, coalescing.node, decision.Row)
+	r.totals.open(coalescing.node, r.way.seq, decision.Row)
 	return r.branch(i, merged, r.vertices[coalescing.node].next, decision.Row)
 }
 
@@ -76,6 +79,7 @@ func (r *Runner) endArrived(i int, coalescing *passCoalesce, decision barrier.De
 			continue
 		}
 		r.lane, r.way = coalescing.tokens[b].lane, coalescing.tokens[b].way
+		r.totals.resume(coalescing.tokens[b].amounts)
 		path := pipeline.Coalesced
 		for _, late := range decision.NotNeeded {
 			if late == b {

@@ -119,6 +119,9 @@ type Runner struct {
 	quiet  bool // Firsts is to hear of values, and nothing is to be made
 	watch  func(Event)
 
+	allTotals *totals
+	totals    *totals // nil while quiet
+
 	claims       []Claimed
 	claimings    [][]claiming // by node
 	deduplicates bool         // not only fields of sources must be unique
@@ -146,6 +149,7 @@ func NewRunner(p *plan.Plan) (*Runner, error) {
 		r.vertices = append(r.vertices, v)
 	}
 	r.prepareClaims()
+	r.allTotals = newTotals(p)
 	for _, origin := range p.Origins() {
 		r.roots[origin] = p.RootLane(origin)
 	}
@@ -210,7 +214,10 @@ func (r *Runner) begin(in Input) error {
 	if err := r.prepareParsers(in); err != nil {
 		return err
 	}
-	r.in, r.chunk, r.bad = in, in.Chunk, in.Chunk.Bad
+	r.in, r.chunk, r.bad, r.totals = in, in.Chunk, in.Chunk.Bad, r.allTotals
+	if r.quiet {
+		r.totals = nil
+	}
 	r.result = newResult(r.plan, in.Origin, r.roots[in.Origin], in.Chunk.Len())
 	if in.Hashes != nil {
 		r.result.slice = min(in.Hashes.Every, in.Chunk.Len())
@@ -306,6 +313,7 @@ func (r *Runner) confine(i, lane int, cause any) (pipeline.Path, error) {
 func (r *Runner) runRecord(i int, text string) error {
 	origin := r.in.Origin
 	r.at, r.way, r.lane = origin, nil, r.roots[origin]
+	r.totals.begin()
 	context := r.plan.Lanes[r.lane].Context
 	r.keys = append(r.keys[:0], r.in.keysOf(i, len(context))...)
 	lost, err := r.runRoot(i, text)
@@ -336,6 +344,7 @@ func (r *Runner) runRoot(i int, text string) (pipeline.Path, error) {
 		return r.reject(i, origin, rejection(err))
 	}
 	r.values = current.Values
+	r.totals.open(origin, 0, current)
 	if rejected, err := r.duplicate(i, current); err != nil || rejected != nil {
 		if err != nil {
 			return "", err

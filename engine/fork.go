@@ -11,7 +11,7 @@ import (
 // becomes of them continues. The copies share the values, which nobody changes.
 func (r *Runner) fork(i int, current row.Row) (pipeline.Path, error) {
 	node, lane, way := r.at, r.lane, r.way
-	keys := len(r.keys)
+	keys, token := len(r.keys), r.totals.current()
 	r.way = r.result.ways.step(way, node, noLabel, lane)
 	r.see(Event{Lane: lane, Node: node, Before: current, After: current})
 	r.end(i, pipeline.ForkParent, "")
@@ -22,6 +22,7 @@ func (r *Runner) fork(i int, current row.Row) (pipeline.Path, error) {
 	for b, child := range r.plan.Lanes[lane].Forks[node] {
 		r.keys = r.openFork(keys, child, barrier.Token{Lane: lane, Row: r.chunk.FirstRow + int64(i)})
 		r.way = r.result.ways.step(way, node, b, lane)
+		r.totals.copied(token, r.way.seq)
 		lost, err := r.branch(i, child, r.vertices[node].exits[b].to, current)
 		if err != nil {
 			return "", err

@@ -27,6 +27,7 @@ func (r *Runner) reject(i, node int, rejected *plugin.Rejection) (pipeline.Path,
 		return "", &FailedError{Node: r.plan.Nodes[node].Name, Row: r.chunk.FirstRow + int64(i), Line: r.chunk.Line(i), Rejection: rejected}
 	}
 	r.way = r.result.ways.step(r.way, node, noLabel, r.lane)
+	r.totals.refuse(node, r.way.seq)
 	r.see(Event{Lane: r.lane, Node: node, Rejected: rejected})
 	path, sentTo := r.fate(node, policy, rejected)
 	if policy.Node != plan.None && !r.quiet {

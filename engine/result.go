@@ -140,14 +140,16 @@ func (r *Result) repeat(lane, node, i int, first barrier.Token) {
 	column.Firsts[i] = first
 }
 
-// end ends the token of record i in the lane.
-func (r *Result) end(i, lane int, way *wayNode, path pipeline.Path, sentTo string) {
+// end ends the token of record i in the lane. It returns how all tokens of its way ended.
+func (r *Result) end(i, lane int, way *wayNode, path pipeline.Path, sentTo string) *endedWay {
 	routes := r.routes[lane]
 	if routes == nil {
 		routes = newRoutes(r.rows)
 		r.routes[lane] = routes
 	}
-	routes.codes[i] = routes.end(way, path, sentTo)
+	code := routes.end(way, path, sentTo)
+	routes.codes[i] = code
+	return &routes.done[code]
 }
 
 // ended reports whether the token of record i in the lane has ended.

@@ -34,6 +34,7 @@ func (r *Runner) follow(i, node int, current row.Row) (lost pipeline.Path, err e
 		r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: out, Label: v.label(label)})
 		if v.changes {
 			r.noteHash(i, r.at, out)
+			r.totals.pass(r.at, r.way.seq, out)
 		}
 		next, ended := v.exit(label)
 		if ended != "" {
@@ -68,7 +69,7 @@ func (r *Runner) deliver(i int, current row.Row) (pipeline.Path, error) {
 
 // end ends the current token.
 func (r *Runner) end(i int, path pipeline.Path, sentTo string) {
-	r.result.end(i, r.lane, r.way, path, sentTo)
+	r.totals.end(r.result.end(i, r.lane, r.way, path, sentTo))
 }
 
 // branch follows a token that a fork or a coalesce made, from its first node on. A defect that it meets ends it alone.

@@ -13,6 +13,7 @@ type wayNode struct {
 	node     int
 	label    int
 	lane     int // in which the step was done
+	seq      int // its number on the way
 	children []*wayNode
 	ends     []wayEnd
 }
@@ -40,6 +41,9 @@ func (w *ways) step(parent *wayNode, node, label, lane int) *wayNode {
 		}
 	}
 	child := &wayNode{parent: parent, node: node, label: label, lane: lane}
+	if parent != nil {
+		child.seq = parent.seq + 1
+	}
 	*siblings = append(*siblings, child)
 	return child
 }
@@ -55,6 +59,7 @@ type endedWay struct {
 	path   pipeline.Path
 	sentTo string
 	rows   int
+	sums   []WaySum
 }
 
 func newRoutes(rows int) *routes { return &routes{codes: noTokens(rows)} }
@@ -69,7 +74,7 @@ func (r *routes) end(last *wayNode, path pipeline.Path, sentTo string) uint16 {
 	}
 	code := uint16(len(r.done))
 	last.ends = append(last.ends, wayEnd{path, sentTo, code})
-	r.done = append(r.done, endedWay{last, path, sentTo, 1})
+	r.done = append(r.done, endedWay{last: last, path: path, sentTo: sentTo, rows: 1})
 	return code
 }
 
@@ -80,6 +85,7 @@ type Way struct {
 	Path   pipeline.Path
 	SentTo string // the sink that got the rows, pipeline.QuarantineSink, pipeline.DiscardSink, or ""
 	Rows   int
+	Sums   []WaySum // by step and total; nil if the plan has no totals
 }
 
 // Step is one node of a way, with the label by which rows left it; "" for nodes without labels. Of a fork whose branch the
@@ -93,7 +99,7 @@ type Step struct {
 func (r *routes) list(vertices []vertex) []Way {
 	list := make([]Way, len(r.done))
 	for i, ended := range r.done {
-		way := Way{Steps: stepsTo(ended.last, vertices), Path: ended.path, SentTo: ended.sentTo, Rows: ended.rows}
+		way := Way{Steps: stepsTo(ended.last, vertices), Path: ended.path, SentTo: ended.sentTo, Rows: ended.rows, Sums: ended.sums}
 		for s, step := range way.Steps {
 			if vertices[step.Node].role == forkRole && step.Label != "" {
 				way.First = s + 1

@@ -23,9 +23,9 @@ var kept = map[string]string{
 		"slots opened_batches open_batches held_rows out_rows",
 	"a moment": "started_us finished_us read_us ended_us at_us opened_us fired_us deadline_us changed_us published_us accepted_us decided_us from_us to_us due_us until_us " +
 		"ready_us late_us",
-	"who and where":                        "actor host base_dir worker execution workflow namespace identity principal environment",
-	"a text that people or services wrote": "reason why verb event detail receipt refusal terms request",
-	"a count of many rows":                 "figures unit sample looked_at equal changed missing replaced unknown",
+	"who and where":                                              "actor host base_dir worker execution workflow namespace identity principal environment",
+	"a text that people or services wrote":                       "reason why verb event detail receipt refusal terms request",
+	"a count or sum of many rows":                                "figures total amount unreadable unit sample looked_at equal changed missing replaced unknown",
 	"numbers of parts and lines, and what a target said of them": "findings",
 	"a state": "status final link parent_run replaced_by was late latest stands_for rang changes attempts seen key schedule",
 	"a digest of a payload, or over many records": "pack state sha256 digests root marks tables hash",

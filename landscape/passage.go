@@ -24,6 +24,7 @@ type LaneRoutes struct {
 	Lane  int64
 	Ways  []Way    // each taken by at least one token, no two the same
 	Codes []uint16 // per row of the chunk: index into Ways, or NoToken; every row has a token in a root lane
+	Sums  []WaySum // of the run's totals; in any order
 }
 
 // NodeHashes are the output hashes of one node: the SHA-256 of each row's canonical bytes as it left the node.

@@ -40,8 +40,11 @@ func (l *Log) passageRecords(ctx context.Context, chunk Chunk, p Passage) ([]Rec
 	if err != nil {
 		return nil, err
 	}
-	insert, err := t.appendHashes(t.appendLanes(nil, p), chunk, p.Hashes)
+	insert, err := t.appendSums(t.appendLanes(nil, p), p)
 	if err != nil {
+		return nil, err
+	}
+	if insert, err = t.appendHashes(insert, chunk, p.Hashes); err != nil {
 		return nil, err
 	}
 	for _, k := range p.Keys {

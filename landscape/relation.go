@@ -119,6 +119,8 @@ var views = []Relation{
 	view("node_counts", `run_id, seq int, node, kind, in_rows int, out_rows int, dropped_rows int, diverted_rows int, created_rows int, consumed_rows int,
 		held_rows int`),
 	view("node_states", "run_id, source, row int, lane int, seq int, token_id, chunk int, node, kind, label, status, input_hash, output_hash"),
+	view("node_totals", `run_id, seq int, node, kind, total, in_amount, created_amount, revalued_amount, out_amount, dropped_amount, diverted_amount,
+		consumed_amount, unreadable int`),
 	view("payload_refs", "payload, run_id, class"),
 	view("purged_payloads", "payload, number int, purge_id int, actor, why, bytes int, begun_us int, deleted_us int"),
 	view("quarantined_rows", `run_id, source, row int, lane int, token_id, chunk int, file, line int, byte_offset int, node, code, field, message,

@@ -24,6 +24,8 @@ type Pipeline struct {
 	Pools       Map[int]     `yaml:"pools,omitempty" json:",omitempty" range:"1 100000"` // how many places of pools that pipelines share each run holds, by the pool's name
 
 	Policies []RunPolicy `yaml:"policies,omitempty" json:",omitempty"` // what must be true of a whole run, checked before its first output is published
+
+	Totals Map[string] `yaml:"totals,omitempty" json:",omitempty" text:"expr"` // name → CEL expression over a row that gives an int or a decimal, such as row.amount: it is added up wherever rows go
 }
 
 // RunPolicy is something that must be true of a whole run.

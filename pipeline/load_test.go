@@ -216,6 +216,10 @@ func TestLoadPolicies(t *testing.T) {
 	require.Equal(t, pipeline.GatePublish, pipeline.RunPolicy{}.InForce(), "a policy that does not say it is the strictest")
 }
 
+func TestLoadTotals(t *testing.T) {
+	require.Equal(t, pipeline.Map[string]{{Name: "amount", Value: "row.amount"}, {Name: "tax", Value: "row.amount * 19"}}, loadFull(t).Pipeline.Totals)
+}
+
 func TestLoadSchedules(t *testing.T) {
 	require.Equal(t, pipeline.Map[pipeline.Schedule]{
 		{Name: "nightly", Value: pipeline.Schedule{

@@ -42,6 +42,9 @@ func (l *loader) checkDocument() {
 	l.checkSchedules(p)
 	l.checkConcurrency(p)
 	l.checkPolicies(p)
+	for _, total := range p.Totals {
+		l.checkName(Key("totals", total.Name), total.Name)
+	}
 }
 
 func (l *loader) checkName(path, name string) {

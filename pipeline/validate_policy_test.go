@@ -19,3 +19,12 @@ func TestPolicyProblems(t *testing.T) {
 		{"a reference", small + "policies: [{name: a, assert: 'run.read > ${X}'}]\n", `x.yaml:4:30: policies[0].assert: ${X}: references are not replaced in expressions: declare a parameter and write param.NAME`},
 	})
 }
+
+func TestTotalProblems(t *testing.T) {
+	runProblemCases(t, []problemCase{
+		{"not a name", small + "totals: {a b: row.x}\n", `x.yaml:4:15: totals["a b"]: "a b" is not a name: use a to z, 0 to 9, _ and -, at most 63 characters, a letter or digit first`},
+		{"a word", small + "totals: {discard: row.x}\n", `x.yaml:4:19: totals.discard: "discard" is a word of routes and policies, not a name: choose another`},
+		{"a list", small + "totals: [row.x]\n", `x.yaml:4:1: totals: expects a mapping of names to values, not a list`},
+		{"a reference", small + "totals: {a: '${X}'}\n", `x.yaml:4:13: totals.a: ${X}: references are not replaced in expressions: declare a parameter and write param.NAME`},
+	})
+}

@@ -14,8 +14,9 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 	passage := landscape.Passage{Run: run, Source: source, Chunk: ordinal, Errors: Rejections(chunk, result.Rejected)}
 	for _, lane := range result.Lanes {
 		routes := landscape.LaneRoutes{Lane: int64(lane.Lane), Codes: lane.Codes}
-		for _, way := range lane.Ways {
+		for i, way := range lane.Ways {
 			routes.Ways = append(routes.Ways, WayOf(p, lane.Lane, way))
+			routes.Sums = appendSums(routes.Sums, p, i, way)
 		}
 		passage.Lanes = append(passage.Lanes, routes)
 	}
@@ -50,6 +51,21 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 		}
 	}
 	return passage
+}
+
+// appendSums puts the totals of a way into the landscape's words, without those that a step did not change.
+func appendSums(sums []landscape.WaySum, p *plan.Plan, number int, way engine.Way) []landscape.WaySum {
+	for i, sum := range way.Sums {
+		reading := &p.Nodes[way.Steps[sum.Step].Node].Totals[sum.Total]
+		begins := i < len(p.Totals)
+		if begins && sum.None || !begins && !reading.Changes() {
+			continue
+		}
+		sums = append(sums, landscape.WaySum{
+			Way: number, Total: p.Totals[sum.Total].Name, Seq: int64(sum.Step), Amount: sum.Sum.String(), Unreadable: int64(sum.Unreadable),
+		})
+	}
+	return sums
 }
 
 // WayOf puts a way into the landscape's words, in which a sink that got the rows is not a step.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -123,6 +124,11 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		return err
 	}
 	fmt.Fprintln(w)
+	if s.Totals != nil {
+		if err := writeTotals(w, s.Totals); err != nil {
+			return err
+		}
+	}
 	if len(s.Policies) > 0 {
 		if err := writePolicies(w, s.Policies); err != nil {
 			return err
@@ -254,6 +260,56 @@ func writeNodes(w io.Writer, nodes []landscape.NodeCount) error {
 		lines[0] = append(lines[0], column.head)
 		for i, node := range nodes {
 			lines[i+1] = append(lines[i+1], text.Grouped(column.count(node)))
+		}
+	}
+	return text.Table(w, lines...)
+}
+
+// totalColumns are the columns of the account of a total, in the words of nodeColumns. What is 0 at every node is left out.
+var totalColumns = []struct {
+	head   string
+	always bool
+	amount func(landscape.NodeTotal) string
+}{
+	{"in", true, func(n landscape.NodeTotal) string { return n.In }},
+	{"made", false, func(n landscape.NodeTotal) string { return n.Created }},
+	{"revalued", false, func(n landscape.NodeTotal) string { return n.Revalued }},
+	{"out", true, func(n landscape.NodeTotal) string { return n.Out }},
+	{"dropped", false, func(n landscape.NodeTotal) string { return n.Dropped }},
+	{"refused", false, func(n landscape.NodeTotal) string { return n.Diverted }},
+	{"taken", false, func(n landscape.NodeTotal) string { return n.Consumed }},
+	{"unreadable", false, func(n landscape.NodeTotal) string { return text.Grouped(n.Unreadable) }},
+}
+
+// writeTotals writes a table for each total, with its account at each node.
+func writeTotals(w io.Writer, totals *landscape.Totals) error {
+	for nodes := totals.Nodes; len(nodes) > 0; {
+		n := 1
+		for n < len(nodes) && nodes[n].Total == nodes[0].Total {
+			n++
+		}
+		if err := writeTotal(w, nodes[:n]); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+		nodes = nodes[n:]
+	}
+	return nil
+}
+
+func writeTotal(w io.Writer, nodes []landscape.NodeTotal) error {
+	lines := make([][]string, len(nodes)+1)
+	lines[0] = []string{"total " + nodes[0].Total}
+	for i, node := range nodes {
+		lines[i+1] = []string{node.Node}
+	}
+	for _, column := range totalColumns {
+		if !column.always && !slices.ContainsFunc(nodes, func(n landscape.NodeTotal) bool { return strings.Trim(column.amount(n), "0.") != "" }) {
+			continue
+		}
+		lines[0] = append(lines[0], column.head)
+		for i, node := range nodes {
+			lines[i+1] = append(lines[i+1], column.amount(node))
 		}
 	}
 	return text.Table(w, lines...)

@@ -47,6 +47,7 @@ func Compile(doc *pipeline.Document, plugins Plugins) (*Plan, error) {
 		c.addLanes()
 	}
 	c.typeCheck()
+	c.checkTotals()
 	c.checkPolicies()
 	if len(c.problems) > 0 {
 		c.problems.Sort()

@@ -28,6 +28,7 @@ type Description struct {
 	Stages    []Stage              `json:"stages"`
 	Lanes     []LaneDescription    `json:"lanes,omitempty"`    // nil if every token is a record of a source
 	Policies  []PolicyDescription  `json:"policies,omitempty"` // in document order
+	Totals    []TotalDescription   `json:"totals,omitempty"`   // in document order
 }
 
 // NodeDescription describes one node.
@@ -95,7 +96,7 @@ func (p *Plan) Describe() Description {
 		d.Nodes = append(d.Nodes, p.describeNode(&p.Nodes[i]))
 		d.Edges = append(d.Edges, p.edges(&p.Nodes[i])...)
 	}
-	d.Stages, d.Lanes, d.Policies = p.stages(), p.describeLanes(), p.describePolicies()
+	d.Stages, d.Lanes, d.Policies, d.Totals = p.stages(), p.describeLanes(), p.describePolicies(), p.describeTotals()
 	return d
 }
 

@@ -69,7 +69,10 @@ type Plan struct {
 	Lanes    []Lane // the kinds of tokens, see Lane
 	Chunk    plugin.Limits
 	Policies []Policy
+	Totals   []Total
 	Beside   string // the word that the sinks put into the names of their outputs; "" if they use the document's
+
+	sums []string // figures: the totals at the places where every row has an amount
 }
 
 // Node is one vertex of the graph. Fields that do not belong to its kind and operation are zero.
@@ -99,6 +102,7 @@ type Node struct {
 	Coalescing *Coalescing   // of a coalesce
 	Batch      *Batch        // of an aggregate, a sort, or a deduplicate that keeps the last
 	Table      *plugin.Table // of a lookup
+	Totals     []Reading     // for each of the plan's totals
 }
 
 // Coalescing is how a coalesce makes one row of the branches of a row.

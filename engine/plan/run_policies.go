@@ -38,9 +38,14 @@ const (
 	OfSink   = "sinks"
 	OfEdge   = "edges"  // edges.FROM.TO: rows that went from one node to the other, to quarantine or to discard
 	OfError  = "errors" // errors.CODE: rows that were refused with the code
+	OfSum    = "sums"   // sums.NAME.TOTAL: the total of a source, step or sink, of quarantine or of discard
+
+	Unreadable = OfSum + ".unreadable" // how many amounts cannot be read
 )
 
-// Figures returns the names of what policies may ask of a run of this plan. All are ints.
+func figure(path ...string) string { return strings.Join(path, ".") }
+
+// Figures returns the names of the counts that policies may ask of a run of this plan. All are ints, as Unreadable is.
 func (p *Plan) Figures() []string {
 	var names []string
 	add := func(figures []string, path ...string) {
@@ -77,6 +82,7 @@ func (c *compiler) checkPolicies() {
 	for _, name := range c.plan.Figures() {
 		figures = append(figures, expr.Field{Name: name, Kind: row.Int})
 	}
+	figures = append(figures, c.plan.sumFields()...)
 	env, err := expr.NewRunEnv(figures, c.doc.Params)
 	c.exprProblem("policies", err)
 	if err != nil {
@@ -93,6 +99,18 @@ func (c *compiler) checkPolicies() {
 		policy.Gate = policy.InForce()
 		c.plan.Policies = append(c.plan.Policies, Policy{policy, assertion})
 	}
+}
+
+// sumFields returns what policies may ask about totals. The sum of a total is there where every row has an amount.
+func (p *Plan) sumFields() []expr.Field {
+	if len(p.Totals) == 0 {
+		return nil
+	}
+	fields := []expr.Field{{Name: Unreadable, Kind: row.Int}}
+	for _, name := range p.sums {
+		fields = append(fields, expr.Field{Name: name, Kind: row.Decimal})
+	}
+	return fields
 }
 
 func (p *Plan) describePolicies() []PolicyDescription {

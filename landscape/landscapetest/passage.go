@@ -29,6 +29,9 @@ func (s Scene) Passage(i int) landscape.Passage {
 			p.Errors = append(p.Errors, s.refusal(j, first+int64(j)))
 		}
 	}
+	if s.Amounts {
+		routes.Sums = s.sums(routes, first)
+	}
 	p.Lanes = []landscape.LaneRoutes{routes}
 	p.Hashes, p.Keys = s.hashes(routes, first), s.keys(routes, first)
 	for _, sink := range []string{"all", "rejects", "review"} {

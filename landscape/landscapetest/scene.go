@@ -32,6 +32,8 @@ type Scene struct {
 	// Late says which of the rows that come to a sink its target refuses when it writes them; nil is none. The sinks of a scene in
 	// which there may be some are transactional, and have a way into quarantine.
 	Late func(sink string, row int64) bool
+	// Amounts says that the run has the total `amount`.
+	Amounts bool
 }
 
 // Ways are the ways of a scene, in the order of Scene.Way's numbers.

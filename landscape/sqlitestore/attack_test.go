@@ -31,7 +31,7 @@ func attacked(t *testing.T) string {
 func assailable(t *testing.T, d landscape.Driver) {
 	t.Helper()
 	log := landscape.New(d, nil)
-	scene := landscapetest.Scene{Run: "r1", Chunks: 2, ChunkRows: 20}
+	scene := landscapetest.Scene{Run: "r1", Chunks: 2, ChunkRows: 20, Amounts: true}
 	require.NoError(t, scene.PlayToEnd(t.Context(), log))
 	require.NoError(t, log.RecordAction(t.Context(), "r1", "cancel", "ann", ""))
 	require.NoError(t, log.RecordEvent(t.Context(), "r1", "seen", ""))

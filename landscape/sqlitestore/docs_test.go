@@ -37,7 +37,7 @@ func document(t *testing.T, d landscape.Driver) {
 	at := time.Date(2025, 3, 1, 8, 0, 0, 0, time.UTC)
 	log := landscape.New(d, func() time.Time { at = at.Add(time.Second); return at })
 	for _, run := range []string{"0190-a", "0190-b"} {
-		require.NoError(t, landscapetest.Scene{Run: run, Chunks: 2, ChunkRows: 30}.Play(t.Context(), log))
+		require.NoError(t, landscapetest.Scene{Run: run, Chunks: 2, ChunkRows: 30, Amounts: true}.Play(t.Context(), log))
 	}
 	require.NoError(t, graph{run: "0190-c", log: log}.play(t.Context()))
 	require.NoError(t, stopped(t.Context(), log, "0190-d"))

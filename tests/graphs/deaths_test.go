@@ -67,6 +67,7 @@ type mortal struct {
 	rng    *rand.Rand
 	folder string
 	inputs map[string]bool // files
+	files  map[string]string
 	run    string
 	deeds  int64               // of an undisturbed run
 	work   map[string][]string // what it leaves on record
@@ -81,7 +82,7 @@ func (m *mortal) begin(name string, files map[string]string) {
 	m.t.Helper()
 	m.folder, m.run = filepath.Join(m.Folder, "files"), "undisturbed-"+name
 	require.NoError(m.t, os.Mkdir(m.folder, 0o700))
-	m.inputs = map[string]bool{}
+	m.inputs, m.files = map[string]bool{}, files
 	for file, content := range files {
 		m.inputs[file] = true
 		require.NoError(m.t, os.WriteFile(filepath.Join(m.folder, file), []byte(content), 0o600))
@@ -178,6 +179,7 @@ func (m *mortal) compare(want *graphs.Result) {
 	for _, table := range slices.Sorted(maps.Keys(work)) {
 		require.Equal(m.t, m.work[table], work[table], "%s, %s\n%s", m.story(), table, m.doc.Source)
 	}
+	m.requireTotals(m.t, m.run, m.doc, m.files, want)
 	require.NoError(m.t, os.RemoveAll(m.folder))
 }
 

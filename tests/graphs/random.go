@@ -178,5 +178,6 @@ func (b *builder) document() string {
 		}
 		fmt.Fprintf(&text, "  %s: {jsonl: {path: %s.jsonl}%s}\n", s.name, s.name, from)
 	}
+	text.WriteString("totals: {ones: \"1\", n: row.n}\n")
 	return text.String()
 }

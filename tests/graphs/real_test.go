@@ -109,6 +109,7 @@ func (r *record) compare(t *testing.T, run string, doc *pipeline.Document, files
 	for name, text := range sections(want) {
 		require.Equal(t, text, got[name], "%s, %s\n%s", run, name, doc.Source)
 	}
+	r.requireTotals(t, run, doc, files, want)
 	require.NoError(t, os.RemoveAll(folder))
 }
 

@@ -23,3 +23,27 @@ var policies = []mutant{
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/Policies",
 	},
 }
+
+// totals is mutants of amounts that are added up.
+var totals = []mutant{
+	{
+		name: "an amount that cannot be read is 0", never: "sums are equal because nobody could read what is missing",
+		file: "engine/totals.go", old: "		case unreadable:\n			way.sums[i].Unreadable++\n", new: "",
+		pkg: "./engine", run: "^TestTotalsOfEveryWay$",
+	},
+	{
+		name: "sums prove something although amounts are unreadable", never: "a rule about money holds because some of it is not counted",
+		file: "activities/recompute/policies.go", old: "	if f.hides(names) {", new: "	if false {",
+		pkg: "./activities", run: "^TestSumsFailClosed$",
+	},
+	{
+		name: "verify looks only for the sums that it has itself", never: "somebody adds an amount to a run, with its seal, and policies count it",
+		file: "landscape/query_verify.go", old: `"way_totals": 3, `, new: "",
+		pkg: "./audit", run: "^TestVerifyAddsUpAgain$",
+	},
+	{
+		name: "a renamed field is lost", never: "a step doubles the money under another name, and the account says that nothing changed",
+		file: "engine/plan/totals.go", old: "			s.names[field] = to\n", new: "			s.names[field] = to[:0]\n",
+		pkg: "./engine", run: "^TestTotalsOfEveryWay$",
+	},
+}
