@@ -35,8 +35,11 @@ func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (Opened, error) 
 			return opened, err
 		}
 		if opened.Held, err = a.heldBy(ctx, in, err); opened.Held != nil {
-			if opened.Held.State == landscape.StartWaiting {
-				a.tellStarter(ctx, in.Run, Wait{opened.Held.Reason})
+			switch held := opened.Held; {
+			case held.State == landscape.StartWaiting:
+				a.tellStarter(ctx, in.Run, Wait{Reason: held.Reason})
+			case held.Joined != "":
+				a.tellStarter(ctx, in.Run, Wait{Joined: held.Joined})
 			}
 			opened.Labels, err = a.labelsAsked(ctx, LabelInput{Run: in.Run, Pipeline: in.Pipeline})
 		}

@@ -20,7 +20,8 @@ type Problem struct {
 	Detail string         `json:"detail"` // the message, or its beginning
 	Errors []ProblemError `json:"errors,omitempty"`
 	Cure   string         `json:"cure,omitempty"`
-	Run    string         `json:"run,omitempty"` // that stopped, if the workflow waited for a run that somebody else requested
+	Run    string         `json:"run,omitempty"`    // that stopped, if the workflow waited for a run that somebody else requested
+	Status string         `json:"status,omitempty"` // of that
 }
 
 // ProblemError is one of several things that are wrong with an input or a document.

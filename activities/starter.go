@@ -17,6 +17,7 @@ const StarterSignal = "waits"
 // Wait is what a run waits for.
 type Wait struct {
 	Reason string `json:"reason,omitempty"` // empty: it does not wait any more
+	Joined string `json:"joined,omitempty"` // the run whose result is that of this one, which does not begin
 }
 
 // tellStarter tells how the run waits to the workflow that somebody started for it, if it is not the run's own. What fails costs nobody more than an

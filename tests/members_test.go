@@ -217,6 +217,7 @@ func TestAKeyMeansOneRun(t *testing.T) {
 	require.ErrorAs(t, system.Execute(t, s.Temporal, "other", input).Get(t.Context(), nil), &application)
 	require.Equal(t, workflows.TypeKeyReused, application.Type())
 	require.Contains(t, application.Message(), "with other values of the parameters least: give another key")
+	require.Equal(t, workflows.View{Status: "refused", Reason: application.Message()}, asked(t, s, "other"), "the run is that of another start")
 	start, err = s.Log.StartOfWorkflow(t.Context(), "other")
 	require.NoError(t, err)
 	require.Equal(t, []any{want.Run, landscape.StartRefused, workflows.TypeKeyReused}, []any{start.Run, start.State, start.Refusal})

@@ -112,13 +112,22 @@ func TestARunJoinsAnother(t *testing.T) {
 		return slices.Contains(signals(t, d, "r", activities.JoinedSignal), `{"workflow":"run-b"}`)
 	}, time.Minute, 10*time.Millisecond)
 	d.becomes(t, "b", landscape.StartSkipped)
+	digest, err := d.Payloads.Put(t.Context(), []byte(one("join")))
+	require.NoError(t, err)
+	mine := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{Run: "c", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder}})
+	for _, id := range []string{b.GetID(), mine.GetID()} {
+		d.answers(t, id, workflows.View{Run: "r", Workflow: "run-r", Status: "running"})
+	}
 	w := d.ask(t, "w", one("queue"))
 	d.becomes(t, "w", landscape.StartWaiting)
 	require.NoError(t, d.Temporal.SignalWorkflow(t.Context(), holder.GetID(), "", activities.JoinedSignal, activities.Joiner{Workflow: w.GetID()}))
 	d.order(t, workflows.ContinueUpdate)
 	want := result(t, holder)
 	require.Equal(t, pipeline.Completed, want.Status)
-	require.Equal(t, want, result(t, b))
+	for _, joined := range []client.WorkflowRun{b, mine} {
+		require.Equal(t, want, result(t, joined))
+		d.answers(t, joined.GetID(), workflows.View{Run: "r", Workflow: "run-r", Status: "completed"})
+	}
 	require.Len(t, signals(t, d, "w", activities.EndedSignal), 1)
 	require.Equal(t, pipeline.Completed, result(t, w).Status)
 }

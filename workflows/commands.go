@@ -94,8 +94,8 @@ func (c Command) verb(name string) string {
 
 // View is what ProgressQuery returns.
 type View struct {
-	Run      string `json:"run"`
-	Workflow string `json:"workflow"` // of the run
+	Run      string `json:"run,omitempty"`      // empty for a start that was refused, if the run of its id is that of another one
+	Workflow string `json:"workflow,omitempty"` // of the run
 	// Status is accepted while the run is being opened, then waiting, running, paused, or how the run ended.
 	Status string `json:"status"`
 	// Progress is nil if another workflow than the run's answers: one that somebody started for the run, and that cannot ask the run's.
@@ -103,6 +103,8 @@ type View struct {
 	// Paused says by whom and why; nil if the run is not paused, as far as who answers knows.
 	Paused *Command `json:"paused,omitempty"`
 	Waits  string   `json:"waits,omitempty"` // why the run waits for places; empty if it does not
+
+	Reason string `json:"reason,omitempty"` // why the run did not begin, or stopped, as far as who answers knows
 
 	// Overridden are, by name of a parameter, the values that the run's slot gives, where the input has another one.
 	Overridden map[string]string `json:"overridden,omitempty"`

@@ -15,6 +15,7 @@ type desk struct {
 	open   bool   // it takes orders
 	to     taker  // nil while the run is being opened
 	closed error  // why nobody ever obeys; nil while somebody does, or may
+	why    string // the same for questions
 	ended  string // what became of a run that did not begin; empty if it did, or may
 }
 
@@ -52,6 +53,7 @@ func (d *desk) close(cause error) {
 		return
 	}
 	d.closed = failure(cmp.Or(kind(cause), activities.TypeOrderRefused), "run %s did not begin: %s", d.run, reason(cause))
+	d.why = activities.BeforeRun(reason(cause))
 }
 
 func (d *desk) listen(ctx workflow.Context) error {
@@ -79,7 +81,7 @@ func (d *desk) listen(ctx workflow.Context) error {
 
 func (d *desk) view() View {
 	if d.to == nil || d.ended != "" {
-		return View{Run: d.run, Workflow: WorkflowID(d.run), Status: cmp.Or(d.ended, accepted)}
+		return View{Run: d.run, Workflow: WorkflowID(d.run), Status: cmp.Or(d.ended, accepted), Reason: d.why}
 	}
 	return d.to.view()
 }

@@ -34,7 +34,11 @@ func startText(t *testing.T, w *world, text string) error {
 	}
 	env.ExecuteWorkflow(workflows.RunPipelineName, json.RawMessage(text))
 	require.True(t, env.IsWorkflowCompleted())
-	return env.GetWorkflowError()
+	err := env.GetWorkflowError()
+	if invalid := (*temporal.ApplicationError)(nil); errors.As(err, &invalid) && invalid.Type() == activities.TypeInput {
+		requireView(t, env, workflows.View{Status: "refused", Reason: invalid.Message()})
+	}
+	return err
 }
 
 func TestInvalidInputDoesNothing(t *testing.T) {

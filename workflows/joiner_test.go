@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
 
 	"waymark/activities"
 	"waymark/pipeline"
@@ -37,6 +38,7 @@ func TestJoinerIsToldOfTheEnd(t *testing.T) {
 	env, w := newEnvironment(t), &joinedWorld{}
 	env.RegisterActivity(w)
 	begun := env.Now()
+	env.RegisterDelayedCallback(func() { requireView(t, env, workflows.View{Run: "other", Workflow: "run-other", Status: "running"}) }, 10*time.Second)
 	env.RegisterDelayedCallback(func() { // between the looks after 31 s and 63 s
 		w.ended = true
 		env.SignalWorkflow(activities.EndedSignal, nil)
@@ -47,7 +49,18 @@ func TestJoinerIsToldOfTheEnd(t *testing.T) {
 	require.NoError(t, env.GetWorkflowResult(&result))
 	require.Equal(t, workflows.RunResult{Run: "other", Status: pipeline.Completed, Rows: 7}, result)
 	require.Less(t, env.Now().Sub(begun), 50*time.Second)
+	requireView(t, env, workflows.View{Run: "other", Workflow: "run-other", Status: "completed"})
 	require.Equal(t, []bool{true, true, false, false, false, false, false}, w.looks)
+}
+
+// requireView asks the workflow how its run is.
+func requireView(t *testing.T, env *testsuite.TestWorkflowEnvironment, want workflows.View) {
+	t.Helper()
+	answer, err := env.QueryWorkflow(workflows.ProgressQuery)
+	require.NoError(t, err)
+	var view workflows.View
+	require.NoError(t, answer.Get(&view))
+	require.Equal(t, want, view)
 }
 
 // TestRunTellsJoiners: what a run does to end gets the workflows that wait for that: those that earlier executions knew, and those that said so since.

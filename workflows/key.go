@@ -86,7 +86,7 @@ func (in *RunInput) ended(found activities.Keyed) (RunResult, error) {
 			said += fmt.Sprintf("; %s %s", next[0][0], next[0][1])
 		}
 		problem := activities.ProblemOf(TypeRunFailed, said)
-		problem.Run = in.Run
+		problem.Run, problem.Status = in.Run, string(found.Status)
 		return result, temporal.NewNonRetryableApplicationError(said, TypeRunFailed, nil, problem)
 	}
 }

@@ -144,13 +144,13 @@ func showStart(ctx workflow.Context, in RunInput, start func(*proxy, workflow.Co
 	if problem, ok := cancelledBeneath(err); ok {
 		result.Reason, err = problem.Detail, temporal.NewCanceledError(problem)
 	}
-	p.end(ctx, cmp.Or(status, string(result.Status), string(pipeline.Failed)), result.Reason, err)
+	p.end(ctx, cmp.Or(status, string(result.Status), string(pipeline.Failed)), result, err)
 	if handled := awaitHandlers(ctx); err == nil {
 		err = handled
 	}
 	s := shown{has: labels.Attributes}
 	s.run(in.Run, labels, status)
-	if err == nil {
+	if err == nil && result.Run == in.Run { // one that it joined shows its own
 		s.rows(result)
 	}
 	s.set(ctx)

@@ -60,7 +60,11 @@ func (p *proxy) hear(ctx workflow.Context) {
 	for {
 		var wait activities.Wait
 		told.Receive(ctx, &wait)
-		p.waits(wait.Reason)
+		if wait.Joined != "" {
+			p.joins(wait.Joined)
+		} else {
+			p.waits(wait.Reason)
+		}
 	}
 }
 
@@ -72,6 +76,13 @@ func (p *proxy) waits(reason string) {
 		p.view.Status, p.view.Waits = string(landscape.StartWaiting), reason
 	case p.view.Waits != "":
 		p.view.Status, p.view.Waits = string(pipeline.Running), ""
+	}
+}
+
+// joins notes that the run does not begin: its result will be that of another one.
+func (p *proxy) joins(run string) {
+	if !p.ended {
+		p.view.Run, p.view.Workflow, p.view.Status, p.view.Waits = run, WorkflowID(run), string(pipeline.Running), ""
 	}
 }
 
@@ -88,7 +99,7 @@ func (p *proxy) handOn(ctx workflow.Context, name string, command Command) error
 	if !p.begun {
 		return p.tooLate()
 	}
-	order := activities.OrderInput{Workflow: p.view.Workflow, Name: name, ID: workflow.GetCurrentUpdateInfo(ctx).ID, Order: command}
+	order := activities.OrderInput{Workflow: WorkflowID(p.in.Run), Name: name, ID: workflow.GetCurrentUpdateInfo(ctx).ID, Order: command}
 	err := workflow.ExecuteActivity(withActivity(ctx, "%s by %s", name, command.Actor), act.HandOn, order).Get(ctx, nil)
 	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return application // without what it went through
@@ -118,10 +129,30 @@ func (p *proxy) begin(ctx workflow.Context) {
 }
 
 // end notes how the run ended, or that it did not begin.
-func (p *proxy) end(ctx workflow.Context, status, why string, err error) {
-	p.ended, p.view.Status, p.view.Paused, p.view.Waits = true, status, nil, ""
+func (p *proxy) end(ctx workflow.Context, status string, result RunResult, err error) {
+	why := result.Reason
 	if err != nil && why == "" {
 		why = reason(err)
 	}
+	p.ended, p.view = true, View{Run: p.in.Run, Workflow: WorkflowID(p.in.Run), Status: status, Reason: activities.BeforeRun(why)}
+	switch run, as := joinedIn(result, err); {
+	case kind(err) == TypeKeyReused || kind(err) == activities.TypeExists: // the run is that of another start
+		p.view.Run, p.view.Workflow = "", ""
+	case run != "" && run != p.in.Run:
+		p.view.Run, p.view.Workflow, p.view.Status = run, WorkflowID(run), as
+	}
 	p.in.detailEnd(ctx, status, why)
+}
+
+// joinedIn returns the run whose end a result or an error tells, and how it ended; nothing if an error tells of none.
+func joinedIn(result RunResult, err error) (run, status string) {
+	if err == nil {
+		return result.Run, string(result.Status)
+	}
+	var problem activities.Problem
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || !application.HasDetails() || application.Details(&problem) != nil || problem.Status == "" {
+		return "", ""
+	}
+	return problem.Run, problem.Status
 }

@@ -37,6 +37,7 @@ type queue struct {
 	held      *activities.Held
 	pause     time.Duration
 	cancelled *Command
+	joined    *RunResult // of the run that it joined, when that has ended
 }
 
 // open begins the run's record, when the run may begin.
@@ -73,6 +74,7 @@ func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
 	switch {
 	case q.held.Joined != "":
 		result, err := joined(ctx, q.held.Joined)
+		q.joined = &result
 		return &withheld{result, err}
 	case q.held.State != landscape.StartWaiting:
 		return &withheld{result: q.result(pipeline.RunStatus(q.held.State), q.held.Reason)}
@@ -121,14 +123,21 @@ func (q *queue) result(status pipeline.RunStatus, reason string) RunResult {
 	return RunResult{Run: q.in.Run, Status: status, Reason: reason}
 }
 
-// view is how the run waits, or that it does not begin.
+// view is how the run waits, or that it does not begin, or how the one is that it joined.
 func (q *queue) view() View {
 	view := View{Run: q.in.Run, Workflow: WorkflowID(q.in.Run), Status: string(q.held.State)}
 	switch {
 	case q.cancelled != nil:
-		view.Status = string(q.cancelled.As)
+		view.Status, view.Reason = string(q.cancelled.As), q.cancelled.Sentence()
 	case q.held.State == landscape.StartWaiting:
 		view.Waits = q.held.Reason
+	case q.held.Joined != "" && (q.joined == nil || q.joined.Run != ""):
+		view.Run, view.Workflow, view.Status = q.held.Joined, WorkflowID(q.held.Joined), string(pipeline.Running)
+		if q.joined != nil {
+			view.Status = string(q.joined.Status)
+		}
+	default:
+		view.Reason = q.held.Reason
 	}
 	return view
 }

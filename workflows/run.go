@@ -59,6 +59,9 @@ type RunResult struct {
 // input is rejected or the run cannot be resumed; then the record stays as it is.
 func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err := in.validate(ctx); err != nil {
+		if failed := in.answerRefused(ctx, err); failed != nil {
+			return RunResult{}, failed
+		}
 		return RunResult{}, refuse(ctx, in, err)
 	}
 	switch named := in.name(ctx); {
@@ -78,6 +81,12 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 		err = handled
 	}
 	return result, err
+}
+
+// answerRefused answers questions about an input of which no run comes.
+func (in *RunInput) answerRefused(ctx workflow.Context, cause error) error {
+	view := View{Status: attributes.Refused, Reason: reason(cause)}
+	return workflow.SetQueryHandler(ctx, ProgressQuery, func() (View, error) { return view, nil })
 }
 
 // replacedResults marks histories in which a run that gave way to another one has a result. Stored; never rename.
