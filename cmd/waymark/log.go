@@ -118,9 +118,6 @@ It proves that no entry was changed, removed or moved since its head was signed,
 landscape, and that the recorded runs are those of the entries. It does not check what is recorded about a run's rows: waymark verify does.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("key") && key == "" {
-				return wrongUsef("--key is empty: write name+hash+base64, or leave it out to take the log's own word")
-			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				report, err := home.CheckLog(cmd.Context(), key)
 				if err != nil {

@@ -61,12 +61,16 @@ Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, w
 	return root
 }
 
-// refuseEmpty lets no command take an empty argument: no name is empty, but a variable that a script forgot to set is.
+// refuseEmpty lets no command take an empty argument or flag: no name is empty, but a variable that a script forgot to set is, and what a flag
+// stands for by default may be something else than was meant.
 func refuseEmpty(command *cobra.Command) {
 	if check := command.Args; check != nil {
 		command.Args = func(cmd *cobra.Command, args []string) error {
 			if n := slices.Index(args, ""); n >= 0 {
 				return fmt.Errorf("argument %d is empty: %s", n+1, cmd.UseLine())
+			}
+			if name := emptyFlag(cmd.Flags()); name != "" {
+				return fmt.Errorf("--%s is empty: give it a value, or leave it out", name)
 			}
 			return check(cmd, args)
 		}
@@ -74,6 +78,22 @@ func refuseEmpty(command *cobra.Command) {
 	for _, below := range command.Commands() {
 		refuseEmpty(below)
 	}
+}
+
+// emptyFlag returns the name of a flag that is given and has no value, or an empty one among its values; empty if there is none. Flags that settings
+// may set are left: an empty one takes back what the environment or the file says.
+func emptyFlag(flags *pflag.FlagSet) (name string) {
+	settable := settingNames()
+	flags.Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if name == "" && (len(values) == 0 || slices.Contains(values, "")) && !slices.Contains(settable, flag.Name) {
+			name = flag.Name
+		}
+	})
+	return name
 }
 
 // group adds commands under a title of the help.

@@ -45,9 +45,6 @@ stops the run in this process and records that; a second Ctrl-C ends the process
 			if o.pipeline != "" {
 				return nil
 			}
-			if cmd.Flags().Changed("pipeline") {
-				return errors.New("--pipeline is empty: name a deployed pipeline, or leave it out")
-			}
 			return exactlyOne("document")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
