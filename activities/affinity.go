@@ -137,8 +137,12 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 		return in, err
 	}
 	// A document that is rejected is not stored: there may be a password in it.
-	if _, err := a.planner.Plan(plan.Request{File: in.File, Folder: in.Folder, Document: document, Params: in.Params}); err != nil {
+	compiled, err := a.planner.Plan(plan.Request{File: in.File, Folder: in.Folder, Document: document, Params: in.Params})
+	if err != nil {
 		return in, err
+	}
+	if name := compiled.Document.Pipeline.Name; name != in.Pipeline {
+		return in, final{TypeNoPipeline, misnamed(in.Pipeline, name)}
 	}
 	digest, err := a.payloads.Put(ctx, document)
 	in.Document = string(digest)
@@ -171,6 +175,11 @@ func (a *Activities) findDeployed(name string) (string, error) {
 	}
 	return "", final{TypeNoPipeline, fmt.Errorf("%w, and worker %s has no file of it%s: neither %s nor %s is in %s",
 		unknown, a.worker, meant, name+".yaml", filepath.Join(name, "pipeline.yaml"), folder)}
+}
+
+// misnamed says that a document is not that of the pipeline which its file, or the folder of that, is called after: a name would stand for two.
+func misnamed(file, name string) error {
+	return fmt.Errorf("the file of pipeline %s has the document of pipeline %s: write name: %[1]s in it, or call it %[2]s.yaml", file, name)
 }
 
 // deployedIn returns the names of the documents that are deployed in the folder; none if it cannot be read.

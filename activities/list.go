@@ -30,7 +30,7 @@ type ListedPipeline struct {
 	Version   int64              `json:"version,omitempty"` // that a run is of now; 0 for a document in the folder of the worker that made the list
 	Params    []PipelineParam    `json:"params"`            // as the document has them; empty, not nil, if it declares none
 	Schedules []PipelineSchedule `json:"schedules,omitempty"`
-	Problem   string             `json:"problem,omitempty"` // why the document cannot be read; then no more is known of it
+	Problem   string             `json:"problem,omitempty"` // why the document cannot be read, or is not that of the pipeline; then no more is told of it
 }
 
 // PipelineParam is a parameter that a document declares.
@@ -120,6 +120,9 @@ func (a *Activities) listed(ctx context.Context, name string, version int64) (Li
 	if doc == nil {
 		listed.Problem = err.Error()
 		return listed, nil
+	}
+	if doc.Pipeline.Name != name {
+		return ListedPipeline{Pipeline: name, Version: version, Params: ParamsOf(nil), Problem: misnamed(name, doc.Pipeline.Name).Error()}, nil
 	}
 	for _, s := range doc.Pipeline.Schedules {
 		every := s.Value.Every

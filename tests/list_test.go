@@ -65,19 +65,24 @@ func TestListPipelines(t *testing.T) {
 	require.Equal(t, `the input has the unknown key "name"; it may have after`, application.Message())
 }
 
-// TestListManyPipelines goes from page to page, past a document that cannot be read.
+// TestListManyPipelines goes from page to page, past a document that cannot be read, and one that is that of another pipeline.
 func TestListManyPipelines(t *testing.T) {
 	files := map[string]string{"p000.yaml": "name: [\n"}
 	for i := range 220 {
-		files[fmt.Sprintf("p%03d.yaml", i+1)] = shownOrders
+		name := fmt.Sprintf("p%03d", i+1)
+		files[name+".yaml"] = called(name, shownOrders)
 	}
+	files["p100.yaml"] = shownOrders
 	s := offering(t, files)
 	names, after := map[string]bool{}, ""
 	for pages := 1; ; pages++ {
 		found, err := list(t, s, map[string]any{"after": after})
 		require.NoError(t, err)
 		for _, one := range found.Pipelines {
-			require.Equal(t, one.Pipeline == "p000", one.Problem != "", one.Problem)
+			require.Equal(t, one.Pipeline == "p000" || one.Pipeline == "p100", one.Problem != "", one.Problem)
+			if one.Pipeline == "p100" {
+				require.Equal(t, "the file of pipeline p100 has the document of pipeline orders: write name: p100 in it, or call it orders.yaml", one.Problem)
+			}
 			names[one.Pipeline] = true
 		}
 		if after = found.Next; after == "" {

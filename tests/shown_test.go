@@ -131,6 +131,11 @@ func without(names []string, name string) (rest []string) {
 	return rest
 }
 
+// called gives a document the name of its file.
+func called(name, document string) string {
+	return strings.Replace(document, "name: orders\n", "name: "+name+"\n", 1)
+}
+
 // TestRunsAreListed finds the runs of a deployed pipeline by queries: those that a person started without an id, with the workflows that began
 // them, one that is paused, and one that failed.
 func TestRunsAreListed(t *testing.T) {
@@ -138,7 +143,7 @@ func TestRunsAreListed(t *testing.T) {
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: pipelines}}})
 
 	for name, content := range map[string]string{
-		"orders.yaml": shownOrders, "strict.yaml": strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1), "orders.csv": fourOrders,
+		"orders.yaml": shownOrders, "strict.yaml": called("strict", strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1)), "orders.csv": fourOrders,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(pipelines, name), []byte(content), 0o600))
 	}
@@ -155,7 +160,7 @@ func TestRunsAreListed(t *testing.T) {
 	requireListed(t, s, "WaymarkRowsRefused > 0 and WorkflowId starts_with 'run-'", id)
 	failed, err := s.Client.Find(t.Context(), "ann-wants-more")
 	require.NoError(t, err)
-	requireListed(t, s, "WaymarkPipeline = 'orders' and WaymarkStatus = 'failed'", workflows.WorkflowID(failed.ID), "ann-wants-more")
+	requireListed(t, s, "WaymarkPipeline = 'strict' and WaymarkStatus = 'failed'", workflows.WorkflowID(failed.ID), "ann-wants-more")
 	refused, err := s.Log.StartOfWorkflow(t.Context(), "ann-wants-nothing")
 	require.NoError(t, err)
 	requireListed(t, s, "WaymarkPipeline = 'none' and WaymarkStatus = 'refused'", workflows.WorkflowID(refused.Run), "ann-wants-nothing")
@@ -225,8 +230,8 @@ func TestFailuresAreProblems(t *testing.T) {
 	pipelines := t.TempDir()
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: pipelines}}})
 	for name, content := range map[string]string{
-		"orders.yaml": shownOrders, "strict.yaml": strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1), "orders.csv": fourOrders,
-		"broken.yaml": strings.Replace(shownOrders, "jsonl:", "jsonlines:", 1), "lost.yaml": strings.Replace(shownOrders, "orders.csv", "lost.csv", 1),
+		"orders.yaml": shownOrders, "strict.yaml": called("strict", strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1)), "orders.csv": fourOrders,
+		"broken.yaml": strings.Replace(shownOrders, "jsonl:", "jsonlines:", 1), "lost.yaml": called("lost", strings.Replace(shownOrders, "orders.csv", "lost.csv", 1)), "wrong.yaml": shownOrders,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(pipelines, name), []byte(content), 0o600))
 	}
@@ -243,6 +248,7 @@ func TestFailuresAreProblems(t *testing.T) {
 		"an id":               {map[string]any{"pipeline": "orders", "run": "../x"}, "InputInvalid", "InputInvalid", "/run", "invalid"},
 		"a key below another": {map[string]any{"retry": map[string]any{"off": "r"}}, "InputInvalid", "InputInvalid", "/retry/off", "unknown_key"},
 		"no such pipeline":    {map[string]any{"pipeline": "none"}, "NoPipeline", "NoPipeline", "", ""},
+		"another's file":      {map[string]any{"pipeline": "wrong"}, "NoPipeline", "NoPipeline", "", ""},
 		"a broken document":   {map[string]any{"pipeline": "broken"}, "DocumentInvalid", "DocumentInvalid", "/sinks/out", "DocumentInvalid"},
 		"no such file":        {map[string]any{"pipeline": "lost"}, "SourceUnusable", "NOT_FOUND", "", ""},
 		"a refused row":       {map[string]any{"pipeline": "strict"}, "RowFailed", "CONVERT", "", ""},

@@ -89,7 +89,7 @@ func TestTemporalSeesNamesOfNothingAndNoSecret(t *testing.T) {
 	s := newSite(t)
 	s.write(t, "pipelines/"+canary+".yaml", canaryDocument)
 	s.write(t, "pipelines/"+canary+".csv", "id\n1\nx\n")
-	s.write(t, "pipelines/"+canary+"-gone.yaml", strings.Replace(canaryDocument, "path: "+canary, "path: gone-"+canary, 1))
+	s.write(t, "pipelines/"+canary+"-gone.yaml", strings.NewReplacer("path: "+canary, "path: gone-"+canary, "name: "+canary, "name: "+canary+"-gone").Replace(canaryDocument))
 	t.Setenv("WAYMARK_SECRET_TOKEN", secret)
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
 	p := begin(t, s.config(s.address(t)), gated(g), map[string]string{

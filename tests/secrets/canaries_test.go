@@ -123,7 +123,7 @@ func (w *world) documents() []document {
 			"\", parts: true, s3: {path_style: true}}}}\n"}
 	}
 	option := func(name, text string) document {
-		return document{"option-" + name, fails, "name: option\nsources: {in: {csv: {path: \"WEB/rows.csv\"}, " + goodSource + "}}\n" + text + "\n"}
+		return document{"option-" + name, fails, "name: option-" + name + "\nsources: {in: {csv: {path: \"WEB/rows.csv\"}, " + goodSource + "}}\n" + text + "\n"}
 	}
 	const out = "\nsinks: {out: {jsonl: {path: \"s3://BUCKET/out/option\", parts: true, s3: {path_style: true}}}}"
 	all := []document{

@@ -50,16 +50,24 @@ func TestSecretsAreNowhere(t *testing.T) {
 	}
 }
 
+// pipeline is the name of a document's pipeline.
+func (w *world) pipeline(d document) string {
+	if d.name == "planted" {
+		return w.planted
+	}
+	return d.name
+}
+
 // runAll runs all documents, and ends the runs that would try again and again.
 func (w *world) runAll(documents []document) {
 	w.t.Helper()
 	for _, d := range documents {
-		require.NoError(w.t, os.WriteFile(filepath.Join(w.folder, "pipelines", d.name+".yaml"), []byte(d.text), 0o600))
+		require.NoError(w.t, os.WriteFile(filepath.Join(w.folder, "pipelines", w.pipeline(d)+".yaml"), []byte(d.text), 0o600))
 	}
 	p := w.worker("worker", nil)
 	p.await(`"msg":"working"`)
 	for _, d := range documents {
-		request := client.StartRequest{Pipeline: d.name, Run: d.name}
+		request := client.StartRequest{Pipeline: w.pipeline(d), Run: d.name}
 		if d.name == "planted" {
 			request.Params = map[string]string{"p": w.planted}
 		}
@@ -156,9 +164,9 @@ func (w *world) misconfigure() {
 func (w *world) ask(documents []document) {
 	w.t.Helper()
 	for _, d := range documents {
-		w.command("validate", "--json", d.name+".yaml")
+		w.command("validate", "--json", w.pipeline(d)+".yaml")
 		if d.ends || strings.HasPrefix(d.name, "option-") || strings.HasPrefix(d.name, "literal") {
-			w.command("plan", "--json", d.name+".yaml")
+			w.command("plan", "--json", w.pipeline(d)+".yaml")
 		}
 	}
 	for _, run := range []string{"tables", "planted", "web", "target"} {
@@ -320,6 +328,6 @@ func (w *world) checkSearch() {
 	require.Equal(w.t, !w.sealed, found["Temporal's database"], "what Temporal stores is encrypted if there are keys")
 	if !w.sealed {
 		require.True(w.t, found["waymark status --json planted"])
-		require.True(w.t, found["waymark plan --json planted.yaml"])
+		require.True(w.t, found["waymark plan --json "+w.planted+".yaml"])
 	}
 }
