@@ -22,9 +22,10 @@ type Slot struct {
 	From     time.Time         `json:"from"` // the first instant that it covers
 	To       time.Time         `json:"to"`   // the first instant after it
 	Due      time.Time         `json:"due"`
-	Start    time.Time         `json:"start"`            // Due, and what the schedule's jitter adds
-	Zone     string            `json:"zone"`             // whose clocks the schedule goes by
-	Values   map[string]string `json:"values,omitempty"` // for_each: what it is for beside time
+	Start    time.Time         `json:"start"`             // Due, and what the schedule's jitter adds
+	Promised time.Time         `json:"promised,omitzero"` // by when its output is; zero for no promise
+	Zone     string            `json:"zone"`              // whose clocks the schedule goes by
+	Values   map[string]string `json:"values,omitempty"`  // for_each: what it is for beside time
 	Except   bool              `json:"except,omitempty"`
 	Skipped  string            `json:"skipped,omitempty"`        // of a deployed pipeline: who wants no run for it, and why
 	State    SlotState         `json:"state,omitempty"`          // of a deployed pipeline: of a slot that has a run already, as somebody ran it before it is due
@@ -67,7 +68,8 @@ func Slots(r SlotsRequest) ([]Slot, error) {
 		if r.Schedule == "" && !schedule.Value.Timed() {
 			continue
 		}
-		next, err := r.upcoming(table.Pipeline, schedule)
+		spec, _ := table.Specs.Get(schedule.Name)
+		next, err := r.upcoming(table.Pipeline, schedule, spec)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +97,11 @@ func (c *Client) NextSlots(ctx context.Context, r SlotsRequest) (next []Slot, er
 	if err != nil {
 		return nil, err
 	}
-	next, err = r.upcoming(row.Pipeline, pipeline.Named[*calendar.Schedule]{Name: row.Name, Value: known.Calendar})
+	declared, err := row.Declared()
+	if err != nil {
+		return nil, err
+	}
+	next, err = r.upcoming(row.Pipeline, pipeline.Named[*calendar.Schedule]{Name: row.Name, Value: known.Calendar}, declared)
 	for i := range next {
 		if err := c.became(ctx, row.ID, &next[i]); err != nil {
 			return nil, err
@@ -144,8 +150,8 @@ func (r SlotsRequest) from(zone *time.Location) (time.Time, error) {
 	return at, nil
 }
 
-// upcoming returns the next slots of one schedule.
-func (r SlotsRequest) upcoming(name string, schedule pipeline.Named[*calendar.Schedule]) (slots []Slot, err error) {
+// upcoming returns the next slots of one schedule, which is declared like that.
+func (r SlotsRequest) upcoming(name string, schedule pipeline.Named[*calendar.Schedule], declared pipeline.Schedule) (slots []Slot, err error) {
 	if !schedule.Value.Timed() {
 		return nil, invalid(fmt.Sprintf("schedule %s never rings: its slots have no time (covers: nothing)", schedule.Name))
 	}
@@ -154,8 +160,12 @@ func (r SlotsRequest) upcoming(name string, schedule pipeline.Named[*calendar.Sc
 		return nil, err
 	}
 	for slot := range schedule.Value.Due(from) {
+		var promised time.Time
+		if by := ledger.Promised(declared, schedule.Value.Zone(), slot.Due); by != 0 && !slot.Except {
+			promised = by.Time().UTC()
+		}
 		slots = append(slots, Slot{
-			Pipeline: name, Schedule: schedule.Name, Name: slot.Name, From: slot.From, To: slot.To, Due: slot.Due, Start: slot.Start,
+			Pipeline: name, Schedule: schedule.Name, Name: slot.Name, From: slot.From, To: slot.To, Due: slot.Due, Start: slot.Start, Promised: promised,
 			Values: valuesOf(slot.Name), Zone: schedule.Value.Zone().String(), Except: slot.Except, Ring: slot.Ring, Longer: int64(slot.Longer / time.Second),
 		})
 		if len(slots) == r.Count {

@@ -102,15 +102,16 @@ func (a *app) nextSlots(cmd *cobra.Command, word string, r client.SlotsRequest) 
 
 // writeSlots writes a table of slots, with the columns that they need.
 func writeSlots(w io.Writer, slots []client.Slot) error {
-	several, delayed, layout := false, false, "2006-01-02 15:04 -07:00"
+	several, delayed, promised, layout := false, false, false, "2006-01-02 15:04 -07:00"
 	for _, slot := range slots {
 		several = several || slot.Schedule != slots[0].Schedule
 		delayed = delayed || !slot.Start.Equal(slot.Due)
+		promised = promised || !slot.Promised.IsZero()
 		if slot.From.Second() != 0 || slot.Start.Second() != 0 {
 			layout = "2006-01-02 15:04:05 -07:00"
 		}
 	}
-	row := func(schedule, start string, others ...string) []string {
+	row := func(schedule, start, by string, others ...string) []string {
 		var cells []string
 		if several {
 			cells = append(cells, schedule)
@@ -119,16 +120,23 @@ func writeSlots(w io.Writer, slots []client.Slot) error {
 		if delayed {
 			cells = append(cells, start)
 		}
+		if promised {
+			cells = append(cells, by)
+		}
 		return append(cells, others[4:]...)
 	}
-	lines := [][]string{row("schedule", "start", "slot", "from", "to", "due", "zone", "")}
+	lines := [][]string{row("schedule", "start", "promised", "slot", "from", "to", "due", "zone", "")}
 	for _, slot := range slots {
 		zone, err := time.LoadLocation(slot.Zone)
 		if err != nil {
 			return err
 		}
 		show := func(at time.Time) string { return at.In(zone).Format(layout) }
-		lines = append(lines, row(slot.Schedule, show(slot.Start), slot.Name, show(slot.From), show(slot.To), show(slot.Due), slot.Zone, marks(slot)))
+		by := "-"
+		if !slot.Promised.IsZero() {
+			by = show(slot.Promised)
+		}
+		lines = append(lines, row(slot.Schedule, show(slot.Start), by, slot.Name, show(slot.From), show(slot.To), show(slot.Due), slot.Zone, marks(slot)))
 	}
 	return text.Table(w, lines...)
 }

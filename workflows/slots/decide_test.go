@@ -97,7 +97,7 @@ func TestDeadlines(t *testing.T) {
 		s := scheduleOf(t, spec)
 		slot, err := s.Calendar.Named("2026-11-01")
 		require.NoError(t, err)
-		require.Equal(t, want, s.deadline(slot).Time().Format(time.RFC3339), spec)
+		require.Equal(t, want, Promised(s.spec, s.Calendar.Zone(), slot.Due).Time().Format(time.RFC3339), spec)
 	}
 }
 

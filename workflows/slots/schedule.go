@@ -36,25 +36,24 @@ func Read(row landscape.Schedule) (*Schedule, error) {
 func (s *Schedule) Record(slot calendar.Slot, rang bool) landscape.Slot {
 	record := landscape.NewSlot(s.ID, slot, rang)
 	if rang {
-		record.Deadline = s.deadline(slot)
+		record.Deadline = Promised(s.spec, s.Calendar.Zone(), slot.Due)
 	}
 	return record
 }
 
-// deadline returns by when the output of a slot is promised; zero for no promise.
-func (s *Schedule) deadline(slot calendar.Slot) landscape.Micros {
-	promise := s.spec.Promise
+// Promised returns by when the output of a slot of the schedule is promised that is due at a moment; zero for no promise.
+func Promised(schedule pipeline.Schedule, zone *time.Location, due time.Time) landscape.Micros {
+	promise := schedule.Promise
 	if promise.Within > 0 {
-		return landscape.MicrosOf(slot.Due.Add(time.Duration(promise.Within)))
+		return landscape.MicrosOf(due.Add(time.Duration(promise.Within)))
 	}
 	clock, err := calendar.ParseClock(promise.By)
 	if err != nil {
 		return 0
 	}
-	zone := s.Calendar.Zone()
-	day := calendar.DateOf(slot.Due, zone)
+	day := calendar.DateOf(due, zone)
 	by := calendar.At(day, clock, zone)
-	if by.Before(slot.Due) {
+	if by.Before(due) {
 		by = calendar.At(day+1, clock, zone)
 	}
 	return landscape.MicrosOf(by)
