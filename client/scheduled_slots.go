@@ -86,24 +86,56 @@ func (c *Client) complete(ctx context.Context, s *ScheduledSlot) error {
 	run, err := c.log.Run(ctx, s.Run)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		return nil
+		return c.completeUnbegun(ctx, s)
 	case err != nil:
 		return err
 	case Complete(run.Status):
 		s.State = SlotState(landscape.SlotDone)
 	case run.Status == pipeline.Running && s.State == SlotState(landscape.SlotFailed):
 		s.State = SlotState(landscape.SlotRunning)
-	case run.Status != pipeline.Running && s.State == SlotState(landscape.SlotRunning) && s.slot.ByHand():
+	case run.Status != pipeline.Running && s.State == SlotState(landscape.SlotRunning):
+		if over, err := c.tried(ctx, s, run.Epoch); err != nil || !over {
+			return err
+		}
 		s.State, s.Reason = SlotState(landscape.SlotFailed), run.Reason // perhaps no worker ever looks
 	}
 	s.Status = run.Status
 	if s.State != SlotState(landscape.SlotRunning) {
 		return nil
 	}
+	s.Reason = "" // it waits no more
 	running := runOf(run.RunHead)
 	c.attend(ctx, &running)
 	s.Paused, err = c.paused(ctx, &running)
 	return err
+}
+
+// completeUnbegun adds what became of the start of a run that is not recorded.
+func (c *Client) completeUnbegun(ctx context.Context, s *ScheduledSlot) error {
+	start, err := c.log.LastStart(ctx, s.Run)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && (s.State != SlotState(landscape.SlotRunning) || start.Decided == 0) {
+		return nil
+	}
+	if over, err := c.tried(ctx, s, 0); err != nil || !over {
+		return err
+	}
+	s.State, s.Reason = SlotState(landscape.SlotFailed), start.Reason
+	if start.State == landscape.StartSkipped || start.State == landscape.StartSuperseded {
+		s.State = SlotState(landscape.SlotSkipped)
+	}
+	return nil
+}
+
+// tried reports whether the last attempt at the run of a slot, which is in this epoch, is recorded: if not, what is recorded is that of the one before.
+func (c *Client) tried(ctx context.Context, s *ScheduledSlot, epoch int64) (bool, error) {
+	if s.slot.ByHand() {
+		return true, nil
+	}
+	start, err := c.log.LastStart(ctx, s.Run)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return epoch > s.slot.Seen, nil
+	}
+	return start.Seq+1+epoch > s.slot.Seen, err
 }
 
 // Grid is the slots of a schedule over some time.
@@ -140,7 +172,53 @@ func (c *Client) ScheduleGrid(ctx context.Context, word, first, last string) (_ 
 	if grid.Slots, err = c.cells(ctx, known, wanted, now); err != nil {
 		return nil, err
 	}
-	return grid, c.addOthers(ctx, grid, known.Calendar.Timed(), last == "", namedValues(first, last))
+	if err := c.foresee(ctx, grid, wanted, now); err != nil {
+		return nil, err
+	}
+	if err := c.addOthers(ctx, grid, known.Calendar.Timed(), last == "", namedValues(first, last)); err != nil {
+		return nil, err
+	}
+	return grid, c.addWaits(ctx, grid.Slots)
+}
+
+// foresee says what will become of the slots, which are the first of the grid, that became due while nobody worked for the schedule.
+func (c *Client) foresee(ctx context.Context, grid *Grid, wanted []calendar.Slot, now time.Time) error {
+	outlook, err := ledger.OutlookOf(ctx, c.log, grid.ID, now)
+	if err != nil {
+		return err
+	}
+	for i, slot := range wanted {
+		cell := &grid.Slots[i]
+		if cell.State != SlotNone {
+			continue
+		}
+		if state, reason, due := outlook.Fate(slot); due {
+			cell.State, cell.Reason = SlotState(state), reason
+		}
+	}
+	return nil
+}
+
+// addWaits says of slots for what their runs wait now, as Queue does: it may have changed since a worker looked.
+func (c *Client) addWaits(ctx context.Context, slots []ScheduledSlot) error {
+	waits := func(s ScheduledSlot) bool { return s.State == SlotState(landscape.SlotRunning) && s.Status == "" }
+	if !slices.ContainsFunc(slots, waits) {
+		return nil
+	}
+	queue, err := c.Queue(ctx)
+	if err != nil {
+		return err
+	}
+	reasons := map[string]string{}
+	for _, waiting := range queue {
+		reasons[waiting.Run] = waiting.Reason
+	}
+	for i := range slots {
+		if waits(slots[i]) {
+			slots[i].Reason = reasons[slots[i].Run]
+		}
+	}
+	return nil
 }
 
 // namedValues returns the values that the ends of a range name, of which slotsOf found nothing wrong.
@@ -309,10 +387,24 @@ func lastSlots(rings *calendar.Schedule, now time.Time) []calendar.Slot {
 
 // cells returns what became of slots; it is empty, not nil, if there is none.
 func (c *Client) cells(ctx context.Context, schedule *ledger.Schedule, wanted []calendar.Slot, now time.Time) ([]ScheduledSlot, error) {
+	recorded, err := c.recordedSlots(ctx, schedule, wanted)
+	if err != nil {
+		return nil, err
+	}
 	cells := make([]ScheduledSlot, len(wanted))
 	for i, slot := range wanted {
-		var err error
-		if cells[i], err = c.cell(ctx, schedule, slot, now); err != nil {
+		row, ok := recorded[slot.Name]
+		if !ok { // unless it was due at another time, by an older version of the schedule
+			row, err = c.log.Slot(ctx, schedule.ID, slot.Name)
+		}
+		switch {
+		case errors.Is(err, landscape.ErrNotFound):
+			cells[i], err = freshSlot(schedule, slot, now), nil
+		case err == nil:
+			cells[i] = scheduledSlot(row)
+			err = c.complete(ctx, &cells[i])
+		}
+		if err != nil {
 			return nil, err
 		}
 		cells[i].Place = i
@@ -320,16 +412,25 @@ func (c *Client) cells(ctx context.Context, schedule *ledger.Schedule, wanted []
 	return cells, nil
 }
 
-func (c *Client) cell(ctx context.Context, schedule *ledger.Schedule, slot calendar.Slot, now time.Time) (ScheduledSlot, error) {
-	recorded, err := c.log.Slot(ctx, schedule.ID, slot.Name)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return freshSlot(schedule, slot, now), nil
+// recordedSlots returns what is recorded of slots, by their names: all of one moment, or else more runs would seem to execute at once than ever did.
+func (c *Client) recordedSlots(ctx context.Context, schedule *ledger.Schedule, wanted []calendar.Slot) (map[string]landscape.Slot, error) {
+	first, last := landscape.Micros(math.MaxInt64), landscape.Micros(0)
+	for _, slot := range wanted {
+		due := landscape.MicrosOf(slot.Due)
+		first, last = min(first, due), max(last, due)
 	}
-	if err != nil {
-		return ScheduledSlot{}, err
+	if !schedule.Calendar.Timed() { // they are due when somebody asks for them
+		first, last = 0, math.MaxInt64-1
 	}
-	cell := scheduledSlot(recorded)
-	return cell, c.complete(ctx, &cell)
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	rows, err := c.log.SlotsBetween(ctx, schedule.ID, first, last+1)
+	recorded := map[string]landscape.Slot{}
+	for _, row := range rows {
+		recorded[row.Name] = row
+	}
+	return recorded, err
 }
 
 // freshSlot is a slot of which nothing is recorded.

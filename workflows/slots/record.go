@@ -6,6 +6,7 @@ import (
 
 	"waymark/internal/failpoint"
 	"waymark/landscape"
+	"waymark/pipeline/calendar"
 )
 
 // RecordDue records the slots of a schedule that have become due, as Turn does, and begins nothing.
@@ -22,15 +23,51 @@ func RecordDue(ctx context.Context, log *landscape.Log, id string, now time.Time
 	}
 }
 
-// recordDue records slots that became due, and reports whether there may be more of them.
-func (s *Schedule) recordDue(ctx context.Context, log *landscape.Log, history []landscape.Schedule, now time.Time) (full bool, err error) {
-	var last landscape.Micros
-	err = log.LastSlots(ctx, s.ID, func(slot landscape.Slot) bool {
+// Outlook says what will be recorded of slots that became due while nobody worked for their schedule.
+type Outlook struct {
+	s       *Schedule
+	history []landscape.Schedule
+	from    landscape.Micros
+	newest  time.Time
+	now     time.Time
+}
+
+// OutlookOf returns the outlook of a schedule. It reads, and records nothing. The error wraps landscape.ErrNotFound if there is no such schedule.
+func OutlookOf(ctx context.Context, log *landscape.Log, id string, now time.Time) (o Outlook, err error) {
+	o.now = now
+	if o.s, o.history, err = recorded(ctx, log, id); err != nil {
+		return o, err
+	}
+	last, err := lastRung(ctx, log, id)
+	newest, _ := o.s.Calendar.Last(now)
+	o.from, o.newest = max(o.s.Since, last+1), newest.Due
+	return o, err
+}
+
+// Fate returns the state that will be recorded of a slot of which nothing is, and the reason; false if nothing will be: it is not due yet, has no time, or
+// the schedule was not there.
+func (o Outlook) Fate(slot calendar.Slot) (state landscape.SlotState, reason string, due bool) {
+	if at := landscape.MicrosOf(slot.Due); o.s.Removed() || !o.s.Calendar.Timed() || at < o.from || slot.Due.After(o.now) {
+		return "", "", false
+	}
+	state, reason = o.s.fate(o.history, slot, o.newest, o.now)
+	return state, reason, true
+}
+
+// lastRung returns when the last slot was due for which a schedule rang; 0 if it never did.
+func lastRung(ctx context.Context, log *landscape.Log, id string) (last landscape.Micros, err error) {
+	err = log.LastSlots(ctx, id, func(slot landscape.Slot) bool {
 		if slot.Rang {
 			last = slot.Due
 		}
 		return !slot.Rang
 	})
+	return last, err
+}
+
+// recordDue records slots that became due, and reports whether there may be more of them.
+func (s *Schedule) recordDue(ctx context.Context, log *landscape.Log, history []landscape.Schedule, now time.Time) (full bool, err error) {
+	last, err := lastRung(ctx, log, s.ID)
 	if err != nil {
 		return false, err
 	}

@@ -1,0 +1,57 @@
+package client
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/memdriver"
+	"waymark/pipeline"
+	"waymark/pipeline/calendar"
+)
+
+// TestTheGridShowsWhatIs: no worker has looked at the slots for some time.
+func TestTheGridShowsWhatIs(t *testing.T) {
+	const day = 24 * time.Hour
+	midnight := time.Now().UTC().Truncate(day)
+	now := midnight.Add(-5*day + time.Hour)
+	log := landscape.New(memdriver.New(), func() time.Time { return now })
+	deployed, version := landscapetest.VersionOf("orders", "1", strings.Repeat("d", 64))
+	_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, deployed, version)
+	require.NoError(t, err)
+	require.NoError(t, landscapetest.SetSchedule(t.Context(), log, landscapetest.ScheduleOf("orders", "nightly")))
+	now = midnight
+	slot := func(back int, run string) landscape.SlotChange {
+		from := midnight.Add(-time.Duration(back+1) * day)
+		record := landscape.NewSlot("default/orders/nightly", calendar.Slot{Name: from.Format(time.DateOnly), From: from, To: from.Add(day), Due: from.Add(day), Start: from.Add(day)}, true)
+		record.State, record.Run, record.Attempts, record.Reason = landscape.SlotRunning, run, 1, "as it was"
+		return landscape.SlotChange{To: record}
+	}
+	require.NoError(t, log.ChangeSlots(t.Context(), nil, []landscape.SlotChange{slot(4, "failed"), slot(3, "refused"), slot(2, "waiting")}))
+	for _, run := range []string{"failed", "refused", "waiting"} {
+		require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: run, Pipeline: "orders", Params: "{}", Workflow: "run-" + run}))
+	}
+	require.NoError(t, landscapetest.Scene{Run: "failed", Chunks: 1, ChunkRows: 1}.Begin(t.Context(), log))
+	require.NoError(t, log.StopRun(t.Context(), "failed", pipeline.Failed, "no space"))
+	refused, err := log.LastStart(t.Context(), "refused")
+	require.NoError(t, err)
+	refused.State, refused.Refusal, refused.Reason = landscape.StartRefused, "InputInvalid", "no such parameter"
+	require.NoError(t, log.Refuse(t.Context(), refused))
+	require.NoError(t, log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 0, Actor: "ann", Why: "moved"}))
+	require.Error(t, log.Admit(t.Context(), "waiting", landscapetest.Of("db")))
+
+	grid, err := New(log, "memory", nobody{}).ScheduleGrid(t.Context(), "nightly", "", "")
+	require.NoError(t, err)
+	var last []any
+	for _, s := range grid.Slots[len(grid.Slots)-6:] {
+		last = append(last, []string{string(s.State), s.Reason})
+	}
+	require.Equal(t, []any{
+		[]string{"none", ""}, []string{"failed", "no space"}, []string{"failed", "no such parameter"}, []string{"running", "pool:db has no places: waymark limit set pool:db N --why TEXT gives it some"},
+		[]string{"due", ""}, []string{"due", ""},
+	}, last)
+}
