@@ -238,9 +238,11 @@ func (c *Client) ScheduleHistory(ctx context.Context, word string) (history []Sc
 	}
 	for _, r := range rows {
 		history = append(history, ScheduleChange{
-			Schedule: r.ID, Seq: r.Seq, Action: string(r.Action), Version: r.Version, Origin: r.Origin, Paused: r.Paused, Until: Time(r.Until),
-			Actor: r.Actor, Why: r.Why, At: Time(r.At),
+			Schedule: r.ID, Seq: r.Seq, Action: string(r.Action), Version: r.Version, Origin: r.Origin, Paused: r.PausedAt(r.At), Actor: r.Actor, Why: r.Why, At: Time(r.At),
 		})
+		if r.PausedAt(r.At) { // one that had ended by then may still be in the row
+			history[len(history)-1].Until = Time(r.Until)
+		}
 	}
 	err = landscape.Each(ctx, c.log, func(q landscape.SlotRequest) bool {
 		if q.Schedule == row.ID {

@@ -105,7 +105,7 @@ func scheduleChangeText(h client.ScheduleChange) string {
 		return fmt.Sprintf("%s %s..%s, %d at once", h.Action, h.First, h.Last, h.AtOnce)
 	case h.First != "":
 		return h.Action + " " + h.First + ".." + h.Last
-	case h.Until.Known():
+	case h.Until.Known() && h.Action == string(landscape.PauseSchedule):
 		return h.Action + " until " + moment(h.Until)
 	}
 	return h.Action
