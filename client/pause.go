@@ -16,10 +16,14 @@ type Pause struct {
 	Since Time   `json:"since,omitempty"` // not known of a pause that is not recorded yet
 }
 
-// paused returns who paused a run: what its executor says, or else the landscape. A run that nobody executes is not paused.
+// paused returns who paused a run: what its executor says, or else the landscape. A run that nobody executes is not paused, unless the next process that
+// serves continues it, and with it the pause.
 func (c *Client) paused(ctx context.Context, run *Run) (*Pause, error) {
-	if run.Status != pipeline.Running || run.Dead() {
+	switch {
+	case run.Status != pipeline.Running, run.Dead() && !c.host.Continues(ctx, run.ID):
 		return nil, nil
+	case run.Dead():
+		return c.Paused(ctx, run.ID)
 	}
 	recorded, err := c.Paused(ctx, run.ID)
 	if err != nil {

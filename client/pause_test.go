@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -12,6 +13,11 @@ import (
 	"waymark/pipeline"
 	"waymark/workflows"
 )
+
+// reviving is a host whose next server continues the runs.
+type reviving struct{ nobody }
+
+func (reviving) Continues(context.Context, string) bool { return true }
 
 // TestPauseOnRecord: a pause lasts until somebody continues or resumes the run.
 func TestPauseOnRecord(t *testing.T) {
@@ -39,6 +45,12 @@ func TestPauseOnRecord(t *testing.T) {
 	requirePaused("")
 	require.NoError(t, log.RecordAction(t.Context(), "r", workflows.PauseUpdate, "bob", "tea"))
 	requirePaused("bob: tea")
+	for host, is := range map[Host]bool{nobody{}: false, reviving{}: true} {
+		status, err := New(log, "memory", host).Status(t.Context(), "r")
+		require.NoError(t, err)
+		require.True(t, status.Dead())
+		require.Equal(t, is, status.Paused != nil, "the next process that serves continues the run, and so its pause")
+	}
 	require.NoError(t, log.StopRun(t.Context(), "r", pipeline.Interrupted, "power"))
 	require.NoError(t, log.TakeUp(t.Context(), landscape.Resumption{Run: "r", Epoch: 1, Claim: "c"}))
 	requirePaused("")
