@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"waymark/activities/bundle"
 	"waymark/engine/plan"
@@ -16,6 +17,9 @@ import (
 // pipeline with the name is deployed in the landscape: then a worker may have a file of this name.
 func (a *Activities) registered(ctx context.Context, in OpenInput) (OpenInput, bool, error) {
 	name, version, err := landscape.ParseVersion(in.Pipeline)
+	if err != nil && strings.Contains(in.Pipeline, "@") {
+		return in, false, final{TypeInput, err}
+	}
 	if err != nil {
 		return in, false, nil //nolint:nilerr // the name of a file is checked where that is looked for
 	}

@@ -32,6 +32,11 @@ type Trial struct {
 	Left    string        `json:"left_out,omitempty"` // why the run was not tried; then nothing else is known
 }
 
+// Same reports whether the run was tried, and nothing of it would be another way.
+func (t *Trial) Same() bool {
+	return t.Flipped+t.Refused == 0 && len(t.Values) == 0 && t.Stops == "" && t.Left == ""
+}
+
 // Ends is how many rows ended somewhere, and would somewhere: one cell of a matrix, in whose diagonal are the rows that go the same way. What
 // becomes of several tokens of a row stands together, such as good (default_flow) and large (gate_routed).
 type Ends struct {

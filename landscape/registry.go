@@ -252,7 +252,10 @@ func ParseVersion(word string) (pipeline string, version int64, err error) {
 	if named {
 		version, err = strconv.ParseInt(number, 10, 64)
 	}
-	if err != nil || named && version < 1 || pipeline == "" {
+	if named && pipeline != "" && (err != nil || version < 1) {
+		return "", 0, fmt.Errorf("%.100q names no version of %s: what follows the @ is a number from 1; `waymark pipelines history NAME` lists the versions", word, pipeline)
+	}
+	if pipeline == "" {
 		return "", 0, fmt.Errorf("%.100q names no pipeline: write NAME, or NAME@VERSION with a version from 1", word)
 	}
 	return pipeline, version, nil

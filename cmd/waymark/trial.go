@@ -38,8 +38,16 @@ func writeTrials(w io.Writer, trials []audit.Trial) {
 	}
 	fmt.Fprintf(w, "tried on %s, %s, nothing written: %d go another way, %d have other values, %d refused that passed before\n",
 		text.Count(tried, "run"), text.Count(all.Rows, "row"), all.Flipped, other, all.Refused)
+	same := 0
 	for i := range trials {
+		if trials[i].Same() {
+			same++
+			continue
+		}
 		writeTrial(w, &trials[i])
+	}
+	if same > 0 {
+		fmt.Fprintf(w, "  no difference in %s\n", text.Count(int64(same), "run"))
 	}
 }
 
