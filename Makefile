@@ -59,7 +59,7 @@ bundle-bytes:
 lost-commits:
 	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
 purges:
-	go test ./audit/retain -run '^TestPurgeBesideWriters$$/^sqlite' -count=1 -rounds 5000
+	go test ./audit/retain -run '^TestPurgeBesideWriters$$/^sqlite' -count=3 -rounds 1700
 lost-replies:
 	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=200
 
