@@ -96,13 +96,13 @@ var deployedName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, error) {
 	switch {
 	case in.Pipeline == "" && in.Environment != "" && in.Version == 0:
-		return in, final{TypeInput, fmt.Errorf("the input has the environment %q and no deployed pipeline: name one with pipeline", in.Environment)}
+		return in, final{TypeInput, keyError{"environment", fmt.Errorf("the input has the environment %q and no deployed pipeline: name one with pipeline", in.Environment)}}
 	case in.Pipeline == "" && in.Document == "":
-		return in, final{TypeInput, errors.New(`the input names nothing to run: write {"pipeline": "NAME"} for a deployed pipeline`)}
+		return in, final{TypeInput, keyError{"pipeline", errors.New(`the input names nothing to run: write {"pipeline": "NAME"} for a deployed pipeline`)}}
 	case in.Pipeline == "":
 		return in, nil
 	case in.Document != "":
-		return in, final{TypeInput, fmt.Errorf("the input has both a document and the pipeline %q: give one of them", in.Pipeline)}
+		return in, final{TypeInput, keyError{"pipeline", fmt.Errorf("the input has both a document and the pipeline %q: give one of them", in.Pipeline)}}
 	}
 	in.Version, in.Bundle, in.EnvironmentSeq = 0, "", 0 // of what the name is found to be
 	if record, err := a.log.Run(ctx, in.Run); err == nil {
@@ -152,7 +152,7 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 // findDeployed returns the file of a deployed document: NAME.yaml, or pipeline.yaml in the folder NAME.
 func (a *Activities) findDeployed(name string) (string, error) {
 	if !deployedName.MatchString(name) {
-		return "", final{TypeInput, fmt.Errorf("%q is not the name of a pipeline: write up to 63 of a to z, 0 to 9, _ and -", name)}
+		return "", final{TypeInput, keyError{"pipeline", fmt.Errorf("%q is not the name of a pipeline: write up to 63 of a to z, 0 to 9, _ and -", name)}}
 	}
 	unknown := &landscape.NotDeployedError{Environment: a.ownEnvironment(), Pipeline: name}
 	if a.affinity.Pipelines == "" {

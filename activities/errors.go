@@ -164,6 +164,8 @@ func finalKind(err error) string {
 		return TypeExists
 	case errors.As(err, &marked):
 		return marked.kind
+	case errors.As(err, &problems) && problems.Given():
+		return TypeInput
 	case errors.As(err, &problems):
 		return TypeDocument
 	case errors.As(err, &retry):

@@ -49,7 +49,7 @@ func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (Opened, error) 
 
 func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) {
 	if err := pipeline.CheckRunID(in.Run); err != nil {
-		return Opened{}, final{TypeInput, err}
+		return Opened{}, final{TypeInput, keyError{"run", err}}
 	}
 	from, err := a.originOf(ctx, in)
 	if err == nil {

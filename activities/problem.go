@@ -94,6 +94,20 @@ type keyError struct {
 
 func (e keyError) Unwrap() error { return e.error }
 
+// problemAt returns what is wrong with a document, or with what was given for a run of it.
+func problemAt(kind string, p pipeline.Problem) ProblemError {
+	switch {
+	case kind == TypeInput && p.Input == pipeline.NoSlot:
+		return ProblemError{Pointer: p.Input, Code: CodeMissing, Detail: p.Message}
+	case kind == TypeInput:
+		return ProblemError{Pointer: p.Input, Code: codeInvalid, Detail: p.Message}
+	}
+	return ProblemError{Pointer: pointer(p.Path), Code: kind, Detail: fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.Message)}
+}
+
+// CodeMissing is the code of a ProblemError about a value that is not there. Programs read it; never rename it.
+const CodeMissing = "missing"
+
 // codeInvalid is the code of a ProblemError about a value that cannot be used. Programs read it; never rename it.
 const codeInvalid = "invalid"
 
@@ -102,11 +116,14 @@ func problemOf(kind string, err error) Problem {
 	var found []ProblemError
 	if problems, ok := errors.AsType[pipeline.Problems](err); ok {
 		for _, p := range problems[:min(len(problems), maxProblemErrors)] {
-			found = append(found, ProblemError{Pointer: pointer(p.Path), Code: kind, Detail: fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.Message)})
+			found = append(found, problemAt(kind, p))
 		}
 	}
 	if about, ok := errors.AsType[keyError](err); ok {
 		found = append(found, ProblemError{Pointer: Pointer(about.key), Code: codeInvalid, Detail: about.Error()})
+	}
+	if found == nil && kind == TypeInput { // about the input as a whole
+		found = append(found, ProblemError{Code: codeInvalid, Detail: err.Error()})
 	}
 	problem := ProblemOf(kind, message(err), found...)
 	if source, ok := errors.AsType[*plugin.SourceError](err); ok {

@@ -54,7 +54,7 @@ func (a *Activities) aboutSlot(ctx context.Context, in OpenInput, file string, d
 		case err != nil:
 			return in, ofSlot{}, err
 		case of == nil:
-			return in, ofSlot{}, final{TypeInput, fmt.Errorf("nothing in %s depends on the slot: no default of a parameter refers to what it has, as ${slot:date} does", file)}
+			return in, ofSlot{}, final{TypeInput, keyError{"for", fmt.Errorf("nothing in %s depends on the slot: no default of a parameter refers to what it has, as ${slot:date} does", file)}}
 		}
 	}
 	in.Params, in.For = params, slot.Name

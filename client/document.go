@@ -115,7 +115,14 @@ func documentError(file string, err error) *Error {
 		if len(problems) == 1 {
 			count = "1 problem"
 		}
-		return &Error{Kind: Invalid, Code: InvalidDocument, Message: fmt.Sprintf("%s has %s\n%v", file, count, problems), Err: err}
+		wrong := &Error{Kind: Invalid, Code: InvalidDocument, Message: fmt.Sprintf("%s has %s\n%v", file, count, problems), Err: err}
+		if problems.Given() {
+			wrong.Code = InvalidInput
+		}
+		if problems[len(problems)-1].Input == pipeline.NoSlot { // its message is the last one
+			wrong.Cure = NameSlot
+		}
+		return wrong
 	}
 	return &Error{Kind: Invalid, Code: InvalidDocument, Message: err.Error(), Err: err}
 }

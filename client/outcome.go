@@ -177,8 +177,10 @@ func (e *Execution) classify(err error) (Kind, Code, Cure) {
 	}
 	refused, known := refusals[application.Type()]
 	switch {
-	case aboutSchedule(application):
+	case aboutInput(application, "schedule", ""):
 		return refused.kind, refused.code, NameSchedule
+	case aboutInput(application, "for", activities.CodeMissing):
+		return refused.kind, refused.code, NameSlot
 	case known:
 		return refused.kind, refused.code, refused.cure
 	case application.Type() == activities.TypeMissing:
@@ -189,11 +191,11 @@ func (e *Execution) classify(err error) (Kind, Code, Cure) {
 	return Failed, RunFailed, ""
 }
 
-// aboutSchedule reports whether the failure is about the schedule that an input names, or does not name.
-func aboutSchedule(failed *temporal.ApplicationError) bool {
+// aboutInput reports whether the failure is about nothing but a key of the input, with the code, unless that is empty.
+func aboutInput(failed *temporal.ApplicationError, key, code string) bool {
 	var problem activities.Problem
 	return failed.Type() == activities.TypeInput && failed.HasDetails() && failed.Details(&problem) == nil &&
-		len(problem.Errors) == 1 && problem.Errors[0].Pointer == activities.Pointer("schedule")
+		len(problem.Errors) == 1 && problem.Errors[0].Pointer == activities.Pointer(key) && (code == "" || problem.Errors[0].Code == code)
 }
 
 // refusal is what an error says with which workers refuse a run.

@@ -103,6 +103,15 @@ func (l *loader) report(path, format string, args ...any) {
 	}
 }
 
+// reportGiven notes a problem of what was given for the run: input is where that is in its input.
+func (l *loader) reportGiven(input, path, format string, args ...any) {
+	if l.room() {
+		problem := l.doc.Problem(path, format, args...)
+		problem.Input = input
+		l.problems = append(l.problems, problem)
+	}
+}
+
 // reportAt notes a problem at a place of its own, about nothing that came in by a reference.
 func (l *loader) reportAt(line, column int, path, format string, args ...any) {
 	if l.room() {

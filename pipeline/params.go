@@ -72,7 +72,7 @@ func (l *loader) checkParams() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.env.Params)) {
 		if _, declared := l.params[name]; !declared {
-			l.report("params", "no parameter named %s%s", quote(name), suggestion(name, l.doc.Pipeline.Params.names()))
+			l.reportGiven(givenParam(name), "params", "no parameter named %s%s", quote(name), suggestion(name, l.doc.Pipeline.Params.names()))
 		}
 	}
 }
@@ -86,11 +86,16 @@ func (l *loader) checkSlotless() {
 			continue
 		}
 		if name := l.ungiven(path); name != "" {
-			l.report(path, "the parameter %q takes its value from ${slot:%s}, which no schedule of the document has: add for_each: {%[2]s: [VALUE]} to a schedule, or give the parameter: --param %[1]s=VALUE", param, name)
+			l.reportGiven(givenParam(param), path, "the parameter %q takes its value from ${slot:%s}, which no schedule of the document has: add for_each: {%[2]s: [VALUE]} to a schedule, or give the parameter", param, name)
 			continue
 		}
-		l.report(path, "the parameter %q takes its value from a slot, and the run names none: name one, as in --for 2026-11-21, or give the parameter: --param %[1]s=VALUE", param)
+		l.reportGiven(NoSlot, path, "the parameter %q takes its value from a slot, and the run names none: give the parameter, or name a slot", param)
 	}
+}
+
+// givenParam is where the value of a parameter is in the input of a run.
+func givenParam(name string) string {
+	return "/params/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
 func (l *loader) checkParam(path string, param Named[Param]) {
@@ -111,11 +116,11 @@ func (l *loader) checkParam(path string, param Named[Param]) {
 	case refers:
 		l.slotless = append(l.slotless, param.Name)
 	case l.doc.find(Key(path, "default")) == nil:
-		l.report(path, "the parameter %q has no value: give one for the run, or declare a default", param.Name)
+		l.reportGiven(givenParam(param.Name), path, "the parameter %q has no value: give one for the run, or declare a default", param.Name)
 	}
 	if given {
 		if _, err := parseParam(param.Value, text); err != nil && !errors.Is(err, errUnknownType) {
-			l.report(path, "the value given for the run: %s", err)
+			l.reportGiven(givenParam(param.Name), path, "the value given for the run: %s", err)
 		}
 	}
 }

@@ -14,7 +14,16 @@ type Problem struct {
 	Column  int    // from 1, in characters
 	Path    string // from the document's root, such as steps[2].routes; empty for the document as a whole
 	Message string // one line: names the thing, and the cure where there is one
+	Input   string // JSON Pointer into the input of the run, such as /params/limit, if that is at fault; empty if the document is
 }
+
+// Given reports whether nothing is wrong but what was given for the run.
+func (p Problems) Given() bool {
+	return len(p) > 0 && !slices.ContainsFunc(p, func(one Problem) bool { return one.Input == "" })
+}
+
+// NoSlot is the Problem.Input of a run that names no slot, and needs one.
+const NoSlot = "/for"
 
 // String returns the problem in one line: orders.yaml:14:5: steps[2].routes: no sink or step named "reveiw".
 func (p Problem) String() string {

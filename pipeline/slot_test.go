@@ -68,10 +68,10 @@ func TestProblemsOfSlotReferences(t *testing.T) {
 	withDefault := func(kind, text string) string {
 		return small + "params: {day: {type: " + kind + ", default: \"" + text + "\"}}\n"
 	}
-	const needed = `the parameter "day" takes its value from a slot, and the run names none: name one, as in --for 2026-11-21, or give the parameter: --param day=VALUE`
+	const needed = `the parameter "day" takes its value from a slot, and the run names none: give the parameter, or name a slot`
 	runProblemCases(t, []problemCase{
 		{"no slot", withDefault("date", "${slot:date}"), "x.yaml:4:37: params.day.default: " + needed},
-		{"a value that no slot has", withDefault("string", "${slot:date}/${slot:tenant}"), `x.yaml:4:39: params.day.default: the parameter "day" takes its value from ${slot:tenant}, which no schedule of the document has: add for_each: {tenant: [VALUE]} to a schedule, or give the parameter: --param day=VALUE`},
+		{"a value that no slot has", withDefault("string", "${slot:date}/${slot:tenant}"), `x.yaml:4:39: params.day.default: the parameter "day" takes its value from ${slot:tenant}, which no schedule of the document has: add for_each: {tenant: [VALUE]} to a schedule, or give the parameter`},
 		{"a value that some slots have", withDefault("string", "${slot:tenant}") + "schedules: {daily: {every: day, for_each: {tenant: [acme]}}}\n", "x.yaml:4:39: params.day.default: " + needed},
 		{"a value that the slots of one schedule have", withDefault("string", "${slot:tenant}") + "schedules: {daily: {every: day, for_each: {tenant: [acme]}}, weekly: {every: week}}\n",
 			`x.yaml:5:62: schedules.weekly: gives no value to the parameter "day", whose default has ${slot:tenant}: add for_each: {tenant: [VALUE]}, or params: {day: VALUE}`},

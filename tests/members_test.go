@@ -3,6 +3,7 @@ package tests
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -151,7 +152,7 @@ func TestAnInputThatIsRefusedLeavesItsReason(t *testing.T) {
 	folder := t.TempDir()
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk", Pipelines: folder}}})
 	s.Folder = folder
-	s.Write(t, map[string]string{"shared/pipeline.yaml": shared, "shared/orders.csv": sharedRows(10)})
+	s.Write(t, map[string]string{"shared/pipeline.yaml": strings.Replace(shared, "name: shared", "name: shared\nparams: {limit: {type: int, default: 0}}", 1), "shared/orders.csv": sharedRows(10)})
 	inputs := map[string]any{
 		`unknown key "param" (did you mean "params"?)`:       map[string]any{"pipeline": "shared", "param": map[string]any{"limit": 1}},
 		`"q/../y" cannot be the id of a run`:                 map[string]any{"pipeline": "shared", "run": "q/../y"},
@@ -161,7 +162,9 @@ func TestAnInputThatIsRefusedLeavesItsReason(t *testing.T) {
 		`(did you mean "shared"?)`:                           map[string]any{"pipeline": "shraed"},
 	}
 	inputs["no parameter named"] = map[string]any{"pipeline": "shared", "params": map[string]any{"nobody": 1}}
-	types := map[string]string{"no parameter named": activities.TypeDocument, `(did you mean "shared"?)`: activities.TypeNoPipeline}
+	inputs["is not a valid int"] = map[string]any{"pipeline": "shared", "params": map[string]any{"limit": json.Number("12.0")}}
+	pointers := map[string]string{"no parameter named": "/params/nobody", "is not a valid int": "/params/limit"}
+	types := map[string]string{`(did you mean "shared"?)`: activities.TypeNoPipeline}
 	for says, input := range inputs {
 		handle := system.Execute(t, s.Temporal, "", input)
 		err := handle.Get(t.Context(), nil)
@@ -169,6 +172,12 @@ func TestAnInputThatIsRefusedLeavesItsReason(t *testing.T) {
 		var application *temporal.ApplicationError
 		require.ErrorAs(t, err, &application)
 		require.Equal(t, cmp.Or(types[says], activities.TypeInput), application.Type(), says)
+		var problem activities.Problem
+		require.NoError(t, application.Details(&problem))
+		if application.Type() == activities.TypeInput {
+			require.NotEmpty(t, problem.Errors, says)
+			require.Contains(t, problem.Errors[0].Pointer, pointers[says], says)
+		}
 		start, err := s.Log.StartOfWorkflow(t.Context(), handle.GetID())
 		require.NoError(t, err, says)
 		require.Equal(t, []any{landscape.StartRefused, application.Type(), application.Message(), activities.TriggerTemporal},

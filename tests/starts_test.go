@@ -114,7 +114,7 @@ type cause struct {
 var causes = [][]cause{{
 	{name: "ok", pipeline: "good", state: landscape.StartBegun},
 	{name: "key", pipeline: "good", key: "order-4711", state: landscape.StartBegun},
-	{name: "bad", pipeline: "good", params: map[string]string{"least": "many"}, state: landscape.StartRefused, refusal: activities.TypeDocument, code: client.InvalidDocument, exit: "2",
+	{name: "bad", pipeline: "good", params: map[string]string{"least": "many"}, state: landscape.StartRefused, refusal: activities.TypeInput, code: client.InvalidInput, exit: "2",
 		says: `good.yaml:5:3: params.least: the value given for the run: "many" is not a valid int`},
 	{name: "unknown", pipeline: "nobody", state: landscape.StartRefused, refusal: activities.TypeNoPipeline, code: client.PipelineNotFound, exit: "2", says: `no pipeline "nobody" is deployed in default`},
 	{name: "version", pipeline: "good@9", state: landscape.StartRefused, refusal: activities.TypeNoPipeline, code: client.PipelineNotFound, exit: "2", says: "pipeline good has no version 9; its current one is 1"},
