@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"strings"
+	"waymark/audit/evidence/persons"
 
 	"waymark/pipeline/expr"
 )
@@ -103,6 +104,8 @@ type Explanation struct {
 	MadeOf []BarrierOrigin    `json:"made_of,omitempty"` // of a barrier's row: how it came out, then the same for the token it continues for, and so on
 	Onward *Onward            `json:"onward,omitempty"`  // what came of it, if something came out of barriers for it
 	Tokens []TokenExplanation `json:"tokens,omitempty"`  // all tokens of the record in lane order, if there are several
+
+	SignOffs []persons.SignOff `json:"sign_offs,omitempty"` // of the run
 }
 
 // TokenExplanation is what happened to one token of a record.

@@ -32,6 +32,12 @@ func (s *Explanation) WriteText(w io.Writer) error {
 		token.write(&b, s)
 	}
 	s.Onward.write(&b)
+	for i, signed := range s.SignOffs {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "signed off by %s\n", escape(signed.String()))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/audit/evidence/persons"
 	"waymark/engine/firsts"
 	"waymark/engine/plan"
 	"waymark/landscape"
@@ -16,21 +17,22 @@ import (
 
 // Report is what a verification looked at and what it found.
 type Report struct {
-	Run        string    `json:"run"`
-	Status     string    `json:"status"`
-	Chunks     int64     `json:"chunks"`          // whose records were read again and sent through the steps again
-	Rows       int64     `json:"rows"`            // in these chunks, of barriers as well
-	Hashes     int64     `json:"hashes"`          // computed again and compared
-	Folds      int64     `json:"folds,omitempty"` // of barriers, taken again
-	Late       int64     `json:"late,omitempty"`  // rows that targets of sinks rejected when they were written: which and why is believed
-	Artifacts  int       `json:"artifacts"`       // read again
-	Problems   []Problem `json:"problems"`        // empty, not nil, if nothing that was compared is wrong
-	More       bool      `json:"more,omitempty"`  // there are more problems than Problems lists
-	Checked    []Check   `json:"checked"`         // what was compared, in the order in which it was
-	NotChecked []Check   `json:"not_checked"`     // what was not, and why; empty, not nil, if all that can be compared was
-	Believed   string    `json:"believed"`        // the sentence Believed or BelievedSealed
-	Notes      []string  `json:"notes,omitempty"`
-	Sealed     *Sealed   `json:"sealed,omitempty"` // the run's seal; nil if it has none, or is running
+	Run        string            `json:"run"`
+	Status     string            `json:"status"`
+	Chunks     int64             `json:"chunks"`          // whose records were read again and sent through the steps again
+	Rows       int64             `json:"rows"`            // in these chunks, of barriers as well
+	Hashes     int64             `json:"hashes"`          // computed again and compared
+	Folds      int64             `json:"folds,omitempty"` // of barriers, taken again
+	Late       int64             `json:"late,omitempty"`  // rows that targets of sinks rejected when they were written: which and why is believed
+	Artifacts  int               `json:"artifacts"`       // read again
+	Problems   []Problem         `json:"problems"`        // empty, not nil, if nothing that was compared is wrong
+	More       bool              `json:"more,omitempty"`  // there are more problems than Problems lists
+	Checked    []Check           `json:"checked"`         // what was compared, in the order in which it was
+	NotChecked []Check           `json:"not_checked"`     // what was not, and why; empty, not nil, if all that can be compared was
+	Believed   string            `json:"believed"`        // the sentence Believed or BelievedSealed
+	Notes      []string          `json:"notes,omitempty"`
+	Sealed     *Sealed           `json:"sealed,omitempty"` // the run's seal; nil if it has none, or is running
+	SignOffs   []persons.SignOff `json:"sign_offs,omitempty"`
 
 	purged []Problem // payloads that were purged: what hangs on them cannot be looked at again
 }
@@ -44,21 +46,22 @@ type Check struct {
 
 // What is compared. Stored in reports; never rename.
 const (
-	CheckedTokens   = "tokens"   // the end of every row, and the balance of every node
-	CheckedViews    = "views"    // the same through the views of the database
-	CheckedDatabase = "database" // the database itself: its pages and indexes
-	CheckedSchema   = "schema"   // tables, views, triggers, checks and functions of the database
-	CheckedDocument = "document" // the document, the plan and the graph
-	CheckedRecords  = "records"  // the records as they were read
-	CheckedSteps    = "steps"    // what the steps make of the records
-	CheckedFolds    = "folds"    // what the barriers make of them
-	CheckedSource   = "source"   // a source's own files or rows
-	CheckedEffects  = "effects"  // what was written, by their events
-	CheckedOutput   = "output"   // a published output
-	CheckedLatest   = "latest"   // where the name of the latest output leads
-	CheckedRetries  = "retries"  // which records are retried, by which run
-	CheckedPolicies = "policies" // what the policies of the document come to
-	CheckedSeals    = "seals"    // the roots that seal what is recorded of each row
+	CheckedTokens   = "tokens"    // the end of every row, and the balance of every node
+	CheckedViews    = "views"     // the same through the views of the database
+	CheckedDatabase = "database"  // the database itself: its pages and indexes
+	CheckedSchema   = "schema"    // tables, views, triggers, checks and functions of the database
+	CheckedDocument = "document"  // the document, the plan and the graph
+	CheckedRecords  = "records"   // the records as they were read
+	CheckedSteps    = "steps"     // what the steps make of the records
+	CheckedFolds    = "folds"     // what the barriers make of them
+	CheckedSource   = "source"    // a source's own files or rows
+	CheckedEffects  = "effects"   // what was written, by their events
+	CheckedOutput   = "output"    // a published output
+	CheckedLatest   = "latest"    // where the name of the latest output leads
+	CheckedRetries  = "retries"   // which records are retried, by which run
+	CheckedPolicies = "policies"  // what the policies of the document come to
+	CheckedSeals    = "seals"     // the roots that seal what is recorded of each row
+	CheckedSignOffs = "sign-offs" // what people signed about the run
 )
 
 // Problem is one thing on record that is not true, or not to be had.
@@ -81,6 +84,7 @@ const (
 	DatabaseDamaged  = "database_damaged"  // the database says that it is not whole: a page, an index or a constraint
 	SchemaDiffers    = "schema_differs"    // an object of the database's schema is not as this program makes it
 	SealBroken       = "seal_broken"       // what is recorded is not what was sealed
+	SignOffBroken    = "sign_off_broken"   // what a person is said to have signed about the run does not count
 )
 
 // Believed is what no verification can find wrong, for people. docs/landscape.md has the columns.
@@ -94,6 +98,9 @@ const maxProblems = 1000
 
 // VerifyOptions say how a run is verified.
 type VerifyOptions struct {
+	// Approvers are those whose keys may sign off runs; nil to take the line that is recorded with each sign-off.
+	Approvers *persons.Approvers
+
 	Deep bool // ask the database of every token through its views as well, as auditors do: it takes much longer
 
 	// Progress, if not nil, is called with how much of the work is done, from one goroutine at a time: each row counts when its
@@ -146,7 +153,7 @@ func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
 	}
 	v.report.Status = string(v.run.Status)
 	for _, step := range []func(context.Context) error{
-		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals, v.verifyRunSeal,
+		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals, v.verifyRunSeal, v.verifySignOffs,
 		v.verifyEffects, v.verifyPolicies, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
 	} {
 		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {

@@ -27,6 +27,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Believed != "" {
 		fmt.Fprintf(&b, "believed: %s\n", r.Believed)
 	}
+	for _, s := range r.SignOffs {
+		fmt.Fprintf(&b, "signed off: %s\n", escape(s.String()))
+	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", escape(note))
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"waymark/audit"
+	"waymark/audit/evidence/persons"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
@@ -27,6 +28,9 @@ type Client struct {
 
 	// Actor is who gives the orders and makes the requests that do not say who does; empty if all say so.
 	Actor string
+
+	// Approvers returns whose keys may sign off runs; nil if nobody says: then what is recorded beside each signature is taken.
+	Approvers func() (*persons.Approvers, error)
 }
 
 // New returns a Client of a landscape. place says where that is, for people. The caller closes the landscape.

@@ -86,6 +86,8 @@ const (
 	LogForked           Code = "LOG_FORKED"            // the landscape's log has other entries than a head that was signed
 	LogRolledBack       Code = "LOG_ROLLED_BACK"       // the landscape's log has fewer entries than a head that was signed: an older record is in its place
 	RunNotSealed        Code = "RUN_NOT_SEALED"        // the run cannot be sealed: it is running, or an earlier release began it
+	NotSignable         Code = "NOT_SIGNABLE"          // what somebody wants to sign cannot be signed so, or not with this key
+	SignedOffBefore     Code = "SIGNED_OFF_BEFORE"     // the person has signed off the run in this role
 	RowForgotten        Code = "ROW_FORGOTTEN"         // the row was forgotten by order
 	RunHeld             Code = "RUN_HELD"              // a hold protects a run, or a new run needs a payload: nothing of it can be forgotten
 	RunOpen             Code = "RUN_OPEN"              // the run has not ended, or can be resumed: nothing of it can be forgotten

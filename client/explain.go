@@ -20,7 +20,9 @@ func (c *Client) Explain(ctx context.Context, q audit.Question) (story *audit.Ex
 	if err != nil {
 		return nil, err
 	}
-	story, err = auditor.Explain(ctx, q)
+	if story, err = auditor.Explain(ctx, q); err == nil {
+		story.SignOffs, err = c.SignOffs(ctx, story.Run)
+	}
 	return story, answered(err)
 }
 
@@ -79,6 +81,11 @@ func (c *Client) Verify(ctx context.Context, word string, o audit.VerifyOptions)
 	auditor, err := c.host.Auditor(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if o.Approvers == nil {
+		if o.Approvers, err = c.approvers(); err != nil {
+			return nil, err
+		}
 	}
 	report, err = auditor.VerifyWith(ctx, id, o)
 	if missing != nil && errors.Is(err, landscape.ErrNotFound) {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"slices"
+	"waymark/audit/evidence/persons"
 
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -27,8 +28,9 @@ type Status struct {
 	Sinks       []Sink                `json:"sinks"`
 	Staged      []Staged              `json:"staged,omitempty"` // of a run that is not complete
 	Nodes       []landscape.NodeCount `json:"nodes"`
-	Policies    []Policy              `json:"policies,omitempty"` // in document order
-	Totals      *landscape.Totals     `json:"totals,omitempty"`   // nil if the document has none, or no row went through the steps yet
+	Policies    []Policy              `json:"policies,omitempty"`  // in document order
+	Totals      *landscape.Totals     `json:"totals,omitempty"`    // nil if the document has none, or no row went through the steps yet
+	SignOffs    []persons.SignOff     `json:"sign_offs,omitempty"` // the oldest first
 
 	Paused   *Pause       `json:"paused,omitempty"`   // nil unless the run is paused
 	Resumed  []Resumption `json:"taken_up,omitempty"` // in order
@@ -91,6 +93,9 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 		return nil, err
 	}
 	if err := c.addLinks(ctx, status, run); err != nil {
+		return nil, err
+	}
+	if status.SignOffs, err = c.SignOffs(ctx, id); err != nil {
 		return nil, err
 	}
 	c.attend(ctx, &status.Run)

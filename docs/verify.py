@@ -1,9 +1,10 @@
 """Verifies a Waymark evidence bundle without Waymark. Needs only Python 3.8 and its standard library.
 
-    python3 verify.py BUNDLE.zip [trust.policy]
+    python3 verify.py BUNDLE.zip [trust.policy [approvers]]
 
 Prints each check with what it proves and what it does not. The exit status is 0 if all checks pass, 4 if one fails. bundle.md describes the
-file. Without a policy, the key of the log is what the bundle itself says.
+file. Without a policy (or with an empty name), the key of the log is what the bundle
+itself says; without approvers, whose key signed off the run is.
 """
 
 import base64
@@ -360,6 +361,7 @@ KINDS = [(table, event, word, at, columns.split()) for table, event, word, at, c
     ("runs", "run.ended", "", "finished_us", "epoch reason status"),
     ("run_seals", "run.sealed", "", "at_us", "epoch late leaves root seq"),
     ("attestations", "attested.", "result", "at_us", "actor changed equal looked_at missing replaced replaced_by seq sink unknown"),
+    ("sign_offs", "run.signed_off", "", "at_us", "person role seal seq"),
 ]]
 TABLES = {kind[0] for kind in KINDS}
 STATE = "bytes kind ordinal refused rows sha256 state".split()
@@ -498,7 +500,7 @@ class Log:
             refuse(self.key.name != entry.get("origin"), name + ": it names no key of the log")
             refuse(self.policy and self.key.text not in [k.text for k in self.policy.logs], "the log's key is not the trusted one")
         refuse(self.key is None, name + ": the log has no genesis")
-        open_note(text, self.sealers.values() if entry.get("type") in ("began", "sealed", "attested") else [self.key])
+        open_note(text, self.sealers.values() if entry.get("type") in ("began", "sealed", "attested", "signed-off") else [self.key])
         self.include(name, position, note, proof.decode("utf-8", "replace"))
         if entry.get("type") == "key":
             self.sealers[entry.get("key")] = Key(entry.get("key", ""))
@@ -520,6 +522,110 @@ class Log:
             self.head = (head, int(match.group(2)), b64(match.group(3), "the root"))
         hashes = [b64(line, name + ": its path") for line in lines[2:]]
         refuse(position >= self.head[1] or root(position, self.head[1], sha256(b"\0" + note), hashes) != self.head[2], name + ": it is not in the log")
+
+
+# Sign-offs: what people signed with their SSH keys (sign-off.md).
+
+SIGN_OFF = "waymark-sign-off"
+APPROVER = re.compile(r'([^ ]+) +(?:([a-z-]+="[^"]*"(?:,[a-z-]+="[^"]*")*) +)?([a-z0-9@.-]+) +([A-Za-z0-9+/=]+)(?: +(.*))?')
+STATED = {"approvers_sha256": str, "artifacts": [{"path": str, "sha256": str, "sink": str}], "at": str, "meaning": str, "name": str, "person": str,
+          "pipeline": str, "role": str, "root": str, "run": str, "seal": int, "type": str, "v": int}
+
+
+def packed(*parts):
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+
+
+def unpacked(data, what):
+    parts = []
+    while data:
+        size = int.from_bytes(data[:4], "big")
+        refuse(len(data) < 4 + size, what + ": it is truncated")
+        parts, data = parts + [data[4:4 + size]], data[4 + size:]
+    return parts
+
+
+def ssh_verify(armored, message):
+    """The public key, as SSH writes it, that signed a message in the namespace (PROTOCOL.sshsig of OpenSSH)."""
+    begin, last = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
+    refuse(not armored.startswith(begin) or not armored.endswith(last), "it is not an SSH signature")
+    blob = b64(armored[len(begin):-len(last)].replace("\n", ""), "the signature")
+    text = base64.b64encode(blob).decode()
+    again = begin + "".join(text[i:i + 64] + "\n" for i in range(0, len(text), 64)) + last
+    refuse(again != armored or blob[:10] != b"SSHSIG\0\0\0\1", "the signature is not in the one form")
+    parts = unpacked(blob[10:], "the signature")
+    refuse(len(parts) != 5 or parts[1:4] != [SIGN_OFF.encode(), b"", b"sha512"], "the signature is of another kind, or in another namespace")
+    public = unpacked(parts[0], "the key")
+    kind, rest = public[:1], parts[4]
+    signed = b"SSHSIG" + packed(SIGN_OFF.encode(), b"", b"sha512", hashlib.sha512(message).digest())
+    if kind == [b"sk-ssh-ed25519@openssh.com"] and len(public) == 3 and len(rest) > 5:
+        rest, flags = rest[:-5], rest[-5:]
+        refuse(not flags[0] & 1, "nobody touched the security key")
+        signed = sha256(public[2]) + flags + sha256(signed)
+    else:
+        refuse(kind != [b"ssh-ed25519"] or len(public) != 2, "the key is not one of Ed25519")
+    made = unpacked(rest, "the signature")
+    refuse(len(made) != 2 or made[:1] != kind or len(public[1]) != 32 or not ed25519_verify(public[1], signed, made[1]), "the signature does not hold")
+    return parts[0]
+
+
+class Approver:
+    """A line of an approvers file, which is in the form of OpenSSH's allowed_signers."""
+
+    def __init__(self, line):
+        match = APPROVER.fullmatch(line)
+        refuse(not match or line != line.strip(), "it is not a line of an approvers file: " + line[:80])
+        self.person, self.key = match.group(1).split(",")[0], b64(match.group(4), "the key of an approver")
+        self.name = " ".join(re.split("[\0-\x20\x7f\u2028\u2029]+", match.group(5) or "")).strip() or self.person
+        refuse(unpacked(self.key, "the key")[:1] != [match.group(3).encode()], "the key of %s is of another type" % self.person)
+        self.after, self.before, self.spaces = "", "9", None
+        for name, value in re.findall('([a-z-]+)="([^"]*)"', match.group(2) or ""):
+            refuse(name not in ("namespaces", "valid-after", "valid-before"), "the option %s is not known" % name)
+            if name == "namespaces":
+                self.spaces = value.split(",")
+                continue
+            refuse(not re.fullmatch("[0-9]{8}([0-9]{4}([0-9]{2})?)?Z", value), "it is not a time in UTC: " + value[:40])
+            at = value[:-1].ljust(14, "0")
+            if name == "valid-after":
+                self.after = at
+            else:
+                self.before = at
+
+    def allows(self, at):
+        """at is as a statement has it."""
+        at = re.sub("[-:TZ]", "", at)
+        return (self.spaces is None or SIGN_OFF in self.spaces) and at >= self.after and at < self.before
+
+
+def read_approvers(path):
+    """The lines of an approvers file; None without one."""
+    if not path:
+        return None
+    with open(path, encoding="utf-8") as file:
+        try:
+            return [Approver(line.strip()) for line in file if line.strip() and not line.strip().startswith("#")]
+        except Refused as reason:
+            sys.exit("%s: %s" % (path, reason))
+
+
+def sign_off(record, run, roots, outputs, approvers):
+    """The statement of a sign-off that holds."""
+    message = (record["statement"] + "\n").encode()
+    key = ssh_verify(record["signature"], message)
+    said = strict(message, "the statement", STATED)
+    refuse(said["type"] != "sign-off" or said["v"] != 1, "what was signed is not a statement that signs off a run")
+    refuse(said["run"] != run, "%s signed off run %s" % (said["person"], said["run"]))
+    beside = (record["person"], record["role"], record["seal"], moment(record["at_us"]))
+    refuse((said["person"], said["role"], said["seal"], said["at"]) != beside, "something else is recorded beside what %s signed" % said["person"])
+    refuse(roots.get(said["seal"]) != said["root"], "%s signed another root than the run's seal has" % said["person"])
+    refuse((said["artifacts"] or []) != outputs, "%s signed other outputs than are recorded of the run" % said["person"])
+    line = Approver(record["approver"])
+    refuse((line.key, line.person, line.name) != (key, said["person"], said["name"]), "the line of the approver has another key or name")
+    refuse(not line.allows(said["at"]), "the key of %s may not sign off runs then" % said["person"])
+    if approvers is not None:
+        by = [a for a in approvers if a.key == key and a.person == said["person"] and a.allows(said["at"])]
+        refuse(not by, "the key of %s is of none of the approvers, or may not sign then" % said["person"])
+    return said
 
 
 # Seals: the roots of a run and of its chunks, from its records (seal.md).
@@ -794,7 +900,8 @@ SEALS = "record/run_seals.ndjson"
 
 
 class Bundle:
-    def __init__(self, file, policy):
+    def __init__(self, file, policy, approvers):
+        self.approvers, self.logged, self.signed = approvers, {}, []
         self.file, self.policy, self.kept, self.bad, self.sealed, self.cosigned, self.attested = file, policy, {}, None, None, {}, []
         self.happened, self.lines, self.digests = History(), [], {}
 
@@ -851,6 +958,9 @@ class Bundle:
             match = re.fullmatch(r"log/(\d{12,})\.entry", name)
             refuse(not match, name + ": it does not have the name of an entry")
             entry = log.take(name, int(match.group(1)), self.kept[name], self.kept.get(name[:-len("entry")] + "proof", b""))
+            if entry.get("type") == "signed-off":
+                refuse(entry.get("run") != self.said["run"], name + ": it is about a sign-off of another run")
+                self.logged[entry.get("sign_off", 0)] = entry
             if entry.get("type") in ("began", "sealed"):
                 document = self.said["document"] if entry["type"] == "began" else None
                 same = (entry.get("run"), entry.get("pipeline"), entry.get("document")) == (self.said["run"], self.said["pipeline"], document)
@@ -880,7 +990,7 @@ class Bundle:
 
     def records(self):
         try:
-            records = Records(self.zip, self.said["run"])
+            records = self.recorded = Records(self.zip, self.said["run"])
             found = records.root()
             refuse(found is None and not any(g["what"] == "seal" for g in self.gaps), "no seal of the run is in the bundle")
             refuse(found and found[:2] != found[2:], "what is recorded of the run is not what was sealed")
@@ -897,6 +1007,24 @@ class Bundle:
         recorded = {canonical({"at": moment(of[0][0]["at_us"]), **({"attestation": seq} if seq else {}), "n": "", "records_sha256": sha256(b"".join(line for _, line in of)).hex(),
                                "result": min((r["result"] for r, _ in of), key=worst.index), "run": run, "type": "attested", "v": ""}) for (run, seq), of in looks.items()}
         refuse(entries - recorded or recorded - entries and not any(g["what"] == "attestations" for g in self.gaps), "record/attestations.ndjson: it is not what entries of the log say")
+
+    def sign_offs(self):
+        try:
+            roots = {r["seq"]: r["root"] for r in self.recorded.of("run_seals")}
+            outputs = [{"path": r["path"], "sha256": r["sha256"], "sink": r["sink"]} for r in self.recorded.of("artifacts")]
+            for number, record in enumerate(self.recorded.of("sign_offs")):
+                refuse(record["seq"] != number, "sign-off %d is missing" % number)
+                said = sign_off(record, self.said["run"], roots, outputs, self.approvers)
+                note = sha256((record["statement"] + "\n" + record["signature"] + record["approver"] + "\n").encode()).hex()
+                want = {"at": said["at"], "note_sha256": note, "run": said["run"], "seal": said["seal"], "sign_off": number, "type": "signed-off", "v": 1}
+                entry = self.logged.pop(number, None)
+                refuse(entry is None and not any(g["what"] in ("log", "sign-offs") for g in self.gaps), "no log entry is about sign-off %d, and no gap says so" % number)
+                same = entry is None or {k: v for k, v in entry.items() if k != "n"} == {k: v for k, v in want.items() if v}
+                refuse(not same, "sign-off %d is not the one that the log has an entry about" % number)
+                self.signed.append(said)
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as reason:
+            raise Refused("a sign-off makes no sense: %s %s" % (type(reason).__name__, reason))
+        refuse(self.logged, "the log has more entries about sign-offs of the run than the bundle has")
 
     def document(self):
         try:
@@ -940,6 +1068,7 @@ CHECKS = [
     ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records are those that were sealed"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
     ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since; and attestations are what the log has entries about", "that they follow from what the source held"),
+    ("sign-offs", "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
 ]
@@ -961,19 +1090,21 @@ def print_witnesses(cosigned):
         print("the witness %s cosigned the head of the log, %s" % (name, at))
 
 
-def verify(path, policy=None):
-    policy = read_policy(policy)
+def verify(path, policy=None, approvers=None):
+    policy, approvers = read_policy(policy), read_approvers(approvers)
     with open(path, "rb") as file:
-        bundle = Bundle(file, policy)
+        bundle = Bundle(file, policy, approvers)
         for name, proves, does_not in CHECKS:
             try:
-                getattr(bundle, name)()
+                getattr(bundle, name.replace("-", "_"))()
             except Refused as reason:
                 print("NOT verified: %s: %s" % (name, reason))
                 return 4
             print("%-10s ok  proves: %s\n%15snot: %s" % (name, proves, "", does_not))
     for gap in bundle.gaps:
         print("not in the bundle: %s: %s" % (gap["what"], gap["why"]))
+    for said in bundle.signed:
+        print("signed off by %s (%s) as %s at %s: %s" % tuple(said[k] for k in ("name", "person", "role", "at", "meaning")))
     print_witnesses(bundle.cosigned)
     print("verified%s: run %s of %s, %s; signed by %s" % (
         "" if policy else " without a trust policy", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))
@@ -982,7 +1113,7 @@ def verify(path, policy=None):
 
 
 if __name__ == "__main__":
-    if not 2 <= len(sys.argv) <= 3:
+    if not 2 <= len(sys.argv) <= 4:
         sys.exit(__doc__)
     try:
         sys.exit(verify(*sys.argv[1:]))

@@ -25,6 +25,7 @@ var kept = map[string]string{
 		"ready_us late_us",
 	"who and where":                                              "actor host base_dir worker execution workflow namespace identity principal environment",
 	"a text that people or services wrote":                       "reason why verb event detail receipt refusal terms request",
+	"what people signed, and who":                                "person role statement signature approver seal",
 	"a count or sum of many rows":                                "figures total amount unreadable unit sample looked_at equal changed missing replaced unknown",
 	"numbers of parts and lines, and what a target said of them": "findings",
 	"a state": "status final link parent_run replaced_by was late latest stands_for rang changes attempts seen key schedule",

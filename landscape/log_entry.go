@@ -87,6 +87,9 @@ type Sealer interface {
 
 	// Attested returns the entry that says what the outputs of a run were found to be, all with one number.
 	Attested(found []Attestation) (LogEntry, error)
+
+	// SignedOff returns the entry that says that a person signed off a run.
+	SignedOff(s SignOff) (LogEntry, error)
 }
 
 // SealedBy returns a Log that appends the sealer's entries to the landscape's log, in the transactions of what they tell. Both may be used at

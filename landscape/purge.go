@@ -443,6 +443,25 @@ func (r *Reader) FirstPurged(ctx context.Context, run string) (first *Purged, er
 	return nil, nil //nolint:nilnil // nothing was purged
 }
 
+// PurgesOf returns the orders to purge or to forget that were about a run and given after a time, by number; nil if there is none.
+func (r *Reader) PurgesOf(ctx context.Context, run string, after Micros) (orders []Purge, err error) {
+	covers := map[int64]bool{}
+	err = each(ctx, r.from, nil, func(p PurgedRun) bool {
+		covers[p.Purge] = covers[p.Purge] || p.Run == run
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = each(ctx, r.from, nil, func(p Purge) bool {
+		if covers[p.ID] && p.At > after {
+			orders = append(orders, p)
+		}
+		return true
+	})
+	return orders, err
+}
+
 // ChunkRef is what of a chunk says which payload it needs, and where its rows are.
 type ChunkRef struct {
 	Run      string `db:"run_id,key"`

@@ -17,7 +17,7 @@ func Unsealed() map[string]string {
 	const rows, log, deploys, purges = "the root of its chunk binds its rows", "the log binds itself", "it belongs to no run", "it comes after the run"
 	return map[string]string{
 		"chunk_rows": rows, "hashes": rows, "keys": rows, "repeats": rows, "joins": rows, "parents": rows,
-		"salts": "with others no root fits", "run_seals": "it is the seal", "heals": "payloads are shared by runs",
+		"salts": "with others no root fits", "run_seals": "it is the seal", "sign_offs": "each names the seal that was signed, and the log has its digest", "heals": "payloads are shared by runs",
 		"starts": "it is what was asked for; of what began, runs and executions say it",
 		"log":    log, "log_head": log, "log_hashes": log, "log_heads": log, "anchored": log,
 		"bundles": deploys, "pipeline_versions": deploys, "deployments": deploys, "environments": deploys, "schedules": deploys, "slot_requests": deploys,

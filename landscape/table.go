@@ -40,7 +40,7 @@ var records = []Record{
 	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, WayTotalRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{}, RepeatsRecord{}, FeedRecord{},
 	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
 	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, ArtifactRecord{}, Action{}, RunEvent{}, PolicyRecord{}, PolicyResult{},
-	Salts{}, ChunkSeal{}, RunSeal{}, Heal{}, Start{},
+	Salts{}, ChunkSeal{}, RunSeal{}, SignOff{}, Heal{}, Start{},
 	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{},
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},
 	Hold{}, HoldEnd{}, Purge{}, PurgedRun{}, Deletion{}, DeletedPayload{}, ReturnedPayload{},

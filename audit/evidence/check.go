@@ -49,21 +49,22 @@ type Problem struct {
 
 // Report is what a check of the log found.
 type Report struct {
-	Origin   string    `json:"origin"`   // of the log; empty if it has not begun
-	Key      string    `json:"key"`      // that signs its heads
-	Entries  int64     `json:"entries"`  // that were read
-	Signed   int64     `json:"signed"`   // of them, under a head
-	Root     string    `json:"root"`     // of all entries
-	Anchors  []Anchor  `json:"anchors"`  // with how many entries they have
-	Runs     int64     `json:"runs"`     // with an entry, that are recorded as it says
-	Sealed   int64     `json:"sealed"`   // seals of runs, that are recorded as their entries say
-	Unsealed int64     `json:"unsealed"` // seals of runs that have no entries either
-	Older    int64     `json:"older"`    // runs that are older than the log
-	Lost     int64     `json:"lost"`     // runs with an entry that were lost when the record was restored
-	Attested int64     `json:"attested"` // looks at the outputs of runs, that are recorded as their entries say
-	Refused  int64     `json:"refused"`  // entries that do not count, and are refused in the log
-	Problems []Problem `json:"problems"` // nil if there are none
-	Warnings []Problem `json:"warnings"` // what contradicts nothing, and deserves a look; nil if there are none
+	Origin   string    `json:"origin"`    // of the log; empty if it has not begun
+	Key      string    `json:"key"`       // that signs its heads
+	Entries  int64     `json:"entries"`   // that were read
+	Signed   int64     `json:"signed"`    // of them, under a head
+	Root     string    `json:"root"`      // of all entries
+	Anchors  []Anchor  `json:"anchors"`   // with how many entries they have
+	Runs     int64     `json:"runs"`      // with an entry, that are recorded as it says
+	Sealed   int64     `json:"sealed"`    // seals of runs, that are recorded as their entries say
+	Unsealed int64     `json:"unsealed"`  // seals of runs that have no entries either
+	Signoffs int64     `json:"sign_offs"` // of runs, that are recorded as their entries say
+	Older    int64     `json:"older"`     // runs that are older than the log
+	Lost     int64     `json:"lost"`      // runs with an entry that were lost when the record was restored
+	Attested int64     `json:"attested"`  // looks at the outputs of runs, that are recorded as their entries say
+	Refused  int64     `json:"refused"`   // entries that do not count, and are refused in the log
+	Problems []Problem `json:"problems"`  // nil if there are none
+	Warnings []Problem `json:"warnings"`  // what contradicts nothing, and deserves a look; nil if there are none
 }
 
 // Anchor is how far an anchor is.
@@ -84,6 +85,7 @@ type checker struct {
 	sealed  map[string]sealedEntry // by what they are about
 	ended   map[string]sealedEntry // the newest of each run
 	looks   map[string]sealedEntry // at outputs, by what they are about
+	signed  map[string]sealedEntry // about sign-offs, by what they are about
 	gaps    gaps
 	lost    map[string]bool
 	leaves  []tlog.Hash
@@ -103,10 +105,10 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	}
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
-		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, lost: map[string]bool{},
+		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, signed: map[string]sealedEntry{}, lost: map[string]bool{},
 		heads: map[int64]bool{}, anchors: placesOf(anchors),
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.runs} {
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.signOffs, c.runs} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}
@@ -170,6 +172,8 @@ func (c *checker) entry(e landscape.LogEntry) error {
 		c.sealed[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == Attested:
 		c.looks[s.about()] = sealedEntry{s, e.Position}
+	case s.Type == SignedOff:
+		c.signed[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == Restored:
 		c.gaps = append(c.gaps, s)
 	case s.Type == Lost:
@@ -417,6 +421,34 @@ func (c *checker) attestation(kept []landscape.Attestation) {
 	case !ok && c.began[kept[0].Run].Type == Began:
 		c.Warnings = append(c.Warnings, Problem{"run " + kept[0].Run, fmt.Sprintf("has an attestation %d without an entry: a process without a key made it, or it was made up", kept[0].Seq)})
 	}
+}
+
+// signOffs compares the sign-offs of runs with the entries about them.
+func (c *checker) signOffs(ctx context.Context) error {
+	if c.ring.log == nil {
+		return nil
+	}
+	err := landscape.Each(ctx, c.log, func(kept landscape.SignOff) bool {
+		about := signedOff(kept).about()
+		s, ok := c.signed[about]
+		delete(c.signed, about)
+		switch {
+		case !ok:
+			c.problem("run "+kept.Run, "has a sign-off %d without an entry: a process without a key recorded it, or it was made up", kept.Seq)
+		case !s.SaysOf(kept):
+			c.problem("run "+kept.Run, "is recorded with another sign-off %d than its entry %d says", kept.Seq, s.position)
+		default:
+			c.Signoffs++
+		}
+		return true
+	})
+	for _, s := range c.signed {
+		if !c.gaps.have(s.position) && !c.lost[s.Run] {
+			c.problem("run "+s.Run, "was signed off, says entry %d, and the sign-off is not recorded: somebody removed it", s.position)
+		}
+	}
+	sortProblems(c.Problems)
+	return err
 }
 
 // sealedAt returns the entry about a seal of that number that was made at another time; nil if there is none.

@@ -20,7 +20,7 @@ import (
 	"waymark/plugin"
 )
 
-var quoted = regexp.MustCompile("`([a-z_0-9]+)`")
+var quoted = regexp.MustCompile("`([a-z_0-9-]+)`")
 
 // documented returns the members of entries by type, as docs/log.md has them.
 func documented(t *testing.T) map[string][]string {
@@ -71,6 +71,10 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 		require.NoError(t, landscapetest.Forgotten(t.Context(), e.Log, "r4"))
 		for range 2 { // the number of the first is 0
 			_, err = landscapetest.Attest(t.Context(), e.Log, "r4", plugin.Changed)
+			require.NoError(t, err)
+		}
+		for _, role := range []string{"reviewer", "owner"} {
+			_, err = e.Log.RecordSignOff(t.Context(), landscape.SignOff{Run: "r1", Seal: 1, Person: "ann", Role: role, Statement: "{}", Signature: "s", Approver: "k", At: 1})
 			require.NoError(t, err)
 		}
 		sealer, err := keys.Load(p.keys, keys.Sealer)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"waymark/audit/evidence/keys"
+	"waymark/audit/evidence/persons"
 	"waymark/landscape"
 )
 
@@ -277,6 +278,18 @@ func (s sealer) Attested(found []landscape.Attestation) (landscape.LogEntry, err
 	said := attested(found)
 	said.N = chance()
 	return entry(said, s.key, found[0].At.Time())
+}
+
+// SignedOff does what landscape.Sealer says.
+func (s sealer) SignedOff(signed landscape.SignOff) (landscape.LogEntry, error) {
+	said := signedOff(signed)
+	said.N = chance()
+	return entry(said, s.key, signed.At.Time())
+}
+
+// signedOff is what an entry says of a sign-off.
+func signedOff(s landscape.SignOff) Statement {
+	return Statement{Type: SignedOff, At: s.At.Time().UTC().Format(moment), Run: s.Run, Seal: s.Seal, SignOff: s.Seq, Note: persons.Digest(s)}
 }
 
 // sealed is what an entry says of a seal.

@@ -118,7 +118,9 @@ func oneSignature(n *note.Note, text string) bool {
 }
 
 // bySealer reports whether a sealer signs entries of a type, and not the key of the log.
-func bySealer(of Type) bool { return of == Began || of == Sealed || of == Forgot || of == Attested }
+func bySealer(of Type) bool {
+	return of == Began || of == Sealed || of == Forgot || of == Attested || of == SignedOff
+}
 
 // learn keeps what an entry says of keys.
 func (k *keyring) learn(s Statement, at int64) error {

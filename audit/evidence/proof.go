@@ -29,34 +29,50 @@ var ErrUnsigned = errors.New("no signed head covers the run's entry yet")
 // ProofsOf returns the entries that say which keys count, the one that says that a run began, and those about seals of it, each with its proof under one
 // signed head, in the order of the log. Of the heads that cover them all it is the newest of those with the most cosignatures, and has these. The error wraps landscape.ErrNotFound if there is no such entry, and ErrUnsigned if no head covers one yet.
 func ProofsOf(ctx context.Context, log *landscape.Reader, run string, seals ...landscape.RunSeal) ([]Proof, error) {
-	found, _, err := ProofsWith(ctx, log, run, nil, seals...)
+	found, _, _, err := ProofsWith(ctx, log, run, nil, nil, seals...)
 	return found, err
 }
 
-// ProofsWith is ProofsOf with the entries about attestations, each of one number, that a signed head covers. uncovered are the numbers of the others.
-func ProofsWith(ctx context.Context, log *landscape.Reader, run string, looks [][]landscape.Attestation, seals ...landscape.RunSeal) (found []Proof, uncovered []int64, err error) {
+// ProofsWith is ProofsOf with the entries about attestations, each of one number, and about sign-offs, that a signed head covers. uncovered and unsigned are the
+// numbers of the others.
+func ProofsWith(ctx context.Context, log *landscape.Reader, run string, looks [][]landscape.Attestation, signed []landscape.SignOff, seals ...landscape.RunSeal) (found []Proof, uncovered, unsigned []int64, err error) {
 	of := []Statement{{Type: Began, Run: run}}
 	for _, seal := range seals {
 		of = append(of, sealed(seal))
 	}
 	last, err := log.LastSignedHead(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	covered := func(said Statement) (bool, error) {
+		entry, err := log.LogEntryAbout(ctx, said.about())
+		if errors.Is(err, landscape.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil && last != nil && entry.Position < last.Size, err
 	}
 	for _, look := range looks {
-		said := attested(look)
-		entry, err := log.LogEntryAbout(ctx, said.about())
-		switch {
-		case errors.Is(err, landscape.ErrNotFound) || err == nil && (last == nil || entry.Position >= last.Size):
-			uncovered = append(uncovered, look[0].Seq)
+		switch ok, err := covered(attested(look)); {
 		case err != nil:
-			return nil, nil, err
+			return nil, nil, nil, err
+		case ok:
+			of = append(of, attested(look))
 		default:
-			of = append(of, said)
+			uncovered = append(uncovered, look[0].Seq)
+		}
+	}
+	for _, s := range signed {
+		switch ok, err := covered(signedOff(s)); {
+		case err != nil:
+			return nil, nil, nil, err
+		case ok:
+			of = append(of, signedOff(s))
+		default:
+			unsigned = append(unsigned, s.Seq)
 		}
 	}
 	found, err = proofs(ctx, log, of...)
-	return found, uncovered, err
+	return found, uncovered, unsigned, err
 }
 
 // ProofsOfSeal is ProofsOf with the entry about a seal of a run in place of the one that says that it began.

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -86,4 +87,28 @@ func gapsOf(ctx context.Context, log *landscape.Reader) (found gaps, err error) 
 // have reports whether an entry came back from an anchor, after a backup was restored. What the record had of it is lost.
 func (g gaps) have(position int64) bool {
 	return slices.ContainsFunc(g, func(s Statement) bool { return s.Found <= position && position < s.Anchored })
+}
+
+// SaysOf reports whether a statement is about a sign-off, and says what is recorded of it.
+func (s Statement) SaysOf(signed landscape.SignOff) bool {
+	want := signedOff(signed)
+	want.N, want.V = s.N, s.V
+	return s == want
+}
+
+// EntryOfSignOff returns the position of the entry about a sign-off; nil if there is none. The error wraps landscape.ErrSealBroken if the entry says something
+// else than is recorded. Its signature is not verified.
+func EntryOfSignOff(ctx context.Context, log *landscape.Reader, signed landscape.SignOff) (*int64, error) {
+	e, err := log.LogEntryAbout(ctx, signedOff(signed).about())
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, _, wrong := read(e.Entry)
+	if wrong != nil || !s.SaysOf(signed) {
+		return nil, fmt.Errorf("entry %d of the log is about another sign-off than sign-off %d of run %s: %w", e.Position, signed.Seq, signed.Run, landscape.ErrSealBroken)
+	}
+	return &e.Position, nil
 }

@@ -95,6 +95,31 @@ func TestEntriesOfAttestations(t *testing.T) {
 	require.Contains(t, p.check().Warnings[0].What, "has an attestation 1 without an entry")
 }
 
+// TestEntriesOfSignOffs compares what the owner of the landscape may do to sign-offs with their entries.
+func TestEntriesOfSignOffs(t *testing.T) {
+	for name, attack := range map[string]struct{ statement, want string }{
+		"":                     {`select 1`, ""},
+		"it is removed":        {`delete from sign_offs`, "run r1: was signed off, says entry 4, and the sign-off is not recorded: somebody removed it"},
+		"its signature is new": {`update sign_offs set signature = 'other'`, "run r1: is recorded with another sign-off 0 than its entry 4 says"},
+		"its line is new":      {`update sign_offs set approver = 'other'`, "run r1: is recorded with another sign-off 0 than its entry 4 says"},
+		"another one is added": {
+			`insert into sign_offs select run_id, 1, seal, 'bob', role, statement, signature, approver, at_us from sign_offs`,
+			"run r1: has a sign-off 1 without an entry: a process without a key recorded it, or it was made up",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			p.ends("r1")
+			require.NoError(t, p.open(func(e *evidence.Evidence) {
+				require.NoError(t, landscapetest.SignedOff(t.Context(), e.Log, "r1"))
+				require.NoError(t, e.Notary.Pass(t.Context()))
+			}))
+			p.attack(attack.statement)
+			require.Equal(t, attack.want, p.problems())
+		})
+	}
+}
+
 // TestCheckedSeal: a seal counts only if the log agrees with it, no matter who made it.
 func TestCheckedSeal(t *testing.T) {
 	p := newPlace(t)

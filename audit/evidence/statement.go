@@ -35,6 +35,8 @@ const (
 	Tick     Type = "tick"     // nothing else happened on a day
 	Forgot   Type = "forgot"   // an order to forget rows was carried out
 	Attested Type = "attested" // the targets of a run's outputs were read again
+
+	SignedOff Type = "signed-off" // a person signed off a run
 )
 
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
@@ -51,7 +53,7 @@ type Statement struct {
 	Late      bool   `json:"late,omitempty"`        // of a seal: it was not made when the run ended
 	Leaves    int64  `json:"leaves,omitempty"`      // of a seal: records
 	N         string `json:"n"`                     // chance, so that nobody guesses an entry by its hash
-	Note      string `json:"note_sha256,omitempty"` // of an order to forget: of its certificate, in hex
+	Note      string `json:"note_sha256,omitempty"` // in hex: of the certificate of an order to forget; of a sign-off
 	Order     int64  `json:"order,omitempty"`       // to forget
 	Origin    string `json:"origin,omitempty"`      // the name of the log
 	Pipeline  string `json:"pipeline,omitempty"`
@@ -64,6 +66,7 @@ type Statement struct {
 	Runs      int64  `json:"runs,omitempty"`        // that are older than the log
 	RunsHash  string `json:"runs_sha256,omitempty"` // of their ids, sorted, each with a line end
 	Seal      int64  `json:"seal,omitempty"`        // which of a run's seals it is, from 0
+	SignOff   int64  `json:"sign_off,omitempty"`    // which of a run's sign-offs it is, from 0
 	Status    string `json:"status,omitempty"`      // of a run that is sealed
 	Type      Type   `json:"type"`
 	V         int    `json:"v"`
@@ -96,6 +99,8 @@ func (s Statement) about() string {
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Look, s.At)
 	case Forgot:
 		return fmt.Sprintf("%s/%d", s.Type, s.Order)
+	case SignedOff:
+		return fmt.Sprintf("%s/%s/%d", s.Type, s.Run, s.SignOff)
 	case Tick:
 		return string(s.Type) + "/" + s.At[:min(len(s.At), len(time.DateOnly))]
 	default:

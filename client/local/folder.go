@@ -42,6 +42,9 @@ func (f Folder) Temporal() string { return f.File("temporal.db") }
 // Keys returns the folder of the keys that sign the log of the folder's landscape.
 func (f Folder) Keys() string { return f.File("keys") }
 
+// Approvers returns the path of the file that says whose SSH keys may sign off runs.
+func (f Folder) Approvers() string { return f.File("approvers") }
+
 // Anchor returns the folder's own anchor of that log. It lies beside the record: others are worth more.
 func (f Folder) Anchor() string { return f.File("log") }
 

@@ -92,7 +92,7 @@ func Open(ctx context.Context, o Options) (*Home, error) {
 func (h *Home) with(stores *storage.Storage) *Home {
 	h.stores = stores
 	h.Client = client.New(stores.Log, stores.Place, h)
-	h.Actor = h.options.Actor
+	h.Actor, h.Approvers = h.options.Actor, h.options.approvers
 	return h
 }
 

@@ -38,6 +38,7 @@ type Options struct {
 	Key      string   // the same key; without it and KeyFile it is the state folder's own
 
 	Keys       string   // folder of the keys that sign the landscape's log; empty for the one in the state folder, where they are made
+	Approvers  string   // file that says whose SSH keys may sign off runs; empty for the one in the state folder, if it is there
 	LogAnchors []string // folders and URLs of buckets and witnesses, besides the folder's own, to which the heads of that log go
 
 	Actor   string               // who does what no request says; empty for the user of the process

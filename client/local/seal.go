@@ -89,7 +89,7 @@ func (h *Home) sealingClient(ctx context.Context) (*client.Client, error) {
 		return nil, err
 	}
 	c := client.New(log, h.stores.Place, h)
-	c.Actor = h.Actor
+	c.Actor, c.Approvers = h.Actor, h.Approvers
 	return c, nil
 }
 

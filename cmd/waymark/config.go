@@ -35,6 +35,7 @@ type config struct {
 	documentProfile string // of the AWS SDK, with which documents reach buckets; empty for the keys in the environment
 
 	keys       string   // folder of the keys that sign the log of the record; empty for the one in the state folder
+	approvers  string   // file that says whose SSH keys may sign off runs; empty for the one in the state folder
 	logAnchors []string // folders, buckets and witnesses to which the heads of that log go, besides the one in the state folder
 
 	keyFile string // file with the fingerprint key that workers share; empty for the state folder's own key
@@ -60,6 +61,7 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.documentProfile, "document-profile", "", "AWS SDK `profile` with which documents access buckets (default this process's)")
 	flags.StringVar(&c.secretsDir, "secrets-dir", "", "`folder` with one file for each secret")
 	flags.StringVar(&c.keys, "keys", "", "`folder` of the keys that sign the landscape's log (default STATE/keys)")
+	flags.StringVar(&c.approvers, "approvers", "", "`file` that says whose SSH keys may sign off runs, in the form of OpenSSH's allowed_signers (default STATE/approvers)")
 	flags.StringArrayVar(&c.logAnchors, "log-anchor", nil, "additional `anchor` for the log's signed heads: a folder, best on another disk, a bucket, s3://BUCKET/PREFIX?lock=3650d, a repository of git, git:PATH, a time-stamping authority, tsa:URL?roots=FILE, or a witness, https://HOST/PATH?key=KEY; can be repeated")
 	flags.StringVar(&c.keyFile, "fingerprint-key-file", "", "`file` with the key for fingerprints of secrets (default STATE/fingerprint.key)")
 	flags.BoolVar(&c.json, "json", false, "print results as JSON, one per line")

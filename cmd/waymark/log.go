@@ -64,7 +64,7 @@ func aboutText(e evidence.Entry) string {
 	switch e.Type {
 	case evidence.Genesis:
 		return e.Origin
-	case evidence.Began, evidence.Sealed, evidence.Lost:
+	case evidence.Began, evidence.Sealed, evidence.SignedOff, evidence.Lost:
 		return e.Run
 	case evidence.Admitted, evidence.Revoked:
 		return e.Key
@@ -156,6 +156,9 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 	}
 	lines = append(lines, []string{"runs", fmt.Sprintf("%s with an entry, %s older than the log, %s lost", text.Grouped(r.Runs), text.Grouped(r.Older), text.Grouped(r.Lost))})
 	lines = append(lines, []string{"seals", fmt.Sprintf("%s with an entry, %s of runs without entries", text.Grouped(r.Sealed), text.Grouped(r.Unsealed))})
+	if r.Signoffs > 0 {
+		lines = append(lines, []string{"sign-offs", text.Grouped(r.Signoffs) + " with an entry"})
+	}
 	if err := text.Table(w, lines...); err != nil {
 		return err
 	}

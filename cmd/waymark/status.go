@@ -113,6 +113,9 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
 		{"log", logLine(out.Log)}, {"sealed", sealLine(out)},
 	}
+	for _, signed := range s.SignOffs {
+		lines = append(lines, []string{"signed off", "by " + signed.String()})
+	}
 	lines = append(lines, linkLines(s)...)
 	lines = append(lines, stagedLines(s)...)
 	lines = append(lines, []string{"next", out.Next})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waymark/audit/evidence/bundle"
+	"waymark/audit/evidence/persons"
 	"waymark/audit/evidence/rowproof"
 	"waymark/audit/evidence/trust"
 )
@@ -75,6 +76,12 @@ func (a *app) verifyBundle(path, policyFile string) error {
 	if err != nil {
 		return err
 	}
+	var approvers *persons.Approvers // nil: the lines that are recorded are taken
+	if a.approvers != "" {
+		if approvers, err = persons.ReadApprovers(a.approvers); err != nil {
+			return wrongUsef("--approvers: %w", err)
+		}
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return wrongUse(err)
@@ -84,7 +91,7 @@ func (a *app) verifyBundle(path, policyFile string) error {
 	if err != nil {
 		return err
 	}
-	report, err := bundle.Verify(file, info.Size(), policy)
+	report, err := bundle.Verify(file, info.Size(), policy, approvers)
 	if err != nil {
 		return err
 	}

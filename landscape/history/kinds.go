@@ -30,6 +30,7 @@ var kinds = []kind{
 	{"runs", "run.ended", "", "finished_us", []string{"epoch", "reason", "status"}},
 	{"run_seals", "run.sealed", "", "at_us", []string{"epoch", "late", "leaves", "root", "seq"}},
 	{"attestations", "attested.", "result", "at_us", []string{"actor", "changed", "equal", "looked_at", "missing", "replaced", "replaced_by", "seq", "sink", "unknown"}},
+	{"sign_offs", "run.signed_off", "", "at_us", []string{"person", "role", "seal", "seq"}},
 }
 
 // Tables whose records do not give one event each: refusals are counted, and the last event of an effect repeats stateColumns of its record.

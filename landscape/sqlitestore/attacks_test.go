@@ -180,6 +180,9 @@ func runAttacks() map[string]attack {
 		"a seal of a run that goes on":                   {`insert into run_seals values ('r2', 0, 0, zeroblob(32), 1, 0, '{}', zeroblob(4), 1)`, "has not ended"},
 		"a seal of another epoch":                        {`insert into run_seals values ('r5', (select count(*) from run_seals where run_id = 'r5'), 1, zeroblob(32), 1, 0, '{}', zeroblob(4), 1)`, "has not ended"},
 		"a seal without a mark for each leaf":            {`insert into run_seals select run_id, seq + 1, epoch, root, leaves + 1, 0, '{}', marks, 1 from run_seals s where run_id = 'r5' and seq = (select max(seq) from run_seals where run_id = 'r5')`, "CHECK"},
+		"a sign-off of a run that goes on":               {signOffSQL("'r2', 0, 0"), "not of the last seal"},
+		"a sign-off that leaves one out":                 {signOffSQL("'r5', 2, (select max(seq) from run_seals where run_id = 'r5')"), "not the next one"},
+		"a sign-off of a seal that is not there":         {signOffSQL("'r5', 1, 9"), "not of the last seal"},
 		"a limit below nothing":                          {`insert into limits values ('pool:db', 1, -1, '', '', 1)`, "CHECK"},
 		"a resumption that nobody claims":                {`insert into resumptions values ('r2', 1, '', 'running', '', '', '', '', 1)`, "CHECK"},
 		"a retry of a record that is in a sink":          {`insert into retried values ('r1', 'strikes', 10, 'r5')`, "not a quarantined record"},
@@ -420,4 +423,9 @@ func slotSQL(schedule, state, run string, attempts int) string {
 // policySQL inserts a result of a policy of r9.
 func policySQL(policy string, attempt int, result, actor string) string {
 	return fmt.Sprintf(`insert into policy_results values ('r9', '%s', %d, 0, '%s', 'x', '{}', '%s', 1)`, policy, attempt, result, actor)
+}
+
+// signOffSQL records that somebody signed off a run; of is its id, the number of the sign-off, and that of the seal.
+func signOffSQL(of string) string {
+	return fmt.Sprintf(`insert into sign_offs values (%s, 'ann', 'owner', '{}', 's', 'k', 1)`, of)
 }

@@ -119,7 +119,7 @@ func verify(t testing.TB, file []byte, key string) *bundle.Report {
 
 func verifyBy(t testing.TB, file []byte, policy string) *bundle.Report {
 	t.Helper()
-	report, err := bundle.Verify(bytes.NewReader(file), int64(len(file)), parsed(t, policy))
+	report, err := bundle.Verify(bytes.NewReader(file), int64(len(file)), parsed(t, policy), nil)
 	require.NoError(t, err)
 	return report
 }
@@ -159,7 +159,7 @@ func TestExportAndVerify(t *testing.T) {
 		require.Empty(t, report.Problem)
 		require.True(t, report.Trusted)
 		require.Equal(t, run, report.Run)
-		require.Len(t, report.Checks, 9)
+		require.Len(t, report.Checks, 10)
 		require.False(t, verify(t, file, "").Trusted, "without a policy it is the bundle's own word")
 	}
 	other := newScene(t)
@@ -177,7 +177,7 @@ func TestNoRoomForRecords(t *testing.T) {
 	s := newScene(t).ended(t)
 	file, _ := s.export(t, s.log.Reader, bundle.NoPayloads)
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	_, err := bundle.Verify(bytes.NewReader(file), int64(len(file)), nil)
+	_, err := bundle.Verify(bytes.NewReader(file), int64(len(file)), nil, nil)
 	require.ErrorContains(t, err, "a file for the records of the bundle: ")
 }
 

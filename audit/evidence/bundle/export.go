@@ -41,7 +41,7 @@ func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *pay
 		zip: strictzip.NewWriter(to), log: log.Marked(), store: store, run: run, options: o,
 		manifest: &Manifest{Bundle: formVersion, Gaps: []Gap{}, Payloads: o.Payloads},
 	}
-	for _, write := range []func(context.Context) error{e.seals, e.forgotten, e.mime, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
+	for _, write := range []func(context.Context) error{e.seals, e.signOffs, e.forgotten, e.mime, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
 		if err := write(ctx); err != nil {
 			return nil, fmt.Errorf("export run %s: %w", run.ID, err)
 		}
@@ -57,6 +57,7 @@ type export struct {
 	options  Options
 	manifest *Manifest
 	sealed   *landscape.RunSeal // nil if nothing sealed the run, or no entry is about that
+	signed   []landscape.SignOff
 	happened []history.Event
 }
 
@@ -95,6 +96,12 @@ func (e *export) seals(ctx context.Context) error {
 	case err == nil:
 		e.sealed = &sealed
 	}
+	return err
+}
+
+// signOffs reads what people signed about the run.
+func (e *export) signOffs(ctx context.Context) (err error) {
+	e.signed, err = e.log.SignOffs(ctx, e.run.ID)
 	return err
 }
 
@@ -153,7 +160,7 @@ func (e *export) proofs(ctx context.Context) error {
 	return err
 }
 
-// entries returns the entries with their proofs. Those about the seal and about attestations are left out if they are under no signed head yet.
+// entries returns the entries with their proofs. Those about the seal, about sign-offs and about attestations are left out if they are under no signed head yet.
 func (e *export) entries(ctx context.Context) (proofs []evidence.Proof, err error) {
 	attestations, err := e.log.Attestations(ctx, e.run.ID)
 	if err != nil {
@@ -164,18 +171,21 @@ func (e *export) entries(ctx context.Context) (proofs []evidence.Proof, err erro
 	if e.sealed != nil {
 		seals = append(seals, *e.sealed)
 	}
-	proofs, uncovered, err := evidence.ProofsWith(ctx, e.log, e.run.ID, looks, seals...)
+	proofs, uncovered, unsigned, err := evidence.ProofsWith(ctx, e.log, e.run.ID, looks, e.signed, seals...)
 	if seals != nil && errors.Is(err, evidence.ErrUnsigned) {
 		e.gap(sealGap, err)
-		proofs, uncovered, err = evidence.ProofsWith(ctx, e.log, e.run.ID, looks)
+		proofs, uncovered, unsigned, err = evidence.ProofsWith(ctx, e.log, e.run.ID, looks, e.signed)
 	}
 	if uncovered != nil || err != nil && looks != nil {
 		e.gap(attestationGap, errUncovered)
 	}
+	if unsigned != nil || err != nil && e.signed != nil {
+		e.gap(signOffGap, errUncovered)
+	}
 	return proofs, err
 }
 
-// errUncovered says of attestations that nothing in the bundle vouches for them.
+// errUncovered says of attestations and sign-offs that nothing in the bundle vouches for them.
 var errUncovered = errors.New("no entry of the log under a signed head is about some of them")
 
 func entryName(position int64) string { return fmt.Sprintf("%s%012d.entry", logFolder, position) }

@@ -33,6 +33,7 @@ const (
 	sealGap = "seal" // the seal of the run, or the entry about it
 
 	attestationGap = "attestations" // the entries about some of them
+	signOffGap     = "sign-offs"    // the entries about sign-offs of the run
 )
 
 // Payloads says which payloads of a run are in its bundle. Stored; never rename one.

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"waymark/audit/evidence"
+	"waymark/audit/evidence/persons"
 	"waymark/audit/evidence/strictzip"
 	"waymark/audit/evidence/trust"
 	"waymark/internal/strictjson"
+	"waymark/internal/text"
 	"waymark/landscape/history"
 )
 
@@ -33,6 +35,8 @@ type Report struct {
 	Gaps     []Gap    `json:"gaps"`               // what is not in it; empty, not nil, if there is nothing
 	Checks   []Check  `json:"checks"`             // that were done, in order; the last one failed if Problem is not empty
 	Problem  string   `json:"problem,omitempty"`  // why the bundle is not verified
+
+	SignOffs []persons.SignOff `json:"sign_offs,omitempty"` // what people signed about the run
 
 	Cosigned []evidence.Cosignature `json:"cosigned"` // that the policy's witnesses put under the head of the log; empty, not nil, if there are none
 }
@@ -57,18 +61,20 @@ var checks = []struct {
 	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records are those that were sealed"}, (*verification).sealIsLogged},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
 	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since; and attestations are what the log has entries about", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
+	{Check{Name: "sign-offs", Proves: "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", Not: "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"}, (*verification).signOffsHold},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
 }
 
 // Verify verifies a bundle of that many bytes. The policy says which logs and witnesses the caller trusts; without one it takes the
-// key of the log that the bundle itself names, and the report says so. The error says that the file could not be read; what is wrong with it
+// key of the log that the bundle itself names, and the report says so. The approvers say whose keys may sign off a run; without them it takes
+// the line that is recorded with each signature. The error says that the file could not be read; what is wrong with it
 // is in the report.
-func Verify(file io.ReaderAt, size int64, policy *trust.Policy) (*Report, error) {
+func Verify(file io.ReaderAt, size int64, policy *trust.Policy, approvers *persons.Approvers) (*Report, error) {
 	from := &failing{ReaderAt: file}
 	tables := newRecords()
 	defer tables.Close()
-	v := &verification{file: from, size: size, policy: policy, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: tables, Report: &Report{Gaps: []Gap{}, Cosigned: []evidence.Cosignature{}}}
+	v := &verification{file: from, size: size, policy: policy, approvers: approvers, entriesOf: map[int64]evidence.Entry{}, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: tables, Report: &Report{Gaps: []Gap{}, Cosigned: []evidence.Cosignature{}}}
 	for _, check := range checks {
 		problem := check.do(v)
 		if from.err != nil {
@@ -106,6 +112,9 @@ type verification struct {
 	file   io.ReaderAt
 	size   int64
 	policy *trust.Policy
+
+	approvers *persons.Approvers       // nil for those that are recorded
+	entriesOf map[int64]evidence.Entry // about sign-offs of the run, by number
 
 	zip      *strictzip.Reader
 	signed   Statement
@@ -301,6 +310,10 @@ func (v *verification) entries(all []evidence.Entry) error {
 		switch {
 		case e.Type == evidence.Attested:
 			v.attested = append(v.attested, e)
+		case e.Type == evidence.SignedOff && e.Run == v.Run:
+			v.entriesOf[e.SignOff] = e
+		case e.Type == evidence.SignedOff:
+			return fmt.Errorf("entry %d is about a sign-off of another run", e.Position)
 		case e.Type != evidence.Began && e.Type != evidence.Sealed:
 			continue
 		case e.Run != v.Run || e.Pipeline != v.Pipeline || e.Type == evidence.Began && e.Document != v.signed.Predicate.Document:
@@ -385,6 +398,12 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintln(&b)
 	for _, g := range r.Gaps {
 		fmt.Fprintf(&b, "not in the bundle: %s: %s\n", g.What, g.Why)
+	}
+	for _, s := range r.SignOffs {
+		fmt.Fprintf(&b, "signed off by %s\n", text.Visible(s.String()))
+		if s.Note != "" {
+			fmt.Fprintf(&b, "note: %s\n", text.Visible(s.Note))
+		}
 	}
 	for _, c := range r.Cosigned {
 		fmt.Fprintf(&b, "the witness %s cosigned the head of the log, %s\n", c.Witness, c.At.Format(time.RFC3339))

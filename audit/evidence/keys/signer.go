@@ -76,7 +76,7 @@ func runSigner(program string, message []byte) ([]byte, error) {
 
 // askAgent lets the ssh-agent of $SSH_AUTH_SOCK sign.
 func askAgent(fingerprint string, message []byte) (signature []byte, err error) {
-	err = withAgent(func(a agent.Agent) error {
+	err = WithAgent(signerPatience, func(a agent.Agent) error {
 		key, err := agentKey(a, fingerprint)
 		if err != nil {
 			return err
@@ -90,7 +90,8 @@ func askAgent(fingerprint string, message []byte) (signature []byte, err error) 
 	return signature, err
 }
 
-func withAgent(do func(agent.Agent) error) (err error) {
+// WithAgent calls do with the ssh-agent of $SSH_AUTH_SOCK, which may take that long.
+func WithAgent(patience time.Duration, do func(agent.Agent) error) (err error) {
 	socket := os.Getenv("SSH_AUTH_SOCK")
 	if socket == "" {
 		return errors.New("no ssh-agent: SSH_AUTH_SOCK is not set")
@@ -100,7 +101,7 @@ func withAgent(do func(agent.Agent) error) (err error) {
 		return fmt.Errorf("no ssh-agent: %w", err)
 	}
 	defer func() { err = errors.Join(err, connection.Close()) }()
-	if err := connection.SetDeadline(time.Now().Add(signerPatience)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
 	return do(agent.NewClient(connection))
@@ -140,7 +141,7 @@ func publicKeyOf(from, publicFile string) (ed25519.PublicKey, error) {
 }
 
 func agentPublicKey(fingerprint string) (public ed25519.PublicKey, err error) {
-	err = withAgent(func(a agent.Agent) error {
+	err = WithAgent(signerPatience, func(a agent.Agent) error {
 		key, err := agentKey(a, fingerprint)
 		if err != nil {
 			return err

@@ -1,0 +1,59 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+
+	"waymark/audit/evidence/persons"
+	"waymark/landscape"
+)
+
+// signOffsHold verifies what people signed about the run, and compares it with the entries of the log.
+func (v *verification) signOffsHold() error {
+	ctx, from := context.Background(), landscape.NewReader(v.records)
+	records, err := from.SignOffs(ctx, v.Run)
+	if err != nil {
+		return err
+	}
+	seals, err := from.RunSeals(ctx, v.Run)
+	if err != nil {
+		return err
+	}
+	outputs, err := landscape.Select[landscape.ArtifactRecord](ctx, from, v.Run)
+	if err != nil {
+		return err
+	}
+	for i, record := range records {
+		one := persons.Look(record, seals, outputs, v.approvers)
+		if one.Problem != "" {
+			return fmt.Errorf("sign-off %d: %s", i, one.Problem)
+		}
+		if err := v.signOffIsLogged(record, int64(i)); err != nil {
+			return err
+		}
+		if last := seals[len(seals)-1]; last.Seq > record.Seal {
+			one.Since = append(one.Since, fmt.Sprintf("seal %d", last.Seq))
+		}
+		v.SignOffs = append(v.SignOffs, one)
+	}
+	if n := int64(len(records)); int64(len(v.entriesOf)) > n {
+		return fmt.Errorf("the log has %d entries about sign-offs of the run, and the bundle has %d", len(v.entriesOf), n)
+	}
+	return nil
+}
+
+// signOffIsLogged requires that the log has an entry about a sign-off, and says what is recorded of it.
+func (v *verification) signOffIsLogged(record landscape.SignOff, number int64) error {
+	entry, ok := v.entriesOf[number]
+	switch {
+	case record.Seq != number:
+		return fmt.Errorf("sign-off %d is missing", number)
+	case !ok && v.manifest.lacks(signOffGap, logGap):
+		return nil
+	case !ok:
+		return fmt.Errorf("sign-off %d: the bundle contains no log entry about it, and no gap says so", number)
+	case !entry.SaysOf(record):
+		return fmt.Errorf("sign-off %d is not the one that entry %d is about", number, entry.Position)
+	}
+	return nil
+}

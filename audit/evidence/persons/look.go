@@ -1,0 +1,60 @@
+package persons
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"waymark/landscape"
+)
+
+// SignOff is what a person signed about a run.
+type SignOff struct {
+	Name      string   `json:"name"`   // printed, of the person
+	Person    string   `json:"person"` // as the approvers file names the person
+	Role      string   `json:"role"`
+	Meaning   string   `json:"meaning"`
+	At        string   `json:"at"` // in UTC, by the clock of the machine where it was signed
+	Seal      int64    `json:"seal"`
+	Root      string   `json:"root"`            // of that seal, in hex: what was signed
+	Key       string   `json:"key"`             // its fingerprint
+	Approvers string   `json:"approvers"`       // SHA-256 of the approvers file of then
+	Since     []string `json:"since,omitempty"` // what became of the run afterwards, which the signature says nothing of
+	Note      string   `json:"note,omitempty"`
+	Problem   string   `json:"problem,omitempty"` // why it does not count; empty if it does
+}
+
+// String tells it in one line.
+func (s SignOff) String() string {
+	line := fmt.Sprintf("%s (%s) as %s at %s: %s", s.Name, s.Person, s.Role, s.At, s.Meaning)
+	if len(s.Since) > 0 {
+		line += fmt.Sprintf("; of root %.8s…, before %s", s.Root, strings.Join(s.Since, ", "))
+	}
+	if s.Problem != "" {
+		line += "; DOES NOT COUNT: " + s.Problem
+	}
+	return line
+}
+
+// Look verifies a sign-off as VerifySignOff does, and compares it with the approvers of now, unless that is nil. What is wrong is in Problem.
+func Look(record landscape.SignOff, seals []landscape.RunSeal, outputs []landscape.ArtifactRecord, approvers *Approvers) SignOff {
+	v, err := VerifySignOff(record, seals, outputs)
+	one := SignOff{
+		Name: v.Name, Person: record.Person, Role: record.Role, Meaning: v.Meaning, At: record.At.Time().UTC().Format("2006-01-02 15:04:05 MST"),
+		Seal: record.Seal, Root: v.Root, Approvers: v.Approvers,
+	}
+	if v.Key != nil {
+		one.Key = ssh.FingerprintSHA256(v.Key)
+	}
+	if err == nil && approvers != nil {
+		var changed bool
+		if changed, err = v.AllowedBy(approvers); changed {
+			one.Note = fmt.Sprintf("the approvers file was another one when %s signed: SHA-256 %.12s…, and now %.12s…", v.Person, v.Approvers, approvers.SHA256)
+		}
+	}
+	if err != nil {
+		one.Problem = err.Error()
+	}
+	return one
+}

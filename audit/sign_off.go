@@ -1,0 +1,69 @@
+package audit
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+
+	"waymark/audit/evidence/persons"
+	"waymark/landscape"
+)
+
+// SignOffs verifies what people signed about a run, the oldest first; nil if nobody did. approvers are those of now, who must still let each key have signed
+// then; nil to take the line that is recorded.
+func SignOffs(ctx context.Context, log *landscape.Reader, run string, approvers *persons.Approvers) (all []persons.SignOff, err error) {
+	records, err := log.SignOffs(ctx, run)
+	if err != nil || records == nil {
+		return nil, err
+	}
+	seals, err := log.RunSeals(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := landscape.Select[landscape.ArtifactRecord](ctx, log, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range records {
+		one := persons.Look(record, seals, outputs, approvers)
+		if one.Since, err = since(ctx, log, record, seals); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// since tells what became of a run after a sign-off.
+func since(ctx context.Context, log *landscape.Reader, record landscape.SignOff, seals []landscape.RunSeal) (told []string, err error) {
+	if last := seals[len(seals)-1]; last.Seq > record.Seal {
+		told = append(told, fmt.Sprintf("seal %d of root %.8s…", last.Seq, hex.EncodeToString(last.Root)))
+	}
+	orders, err := log.PurgesOf(ctx, record.Run, record.At)
+	for _, order := range orders {
+		told = append(told, order.Told())
+	}
+	return told, err
+}
+
+// verifySignOffs verifies what people signed about the run.
+func (v *verification) verifySignOffs(ctx context.Context) (err error) {
+	v.report.SignOffs, err = SignOffs(ctx, v.log, v.run.ID, v.options.Approvers)
+	if err != nil || v.report.SignOffs == nil {
+		return err
+	}
+	for i, s := range v.report.SignOffs {
+		if s.Problem != "" {
+			v.add(SignOffBroken, fmt.Sprintf("sign-off %d", i), "%s", s.Problem)
+		}
+		if s.Note != "" {
+			v.note("sign-off %d: %s", i, s.Note)
+		}
+	}
+	with := "the approver's line that is recorded with each, for there is no approvers file here"
+	if v.options.Approvers != nil {
+		with = "the approvers file"
+	}
+	v.compared(CheckedSignOffs, "", "%s: the signatures, the roots, the outputs, and %s", plural(int64(len(v.report.SignOffs)), "sign-off"), with)
+	return nil
+}

@@ -1,0 +1,183 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/persons"
+	"waymark/client"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// SignOffRequest says who signs off which run, as what, and what that means.
+type SignOffRequest struct {
+	Run     string // as Find understands it
+	Role    string
+	Meaning string
+	Key     string // file with the person's SSH key: a private one, or the public one of a key that the ssh-agent has
+
+	Ask func(what string) ([]byte, error) // for the passphrase of the key
+}
+
+// SignedOff is a run that was signed off now.
+type SignedOff struct {
+	Run   string `json:"run"`
+	Entry int64  `json:"entry"` // of the landscape's log
+	persons.SignOff
+}
+
+// SignOff lets a person sign the root of a run's seal and the digests of its outputs, after the record of the run was compared with its seals, and records that with
+// an entry of the log. The error is an *Error: of kind Invalid if the key is none of an approver's, or the role or meaning cannot be; of kind Conflict if
+// the run is running or not sealed, or the person has signed it in this role; of kind Damaged if the record does not fit its seals.
+func (h *Home) SignOff(ctx context.Context, r SignOffRequest) (*SignedOff, error) {
+	run, err := h.Find(ctx, r.Run)
+	if err != nil {
+		return nil, err
+	}
+	log, err := h.witnessing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := h.signable(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	key, by, approvers, err := h.signer(r, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := landscape.Select[landscape.ArtifactRecord](ctx, log, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	statement, err := persons.NewStatement(run, sealed, outputs, r.Role, r.Meaning, by, approvers.SHA256, time.Now())
+	if err != nil {
+		return nil, notSignable(err)
+	}
+	record, err := h.sign(ctx, statement, by, key)
+	if err == nil {
+		record, err = log.RecordSignOff(ctx, record)
+	}
+	if err != nil {
+		return nil, signedBefore(run.ID, err)
+	}
+	return h.signedOff(ctx, record)
+}
+
+// witnessing returns the landscape with a key that makes entries: a sign-off without one would be worth nothing.
+func (h *Home) witnessing(ctx context.Context) (*landscape.Log, error) {
+	log, err := h.sealing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	why := "commands that use a cluster have no keys"
+	if h.evidence != nil {
+		why = h.evidence.Unsealed
+	}
+	if why == "" {
+		return log, nil
+	}
+	return nil, keyError(fmt.Errorf("the log would have no entry about it: %s; --keys names the folder of a sealer's key that counts", why))
+}
+
+// signable returns the last seal of a run whose records fit it.
+func (h *Home) signable(ctx context.Context, run landscape.Run) (sealed landscape.RunSeal, err error) {
+	if run.Status == pipeline.Running {
+		return sealed, &client.Error{Kind: client.Conflict, Code: client.RunNotSealed, Message: fmt.Sprintf("run %s has not ended: nobody can sign what may still change", run.ID), Cure: client.Watch, Run: run.ID}
+	}
+	sealed, entry, err := evidence.CheckedRecord(ctx, h.stores.Log.Reader, run.ID)
+	switch {
+	case errors.Is(err, landscape.ErrUnsealed):
+		return sealed, &client.Error{Kind: client.Conflict, Code: client.RunNotSealed, Message: err.Error() + ": waymark seal " + run.ID + " seals it now", Run: run.ID, Err: err}
+	case errors.Is(err, landscape.ErrSealBroken), errors.Is(err, landscape.ErrIncomplete):
+		return sealed, sealBroken(run.ID, err)
+	case err == nil && entry == nil:
+		return sealed, &client.Error{Kind: client.Conflict, Code: client.RunNotSealed, Message: fmt.Sprintf("the log has no entry about the seal of run %s: waymark log check says more", run.ID), Run: run.ID}
+	}
+	return sealed, client.UnlessStopped(ctx, err)
+}
+
+// signer returns the key of a person, and the line of the approvers file that lets it sign now.
+func (h *Home) signer(r SignOffRequest, now time.Time) (key ssh.Signer, by persons.Approver, approvers *persons.Approvers, err error) {
+	if approvers, err = h.options.approvers(); err != nil {
+		return nil, by, nil, err
+	}
+	if approvers == nil {
+		return nil, by, nil, notSignable(fmt.Errorf("there is no approvers file at %s: write a line for each person, such as \"ann@example.com ssh-ed25519 AAAA… Ann Example\", "+
+			"or name another file with --approvers", h.options.approversFile()))
+	}
+	if key, err = persons.OpenKey(r.Key, r.Ask); err == nil {
+		by, err = approvers.Of(key.PublicKey(), persons.SignOffs, now)
+	}
+	if errors.Is(err, persons.ErrNotAllowed) {
+		err = fmt.Errorf("%w; the file is %s", err, h.options.approversFile())
+	}
+	if err != nil {
+		err = notSignable(err)
+	}
+	return key, by, approvers, err
+}
+
+// sign lets the person sign, unless that makes no sense any more.
+func (h *Home) sign(ctx context.Context, s persons.Statement, by persons.Approver, key ssh.Signer) (landscape.SignOff, error) {
+	record, err := s.Record("", by)
+	if err == nil {
+		err = h.stores.Log.MaySignOff(ctx, record) // before anybody touches a key
+	}
+	if err == nil {
+		record.Signature, err = s.Sign(key)
+	}
+	return record, err
+}
+
+// signedBefore says what can be done about a run that a person cannot sign off.
+func signedBefore(run string, err error) error {
+	switch {
+	case errors.Is(err, landscape.ErrSignedOff):
+		return &client.Error{Kind: client.Conflict, Code: client.SignedOffBefore, Message: err.Error() + ": waymark status " + run + " shows it; another role needs --as", Run: run, Err: err}
+	case errors.Is(err, landscape.ErrResealed), errors.Is(err, landscape.ErrUnsealed):
+		return &client.Error{Kind: client.Conflict, Code: client.RunNotSealed, Message: err.Error() + ": look at it, and sign again", Run: run, Err: err}
+	}
+	return err
+}
+
+func (h *Home) signedOff(ctx context.Context, record landscape.SignOff) (*SignedOff, error) {
+	all, err := h.SignOffs(ctx, record.Run)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := evidence.EntryOfSignOff(ctx, h.stores.Log.Reader, record)
+	if err != nil || entry == nil || record.Seq >= int64(len(all)) {
+		return nil, cmp.Or(err, fmt.Errorf("sign-off %d of run %s was recorded, and is not there", record.Seq, record.Run))
+	}
+	return &SignedOff{record.Run, *entry, all[record.Seq]}, nil
+}
+
+func notSignable(err error) error {
+	return &client.Error{Kind: client.Invalid, Code: client.NotSignable, Message: err.Error(), Err: err}
+}
+
+// approversFile returns the path of the file that says whose keys may sign.
+func (o *Options) approversFile() string { return cmp.Or(o.Approvers, o.State.Approvers()) }
+
+// approvers reads who may sign; nil if no file is named and there is none in the state folder.
+func (o *Options) approvers() (*persons.Approvers, error) {
+	file := o.approversFile()
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && o.Approvers == "" {
+		return nil, nil //nolint:nilnil // nobody says
+	}
+	approvers, err := persons.ReadApprovers(file)
+	if err != nil {
+		return nil, invalidOption(err)
+	}
+	return approvers, nil
+}
