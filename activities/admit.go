@@ -90,20 +90,25 @@ func (a *Activities) admit(ctx context.Context, in OpenInput, compiled *plan.Pla
 }
 
 // decided returns an error that wraps landscape.ErrCalledOff if no run comes of the start with which this execution began; nil if one may.
-func (a *Activities) decided(ctx context.Context, in OpenInput) error {
-	if !in.Again && activity.GetInfo(ctx).Attempt == 1 {
-		return nil
-	}
+func (a *Activities) decided(ctx context.Context, in OpenInput, from *origin) error {
 	start, err := a.log.LastStart(ctx, in.Run)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
 		return nil
 	case err != nil:
 		return err
+	case !in.Again && activity.GetInfo(ctx).Attempt == 1 && !from.calledOff(start):
+		return nil
 	case start.Decided == 0, start.State == landscape.StartBegun, start.State == landscape.StartRefused && !in.Again: // or else of one of before
 		return nil
 	}
 	return fmt.Errorf("%w: %s", landscape.ErrCalledOff, start.Reason)
+}
+
+// calledOff reports whether somebody cancelled the start since the workflow was started, while no worker came for it.
+func (o *origin) calledOff(start landscape.Start) bool {
+	first := !o.again && o.continues == "" && o.started.Unix() > 0
+	return first && start.State == landscape.StartCancelled && start.Workflow == o.asked && start.Decided > landscape.MicrosOf(o.started)
 }
 
 // calledOff returns what somebody decided about a start while its run was about to begin. One that was refused is refused in the same words, so

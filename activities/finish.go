@@ -122,7 +122,7 @@ func (a *Activities) StopRun(ctx context.Context, in StopInput) (Stopped, error)
 func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) {
 	on, err := a.log.Run(ctx, in.Run)
 	switch {
-	case errors.Is(err, landscape.ErrNotFound) && in.Begin != nil && in.Begin.Again && errors.Is(a.decided(ctx, *in.Begin), landscape.ErrCalledOff):
+	case errors.Is(err, landscape.ErrNotFound) && in.Begin != nil && in.Begin.Again && errors.Is(a.decided(ctx, *in.Begin, &origin{}), landscape.ErrCalledOff):
 		return a.labels(ctx), a.forget(in.Run) // somebody was faster
 	case errors.Is(err, landscape.ErrNotFound) && in.Begin != nil:
 		labels, err := a.refuse(ctx, *in.Begin, in.Status, in.Refusal, in.Reason, a.log.CallOff)

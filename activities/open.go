@@ -56,7 +56,7 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) 
 		err = a.begun(ctx, in, from)
 	}
 	if err == nil {
-		err = a.decided(ctx, in)
+		err = a.decided(ctx, in, from)
 	}
 	if err == nil {
 		err = a.accept(ctx, in, from)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
@@ -57,6 +58,7 @@ type origin struct {
 	continues string // run id of the execution that continued itself as this one; empty if none did
 	reset     bool   // somebody reset the workflow to an event of an earlier execution
 	again     bool   // it is not the first execution of what was started: a reset, or a retry that the starter asked for
+	started   time.Time
 }
 
 // who returns who started the execution, and what made them: for people, as far as Temporal can tell.
@@ -97,7 +99,7 @@ func askOrigin(ctx context.Context) (*origin, error) {
 	o := &origin{
 		Execution: landscape.Execution{Execution: me.GetRunId(), Workflow: me.GetWorkflowId(), Namespace: info.Namespace},
 		asked:     me.GetWorkflowId(),
-		reset:     start.GetOriginalExecutionRunId() != me.GetRunId(),
+		reset:     start.GetOriginalExecutionRunId() != me.GetRunId(), started: event.GetEventTime().AsTime(),
 	}
 	o.again = o.reset || start.GetAttempt() > 1
 	if start.GetInitiator() == enums.CONTINUE_AS_NEW_INITIATOR_WORKFLOW {

@@ -46,17 +46,31 @@ func startBy(by By, run, name string, params map[string]string) landscape.Start 
 }
 
 // accept records that somebody asks for the run of the execution, before its workflow is started; one that resumes a run asks for none. On a
-// cluster the worker that opens the run does that: who starts runs there need not have the right to write the record.
+// cluster the worker that opens the run does that: who starts runs there need not have the right to write the record. A process that serves may
+// end before its worker does.
 func (s *Session) accept(ctx context.Context, e *Execution) error {
-	if e.input.Resume != nil || s.OnCluster() {
+	if e.input.Resume != nil || s.OnCluster() && !s.served() {
 		return nil
 	}
-	err := s.Log.Accept(ctx, e.asked())
+	start := e.asked()
+	if s.served() { // in the words of its worker
+		start.Pipeline, start.Slot = cmp.Or(e.input.Pipeline, e.input.File), e.input.For
+		if e.input.Pipeline != "" {
+			start.Environment = cmp.Or(e.input.Environment, landscape.DefaultEnvironment)
+		}
+	}
+	err := s.Log.Accept(ctx, start)
+	if s.served() && errors.Is(err, landscape.ErrReadOnly) {
+		return nil // by this process
+	}
 	if errors.Is(err, landscape.ErrBegun) { // by somebody else, since this process looked
 		return conflict(RunExists, err)
 	}
 	return err
 }
+
+// served reports whether a process that serves on the state folder executes the runs.
+func (s *Session) served() bool { return s.OnCluster() && s.Gone != nil }
 
 // refuse records that no run comes of a start, and returns the cause. A start that found somebody else working for the run is not recorded.
 func (s *Session) refuse(ctx context.Context, start landscape.Start, cause error) error {
@@ -64,6 +78,22 @@ func (s *Session) refuse(ctx context.Context, start landscape.Start, cause error
 	if s.OnCluster() || ok && (known.Kind == Busy || known.Code == InvalidRun) {
 		return cause
 	}
+	return s.recordRefusal(ctx, start, cause)
+}
+
+// refuseAccepted is refuse for a start that accept may have recorded.
+func (s *Session) refuseAccepted(ctx context.Context, e *Execution, cause error) error {
+	known, ok := errors.AsType[*Error](cause)
+	if !s.served() || ok && known.Kind == Busy {
+		return s.refuse(ctx, e.asked(), cause)
+	}
+	if start, err := s.Log.LastStart(ctx, e.Run); err != nil || start.Decided != 0 {
+		return cause
+	}
+	return s.recordRefusal(ctx, e.asked(), cause)
+}
+
+func (s *Session) recordRefusal(ctx context.Context, start landscape.Start, cause error) error {
 	start.Actor = cmp.Or(start.Actor, s.Actor)
 	start.State, start.Refusal, start.Reason = landscape.StartRefused, refusalOf(cause), cause.Error()
 	if problems, ok := errors.AsType[pipeline.Problems](cause); ok {

@@ -114,7 +114,7 @@ func (s *Session) execute(ctx context.Context, e *Execution) (_ *Execution, err 
 	e.Started = time.Now()
 	if e.handle, err = s.startWorkflow(ctx, e); err != nil {
 		if e.input.Resume == nil {
-			err = s.refuse(ctx, e.asked(), err)
+			err = s.refuseAccepted(ctx, e, err)
 		}
 		return nil, err
 	}

@@ -225,12 +225,17 @@ func (s *Session) refuseRequested(ctx context.Context, asked landscape.Start) er
 	case err != nil:
 		return err
 	}
-	requested := fmt.Sprintf("run %s was requested at %s by %s (%s), of pipeline %s, and has not begun", start.Run, start.Accepted.Time().UTC().Format(time.RFC3339), start.Actor, start.Trigger, start.Pipeline)
-	refused := &Error{Kind: Busy, Code: RunBusy, Message: requested, Cure: ServeOrCancel, Run: start.Run}
+	refused := &Error{Kind: Busy, Code: RunBusy, Message: requested(&start), Cure: ServeOrCancel, Run: start.Run}
 	if s.OnCluster() {
 		refused.Cure = Watch
 	}
 	return refused
+}
+
+// requested says of a run that has not begun who asked for it.
+func requested(start *landscape.Start) string {
+	return fmt.Sprintf("run %s was requested at %s by %s (%s), of pipeline %s, and has not begun",
+		start.Run, start.Accepted.Time().UTC().Format(time.RFC3339), start.Actor, start.Trigger, start.Pipeline)
 }
 
 // runInput stores the document and returns what a run of it starts with.

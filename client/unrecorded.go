@@ -26,6 +26,8 @@ func (c *Client) unrecorded(ctx context.Context, word string, missing error) err
 		return err
 	case start != nil && start.Reason != "":
 		return c.neverBegan(ctx, word, start, missing)
+	case start != nil && start.State == landscape.StartAccepted && c.abandoned(ctx, start.Run):
+		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: requested(start), Cure: ServeOrCancel, Err: missing}
 	}
 	return c.unknown(ctx, word, missing)
 }

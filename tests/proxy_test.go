@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/recompute"
+	api "waymark/client"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/system"
@@ -148,6 +150,33 @@ func TestAnOrderToARunThatDoesNotBegin(t *testing.T) {
 	require.Less(t, time.Since(begun), time.Minute)
 	require.Error(t, started.Get(t.Context(), nil))
 	require.Equal(t, "refused", asked(t, s, "ann-wants").Status)
+
+	// The start of a run is recorded before its workflow is started, if a process serves: that may end before its worker comes.
+	for _, gone := range []func() bool{nil, func() bool { return false }} {
+		session := api.Session{Connection: api.Connect(s.Temporal, client.Options{}, "here"), Log: s.Log, Queue: "later", Gone: gone, Actor: "ann"}
+		run := fmt.Sprint("served-", gone != nil)
+		_, err := session.Start(t.Context(), api.StartRequest{Run: run, Pipeline: "nothing"})
+		require.NoError(t, err)
+		start, err := s.Log.LastStart(t.Context(), run)
+		require.Equal(t, gone != nil, err == nil, "%v", err)
+		require.Equal(t, gone != nil, start.State == landscape.StartAccepted && start.Environment == landscape.DefaultEnvironment && start.Workflow == "run-"+run)
+	}
+
+	// One that was cancelled while nobody served begins no run later. Another one may.
+	cancelled, err := s.Log.LastStart(t.Context(), "served-true")
+	require.NoError(t, err)
+	cancelled.State, cancelled.Reason = landscape.StartCancelled, "cancelled by ann: not today"
+	require.NoError(t, s.Log.CallOff(t.Context(), cancelled))
+	late := worker.New(s.Temporal, "later", activities.New(s.Log, s.Payloads, s.Planner, "test"))
+	require.NoError(t, late.Start())
+	t.Cleanup(late.Stop)
+	var result workflows.RunResult
+	require.NoError(t, s.Temporal.GetWorkflow(t.Context(), "run-served-true", "").Get(t.Context(), &result))
+	require.Equal(t, []any{pipeline.Cancelled, cancelled.Reason}, []any{result.Status, result.Reason})
+	last, err := s.Log.LastStart(t.Context(), "served-true")
+	require.NoError(t, err)
+	require.Equal(t, []any{cancelled.Seq, cancelled.State}, []any{last.Seq, last.State})
+	require.ErrorContains(t, system.Execute(t, s.Temporal, "run-served-true", map[string]any{"pipeline": "nothing", "run": "served-true"}).Get(t.Context(), nil), "no pipeline")
 }
 
 // TestAKeyIsTakenBeforeItsRunBegins: who asks under a key for something else than the start that waits learns that at once, and that start stays.
