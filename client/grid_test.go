@@ -32,15 +32,24 @@ func TestTheGridShowsWhatIs(t *testing.T) {
 		return landscape.SlotChange{To: record}
 	}
 	require.NoError(t, log.ChangeSlots(t.Context(), nil, []landscape.SlotChange{slot(4, "failed"), slot(3, "refused"), slot(2, "waiting")}))
-	for _, run := range []string{"failed", "refused", "waiting"} {
+	require.NoError(t, log.ChangeSlots(t.Context(), nil, []landscape.SlotChange{slot(5, "first")}))
+	first, err := log.Slot(t.Context(), "default/orders/nightly", slot(5, "").To.Name)
+	require.NoError(t, err)
+	again := first
+	again.Run = "another"
+	require.NoError(t, log.ChangeSlots(t.Context(), nil, []landscape.SlotChange{{From: &first, To: again}}))
+	for _, run := range []string{"first", "another", "failed", "refused", "waiting"} {
 		require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: run, Pipeline: "orders", Params: "{}", Workflow: "run-" + run}))
 	}
 	require.NoError(t, landscapetest.Scene{Run: "failed", Chunks: 1, ChunkRows: 1}.Begin(t.Context(), log))
 	require.NoError(t, log.StopRun(t.Context(), "failed", pipeline.Failed, "no space"))
-	refused, err := log.LastStart(t.Context(), "refused")
-	require.NoError(t, err)
-	refused.State, refused.Refusal, refused.Reason = landscape.StartRefused, "InputInvalid", "no such parameter"
-	require.NoError(t, log.Refuse(t.Context(), refused))
+	require.NoError(t, landscapetest.Scene{Run: "first", Chunks: 1, ChunkRows: 1}.Play(t.Context(), log))
+	for _, run := range []string{"refused", "another"} {
+		refused, err := log.LastStart(t.Context(), run)
+		require.NoError(t, err)
+		refused.State, refused.Refusal, refused.Reason = landscape.StartRefused, "InputInvalid", "no such parameter"
+		require.NoError(t, log.Refuse(t.Context(), refused))
+	}
 	require.NoError(t, log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 0, Actor: "ann", Why: "moved"}))
 	require.Error(t, log.Admit(t.Context(), "waiting", landscapetest.Of("db")))
 
@@ -51,7 +60,7 @@ func TestTheGridShowsWhatIs(t *testing.T) {
 		last = append(last, []string{string(s.State), s.Reason})
 	}
 	require.Equal(t, []any{
-		[]string{"none", ""}, []string{"failed", "no space"}, []string{"failed", "no such parameter"}, []string{"running", "pool:db has no places: waymark limit set pool:db N --why TEXT gives it some"},
+		[]string{"done", "another run, another, failed: no such parameter"}, []string{"failed", "no space"}, []string{"failed", "no such parameter"}, []string{"running", "pool:db has no places: waymark limit set pool:db N --why TEXT gives it some"},
 		[]string{"due", ""}, []string{"due", ""},
 	}, last)
 }

@@ -97,7 +97,9 @@ func (c *Client) complete(ctx context.Context, s *ScheduledSlot) error {
 		if over, err := c.tried(ctx, s, run.Epoch); err != nil || !over {
 			return err
 		}
-		s.State, s.Reason = SlotState(landscape.SlotFailed), run.Reason // perhaps no worker ever looks
+		if before, err := c.failed(ctx, s, run.Reason); err != nil || before {
+			return err
+		}
 	}
 	s.Status = run.Status
 	if s.State != SlotState(landscape.SlotRunning) {
@@ -119,11 +121,26 @@ func (c *Client) completeUnbegun(ctx context.Context, s *ScheduledSlot) error {
 	if over, err := c.tried(ctx, s, 0); err != nil || !over {
 		return err
 	}
-	s.State, s.Reason = SlotState(landscape.SlotFailed), start.Reason
 	if start.State == landscape.StartSkipped || start.State == landscape.StartSuperseded {
-		s.State = SlotState(landscape.SlotSkipped)
+		s.State, s.Reason = SlotState(landscape.SlotSkipped), start.Reason
+		return nil
 	}
-	return nil
+	_, err = c.failed(ctx, s, start.Reason)
+	return err
+}
+
+// failed says of a slot that its last run failed: perhaps no worker ever looks. It reports whether the slot had a complete run before, so that it is done.
+func (c *Client) failed(ctx context.Context, s *ScheduledSlot, reason string) (before bool, err error) {
+	done, err := ledger.DoneBefore(ctx, c.log, s.slot)
+	if err != nil {
+		return false, err
+	}
+	if done == "" {
+		s.State, s.Reason = SlotState(landscape.SlotFailed), reason
+		return false, nil
+	}
+	s.State, s.Reason, s.Run = SlotState(landscape.SlotDone), ledger.AnotherFailed(s.Run, reason), done
+	return true, c.complete(ctx, s)
 }
 
 // tried reports whether the last attempt at the run of a slot, which is in this epoch, is recorded: if not, what is recorded is that of the one before.

@@ -108,7 +108,7 @@ func (s *Schedule) observe(d *decision, l ledger, slot landscape.Slot, now lands
 // fail lets the slot wait for another attempt, or gives it up. One that had a complete run before is done, whatever becomes of another one.
 func (s *Schedule) fail(slot *landscape.Slot, f fate, before string, now landscape.Micros) {
 	if before != "" {
-		slot.State, slot.Reason = landscape.SlotDone, fmt.Sprintf("another run, %s, failed: %s", slot.Run, f.reason)
+		slot.State, slot.Reason = landscape.SlotDone, AnotherFailed(slot.Run, f.reason)
 		slot.Run = before
 		return
 	}
@@ -124,6 +124,11 @@ func (s *Schedule) fail(slot *landscape.Slot, f fate, before string, now landsca
 	wait := s.wait()
 	slot.State, slot.Ready = landscape.SlotDue, now+landscape.Micros(wait/time.Microsecond)
 	slot.Reason = fmt.Sprintf("attempt %d failed: %s; the next follows after %v", slot.Attempts, f.reason, wait)
+}
+
+// AnotherFailed is the reason of a slot that is done, and of which another run failed.
+func AnotherFailed(run, reason string) string {
+	return fmt.Sprintf("another run, %s, failed: %s", run, reason)
 }
 
 // admission decides which slots that are due get a run now.

@@ -213,7 +213,7 @@ func (k *Keeper) look(ctx context.Context, s *Schedule, l *ledger, slot landscap
 		}
 	}
 	if slot.State == landscape.SlotRunning && l.fates[slot.Run].state == failed {
-		if l.done[slot.Name], err = k.doneBefore(ctx, slot); err != nil {
+		if l.done[slot.Name], err = DoneBefore(ctx, k.Log, slot); err != nil {
 			return err
 		}
 	}
@@ -233,10 +233,10 @@ func (k *Keeper) look(ctx context.Context, s *Schedule, l *ledger, slot landscap
 	return err
 }
 
-// doneBefore returns the complete run that a slot had before somebody asked for another one; empty if there is none. Perhaps no worker recorded that the
+// DoneBefore returns the complete run that a slot had before somebody asked for another one; empty if there is none. Perhaps no worker recorded that the
 // slot was done: a run that somebody began by hand, or resumed, is known by its status.
-func (k *Keeper) doneBefore(ctx context.Context, slot landscape.Slot) (string, error) {
-	events, err := k.Log.SlotEvents(ctx, slot.Schedule, slot.Name)
+func DoneBefore(ctx context.Context, log *landscape.Log, slot landscape.Slot) (string, error) {
+	events, err := log.SlotEvents(ctx, slot.Schedule, slot.Name)
 	if err != nil {
 		return "", err
 	}
@@ -249,7 +249,7 @@ func (k *Keeper) doneBefore(ctx context.Context, slot landscape.Slot) (string, e
 			return event.Run, nil
 		}
 		looked[event.Run] = true
-		run, err := k.Log.Run(ctx, event.Run)
+		run, err := log.Run(ctx, event.Run)
 		if err != nil && !errors.Is(err, landscape.ErrNotFound) {
 			return "", err
 		}
