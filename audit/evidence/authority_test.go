@@ -22,6 +22,7 @@ import (
 	"waymark/audit/evidence"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/services"
 )
 
 // logPage is named before tests go into folders of their own.
@@ -70,10 +71,7 @@ func (a *authority) certify(t *testing.T, name, use string) {
 }
 
 func newAuthority(t *testing.T) *authority {
-	if _, err := exec.LookPath("openssl"); err != nil {
-		require.Empty(t, os.Getenv("CI"), "openssl is missing")
-		t.Skip("openssl is not installed")
-	}
+	services.Program(t, "openssl", "openssl")
 	a := &authority{folder: t.TempDir()}
 	require.NoError(t, os.WriteFile(filepath.Join(a.folder, "cnf"), []byte(opensslConfig), 0o600))
 	a.openssl(t, "req", "-config", "cnf", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-keyout", "root.key", "-out", "root.pem", "-days", "2", "-subj", "/CN=root", "-extensions", "ca")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit/evidence"
+	"waymark/tests/services"
 )
 
 // git lets git do something in a repository, as a user does.
@@ -22,10 +23,7 @@ func git(t *testing.T, repository string, args ...string) string {
 
 // withGit is a place whose log goes to a repository as well, with two runs.
 func withGit(t *testing.T) (p *place, repository string) {
-	if _, err := exec.LookPath("git"); err != nil {
-		require.Empty(t, os.Getenv("CI"), "git is missing")
-		t.Skip("git is not installed")
-	}
+	services.Program(t, "git", "git")
 	repository = filepath.Join(t.TempDir(), "heads")
 	require.NoError(t, os.Mkdir(repository, 0o700))
 	git(t, repository, "init", "--bare", "--quiet")

@@ -20,6 +20,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // folderPrefix begins the name of every folder that this package makes. The number of the process follows.
@@ -165,6 +168,32 @@ func freeAddress() (string, error) {
 		return "", err
 	}
 	return l.Addr().String(), l.Close()
+}
+
+// Program requires a program, which a package of Debian has. Without it the test is as Missing says.
+func Program(t testing.TB, name, pack string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		Missing(t, name, "apt-get install "+pack)
+	}
+}
+
+// SSHAgent starts an ssh-agent without keys, which ends with the test, and returns its socket.
+func SSHAgent(t testing.TB) (socket string) {
+	t.Helper()
+	Program(t, "ssh-agent", "openssh-client")
+	socket = filepath.Join(t.TempDir(), "agent.sock")
+	agent := exec.Command("ssh-agent", "-D", "-a", socket)
+	require.NoError(t, agent.Start())
+	t.Cleanup(func() {
+		_ = agent.Process.Kill()
+		_ = agent.Wait() // it was killed
+	})
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(socket)
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	return socket
 }
 
 // Missing skips the test, or fails it where tests must not be skipped: there CI is set.

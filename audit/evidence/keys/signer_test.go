@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/note"
@@ -18,10 +17,10 @@ import (
 
 // TestAgent: a real ssh-agent signs notes; without it, or without its key, nothing is signed.
 func TestAgent(t *testing.T) {
-	needs(t, "ssh-agent", "openssh-client")
+	services.Program(t, "ssh-keygen", "openssh-client")
 	folder := t.TempDir()
 	fingerprint := ed25519Key(t, filepath.Join(folder, "id"))
-	socket := startAgent(t, filepath.Join(folder, "agent.sock"))
+	socket := services.SSHAgent(t)
 	adopt := func() (keys.Key, error) {
 		return keys.Adopt(folder, keys.Log, "waymark.example/prod", "agent:"+fingerprint, "")
 	}
@@ -54,7 +53,7 @@ func TestAgent(t *testing.T) {
 
 // TestProgram: a program signs notes. What it writes is verified.
 func TestProgram(t *testing.T) {
-	needs(t, "openssl", "openssl")
+	services.Program(t, "openssl", "openssl")
 	folder := t.TempDir()
 	secret, public, program := filepath.Join(folder, "secret.pem"), filepath.Join(folder, "public.pem"), filepath.Join(folder, "sign")
 	said(t, "openssl", "genpkey", "-algorithm", "ed25519", "-out", secret)
@@ -123,28 +122,6 @@ func ed25519Key(t *testing.T, file string) string {
 	t.Helper()
 	said(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file)
 	return strings.Fields(said(t, "ssh-keygen", "-l", "-f", file))[1]
-}
-
-func startAgent(t *testing.T, socket string) string {
-	t.Helper()
-	agent := exec.Command("ssh-agent", "-D", "-a", socket)
-	require.NoError(t, agent.Start())
-	t.Cleanup(func() {
-		_ = agent.Process.Kill()
-		_ = agent.Wait() // it was killed
-	})
-	require.Eventually(t, func() bool {
-		_, err := os.Stat(socket)
-		return err == nil
-	}, time.Minute, 10*time.Millisecond)
-	return socket
-}
-
-func needs(t *testing.T, program, pack string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		services.Missing(t, program, "apt-get install "+pack)
-	}
 }
 
 func said(t *testing.T, program string, args ...string) string {

@@ -106,15 +106,14 @@ func TestAllows(t *testing.T) {
 
 // TestSSHKeygen: ssh-keygen verifies what Waymark signs with its keys, in files and in an ssh-agent, and Waymark what ssh-keygen signs but for the form.
 func TestSSHKeygen(t *testing.T) {
-	needs(t, "ssh-keygen")
-	needs(t, "ssh-agent")
+	services.Program(t, "ssh-keygen", "openssh-client")
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
 	said(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("plain"))
 	said(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", at("locked"))
 	said(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("agent"))
 	said(t, "", "ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f", at("ecdsa"))
-	t.Setenv("SSH_AUTH_SOCK", startAgent(t, at("socket")))
+	t.Setenv("SSH_AUTH_SOCK", services.SSHAgent(t))
 	said(t, "", "ssh-add", "-q", at("agent"))
 	require.NoError(t, os.Remove(at("agent")))
 	ask := func(what string) ([]byte, error) {
@@ -307,32 +306,10 @@ func TestNewStatement(t *testing.T) {
 	}
 }
 
-func needs(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		services.Missing(t, program, "apt-get install openssh-client")
-	}
-}
-
 func said(t *testing.T, input, program string, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, args...)
 	command.Stdin = strings.NewReader(input)
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-}
-
-func startAgent(t *testing.T, socket string) string {
-	t.Helper()
-	agent := exec.Command("ssh-agent", "-D", "-a", socket)
-	require.NoError(t, agent.Start())
-	t.Cleanup(func() {
-		_ = agent.Process.Kill()
-		_ = agent.Wait() // it was killed
-	})
-	require.Eventually(t, func() bool {
-		_, err := os.Stat(socket)
-		return err == nil
-	}, time.Minute, 10*time.Millisecond)
-	return socket
 }
