@@ -44,31 +44,25 @@ func ProofsWith(ctx context.Context, log *landscape.Reader, run string, looks []
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	covered := func(said Statement) (bool, error) {
+	add := func(said Statement, number int64, others *[]int64) error {
 		entry, err := log.LogEntryAbout(ctx, said.about())
-		if errors.Is(err, landscape.ErrNotFound) {
-			return false, nil
+		switch {
+		case errors.Is(err, landscape.ErrNotFound), err == nil && (last == nil || entry.Position >= last.Size):
+			*others = append(*others, number)
+			return nil
+		case err == nil:
+			of = append(of, said)
 		}
-		return err == nil && last != nil && entry.Position < last.Size, err
+		return err
 	}
 	for _, look := range looks {
-		switch ok, err := covered(attested(look)); {
-		case err != nil:
+		if err := add(attested(look), look[0].Seq, &uncovered); err != nil {
 			return nil, nil, nil, err
-		case ok:
-			of = append(of, attested(look))
-		default:
-			uncovered = append(uncovered, look[0].Seq)
 		}
 	}
 	for _, s := range signed {
-		switch ok, err := covered(signedOff(s)); {
-		case err != nil:
+		if err := add(signedOff(s), s.Seq, &unsigned); err != nil {
 			return nil, nil, nil, err
-		case ok:
-			of = append(of, signedOff(s))
-		default:
-			unsigned = append(unsigned, s.Seq)
 		}
 	}
 	found, err = proofs(ctx, log, of...)
