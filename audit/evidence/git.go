@@ -182,6 +182,9 @@ func nextObject(printed string) (object, rest string) {
 func (g Git) agrees(ctx context.Context, here here) error { return lastAgrees(ctx, g, here) }
 
 func (g Git) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
+	if known, err := log.LastAnchored(ctx, g.String()); err != nil || known >= head.Size {
+		return "", err
+	}
 	last, err := g.commits(ctx, 1)
 	if err != nil {
 		return "", err
