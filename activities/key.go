@@ -44,7 +44,7 @@ type FindInput struct {
 
 // FindKeyed looks for the run that somebody asks for under a key, or whose result is to be that of another one. It changes nothing on record.
 //
-// It may run twice: a workflow that waits twice for the end of a run is told once.
+// It may run twice: the run remembers each workflow that waits for its end once.
 func (a *Activities) FindKeyed(ctx context.Context, in FindInput) (Keyed, error) {
 	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (Keyed, error) {
 		on, err := a.log.Run(ctx, in.Run)

@@ -30,7 +30,7 @@ type ListedPipeline struct {
 	Version   int64              `json:"version,omitempty"` // that a run is of now; 0 for a document in the folder of the worker that made the list
 	Params    []PipelineParam    `json:"params"`            // as the document has them; empty, not nil, if it declares none
 	Schedules []PipelineSchedule `json:"schedules,omitempty"`
-	Problem   string             `json:"problem,omitempty"` // why the document cannot be read, or is not that of the pipeline; then no more is told of it
+	Problem   string             `json:"problem,omitempty"` // why the document cannot be read, or that it belongs to another pipeline; then Params and Schedules are empty
 }
 
 // PipelineParam is a parameter that a document declares.

@@ -118,7 +118,7 @@ func TestARunJoinsAnother(t *testing.T) {
 	for _, id := range []string{b.GetID(), mine.GetID()} {
 		d.answers(t, id, workflows.View{Run: "r", Workflow: "run-r", Status: "running"})
 	}
-	d.limit(t, 0) // w is not over before it is told
+	d.limit(t, 0) // so w still waits when the end is signalled
 	w := d.ask(t, "w", one("queue")+"pools: {db: 1}\n")
 	d.becomes(t, "w", landscape.StartWaiting)
 	require.NoError(t, d.Temporal.SignalWorkflow(t.Context(), holder.GetID(), "", activities.JoinedSignal, activities.Joiner{Workflow: w.GetID()}))
