@@ -316,6 +316,7 @@ func TestFollowersOfAServerThatEnded(t *testing.T) {
 	s.waymark(t, "run", "--pipeline", "served", "--run-id", "whole")
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, 400_000)), 0o600))
 	s.waymark(t, "run", "--pipeline", "served", "--run-id", "moved", "--detach")
+	s.isRecorded(t, "moved")
 	s.waymark(t, "pause", "moved", "--why", "to end the server")
 	said := s.followAndKill(t, "moved")
 	s = serve(t, folder)
@@ -323,10 +324,20 @@ func TestFollowersOfAServerThatEnded(t *testing.T) {
 	require.Contains(t, <-said, "run moved was cancelled by ")
 
 	s.waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
+	s.isRecorded(t, "r")
 	s.waymark(t, "pause", "r", "--why", "to end the server")
 	out := <-s.followAndKill(t, "r")
 	require.Contains(t, out, "the process that worked for run r ended; waymark serve continues it, and waymark follow r follows it then")
 	require.Contains(t, out, "exit status 130")
+}
+
+// isRecorded waits until the run that began has a record.
+func (s *serving) isRecorded(t *testing.T, run string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := s.try(t.Context(), "status", run)
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
 }
 
 // followAndKill kills the server while somebody follows the run; what that program writes comes when it ends.

@@ -73,6 +73,7 @@ func (b *bench) undisturbed(ctx context.Context) (*snapshot, int, error) {
 // Exit codes of the program.
 const (
 	exitDone    = 0
+	exitFailed  = 1
 	exitUsage   = 2
 	exitRefused = 3
 )
@@ -194,11 +195,11 @@ func (b *bench) restore(ctx context.Context, first Moment) error {
 	return err
 }
 
-// recover does what a person would do after a crash: resume the run, or run it if it has no record yet. For a run that was complete before
+// recover does what a person would do after a crash: resume the run, or run it again if it had not begun. For a run that was complete before
 // the crash, resume has nothing to do, and ends well whatever became of the run.
 func (b *bench) recover(ctx context.Context, plan, log string) end {
 	resumed := b.resume(ctx, plan, log)
-	if resumed.code != exitUsage && resumed.code != exitDone {
+	if resumed.code != exitUsage && resumed.code != exitDone && resumed.code != exitFailed {
 		return resumed
 	}
 	switch status, err := statusOf(ctx, b.work); {
