@@ -160,6 +160,9 @@ func (b *Bucket) read(ctx context.Context, name string, by note.Verifier) (head 
 func (b *Bucket) agrees(ctx context.Context, here here) error { return lastAgrees(ctx, b, here) }
 
 func (b *Bucket) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
+	if known, err := log.LastAnchored(ctx, b.String()); err != nil || known >= head.Size {
+		return "", err
+	}
 	if err := lastBefore(ctx, b, log, by, head); err != nil {
 		return "", err
 	}

@@ -34,7 +34,10 @@ func TestBucketHasEveryHead(t *testing.T) {
 	require.Empty(t, report.Problems)
 	name := "s3://" + bucket.Name + "/heads-of/prod"
 	require.Equal(t, []evidence.Anchor{{Anchor: "anchor", Entries: report.Entries}, {Anchor: name, Entries: report.Entries}}, report.Anchors)
-	bucket.Stop()
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		bucket.Stop()
+		require.NoError(t, e.Notary.Pass(t.Context()), "it is not asked while nothing is new")
+	}))
 	require.NoError(t, p.open(func(e *evidence.Evidence) { // no run waits for a bucket
 		require.Len(t, e.Away, 1)
 		p.begin(e, "r3")
