@@ -161,6 +161,8 @@ func TestAuthorityStampsHeads(t *testing.T) {
 	require.WithinDuration(t, time.Now(), report.Anchors[1].Stamped, time.Minute)
 
 	require.Contains(t, a.asThePageSays(t, p), "Verification: OK")
+	_, err := p.proven("r2", p.policy())
+	require.NoError(t, err, "a stamp is no signature of the head")
 
 	p.bucket = a.anchor("1h")
 	asked := a.asked

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"waymark/audit/evidence/cosign"
 	"waymark/audit/evidence/trust"
 	"waymark/landscape"
 )
@@ -116,10 +118,11 @@ func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs
 
 // mostCosigned returns the newest of the heads with the most cosignatures that cover a position, with these; the last head, of that size, if there are none.
 func mostCosigned(ctx context.Context, log *landscape.Reader, last, position int64) (head landscape.SignedHead, err error) {
-	receipts := map[int64][]string{} // by size, in the order of the anchors' names
+	receipts, seen := map[int64][]string{}, map[string]bool{} // by size, in the order of the anchors' names
 	err = landscape.Each(ctx, log, func(a landscape.Anchored) bool {
-		if a.Receipt != "" && a.Size > position {
-			receipts[a.Size] = append(receipts[a.Size], a.Receipt)
+		by, ok := cosigner(a.Receipt)
+		if once := fmt.Sprintf("%d %s", a.Size, by); ok && !seen[once] && a.Size > position { // a witness may have two addresses
+			receipts[a.Size], seen[once] = append(receipts[a.Size], a.Receipt), true
 		}
 		return true
 	})
@@ -141,6 +144,17 @@ func mostCosigned(ctx context.Context, log *landscape.Reader, last, position int
 	}
 	stored[0].Note += strings.Join(receipts[best], "")
 	return stored[0], nil
+}
+
+// cosigner returns whose signature a receipt is, as the line of a note says it: the name and the hash of the key. ok is false if it is none, such as a stamp.
+func cosigner(receipt string) (by string, ok bool) {
+	_, err := note.Open([]byte("\n\n"+receipt), note.VerifierList())
+	read, ok := errors.AsType[*note.UnverifiedNoteError](err)
+	if !ok || len(read.Note.UnverifiedSigs) != 1 || cosign.Line(read.Note.UnverifiedSigs[0]) != receipt {
+		return "", false
+	}
+	s := read.Note.UnverifiedSigs[0]
+	return fmt.Sprintf("%s+%08x", s.Name, s.Hash), true
 }
 
 // proofMark is the first line of a tlog-proof.

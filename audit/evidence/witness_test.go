@@ -390,8 +390,12 @@ func TestChangedCosignatures(t *testing.T) {
 			require.Contains(t, problems(p), "anchored: the cosignature of "+o.server.URL+" under the head of 6 entries does not verify")
 		})
 	}
-	p.attack(fmt.Sprintf(`update anchored set receipt = '%s' where receipt <> '' and size = 6`, good))
+	p.attack(`insert into anchored (anchor, size, at_us, receipt) select 'https://another.name', size, at_us, receipt from anchored where receipt <> ''`,
+		`insert into anchored (anchor, size, at_us, receipt) values ('tsa:https://a/b', 6, 1, 'MAAA')`)
 	_, err := p.proven("r2", p.policy(o))
+	require.NoError(t, err, "a head gets the cosignature of a witness once, and nothing else")
+	p.attack(fmt.Sprintf(`update anchored set receipt = '%s' where receipt <> '' and size = 6`, good))
+	_, err = p.proven("r2", p.policy(o))
 	require.ErrorContains(t, err, "invalid signature")
 }
 

@@ -8,6 +8,11 @@ const (
 // logs is mutants of the log of a landscape: each would let somebody change it unseen.
 var logs = []mutant{
 	{
+		name: "whatever an anchor answered is put under a head", never: "no bundle of a log that an authority stamps verifies",
+		file: "audit/evidence/proof.go", old: "; ok && !seen[once]", new: "; (ok || a.Receipt != \"\") && !seen[once]",
+		pkg: logTests, run: "^TestChangedCosignatures$",
+	},
+	{
 		name: "signatures of entries are not looked at", never: "an entry that nobody signed counts",
 		file: "audit/evidence/keyring.go", old: "\tcase err != nil && bySealer(of):\n", new: "\tcase bySealer(of):\n\t\treturn nil\n\tcase err != nil && bySealer(of):\n",
 		pkg: logTests, run: "^TestAttacks$/^3[34]",
