@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -135,16 +134,10 @@ func contiguous(parts []plugin.Part) bool {
 	return true
 }
 
-// verifyContent reads a regular file; anything else is never opened, for a FIFO would be waited for.
+// verifyContent reads a regular file.
 func verifyContent(ctx context.Context, path, recorded string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil:
+	if err := isRegular(path); err != nil {
 		return err
-	case info.Mode().Type() == fs.ModeSymlink:
-		return fmt.Errorf("%s is a symbolic link, and no regular file", path)
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file", path)
 	}
 	sum, err := fileDigest(ctx, path)
 	if err == nil && sum != recorded {
@@ -153,25 +146,14 @@ func verifyContent(ctx context.Context, path, recorded string) error {
 	return err
 }
 
-// verifyFolder holds the manifest of an output in parts against the record, and the parts against the manifest. The format
-// of manifests is in docs/sinks.md.
+// verifyFolder compares the manifest of an output in parts with the record, and the parts with the manifest.
 func verifyFolder(ctx context.Context, recorded plugin.Artifact) error {
-	path := filepath.Join(recorded.Path, "manifest.json")
-	if err := verifyContent(ctx, path, recorded.SHA256); err != nil {
+	if err := verifyContent(ctx, manifestIn(recorded.Path), recorded.SHA256); err != nil {
 		return err
 	}
-	content, err := os.ReadFile(path)
+	manifest, err := readManifest(recorded.Path)
 	if err != nil {
 		return err
-	}
-	var manifest struct {
-		Parts []struct {
-			File   string `json:"file"`
-			SHA256 string `json:"sha256"`
-		} `json:"parts"`
-	}
-	if err := json.Unmarshal(content, &manifest); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	var wrong []error
 	for _, part := range manifest.Parts {

@@ -41,8 +41,9 @@ const (
 	SnapshotDiffers     Code = "SNAPSHOT_DIFFERS"      // events do not lead to the snapshot that they were compared with
 	EffectNotBlocked    Code = "EFFECT_NOT_BLOCKED"    // the effect is not blocked, or was resolved otherwise
 	NotExecuted         Code = "NOT_EXECUTED"          // nobody executes the run
+	OutputDiffers       Code = "OUTPUT_DIFFERS"        // an output does not hold what the run published
 	NotAttestable       Code = "NOT_ATTESTABLE"        // the run has not ended
-	NotExportable       Code = "NOT_EXPORTABLE"        // the run has not ended
+	NotExportable       Code = "NOT_EXPORTABLE"        // the run has not ended, or has too many refused records for its bundle
 	NotForkable         Code = "NOT_FORKABLE"          // the run retries records of another one
 	NotReproducible     Code = "NOT_REPRODUCIBLE"      // the run is not complete, its plan needs what is not here, or the clock ended batches of it
 	NotResumable        Code = "NOT_RESUMABLE"         // the run is complete, was cancelled permanently, or a person must decide first

@@ -877,7 +877,7 @@ def strict(text, what, shape):
 ENVELOPE = {"payload": str, "payloadType": str, "signatures": [{"keyid": str, "sig": str}]}
 STATEMENT = {"_type": str, "subject": [{"name": str, "digest": {"sha256": str}}], "predicateType": str,
              "predicate": {"document": str, "pipeline": str, "plan": str, "run": str, "status": str}}
-MANIFEST = {"bundle": int, "gaps": [{"what": str, "why": str}], "members": [{"name": str, "bytes": int, "sha256": str, "packed": str}], "payloads": str}
+MANIFEST = {"artifacts": bool, "bundle": int, "gaps": [{"what": str, "why": str}], "members": [{"name": str, "bytes": int, "sha256": str, "packed": str}], "payloads": str}
 
 
 class Lines:
@@ -902,7 +902,7 @@ SEALS = "record/run_seals.ndjson"
 class Bundle:
     def __init__(self, file, policy, approvers):
         self.approvers, self.logged, self.signed = approvers, {}, []
-        self.file, self.policy, self.kept, self.bad, self.sealed, self.cosigned, self.attested = file, policy, {}, None, None, {}, []
+        self.file, self.policy, self.kept, self.sealed, self.cosigned, self.attested = file, policy, {}, None, {}, []
         self.happened, self.lines, self.digests = History(), [], {}
 
     def form(self):
@@ -948,8 +948,6 @@ class Bundle:
             refuse(packed != listed[i]["packed"], m.name + ": its bytes in the zip are not those of the manifest")
             if keep:
                 self.kept[m.name] = kept
-            if m.name.startswith("payloads/") and m.name != "payloads/%s/%s" % (content[:2], content):
-                self.bad = self.bad or m.name
         refuse(len(listed) > len(self.zip.members) - 2, "the manifest lists a member that the bundle does not contain")
 
     def log(self):
@@ -1045,7 +1043,35 @@ class Bundle:
         refuse(sha256(self.happened.snapshot()).hex() != self.digests.get("snapshot.json"), "snapshot.json: the events add up to another")
 
     def payloads(self):
-        refuse(self.bad, "%s: its SHA-256 is not its name" % self.bad)
+        bad = self.misnamed("payloads/", lambda digest: digest[:2] + "/" + digest)
+        refuse(bad, "%s: its SHA-256 is not its name" % bad)
+
+    def misnamed(self, folder, name):
+        """The first member of a folder whose name is not that of its SHA-256."""
+        return next((n for n, digest in self.digests.items() if n.startswith(folder) and n != folder + name(digest)), None)
+
+    def artifacts(self):
+        bad = self.misnamed("artifacts/", str)
+        refuse(bad, "%s: its SHA-256 is not its name" % bad)
+        there, published = {m.name[len("artifacts/"):]: m for m in self.zip.members if m.name.startswith("artifacts/")}, set()
+        absent = lambda digest: digest not in there and all(g["what"] != "artifacts/" + digest for g in self.gaps)
+        for r in self.recorded.of("artifacts") if self.manifest["artifacts"] else []:
+            output, manifest = there.get(r["sha256"]), None
+            refuse(absent(r["sha256"]), "an output of %s is not here, and no gap says why" % r["sink"])
+            published.add(r["sha256"])
+            if output is None:
+                continue
+            try:
+                manifest = json.loads(self.zip.read(output, True)[2]) if output.size <= 64 << 20 else None
+                parts = [(p["sha256"], p["bytes"]) for p in manifest["parts"] or []] if manifest["waymark"] == "parts-v1" else None
+            except (ValueError, KeyError, TypeError, RecursionError):
+                parts = None
+            refuse(parts is None and output.size != r["bytes"], output.name + ": it has not as many bytes as are recorded")
+            for digest, size in parts or []:
+                refuse(absent(digest), "a part of the output of %s is not here, and no gap says why" % r["sink"])
+                refuse(digest in there and there[digest].size != size, "artifacts/%s: it has not as many bytes as its manifest says" % digest)
+                published.add(digest)
+        refuse(set(there) - published, "artifacts/: it has a file that the run did not publish")
 
 
 def root(index, size, leaf, path):
@@ -1071,6 +1097,7 @@ CHECKS = [
     ("sign-offs", "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
+    ("artifacts", "each output in the bundle is what the run published, and none is missing without a gap that says why", "that the place where it was published still holds it"),
 ]
 
 

@@ -222,5 +222,5 @@ func (l *Log) OverwriteFreed(ctx context.Context) error {
 	return nil
 }
 
-// zeros are what stands where a text of hex digits was forgotten.
-var zeros = strings.Repeat("0", 2*HashBytes)
+// NoHash is what stands where a hash in hex digits was forgotten.
+var NoHash = strings.Repeat("0", 2*HashBytes)

@@ -169,8 +169,8 @@ func (b *blanking) errors(ctx context.Context, run string, at ChunkKey) error {
 	for _, f := range b.forgotten {
 		err := each(ctx, b, []any{run, at.Source, f.Row}, func(now errorToBlank) bool {
 			next := now
-			next.Message, next.Hash, next.Raw = "", zeros, []byte{}
-			if now.Message != "" || now.Hash != zeros || len(now.Raw) > 0 {
+			next.Message, next.Hash, next.Raw = "", NoHash, []byte{}
+			if now.Message != "" || now.Hash != NoHash || len(now.Raw) > 0 {
 				b.moves = append(b.moves, Move{From: now, To: next})
 			}
 			return true

@@ -13,9 +13,16 @@ import (
 	"waymark/landscape"
 )
 
-// Export writes the bundle of evidence about a run. word is all that Find takes. The error is an *Error of kind Conflict if the run has not ended,
-// Damaged if its record does not fit its seals, and Invalid if there is no sealer's key that counts to sign it; what was written is of no use then.
-func (h *Home) Export(ctx context.Context, word string, to io.Writer, payloads bundle.Payloads) (*bundle.Manifest, error) {
+// Exported says what goes into a bundle besides the record.
+type Exported struct {
+	Payloads  bundle.Payloads
+	Artifacts bool // the outputs, as they were published
+}
+
+// Export writes the bundle of evidence about a run. word is all that Find takes. The error is an *Error of kind Conflict if the run has not ended, an output is not what
+// it published, or it has too many refused records, Damaged if its record does not fit its seals, and Invalid if there is no sealer's key that counts to sign it; what was
+// written is of no use then.
+func (h *Home) Export(ctx context.Context, word string, to io.Writer, what Exported) (*bundle.Manifest, error) {
 	run, err := h.Find(ctx, word)
 	if err != nil {
 		return nil, err
@@ -38,16 +45,26 @@ func (h *Home) Export(ctx context.Context, word string, to io.Writer, payloads b
 	if err := h.payloads(ctx, false); err != nil {
 		return nil, err
 	}
-	manifest, err := bundle.Export(ctx, to, h.stores.Log.Reader, h.stores.Payloads, run, bundle.Options{Payloads: payloads, Key: key})
+	options := bundle.Options{Payloads: what.Payloads, Key: key}
+	if what.Artifacts {
+		auditor, err := h.Auditor(ctx)
+		if err != nil {
+			return nil, err
+		}
+		options.Outputs = auditor.OutputFiles
+	}
+	manifest, err := bundle.Export(ctx, to, h.stores.Log.Reader, h.stores.Payloads, run, options)
 	switch {
+	case errors.Is(err, bundle.ErrOutputChanged):
+		err = &client.Error{Kind: client.Conflict, Code: client.OutputDiffers, Message: err.Error() + ": waymark attest " + run.ID + " says what became of it; without --artifacts the bundle has its digest alone", Run: run.ID, Err: err}
 	case errors.Is(err, landscape.ErrSealBroken):
 		err = sealBroken(run.ID, err)
-	case errors.Is(err, bundle.ErrRunning):
+	case errors.Is(err, bundle.ErrRunning), errors.Is(err, bundle.ErrTooMany):
 		err = notExportable(err)
 	}
 	return manifest, err
 }
 
 func notExportable(err error) error {
-	return &client.Error{Kind: client.Conflict, Code: client.NotExportable, Message: err.Error() + ": its record is not whole yet", Err: err}
+	return &client.Error{Kind: client.Conflict, Code: client.NotExportable, Message: err.Error(), Err: err}
 }

@@ -26,6 +26,8 @@ type exportFlags struct {
 	to       string
 	payloads string
 	all      bool
+
+	artifacts bool
 }
 
 // The forms in which runs are exported, besides the bundle.
@@ -48,7 +50,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Long: `Writes what is recorded of a run in the form that --as names. docs/export.md describes the forms.
 
 bundle: one signed zip file that others can verify on their own. It has every record of the run, its log entry with the proof, the payloads that
---payloads names, and a manifest that a sealer's key signs. The manifest lists what could not be included, such as a purged payload, with the reason.
+--payloads names, with --artifacts the outputs, and a manifest that a sealer's key signs. The manifest lists what could not be included, such as a purged payload, with the reason.
 The same run gives the same bytes as long as record, log and payloads are the same. Recipients verify the bundle with waymark verify FILE.zip, or
 with docs/verify.py. docs/bundle.md describes it.
 
@@ -72,7 +74,8 @@ each line.
 	}
 	cmd.Flags().StringVarP(&f.to, "output", "o", "", "`file` to write, which replaces an existing one; with --as parquet and ro-crate a folder that does not exist")
 	cmd.Flags().StringVar(&f.as, "as", f.as, "in which `form`: "+strings.Join(exportForms, ", "))
-	cmd.Flags().StringVar(&f.payloads, "payloads", f.payloads, "which payloads go into a bundle: `none` (their hashes alone), source (records as they were read, tables of lookups) or all (also what barriers gave)")
+	cmd.Flags().StringVar(&f.payloads, "payloads", f.payloads, "which payloads go into a bundle: `none` (their hashes alone), refused (the records of rows in quarantine), source (records as they were read, tables of lookups) or all (also what barriers gave)")
+	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "put the outputs into a bundle, as they were published")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --as parquet: export all runs, and what belongs to no run")
 	return cmd
 }
@@ -88,7 +91,6 @@ func runOrAll(all *bool) cobra.PositionalArgs {
 }
 
 func (f *exportFlags) check() error {
-	kinds := []bundle.Payloads{bundle.NoPayloads, bundle.SourcePayloads, bundle.AllPayloads}
 	switch {
 	case !slices.Contains(exportForms, f.as):
 		return wrongUsef("--as %q: write one of %s", f.as, strings.Join(exportForms, ", "))
@@ -98,8 +100,10 @@ func (f *exportFlags) check() error {
 		return wrongUsef("--all is for --as parquet: say which run")
 	case f.payloads != string(bundle.NoPayloads) && f.as != asBundle:
 		return wrongUsef("--payloads is for --as bundle: leave it out")
-	case !slices.Contains(kinds, bundle.Payloads(f.payloads)):
-		return wrongUsef("--payloads %q: write one of none, source, all", f.payloads)
+	case f.artifacts && f.as != asBundle:
+		return wrongUsef("--artifacts is for --as bundle: leave it out")
+	case !slices.Contains(bundle.EveryPayloads, bundle.Payloads(f.payloads)):
+		return wrongUsef("--payloads %q: write one of none, refused, source, all", f.payloads)
 	case folderForms[f.as] != nil:
 		return checkNewFolder(f.to)
 	}
@@ -120,7 +124,7 @@ func (a *app) export(ctx context.Context, home *local.Home, word string, f expor
 		if form := fileForms[f.as]; form != nil {
 			return home.ExportFile(ctx, word, form, w)
 		}
-		manifest, err = home.Export(ctx, word, w, bundle.Payloads(f.payloads))
+		manifest, err = home.Export(ctx, word, w, f.exported())
 		return err
 	})
 	if err != nil {
@@ -132,6 +136,11 @@ func (a *app) export(ctx context.Context, home *local.Home, word string, f expor
 	const signed = 2 // the manifest and its envelope are not in the manifest
 	made := &exportedBundle{*file, len(manifest.Members) + signed, manifest.Gaps}
 	return a.print(made, made.writeText)
+}
+
+// exported says what goes into a bundle.
+func (f *exportFlags) exported() local.Exported {
+	return local.Exported{Payloads: bundle.Payloads(f.payloads), Artifacts: f.artifacts}
 }
 
 // exportedFile is a file that was written.

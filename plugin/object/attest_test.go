@@ -5,7 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -41,6 +44,7 @@ func TestAttestObjects(t *testing.T) {
 		return findings
 	}
 	require.Empty(t, attest())
+	requireFiles(t, p.target("one", true).(plugin.Returner), artifact.SHA256, "k,v\na,1\nb,2\n", "k,v\nc,3\n")
 
 	const key = "out/all/one/part-00000.csv"
 	edited := []byte("k,v\na,1\nb,X\n")
@@ -71,6 +75,8 @@ func TestAttestObjects(t *testing.T) {
 	_, err = b.Client().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &b.Name, Key: new(string(manifestKey))})
 	require.NoError(t, err)
 	require.Equal(t, []string{"missing 0 there is no " + manifestKey}, attest())
+	_, err = p.target("one", true).(plugin.Returner).Files(t.Context())
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	p.put(manifestKey, append(manifest, ' '), nil)
 	require.Contains(t, attest()[0], "is not the one that was written", "the same in other words")
 
@@ -79,4 +85,22 @@ func TestAttestObjects(t *testing.T) {
 	_, err = p.target("two", true).Publish(t.Context(), later.Header, later.Parts)
 	require.NoError(t, err)
 	require.Equal(t, []string{"changed 0 " + manifestKey + " is the one of run two"}, attest(), "the parts are still there")
+}
+
+// requireFiles requires that a target gives back its manifest with this digest, and parts with these bytes.
+func requireFiles(t *testing.T, target plugin.Returner, manifest string, parts ...string) {
+	t.Helper()
+	files, err := target.Files(t.Context())
+	require.NoError(t, err)
+	require.Len(t, files, 1+len(parts))
+	require.Equal(t, manifest, files[0].SHA256)
+	for i, file := range files {
+		from, err := file.Open(t.Context())
+		require.NoError(t, err)
+		data, err := io.ReadAll(from)
+		require.NoError(t, errors.Join(err, from.Close()))
+		sum := sha256.Sum256(data)
+		require.Equal(t, file.SHA256, hex.EncodeToString(sum[:]))
+		require.True(t, i == 0 || string(data) == parts[i-1], "%s", data)
+	}
 }

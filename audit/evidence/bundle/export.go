@@ -19,20 +19,23 @@ import (
 	"waymark/landscape/history"
 	"waymark/payload"
 	"waymark/pipeline"
+	"waymark/plugin"
 )
 
 // Options say what goes into a bundle.
 type Options struct {
 	Payloads Payloads
 	Key      keys.Key // signs it
+	// Outputs returns the files of a published output, as audit.Auditor.OutputFiles does; nil if the bundle is to have no outputs.
+	Outputs func(context.Context, landscape.ArtifactRecord) ([]plugin.OutputFile, error)
 }
 
 // ErrRunning says that a run has not ended, so that its record is not whole.
-var ErrRunning = errors.New("it has not ended")
+var ErrRunning = errors.New("it has not ended: its record is not whole yet")
 
 // Export writes the bundle of a run as a stream: the same bytes each time, as long as record, log and payloads are the same. The error wraps
-// ErrRunning if the run has not ended, and landscape.ErrSealBroken if its record does not fit its seals, before anything is written; what was written is
-// of no use after any other error.
+// ErrRunning if the run has not ended, and landscape.ErrSealBroken if its record does not fit its seals, before anything is written; ErrOutputChanged if an output is
+// not what the run published; ErrTooMany if the run has more refused records than a bundle may hold. What was written is of no use after any error.
 func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *payload.Store, run landscape.Run, o Options) (*Manifest, error) {
 	if run.Status == pipeline.Running {
 		return nil, fmt.Errorf("run %s: %w", run.ID, ErrRunning)
@@ -41,7 +44,7 @@ func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *pay
 		zip: strictzip.NewWriter(to), log: log.Marked(), store: store, run: run, options: o,
 		manifest: &Manifest{Bundle: formVersion, Gaps: []Gap{}, Payloads: o.Payloads},
 	}
-	for _, write := range []func(context.Context) error{e.seals, e.signOffs, e.forgotten, e.mime, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
+	for _, write := range []func(context.Context) error{e.seals, e.signOffs, e.forgotten, e.mime, e.artifacts, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
 		if err := write(ctx); err != nil {
 			return nil, fmt.Errorf("export run %s: %w", run.ID, err)
 		}
@@ -190,69 +193,6 @@ var errUncovered = errors.New("no entry of the log under a signed head is about 
 
 func entryName(position int64) string { return fmt.Sprintf("%s%012d.entry", logFolder, position) }
 func proofName(position int64) string { return fmt.Sprintf("%s%012d.proof", logFolder, position) }
-
-// payloads adds the payloads that were asked for, each once.
-func (e *export) payloads(ctx context.Context) error {
-	wanted, err := e.wanted(ctx)
-	if err != nil {
-		return err
-	}
-	for _, digest := range slices.Compact(slices.Sorted(slices.Values(wanted))) {
-		d, err := payload.ParseDigest(digest)
-		if err != nil {
-			return err
-		}
-		data, err := e.store.Get(ctx, d)
-		if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
-			e.gap(packName(digest), err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		err = e.add(packName(digest), func(w io.Writer) error {
-			_, err := w.Write(data)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func packName(digest string) string { return packFolder + digest[:2] + "/" + digest }
-
-// wanted returns the digests of the payloads that go into the bundle.
-func (e *export) wanted(ctx context.Context) (digests []string, err error) {
-	if e.options.Payloads == NoPayloads {
-		return nil, nil
-	}
-	all := e.options.Payloads == AllPayloads
-	err = landscape.Each(ctx, e.log, func(c landscape.Chunk) bool {
-		if c.Fold == nil || all {
-			digests = append(digests, c.Pack)
-		}
-		return true
-	}, e.run.ID)
-	if err != nil {
-		return nil, err
-	}
-	tables, err := landscape.Select[landscape.LookupTable](ctx, e.log, e.run.ID)
-	for _, t := range tables {
-		digests = append(digests, t.SHA256)
-	}
-	if err != nil || !all {
-		return digests, err
-	}
-	err = landscape.Each(ctx, e.log, func(f landscape.FoldRecord) bool {
-		if f.State != "" {
-			digests = append(digests, f.State)
-		}
-		return true
-	}, e.run.ID)
-	return digests, err
-}
 
 // tables are those whose records are of one run, by name.
 func tables() (found []*landscape.Table) {

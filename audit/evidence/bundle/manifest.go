@@ -7,10 +7,11 @@ import (
 
 // Manifest lists what is in a bundle, and what is not.
 type Manifest struct {
-	Bundle   int      `json:"bundle"` // version of the form
-	Gaps     []Gap    `json:"gaps"`   // what should be here, and could not be had; empty, not nil, if there is none
-	Members  []Member `json:"members"`
-	Payloads Payloads `json:"payloads"`
+	Artifacts bool     `json:"artifacts"` // the outputs of the run are here
+	Bundle    int      `json:"bundle"`    // version of the form
+	Gaps      []Gap    `json:"gaps"`      // what should be here, and could not be had; empty, not nil, if there is none
+	Members   []Member `json:"members"`
+	Payloads  Payloads `json:"payloads"`
 }
 
 // Member is one file in a bundle.
@@ -41,10 +42,14 @@ type Payloads string
 
 // What --payloads takes.
 const (
-	NoPayloads     Payloads = "none"   // their hashes alone, which the record has
-	SourcePayloads Payloads = "source" // records as they were read, and the tables of lookups
-	AllPayloads    Payloads = "all"    // also what barriers gave and kept
+	NoPayloads      Payloads = "none"    // their hashes alone, which the record has
+	RefusedPayloads Payloads = "refused" // the records of rows in quarantine, each by itself
+	SourcePayloads  Payloads = "source"  // records as they were read, and the tables of lookups
+	AllPayloads     Payloads = "all"     // also what barriers gave and kept
 )
+
+// EveryPayloads are all that --payloads takes, in the order of how much they add.
+var EveryPayloads = []Payloads{NoPayloads, RefusedPayloads, SourcePayloads, AllPayloads}
 
 // Begin is what every bundle begins with.
 const Begin = "PK\x03\x04"
@@ -66,6 +71,8 @@ const (
 	runsName     = recordFolder + "runs" + recordSuffix
 	sealsName    = recordFolder + "run_seals" + recordSuffix
 	packFolder   = "payloads/"
+
+	artifactFolder = "artifacts/"
 
 	mime = "application/vnd.waymark.bundle"
 )

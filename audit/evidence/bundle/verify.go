@@ -64,6 +64,7 @@ var checks = []struct {
 	{Check{Name: "sign-offs", Proves: "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", Not: "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"}, (*verification).signOffsHold},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
+	{Check{Name: "artifacts", Proves: "each output in the bundle is what the run published, and none is missing without a gap that says why", Not: "that the place where it was published still holds it"}, (*verification).artifactsAre},
 }
 
 // Verify verifies a bundle of that many bytes. The policy says which logs and witnesses the caller trusts; without one it takes the
@@ -128,6 +129,8 @@ type verification struct {
 	badLine  error // of a record from which events should follow
 	records  *records
 	badTable error // the first table that is not one
+
+	badOutput string // an output that is not what its name says
 }
 
 // form reads the zip.
@@ -261,6 +264,9 @@ func (v *verification) member(m strictzip.Member, want Member) error {
 	}
 	if strings.HasPrefix(m.Name, packFolder) && m.Name != packName(content) && v.badName == "" {
 		v.badName = m.Name
+	}
+	if strings.HasPrefix(m.Name, artifactFolder) && m.Name != artifactName(content) && v.badOutput == "" {
+		v.badOutput = m.Name
 	}
 	return nil
 }
