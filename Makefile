@@ -121,6 +121,10 @@ crash-quick: lab ## the same for a few moments of every name
 zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it
 	go test ./tests/zombies -zombies 200 -count=1 -v -timeout 30m
 
+.PHONY: crowd
+crowd: ## start 200 runs over three pools, and kill the server and terminate workflows meanwhile
+	go test ./tests -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m
+
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against
 	go test ./tests -run '^TestRecord$$' -record -count=1

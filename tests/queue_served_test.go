@@ -3,6 +3,7 @@ package tests
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -45,16 +46,16 @@ type crowd struct {
 	chance    *rand.Rand
 }
 
-const (
-	crowdStarts     = 200
-	crowdTerminated = 10 // each time
-)
+// crowdStarts are how many runs a crowd asks for; make crowd asks for 200.
+var crowdStarts = flag.Int("starts", 60, "how many runs TestACrowdWaitsForPlaces asks for")
+
+const crowdTerminated = 5 // each time
 
 // TestACrowdWaitsForPlaces asks for many runs over three pools, gives the pools more places while they wait, terminates runs that run and
 // that wait, and kills the server. No pool and no pipeline ever has more runs than it may have, and in the end nobody waits.
 func TestACrowdWaitsForPlaces(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a minute")
+		t.Skip("it serves three times")
 	}
 	t.Parallel()
 	c := newCrowd(t)
@@ -62,7 +63,7 @@ func TestACrowdWaitsForPlaces(t *testing.T) {
 	c.limit("db", 1)
 	c.limit("llm", 2)
 	for i := range 4 {
-		c.ask(i*crowdStarts/4, (i+1)*crowdStarts/4)
+		c.ask(i*(*crowdStarts)/4, (i+1)*(*crowdStarts)/4)
 		switch i {
 		case 0:
 			c.limit("net", 1) // until then it has no place
@@ -164,7 +165,7 @@ func (c *crowd) check() {
 	log := landscape.NewReader(store)
 	starts, err := log.Starts(c.Context(), "", nil, 0)
 	require.NoError(c, err)
-	require.GreaterOrEqual(c, len(starts), crowdStarts-2*crowdTerminated, "one that was terminated before a worker came has no start")
+	require.GreaterOrEqual(c, len(starts), *crowdStarts-2*crowdTerminated, "one that was terminated before a worker came has no start")
 	limits, err := landscape.Select[landscape.Limit](c.Context(), log)
 	require.NoError(c, err)
 	held := map[string][]moment{}
