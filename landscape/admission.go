@@ -127,7 +127,7 @@ func (l *Log) hold(ctx context.Context, start Start, admission *Admission, decis
 		return fmt.Errorf("%w: %d (concurrency.queue.max): %s; waymark queue lists those that wait: start again when fewer do", ErrQueueFull, admission.Most, decision.Why())
 	}
 	if next != start {
-		tx.Move = append(tx.Move, Move{From: start, To: next})
+		tx.Insert, tx.Move = append(tx.Insert, next.event(l.now())), append(tx.Move, Move{From: start, To: next})
 	}
 	for _, run := range decision.Superseded {
 		other, err := l.lastStart(ctx, run)
@@ -136,7 +136,7 @@ func (l *Log) hold(ctx context.Context, start Start, admission *Admission, decis
 		}
 		gone := *other
 		gone.State, gone.Reason, gone.Decided = StartSuperseded, fmt.Sprintf("run %s takes its place", start.Run), l.now()
-		tx.Move = append(tx.Move, Move{From: *other, To: gone})
+		tx.Insert, tx.Move = append(tx.Insert, gone.event(gone.Decided)), append(tx.Move, Move{From: *other, To: gone})
 	}
 	if next != start || decision.Superseded != nil {
 		if err := l.driver.Commit(ctx, tx); err != nil {

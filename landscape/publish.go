@@ -95,7 +95,11 @@ func (l *Log) FinalizePublish(ctx context.Context, by Attempt, a plugin.Artifact
 			return fmt.Errorf("finalize %s: %w", key, err)
 		}
 	}
-	return l.finalize(ctx, by, string(receipt), nil, artifact)
+	run, err := get[RunHead](ctx, l, key.Run)
+	if err != nil {
+		return fmt.Errorf("finalize %s: %w", key, err)
+	}
+	return l.finalize(ctx, by, string(receipt), nil, artifact, outputEvent(run, artifact))
 }
 
 // standsFor returns the slot of time that the run is about, or when it was asked for: both are written so that the later one is the greater text.

@@ -149,7 +149,7 @@ func (l *Log) redeploy(ctx context.Context, order Deployment, version func(last 
 		}
 		next.At = l.now()
 		done = Redeployed{next, true}
-		return l.plain.Commit(ctx, Tx{Insert: []Record{next}})
+		return l.plain.Commit(ctx, Tx{Insert: []Record{next, next.event()}})
 	})
 	if err != nil {
 		return Redeployed{}, fmt.Errorf("%s %s: %w", order.Action, order.Pipeline, err)

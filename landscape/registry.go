@@ -121,7 +121,7 @@ func (l *Log) deploy(ctx context.Context, environment string, bundle Bundle, ver
 	if deployed.New {
 		tx.Insert = append(tx.Insert, deployed.PipelineVersion)
 	}
-	tx.Insert = append(tx.Insert, row)
+	tx.Insert = append(tx.Insert, row, row.event())
 	return deployed, l.plain.Commit(ctx, tx)
 }
 

@@ -49,7 +49,9 @@ func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 			if err != nil {
 				return err
 			}
-			return l.driver.Commit(ctx, Tx{Insert: append(graph.records(run, now), tx.Insert...), Move: append(start, tx.Move...), Append: entries})
+			insert := append(graph.records(run, now), tx.Insert...)
+			insert = append(insert, runEvent(RunStarted, run.RunHead, stepBegun, "", now, eventData{Trigger: eventText(run.Trigger), Slot: eventText(graph.Slot)}))
+			return l.driver.Commit(ctx, Tx{Insert: insert, Move: append(start, tx.Move...), Append: entries})
 		})
 	}
 	if err != nil {
@@ -108,15 +110,21 @@ func (g Graph) records(run Run, now Micros) []Record {
 // record, CompletedWithFailures if a token was refused, of whatever lane, else Completed.
 func (r *Reader) Conclude(ctx context.Context, run string) (pipeline.RunStatus, error) {
 	progress, err := r.Progress(ctx, run)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case progress.Rows == 0:
-		return pipeline.Empty, nil
-	case progress.Failed > 0:
-		return pipeline.CompletedWithFailures, nil
+	}
+	return progress.conclude(), nil
+}
+
+// conclude is the status of a run that ends with these counts.
+func (p Progress) conclude() pipeline.RunStatus {
+	switch {
+	case p.Rows == 0:
+		return pipeline.Empty
+	case p.Failed > 0:
+		return pipeline.CompletedWithFailures
 	default:
-		return pipeline.Completed, nil
+		return pipeline.Completed
 	}
 }
 
@@ -127,7 +135,7 @@ func (l *Log) RecordAction(ctx context.Context, run, verb, actor, why string) er
 		if err != nil {
 			return err
 		}
-		return l.recordOf(ctx, run, Tx{Insert: []Record{action}})
+		return l.recordAction(ctx, action)
 	})
 }
 
@@ -144,9 +152,17 @@ func (l *Log) RecordOrder(ctx context.Context, run, verb, actor, why string, sin
 				return nil
 			}
 		}
-		action := Action{Run: run, Seq: int64(len(before)), Verb: verb, Actor: actor, Why: why, At: l.now()}
-		return l.recordOf(ctx, run, Tx{Insert: []Record{action}})
+		return l.recordAction(ctx, Action{Run: run, Seq: int64(len(before)), Verb: verb, Actor: actor, Why: why, At: l.now()})
 	})
+}
+
+// recordAction records an action, with its event.
+func (l *Log) recordAction(ctx context.Context, action Action) error {
+	events, err := l.orderEvents(ctx, action)
+	if err != nil {
+		return err
+	}
+	return l.recordOf(ctx, action.Run, Tx{Insert: append([]Record{action}, events...)})
 }
 
 // RecordEvent records what happened to a run as a whole.

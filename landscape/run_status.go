@@ -13,14 +13,14 @@ import (
 // sweep's counts must balance in the same transaction: else the error is an *ImbalanceError that names node and chunk, and
 // the run continues. Repeating it with the same status changes nothing; a run that ended otherwise is refused.
 func (l *Log) FinishRun(ctx context.Context, run string, status pipeline.RunStatus, reason string) error {
-	concluded, err := l.Conclude(ctx, run)
+	progress, err := l.Progress(ctx, run)
 	if err != nil {
 		return fmt.Errorf("finish run %s: %w", run, err)
 	}
-	if concluded != status {
+	if concluded := progress.conclude(); concluded != status {
 		return fmt.Errorf("finish run %s: its rows make it %s, not %s", run, concluded, status)
 	}
-	return l.moveRun(ctx, run, status, reason)
+	return l.moveRun(ctx, run, status, reason, &progress)
 }
 
 // StopRun ends a running run before it is complete: failed, interrupted, blocked or cancelled. TakeUp continues with it.
@@ -30,11 +30,11 @@ func (l *Log) StopRun(ctx context.Context, run string, status pipeline.RunStatus
 	if !open(status) || status == pipeline.Running {
 		return fmt.Errorf("stop run %s: a run that is stopped is not %s", run, status)
 	}
-	return l.moveRun(ctx, run, status, reason)
+	return l.moveRun(ctx, run, status, reason, nil)
 }
 
-// moveRun ends a running run.
-func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, reason string) error {
+// moveRun ends a running run. progress is nil if its rows were not counted.
+func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, reason string, progress *Progress) error {
 	return settle("run_seals", func() error {
 		old, err := get[RunHead](ctx, l, run)
 		switch {
@@ -51,7 +51,7 @@ func (l *Log) moveRun(ctx context.Context, run string, to pipeline.RunStatus, re
 		}
 		next := old
 		next.Status, next.Reason, next.Finished = to, reason, l.now()
-		tx.Move = append(tx.Move, Move{From: old, To: next})
+		tx.Insert, tx.Move = append(tx.Insert, endEvent(next, progress, next.Finished)), append(tx.Move, Move{From: old, To: next})
 		if !open(to) {
 			tx.Check = run
 		}
@@ -101,7 +101,7 @@ func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why 
 		if old.Status != pipeline.Cancelled {
 			next.Finished, next.Reason = l.now(), "cancelled by "+actor+": "+cmp.Or(why, "no reason given")
 		}
-		tx.Insert, tx.Move = append(ordered, tx.Insert...), append(tx.Move, Move{From: old, To: next})
+		tx.Insert, tx.Move = append(append(ordered, tx.Insert...), endEvent(next, nil, l.now())), append(tx.Move, Move{From: old, To: next})
 		sealing := l.sealAgain
 		if old.Status == pipeline.Running {
 			sealing = l.endSealed

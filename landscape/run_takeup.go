@@ -143,7 +143,8 @@ func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
 		e.Run, e.Epoch, e.At = r.Run, r.Epoch, r.At
 		insert = append(insert, e)
 	}
-	return l.plain.Commit(ctx, Tx{Insert: append(insert, tx.Insert...), Move: append(tx.Move, Move{From: old, To: next})})
+	insert = append(append(insert, tx.Insert...), runEvent(RunResumed, next, stepBegun, "", r.At, eventData{}))
+	return l.plain.Commit(ctx, Tx{Insert: insert, Move: append(tx.Move, Move{From: old, To: next})})
 }
 
 // claimed returns nil if the claim of r has the epoch that the run is in.

@@ -95,7 +95,11 @@ func (l *Log) ChangeSchedule(ctx context.Context, id string, change func(last *S
 		if row.Since == 0 {
 			row.Since = row.At
 		}
-		return l.plain.Commit(ctx, Tx{Insert: []Record{row}})
+		tx := Tx{Insert: []Record{row}}
+		if event, told := row.event(); told {
+			tx.Insert = append(tx.Insert, event)
+		}
+		return l.plain.Commit(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("schedule %s: %w", id, err)

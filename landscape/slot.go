@@ -116,6 +116,7 @@ func (l *Log) ChangeSlots(ctx context.Context, request *SlotRequest, changes []S
 
 func (l *Log) changeSlots(ctx context.Context, now Micros, request *SlotRequest, changes []SlotChange) error {
 	var tx Tx
+	var events []Record
 	if request != nil {
 		row := *request
 		row.At = now
@@ -131,8 +132,13 @@ func (l *Log) changeSlots(ctx context.Context, now Micros, request *SlotRequest,
 			to.Changes = 0
 			tx.Insert = append(tx.Insert, to)
 		}
-		tx.Insert = append(tx.Insert, eventOf(to, change.Event))
+		changed := eventOf(to, change.Event)
+		tx.Insert = append(tx.Insert, changed)
+		if event, told := changed.event(); told {
+			events = append(events, event)
+		}
 	}
+	tx.Insert = append(tx.Insert, events...)
 	return l.plain.Commit(ctx, tx)
 }
 

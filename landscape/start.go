@@ -154,7 +154,7 @@ func (l *Log) refuse(ctx context.Context, start Start, last *Start) error {
 		}
 		next := *last
 		next.State, next.Refusal, next.Reason, next.Decided = start.State, start.Refusal, start.Reason, start.Decided
-		tx.Move = append(tx.Move, Move{From: *last, To: next})
+		tx.Insert, tx.Move = append(tx.Insert, next.event(next.Decided)), append(tx.Move, Move{From: *last, To: next})
 		return l.plain.Commit(ctx, tx)
 	}
 	if last != nil && last.State == start.State && last.Reason == start.Reason && last.Workflow == start.Workflow {
@@ -162,7 +162,7 @@ func (l *Log) refuse(ctx context.Context, start Start, last *Start) error {
 	}
 	start.follow(last)
 	start.Accepted = start.Decided
-	return l.plain.Commit(ctx, Tx{Insert: []Record{start}})
+	return l.plain.Commit(ctx, Tx{Insert: []Record{start, start.event(start.Decided)}})
 }
 
 // begins returns the move by which the open start of a run, which is about the slot, becomes the one that it came of on these terms; nil if there is none, and

@@ -96,8 +96,18 @@ func (t tables) apply(b landscape.Tx) error {
 		}
 	}
 	for _, m := range b.Move {
+		if _, ok := m.To.(landscape.OutboxHead); ok && len(t[m.To.Table()]) == 0 { // as after the migrations of the others
+			if err := insert(writable(m.To.Table()), landscape.OutboxHead{}); err != nil {
+				return err
+			}
+		}
 		if err := move(writable(m.To.Table()), m); err != nil {
 			return err
+		}
+	}
+	for _, m := range b.Move {
+		if head, ok := m.To.(landscape.OutboxHead); ok {
+			dropEvents(writable(landscape.Event{}.Table()), head.Dropped)
 		}
 	}
 	if b.Seal != nil {
@@ -162,6 +172,15 @@ func appendTo(log, head map[string][]any, entry landscape.LogEntry) error {
 	of := landscape.TableOf(size)
 	head[keyOf(of, []any{size.ID})] = of.AppendValues(nil, size)
 	return insert(log, entry)
+}
+
+// dropEvents removes the events up to a position.
+func dropEvents(rows map[string][]any, upTo int64) {
+	at := slices.Index(columnNames(landscape.TableOf(landscape.Event{})), "position")
+	maps.DeleteFunc(rows, func(_ string, values []any) bool {
+		position := values[at].(int64)
+		return position > 0 && position <= upTo
+	})
 }
 
 func insert(rows map[string][]any, r landscape.Record) error {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
@@ -67,6 +68,13 @@ func assailable(t *testing.T, d landscape.Driver) {
 	_, _, err = log.SetEnvironment(t.Context(), landscape.Environment{Name: "prod", Actor: "ann", Why: "moved"}, map[string]string{"REGION": "eu"}, nil)
 	require.NoError(t, err)
 	require.NoError(t, landscapetest.Nightly(t.Context(), log, "orders", "r2", "r1"))
+	_, err = log.Sequence(t.Context())
+	require.NoError(t, err)
+	dropped, err := log.DropEvents(t.Context(), landscape.MicrosOf(time.Now()), 1)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, dropped)
+	require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: "r10", Params: "{}"}))
+	require.NoError(t, log.Refuse(t.Context(), landscape.Start{Run: "r10", State: landscape.StartRefused, Refusal: "InputInvalid", Reason: "no"}))
 }
 
 // forgottenScene completes r8, and forgets rows of it.

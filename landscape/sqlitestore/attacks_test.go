@@ -60,6 +60,13 @@ func runAttacks() map[string]attack {
 		"a hold of a run that is not there":            {`insert into holds values (2, 'x', '', null, null, 'eve', 'x', 1)`, "its run is recorded"},
 		"a hold ends twice":                            {`insert into hold_ends values (1, 'eve', 'x', 1)`, "it is there already"},
 
+		"an event has a position when it is recorded": {`insert into outbox select about || '/', event, kind, subject, seq, run_id, pipeline, environment, body, at_us, 1 from outbox where run_id = 'r1'`, "gets its position later"},
+		"an event gets a position that nobody gave":   {`update outbox set position = 1000000 where run_id = 'r1'`, "only its position is set, once"},
+		"a position is taken back":                    {`update outbox set position = 0 where position = 2`, "only its position is set, once"},
+		"an event is changed":                         {`update outbox set body = '{}' where run_id = 'r1'`, "only its position is set, once"},
+		"events are dropped out of order":             {`delete from outbox where position = 2`, "dropped by the head"},
+		"dropped events are counted again":            {`update outbox_head set dropped = dropped - 1`, "in order"},
+
 		"an attestation is left out":                 {attestedSQL("2, sink, path", "3", "equal"), "the number is not the next one"},
 		"an attestation is of what is not published": {attestedSQL("1, sink, 'elsewhere'", "3", "equal"), "published no such output"},
 		"an attestation does not add up":             {attestedSQL("1, sink, path", "4", "equal"), "CHECK"},

@@ -1,6 +1,8 @@
 package sqlitestore
 
 import (
+	"slices"
+
 	"waymark/internal/failpoint"
 	"waymark/landscape"
 )
@@ -13,8 +15,8 @@ func momentsOf(b landscape.Tx) moments {
 	switch {
 	case !failpoint.Enabled:
 		return moments{}
-	case len(b.Insert) > 0:
-		return moments{b.Insert[0].Table()}
+	case slices.ContainsFunc(b.Insert, isFact):
+		return moments{b.Insert[slices.IndexFunc(b.Insert, isFact)].Table()}
 	case len(b.Move) > 0:
 		return moments{b.Move[0].To.Table()}
 	case len(b.Append) > 0:
@@ -23,6 +25,9 @@ func momentsOf(b landscape.Tx) moments {
 		return moments{"nothing"}
 	}
 }
+
+// isFact reports whether a record is more than the event that tells of others.
+func isFact(record landscape.Record) bool { return record.Table() != landscape.Event{}.Table() }
 
 // hit marks a moment.
 func (m moments) hit(step string) error {

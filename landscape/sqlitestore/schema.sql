@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1050,6 +1050,31 @@ CREATE TABLE sign_offs (
   foreign key (run_id, seal) references run_seals (run_id, seq)
 ) strict, without rowid;
 
+CREATE TABLE outbox (
+  about       text not null check (about <> ''),
+  event       text not null check (event <> ''),
+  kind        text not null check (kind <> ''),
+  subject     text not null check (subject <> ''),
+  seq         integer not null check (seq >= 0),
+  run_id      text not null,
+  pipeline    text not null,
+  environment text not null,
+  body        text not null check (json_valid(body) and length(cast(body as blob)) <= 20480),
+  at_us       integer not null check (at_us > 0),
+  position    integer not null check (position >= 0),
+  primary key (about)
+) strict, without rowid;
+
+CREATE TABLE outbox_head (
+  id      integer not null check (id = 0),
+  size    integer not null check (size >= 0),
+  dropped integer not null check (dropped between 0 and size),
+  primary key (id)
+) strict, without rowid;
+
+insert into outbox_head (id, size, dropped) values
+  (0, 0, 0);
+
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
 CREATE UNIQUE INDEX folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
@@ -1093,6 +1118,10 @@ CREATE INDEX tables_by_sha256 on tables (sha256);
 CREATE INDEX artifacts_latest on artifacts (latest, stands_for, published_us, run_id, sink) where latest <> '';
 
 CREATE INDEX repacked_by_replacement on repacked (replacement);
+
+CREATE INDEX outbox_in_order on outbox (position, about);
+
+CREATE UNIQUE INDEX outbox_position on outbox (position) where position > 0;
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
@@ -2630,3 +2659,31 @@ when new.seq <> (select count(*) from sign_offs s where s.run_id = new.run_id)
     where s.run_id = new.run_id and s.seq = new.seal and s.epoch = r.epoch and r.status <> 'running'
       and not exists (select 1 from run_seals l where l.run_id = s.run_id and l.seq > s.seq))
 begin select raise(abort, 'sign_offs: append-only: not the next one, or not of the last seal of a run that has ended'); end;
+
+CREATE TRIGGER outbox_head_stay before delete on outbox_head begin select raise(abort, 'outbox_head: append-only'); end;
+
+CREATE TRIGGER outbox_head_once before insert on outbox_head begin select raise(abort, 'outbox_head: append-only: it is there already'); end;
+
+CREATE TRIGGER outbox_head_keep before update of id on outbox_head begin select raise(abort, 'outbox_head: append-only'); end;
+
+CREATE TRIGGER outbox_head_change before update on outbox_head when new.size < old.size or new.dropped < old.dropped
+begin select raise(abort, 'outbox_head: append-only: positions are given and events dropped in order'); end;
+
+CREATE TRIGGER outbox_once before insert on outbox when exists (select 1 from outbox t where t.about = new.about)
+begin select raise(abort, 'outbox: append-only: it is there already'); end;
+
+CREATE TRIGGER outbox_birth before insert on outbox when new.position <> 0
+begin select raise(abort, 'outbox: append-only: an event gets its position later'); end;
+
+CREATE TRIGGER outbox_keep before update of about, event, kind, subject, seq, run_id, pipeline, environment, body, at_us on outbox
+begin select raise(abort, 'outbox: append-only: only its position is set, once'); end;
+
+CREATE TRIGGER outbox_change before update of position on outbox
+when old.position <> 0 or new.position not between 1 and (select h.size from outbox_head h) or exists (select 1 from outbox t where t.position = new.position)
+begin select raise(abort, 'outbox: append-only: only its position is set, once'); end;
+
+CREATE TRIGGER outbox_stay before delete on outbox when old.position = 0 or old.position > (select h.dropped from outbox_head h)
+begin select raise(abort, 'outbox: append-only: events are dropped by the head, in order'); end;
+
+CREATE TRIGGER outbox_head_drop after update on outbox_head when new.dropped > old.dropped
+begin delete from outbox where position between 1 and new.dropped; end;

@@ -206,6 +206,7 @@ func (d *process) serve(ctx context.Context) (err error) {
 	watch.Go(func() {
 		d.watchAbandoned(watching, recovery.Abandoned{Client: temporal, Namespace: keys.namespace, Log: opened.Log})
 	})
+	watch.Go(func() { d.watchOutbox(watching, opened.Log) })
 	keeper := d.keeperOf(temporal, opened)
 	watch.Go(func() { d.watchSchedules(watching, keeper) })
 	defer watch.Wait()
