@@ -12,6 +12,7 @@ import (
 	"waymark/activities/recompute"
 	"waymark/engine/plan"
 	"waymark/landscape"
+	"waymark/payload"
 	"waymark/pipeline/row"
 	"waymark/plugin"
 )
@@ -63,15 +64,19 @@ func (a *Auditor) findKey(ctx context.Context, run landscape.Run, source string,
 	if err != nil {
 		return Token{}, err
 	}
-	candidates, err := a.candidates(ctx, run.ID, source, wanted)
+	candidates, unkeyed, err := a.candidates(ctx, run.ID, source, wanted)
 	if err != nil {
 		return Token{}, err
 	}
-	return a.only(ctx, run.ID, node, candidates, wanted)
+	read, err := a.searchUnkeyed(ctx, node, unkeyed, wanted)
+	if err != nil {
+		return Token{}, err
+	}
+	return a.only(ctx, run.ID, node, slices.Concat(candidates, read.rows), wanted)
 }
 
-// candidates returns the rows of a source whose business key may have these values, by the prefixes of their hashes.
-func (a *Auditor) candidates(ctx context.Context, run, source string, wanted map[string]row.Value) ([]int64, error) {
+// candidates returns the rows of a source whose business key may have these values, by the prefixes of their hashes, and the chunks without such hashes.
+func (a *Auditor) candidates(ctx context.Context, run, source string, wanted map[string]row.Value) ([]int64, []landscape.Chunk, error) {
 	hashes := map[string][4]byte{}
 	for field, value := range wanted {
 		sum := sha256.Sum256(row.AppendValue(nil, value))
@@ -173,13 +178,68 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 	if _, rejected := errors.AsType[*plugin.Rejection](err); rejected {
 		return false, nil // such a row has no key
 	}
-	if err != nil {
-		return false, err
-	}
+	return err == nil && has(parsed, wanted), err
+}
+
+// has reports whether a row has all these values.
+func has(parsed row.Row, wanted map[string]row.Value) bool {
 	for field, value := range wanted {
 		if have, ok := parsed.Get(field); !ok || have != value {
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
+	return true
+}
+
+// unkeyedRows are rows of chunks that were read and did not go through the steps, so nothing but their records says what they are.
+type unkeyedRows struct {
+	rows    []int64 // that have the values
+	refused []int64 // that their source refuses
+	purged  int64   // whose records were purged, or are missing
+}
+
+// searchUnkeyed looks through the records of chunks that have no hashes of keys. Forgotten rows are none of these.
+func (a *Auditor) searchUnkeyed(ctx context.Context, node *plan.Node, chunks []landscape.Chunk, wanted map[string]row.Value) (found unkeyedRows, err error) {
+	for _, chunk := range chunks {
+		forgotten, err := a.log.Forgotten(ctx, chunk.Run, chunk.Key())
+		if err != nil {
+			return found, err
+		}
+		in, err := recompute.Stored(ctx, a.log, a.payloads, nil, chunk)
+		switch {
+		case errors.Is(err, payload.ErrPurged) || errors.Is(err, payload.ErrNotFound):
+			found.purged += chunk.Rows - int64(len(forgotten))
+			continue
+		case err != nil:
+			return found, err
+		}
+		if err := found.search(node, in.Chunk, forgotten, wanted); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// search looks through the records of one chunk.
+func (u *unkeyedRows) search(node *plan.Node, chunk *plugin.Chunk, forgotten []landscape.Forgotten, wanted map[string]row.Value) error {
+	parser, err := node.Source.Parser(chunk.Context)
+	if err != nil {
+		return err
+	}
+	for i := range chunk.Len() {
+		if slices.ContainsFunc(forgotten, func(f landscape.Forgotten) bool { return f.Slot == int64(i) }) {
+			continue
+		}
+		parsed, err := parser.Parse(string(chunk.Record(i)), nil)
+		_, rejected := errors.AsType[*plugin.Rejection](err)
+		switch {
+		case rejected || slices.ContainsFunc(chunk.Bad, func(bad plugin.BadRecord) bool { return bad.Index == i }):
+			u.refused = append(u.refused, chunk.FirstRow+int64(i))
+		case err != nil:
+			return err
+		case has(parsed, wanted):
+			u.rows = append(u.rows, chunk.FirstRow+int64(i))
+		}
+	}
+	return nil
 }

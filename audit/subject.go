@@ -18,6 +18,7 @@ type Subject struct {
 	Rows    []SubjectRow `json:"rows"`              // by source and row; not nil
 	Unsure  []SubjectRow `json:"unsure,omitempty"`  // their hashes fit, and their records are not stored, so nothing can compare the value
 	Keyless int64        `json:"keyless,omitempty"` // rows that these sources refused: a refused row has no key, so nothing finds it by one
+	Purged  int64        `json:"purged,omitempty"`  // rows that did not go through the steps, and whose records are not stored: nothing is left that could be compared
 }
 
 // SubjectRow is a row of a source, and what came of it.
@@ -77,11 +78,17 @@ func (s *subject) search(ctx context.Context, node *plan.Node, field, value stri
 	if err != nil {
 		return err
 	}
-	candidates, err := s.candidates(ctx, s.run.ID, node.Name, wanted)
+	candidates, unkeyed, err := s.candidates(ctx, s.run.ID, node.Name, wanted)
 	if err != nil {
 		return err
 	}
-	for _, number := range candidates {
+	read, err := s.searchUnkeyed(ctx, node, unkeyed, wanted)
+	if err != nil {
+		return err
+	}
+	s.found.Keyless += int64(len(read.refused))
+	s.found.Purged += read.purged
+	for _, number := range slices.Concat(candidates, read.rows) {
 		if err := s.add(ctx, node, number, wanted); err != nil {
 			return fmt.Errorf("row %d of source %s: %w", number, node.Name, err)
 		}

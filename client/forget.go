@@ -53,7 +53,7 @@ func (c *Client) Forget(ctx context.Context, request ForgetRequest) (forget *For
 	if forget.Subject, err = c.Subject(ctx, SubjectRequest{Field: request.Field, Value: request.Value}); err != nil {
 		return nil, err
 	}
-	plan, err := retain.NewForgetPlan(ctx, c.log.Reader, forgetter.Follow, forget.Subject.rows())
+	plan, err := retain.NewForgetPlan(ctx, c.log.Reader, forgetter.Follow, forget.Subject.RowKeys())
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func (f *Forget) finish(ctx context.Context, forgetter *retain.Forgetter) (err e
 	return err
 }
 
-// rows returns the rows that were found, by run, source and number.
-func (s *Subject) rows() (rows []landscape.RowKey) {
+// RowKeys returns the rows that were found, by run, source and number.
+func (s *Subject) RowKeys() (rows []landscape.RowKey) {
 	for _, run := range s.Runs {
 		for _, row := range slices.Concat(run.Rows, run.Unsure) {
 			rows = append(rows, landscape.RowKey{Run: run.Run, Source: row.Source, Row: row.Row})

@@ -23,6 +23,8 @@ type Subject struct {
 	Runs        []SubjectRun    `json:"runs"`         // that have rows, or may have some; by id; not nil
 	Searched    int             `json:"searched"`     // runs with a source that has the field in its key
 	Keyless     int64           `json:"keyless"`      // rows that their sources refused: these have no key, and nothing finds them by one
+	Purged      int64           `json:"purged"`       // rows that did not go through the steps, and whose records are not stored any more
+	Unkeyed     int             `json:"unkeyed"`      // runs without a source that has the field in its key
 	NotSearched []UnsearchedRun `json:"not_searched"` // not nil
 }
 
@@ -83,10 +85,12 @@ func (s *Subject) add(run landscape.RunHead, found *audit.Subject, sources int, 
 		return
 	}
 	if sources == 0 {
+		s.Unkeyed++
 		return
 	}
 	s.Searched++
 	s.Keyless += found.Keyless
+	s.Purged += found.Purged
 	if len(found.Rows)+len(found.Unsure) > 0 {
 		s.Runs = append(s.Runs, SubjectRun{Run: run.ID, Pipeline: run.Pipeline, Status: string(run.Status), Subject: *found})
 	}

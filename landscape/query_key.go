@@ -8,30 +8,31 @@ import (
 )
 
 // KeyCandidates returns the rows of a source, ascending, whose business key may have these values: for each field the
-// first 4 bytes of the SHA-256 of the value's canonical bytes. The caller compares the values. The error wraps
+// first 4 bytes of the SHA-256 of the value's canonical bytes. The caller compares the values. unkeyed are the chunks, ascending, whose rows have no
+// such hashes, because they were read and did not go through the steps: any of them may have the values. The error wraps
 // ErrNotFound if a field is not part of the source's key.
-func (r *Reader) KeyCandidates(ctx context.Context, run, source string, hashes map[string][4]byte) ([]int64, error) {
-	var candidates []int64
+func (r *Reader) KeyCandidates(ctx context.Context, run, source string, hashes map[string][4]byte) (candidates []int64, unkeyed []Chunk, err error) {
 	for chunk, err := range r.Chunks(ctx, run, source) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		columns, err := Select[KeysRecord](ctx, r.from, run, source, chunk.Chunk)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if columns == nil {
+			unkeyed = append(unkeyed, chunk)
 			continue
 		}
 		matches, err := matchKeys(columns, hashes)
 		if err != nil {
-			return nil, fmt.Errorf("source %s: %w", source, err)
+			return nil, nil, fmt.Errorf("source %s: %w", source, err)
 		}
 		for _, i := range matches {
 			candidates = append(candidates, chunk.FirstRow+int64(i))
 		}
 	}
-	return candidates, nil
+	return candidates, unkeyed, nil
 }
 
 // matchKeys returns the indexes of the rows that have all the hashes.

@@ -72,6 +72,11 @@ func Chunk(ctx context.Context, log *landscape.Reader, payloads *payload.Store, 
 	if err := whole(ctx, log, record); err != nil {
 		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)
 	}
+	return Stored(ctx, log, payloads, p, record)
+}
+
+// Stored reconstructs a chunk as Chunk does, also one of which rows were forgotten: their records are zeros.
+func Stored(ctx context.Context, log *landscape.Reader, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
 	pack, words, err := unpack(ctx, log, payloads, record)
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)

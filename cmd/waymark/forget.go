@@ -11,6 +11,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
+	"waymark/landscape"
 )
 
 func (a *app) forgetCommand() *cobra.Command {
@@ -79,7 +80,7 @@ func writeForget(w io.Writer, f *client.Forget) error {
 			return err
 		}
 	}
-	var lines []string
+	lines := rowsBeside(f)
 	for _, done := range f.Finished {
 		lines = append(lines, fmt.Sprintf("finished order %d: %s forgotten", done.Order, text.Count(done.Rows, "row")))
 	}
@@ -97,4 +98,21 @@ func writeForget(w io.Writer, f *client.Forget) error {
 	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
+}
+
+// rowsBeside names the rows that are forgotten beside those that have the value in their key.
+func rowsBeside(f *client.Forget) (lines []string) {
+	if f.Subject == nil {
+		return nil
+	}
+	found := map[landscape.RowKey]bool{}
+	for _, row := range f.Subject.RowKeys() {
+		found[row] = true
+	}
+	for _, row := range f.Rows {
+		if !found[row] {
+			lines = append(lines, fmt.Sprintf("with them %s: the same record, or made of nothing else", row))
+		}
+	}
+	return lines
 }

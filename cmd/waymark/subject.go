@@ -68,6 +68,12 @@ func writeSubject(w io.Writer, s *client.Subject) error {
 	if s.Keyless > 0 {
 		line += fmt.Sprintf("\n%s not searched: sources refused them, and a refused row has no key; waymark errors RUN shows them", text.Count(s.Keyless, "row"))
 	}
+	if s.Purged > 0 {
+		line += fmt.Sprintf("\n%s not searched: they were read and did not go through the steps, and their records are not stored any more", text.Count(s.Purged, "row"))
+	}
+	if s.Unkeyed > 0 {
+		line += fmt.Sprintf("\n%s not searched: no source has %s in its key", text.Count(int64(s.Unkeyed), "run"), text.Visible(s.Field))
+	}
 	for _, run := range s.NotSearched {
 		line += fmt.Sprintf("\nrun %s not searched: %s", run.Run, text.Visible(run.Why))
 	}

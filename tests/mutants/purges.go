@@ -33,6 +33,11 @@ var purges = []mutant{
 		pkg: "./cmd/waymark", run: "^TestScripts$/^diagnose$",
 	},
 	{
+		name: "rows that did not go through the steps are not searched", never: "a person is forgotten, and a run that failed has the record",
+		file: "audit/find.go", old: "\t\tcase has(parsed, wanted):\n", new: "\t\tcase false:\n",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^subject$",
+	},
+	{
 		name: "the salt of a forgotten row is kept", never: "who guesses a row that was forgotten can prove the guess",
 		file: "landscape/forget_begin.go", old: "\t\tsalts = salts.Without(leaf)\n", new: "",
 		pkg: "./landscape/sqlitestore", run: "^TestForgets$",
