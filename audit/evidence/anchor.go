@@ -42,27 +42,27 @@ func (f Folder) Begun(context.Context) (bool, error) {
 	return false, nil
 }
 
-// Heads returns the heads that the folder has, as they came; nil if it has none. A last line that is torn, as by a kill, is left out; any other
-// line that this key did not sign is an error.
-func (f Folder) Heads(_ context.Context, by note.Verifier) (heads []Head, err error) {
+// Heads returns the heads that the folder has, as they came; nil if it has none. A last line that is torn, as by a kill, is left out; so is all after
+// another line that this key did not sign, which is the one stray.
+func (f Folder) Heads(_ context.Context, by note.Verifier) (heads []Head, strays []error, err error) {
 	text, err := os.ReadFile(f.file(headsFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("anchor: %w", err)
+		return nil, []error{fmt.Errorf("anchor: %w", err)}, nil
 	}
 	for number, line := range strings.SplitAfter(string(text), "\n") {
 		if !strings.HasSuffix(line, "\n") {
-			return heads, nil
+			return heads, nil, nil
 		}
 		head, err := parseLine(strings.TrimSuffix(line, "\n"), by)
 		if err != nil {
-			return heads, fmt.Errorf("%s:%d: this head is not one that the log signed: %w", f.file(headsFile), number+1, err)
+			return heads, []error{fmt.Errorf("%s:%d: this head is not one that the log signed: %w", f.file(headsFile), number+1, err)}, nil
 		}
 		heads = append(heads, head)
 	}
-	return heads, nil
+	return heads, nil, nil
 }
 
 // Head returns the last head that the folder has, in its list or as its checkpoint; the zero Head if it has none.
@@ -149,10 +149,16 @@ func (f Folder) file(name string) string { return filepath.Join(string(f), filep
 // String is the path.
 func (f Folder) String() string { return string(f) }
 
-func (f Folder) agrees(ctx context.Context, here here) error { return lastAgrees(ctx, f, here) }
+func (f Folder) agrees(ctx context.Context, here here) error {
+	there, err := f.Head(ctx, here.by)
+	if err != nil {
+		return err
+	}
+	return here.agrees(ctx, there, f.String())
+}
 
 func (f Folder) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
-	if err := lastBefore(ctx, f, log, by, head); err != nil {
+	if err := f.agrees(ctx, here{log, by, head.Size, head.Size}); err != nil {
 		return "", err
 	}
 	listed, err := f.lastListed(by)

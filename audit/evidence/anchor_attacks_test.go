@@ -79,7 +79,7 @@ func TestAttacksOnAnchors(t *testing.T) {
 			[]string{"anchor: has 3 entries, and the landscape says that 5 were brought there", "checkpoint is the head of 5 entries, and heads.log ends with that of 3"},
 		},
 		"the list is removed":      {func(p *place) { p.remove("heads.log") }, []string{"checkpoint is the head of 5 entries, and heads.log ends with that of 0"}},
-		"the list is in disorder":  {func(p *place) { copyFile(p.t, "anchor/heads.log", "l"); p.cutHeads(1, 2); p.appendHeads("l") }, []string{"heads.log has the head of 3 entries after that of 5"}},
+		"the list is in disorder":  {func(p *place) { copyFile(p.t, "anchor/heads.log", "l"); p.cutHeads(1, 2); p.appendHeads("l") }, []string{"has the head of 3 entries after that of 5"}},
 		"hashes are changed":       {func(p *place) { p.overwrite("tile/0/000.p/5", strings.Repeat("x", 160)) }, []string{"tile/0/000.p/5 does not have the hashes of the entries"}},
 		"older hashes are changed": {func(p *place) { p.overwrite("tile/0/000.p/3", "") }, []string{"tile/0/000.p/3 does not have the hashes"}},
 		"an older tile of entries is changed": {

@@ -1,7 +1,9 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -92,78 +94,119 @@ func sizeOf(name string) int64 {
 	return size
 }
 
-// names returns the names of the last heads, the last one first.
-func (b *Bucket) names(ctx context.Context, most int) (names []string, err error) {
-	err = b.ask(ctx, func(ctx context.Context, notes *s3store.Notes) error {
-		return notes.Names(ctx, headsPrefix, func(name string) bool {
-			names = append(names, name)
-			return len(names) < most
-		})
-	})
-	return names, err
+// each calls fn with the objects of the last heads, the last one first, until it returns false.
+func (b *Bucket) each(ctx context.Context, fn func(s3store.Note) bool) error {
+	return b.ask(ctx, func(ctx context.Context, notes *s3store.Notes) error { return notes.Each(ctx, headsPrefix, fn) })
 }
 
 // Begun does what Place says.
-func (b *Bucket) Begun(ctx context.Context) (bool, error) {
-	names, err := b.names(ctx, 1)
-	return names != nil, err
+func (b *Bucket) Begun(ctx context.Context) (begun bool, err error) {
+	err = b.each(ctx, func(s3store.Note) bool {
+		begun = true
+		return false
+	})
+	return begun, err
 }
 
-// Head does what keeper says. The error is an *UnreachableError if the bucket does not answer.
-func (b *Bucket) Head(ctx context.Context, by note.Verifier) (Head, error) {
-	heads, err := b.last(ctx, by, 1)
-	if err != nil || heads == nil {
-		return Head{}, err
-	}
-	return heads[0], nil
+// listed returns the objects of the last heads, at most 1,000, the last one first.
+func (b *Bucket) listed(ctx context.Context) (listed []s3store.Note, err error) {
+	err = b.each(ctx, func(object s3store.Note) bool {
+		listed = append(listed, object)
+		return len(listed) < mostHeads
+	})
+	return listed, err
 }
 
-// Heads returns the last heads, at most 1,000. Otherwise it does what keeper says.
-func (b *Bucket) Heads(ctx context.Context, by note.Verifier) ([]Head, error) {
-	return b.last(ctx, by, mostHeads)
-}
-
-// last returns the last heads, as they came.
-func (b *Bucket) last(ctx context.Context, by note.Verifier, most int) (heads []Head, err error) {
-	names, err := b.names(ctx, most)
+// Heads returns the last heads, at most 1,000, also those that a deletion hides and the lock keeps. strays are what this key did not sign, and heads that
+// are hidden. Otherwise it does what keeper says.
+func (b *Bucket) Heads(ctx context.Context, by note.Verifier) (heads []Head, strays []error, err error) {
+	listed, err := b.listed(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, name := range slices.Backward(names) {
-		head, err := b.read(ctx, name, by)
-		if err != nil {
-			return heads, err
+	shown := map[Head]bool{}
+	for _, object := range slices.Backward(listed) {
+		head, stray, err := b.read(ctx, object, by)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case stray != nil:
+			strays = append(strays, stray)
+			continue
+		case !slices.Contains(heads, head):
+			heads = append(heads, head)
 		}
-		heads = append(heads, head)
+		shown[head] = shown[head] || !object.Hidden
 	}
-	return heads, nil
+	for _, head := range heads {
+		if !shown[head] {
+			strays = append(strays, fmt.Errorf("the head of %d entries was removed or replaced there; the lock keeps it", head.Size))
+		}
+	}
+	return heads, strays, nil
 }
 
-func (b *Bucket) read(ctx context.Context, name string, by note.Verifier) (head Head, err error) {
+// newest returns the last head that this key signed, and others of its size; nil if there is none. stray is why something that is listed before it is not one.
+func (b *Bucket) newest(ctx context.Context, by note.Verifier) (heads []Head, stray, err error) {
+	listed, err := b.listed(ctx)
+	for _, object := range listed {
+		if heads != nil && sizeOf(object.Name) != heads[0].Size {
+			break
+		}
+		head, wrong, err := b.read(ctx, object, by)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case wrong != nil:
+			stray = cmp.Or(stray, wrong)
+		default:
+			heads = append(heads, head)
+		}
+	}
+	return heads, stray, err
+}
+
+// read returns the head that an object is; stray is why it is not one.
+func (b *Bucket) read(ctx context.Context, object s3store.Note, by note.Verifier) (head Head, stray, err error) {
 	var text []byte
 	err = b.ask(ctx, func(ctx context.Context, notes *s3store.Notes) (err error) {
-		text, err = notes.Get(ctx, name)
+		text, err = notes.Get(ctx, object)
 		return err
 	})
 	if err != nil {
-		return head, err
+		return head, nil, err
 	}
-	if head, err = openHead(string(text), by); err == nil && head.Size != sizeOf(name) {
-		err = fmt.Errorf("it is of %d entries", head.Size)
+	if head, stray = openHead(string(text), by); stray == nil && head.Size != sizeOf(object.Name) {
+		stray = fmt.Errorf("it is of %d entries", head.Size)
 	}
-	if err != nil {
-		return Head{}, fmt.Errorf("%s/%s: this head is not one that the log signed: %w", b, name, err)
+	if stray != nil {
+		return Head{}, fmt.Errorf("%s/%s: this head is not one that the log signed: %w", b, object.Name, stray), nil
 	}
-	return head, nil
+	return head, nil, nil
 }
 
-func (b *Bucket) agrees(ctx context.Context, here here) error { return lastAgrees(ctx, b, here) }
+func (b *Bucket) agrees(ctx context.Context, here here) error {
+	heads, stray, err := b.newest(ctx, here.by)
+	if err != nil {
+		return err
+	}
+	for _, there := range heads {
+		if err := here.agrees(ctx, there, b.String()); err != nil {
+			return err
+		}
+	}
+	if stray != nil {
+		return &StrayError{b.String(), stray}
+	}
+	return nil
+}
 
 func (b *Bucket) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
 	if known, err := log.LastAnchored(ctx, b.String()); err != nil || known >= head.Size {
 		return "", err
 	}
-	if err := lastBefore(ctx, b, log, by, head); err != nil {
+	err = b.agrees(ctx, here{log, by, head.Size, head.Size})
+	if _, stray := errors.AsType[*StrayError](err); err != nil && !stray {
 		return "", err
 	}
 	return "", b.ask(ctx, func(ctx context.Context, notes *s3store.Notes) error {

@@ -62,31 +62,67 @@ func problems(p *place) string {
 	return strings.Join(found, "\n")
 }
 
-// TestBucketRemembers: somebody puts back all that there was on this machine yesterday, or changes what is in the bucket.
+// yesterday keeps what is on this machine, and returns what puts it back.
+func (p *place) yesterday() (back func()) {
+	kept := p.t.TempDir()
+	for _, name := range []string{p.path, "anchor", "keys/notary.state"} {
+		p.copyAll(name, filepath.Join(kept, name))
+	}
+	return func() {
+		for _, name := range []string{p.path, "anchor", "keys/notary.state"} {
+			require.NoError(p.t, os.RemoveAll(name))
+			p.copyAll(filepath.Join(kept, name), name)
+		}
+	}
+}
+
+// copyAll copies a file or a folder.
+func (p *place) copyAll(from, to string) {
+	info, err := os.Stat(from)
+	require.NoError(p.t, err)
+	if info.IsDir() {
+		require.NoError(p.t, os.CopyFS(to, os.DirFS(from)))
+		return
+	}
+	require.NoError(p.t, os.MkdirAll(filepath.Dir(to), 0o700))
+	copyFile(p.t, from, to)
+}
+
+// TestBucketRemembers: somebody puts back all that there was on this machine yesterday, and deletes in the bucket what the lock lets be deleted.
 func TestBucketRemembers(t *testing.T) {
 	p, bucket := withBucket(t)
-	here, err := os.Getwd()
-	require.NoError(t, err)
-	yesterday := t.TempDir()
-	require.NoError(t, os.CopyFS(yesterday, os.DirFS(here)))
-	p.runs("r3")
-	for _, name := range []string{p.path, "anchor/heads.log", "anchor/checkpoint", "keys/notary.state"} {
-		was, err := os.ReadFile(filepath.Join(yesterday, name))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(name, was, 0o600))
-	}
-	require.NoError(t, os.RemoveAll("anchor/tile"))
-	require.NoError(t, os.CopyFS("anchor/tile", os.DirFS(filepath.Join(yesterday, "anchor/tile"))))
-	back := new(evidence.RolledBackError)
-	require.ErrorAs(t, p.open(func(*evidence.Evidence) {}), &back)
-	require.Contains(t, back.Error(), "s3://"+bucket.Name)
-	require.Contains(t, problems(p), "s3://"+bucket.Name+"/heads-of/prod: a head of 5 entries was signed, and 4 are there")
+	name := "s3://" + bucket.Name + "/heads-of/prod"
+	back := p.yesterday()
+	p.runs("fraud")
+	back()
+	rolledBack := new(evidence.RolledBackError)
+	require.ErrorAs(t, p.open(func(*evidence.Evidence) {}), &rolledBack)
+	require.Contains(t, rolledBack.Error(), name)
+	require.Contains(t, problems(p), name+": a head of 5 entries was signed, and 4 are there")
 	store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
 	require.NoError(t, err)
 	defer store.Close()
 	log := landscape.New(store, time.Now)
 	_, err = evidence.Restore(t.Context(), log, p.options(), p.bucket, "the disk failed")
 	require.ErrorContains(t, err, "restore it from an anchor that is a folder")
+
+	client := bucket.Client()
+	listed, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
+	require.NoError(t, err)
+	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: listed.Contents[0].Key})
+	require.NoError(t, err)
+	rolledBack = new(evidence.RolledBackError)
+	require.ErrorAs(t, p.open(func(*evidence.Evidence) {}), &rolledBack, "a deletion hides it, and the lock keeps it")
+
+	p.bucket = ""
+	p.runs("honest", "another")
+	p.bucket = bucket.URL("heads-of/prod") + "&lock=30d"
+	forked := new(evidence.ForkedError)
+	require.ErrorAs(t, p.open(func(*evidence.Evidence) {}), &forked)
+	require.Equal(t, strings.Join([]string{
+		name + ": the head of 5 entries was removed or replaced there; the lock keeps it",
+		name + ": the signed head of 5 entries is not that of the entries: one of them was changed, or another log was signed",
+	}, "\n"), problems(p))
 }
 
 func TestChangedBucket(t *testing.T) {
@@ -103,10 +139,16 @@ func TestChangedBucket(t *testing.T) {
 	}
 	put(last, aws.String("nothing")) // another version: the one before stays
 	require.Contains(t, problems(p), "this head is not one that the log signed")
-	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: last})
-	require.NoError(t, err)
-	require.Contains(t, problems(p), "has 3 entries, and the landscape says that 4 were brought there")
-	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: first})
-	require.NoError(t, err)
+	require.Contains(t, problems(p), "the head of 4 entries was removed or replaced there; the lock keeps it")
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.Len(t, e.Away, 1, "it stops nothing")
+		require.ErrorContains(t, e.Away[0], "something that the log did not sign, and that no run heeds: ")
+	}))
+	for _, key := range []*string{last, first} {
+		_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: key})
+		require.NoError(t, err)
+	}
+	require.Contains(t, problems(p), "the head of 3 entries was removed or replaced there; the lock keeps it")
+	p.bucket = bucket.URL("heads-of/prod") // who does not lock sees what there is now
 	require.Contains(t, problems(p), "has 0 entries, and the landscape says that 4 were brought there")
 }

@@ -17,8 +17,11 @@ import (
 	"waymark/landscape"
 )
 
-// maxTiles is how many wrong tiles of one anchor a report names.
-const maxTiles = 5
+// How many wrong tiles, and other things, of one anchor a report names.
+const (
+	maxTiles  = 5
+	maxStrays = 5
+)
 
 // compareAnchors compares what anchors have with the entries, and with what the landscape says that they have.
 func (c *checker) compareAnchors(ctx context.Context) error {
@@ -104,20 +107,30 @@ func (c *checker) has(at Place, entries, said int64) {
 
 // compareHeads compares the heads of an anchor with the log, and returns those that fit it. said is how many entries the landscape says it has.
 func (c *checker) compareHeads(ctx context.Context, at keeper, said int64) (good []Head, err error) {
-	listed, wrong := at.Heads(ctx, c.ring.log)
-	if c.away(wrong) {
+	listed, strays, err := at.Heads(ctx, c.ring.log)
+	if c.away(err) {
 		return nil, nil
 	}
-	if wrong != nil {
-		c.problem(at.String(), "%v", wrong)
+	if err != nil {
+		return nil, err
+	}
+	for i, stray := range strays {
+		if i == maxStrays {
+			c.problem(at.String(), "%d more things that are there are not heads that the log signed", len(strays)-i)
+			break
+		}
+		c.problem(at.String(), "%v", stray)
 	}
 	for _, head := range listed {
 		same, err := c.same(head, at.String())
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if !same {
-			break
+		case !same && head.Size > c.Entries: // the others are, too
+			c.has(at, lastOf(good).Size, said)
+			return good, nil
+		case !same:
+			continue
 		}
 		c.compareListed(at, good, head)
 		good = append(good, head)
@@ -149,7 +162,7 @@ func lastOf(heads []Head) Head {
 // backup does not have are not kept again.
 func (c *checker) compareListed(at Place, before []Head, head Head) {
 	if head.Size <= lastOf(before).Size {
-		c.problem(at.String(), "%s has the head of %d entries after that of %d", headsFile, head.Size, lastOf(before).Size)
+		c.problem(at.String(), "has the head of %d entries after that of %d", head.Size, lastOf(before).Size)
 	}
 	if !c.heads[head.Size] && !c.gaps.have(head.Size-1) {
 		c.problem("log_heads", "the head of %d entries is at %s, and is not recorded: somebody removed it", head.Size, at)

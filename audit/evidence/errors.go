@@ -50,3 +50,17 @@ func (e *ForkedError) Error() string {
 	return fmt.Sprintf("LOG_FORKED: the first %d entries of the log are not those of the head that %s has: one of the two was changed; nothing was written or signed. "+
 		"Keep both, and compare them: waymark log check", e.Size, e.Place)
 }
+
+// StrayError says that a place has something that is not a head that the log signed. It stops nothing: anybody who may write there could stop all runs.
+type StrayError struct {
+	Anchor string
+	Err    error // about the last of it
+}
+
+// Error names the anchor and what it has.
+func (e *StrayError) Error() string {
+	return fmt.Sprintf("the anchor %s of the log has something that the log did not sign, and that no run heeds: %v; waymark log check names all of it", e.Anchor, e.Err)
+}
+
+// Unwrap returns what it is.
+func (e *StrayError) Unwrap() error { return e.Err }

@@ -41,7 +41,7 @@ func (o Options) filled() Options {
 type Evidence struct {
 	Log      *landscape.Log // appends what becomes of runs to the log, unless Unsealed says why not
 	Unsealed string         // why no entries are made, for people; empty if they are
-	Away     []error        // anchors that could not be reached, which keeps nothing from anything
+	Away     []error        // anchors that could not be reached, or have what the log did not sign, which keeps nothing from anything
 	Notary   *Notary        // nil if this process does not have the key of the log
 }
 
@@ -159,7 +159,8 @@ func (o *opening) compare(ctx context.Context) error {
 	here := here{o.reader, by, o.size, hashed}
 	for _, anchor := range o.anchors {
 		err := anchor.agrees(ctx, here)
-		if _, away := errors.AsType[*UnreachableError](err); away {
+		_, away := errors.AsType[*UnreachableError](err)
+		if _, stray := errors.AsType[*StrayError](err); away || stray {
 			o.away = append(o.away, err)
 			continue // what it has is compared before anything is brought there
 		}

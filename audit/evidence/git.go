@@ -125,29 +125,27 @@ func (g Git) Begun(ctx context.Context) (bool, error) {
 	return commits != nil, err
 }
 
-// Head does what keeper says. The error is an *UnreachableError if git cannot read the repository.
-func (g Git) Head(ctx context.Context, by note.Verifier) (Head, error) {
-	commits, err := g.commits(ctx, 1)
-	if err != nil {
-		return Head{}, err
+// last returns the last head that this key signed; the zero Head if none of the last 1,000 commits has one. stray is why the last commit has none.
+func (g Git) last(ctx context.Context, by note.Verifier) (head Head, stray, err error) {
+	heads, strays, err := g.heads(ctx, 1, by)
+	if err != nil || strays == nil {
+		return lastOf(heads), nil, err
 	}
-	heads, err := g.read(ctx, commits, by)
-	return lastOf(heads), err
+	stray = strays[0]
+	heads, _, err = g.heads(ctx, mostHeads, by)
+	return lastOf(heads), stray, err
 }
 
 // Heads returns the last heads, at most 1,000. Otherwise it does what keeper says.
-func (g Git) Heads(ctx context.Context, by note.Verifier) ([]Head, error) {
-	commits, err := g.commits(ctx, mostHeads)
-	if err != nil {
-		return nil, err
-	}
-	return g.read(ctx, commits, by)
+func (g Git) Heads(ctx context.Context, by note.Verifier) (heads []Head, strays []error, err error) {
+	return g.heads(ctx, mostHeads, by)
 }
 
-// read returns the heads of commits, the last one first, as they came.
-func (g Git) read(ctx context.Context, commits []string, by note.Verifier) (heads []Head, err error) {
-	if commits == nil {
-		return nil, nil
+// heads returns the heads of the last commits, as they came.
+func (g Git) heads(ctx context.Context, most int, by note.Verifier) (heads []Head, strays []error, err error) {
+	commits, err := g.commits(ctx, most)
+	if err != nil || commits == nil {
+		return nil, nil, err
 	}
 	var wanted strings.Builder
 	for _, commit := range slices.Backward(commits) {
@@ -155,18 +153,19 @@ func (g Git) read(ctx context.Context, commits []string, by note.Verifier) (head
 	}
 	found, err := g.run(ctx, wanted.String(), "cat-file", "--batch=%(objectsize)")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, commit := range slices.Backward(commits) {
 		var text string
 		text, found = nextObject(found)
 		head, err := openHead(text, by)
 		if err != nil {
-			return heads, fmt.Errorf("%s, commit %s: its %s is not one that the log signed: %w", g, commit, checkpointFile, err)
+			strays = append(strays, fmt.Errorf("%s, commit %s: its %s is not one that the log signed: %w", g, commit, checkpointFile, err))
+			continue
 		}
 		heads = append(heads, head)
 	}
-	return heads, nil
+	return heads, strays, nil
 }
 
 // nextObject takes an object from what git cat-file prints: a line with its size, or with a word that says that it is missing, and the object.
@@ -179,7 +178,16 @@ func nextObject(printed string) (object, rest string) {
 	return rest[:size], strings.TrimPrefix(rest[size:], "\n")
 }
 
-func (g Git) agrees(ctx context.Context, here here) error { return lastAgrees(ctx, g, here) }
+func (g Git) agrees(ctx context.Context, here here) error {
+	there, stray, err := g.last(ctx, here.by)
+	if err == nil {
+		err = here.agrees(ctx, there, g.String())
+	}
+	if err == nil && stray != nil {
+		err = &StrayError{g.String(), stray}
+	}
+	return err
+}
 
 func (g Git) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
 	if known, err := log.LastAnchored(ctx, g.String()); err != nil || known >= head.Size {
@@ -189,11 +197,10 @@ func (g Git) bring(ctx context.Context, log *landscape.Reader, by note.Verifier,
 	if err != nil {
 		return "", err
 	}
-	heads, err := g.read(ctx, last, by)
+	there, _, err := g.last(ctx, by)
 	if err != nil {
 		return "", err
 	}
-	there := lastOf(heads)
 	if err := (here{log, by, head.Size, head.Size}).agrees(ctx, there, g.String()); err != nil || there.Size == head.Size {
 		return "", err
 	}

@@ -76,23 +76,28 @@ func TestGitRemembers(t *testing.T) {
 	other := git(t, repository, "-c", "user.name=x", "-c", "user.email=x", "commit-tree", git(t, repository, "mktree"), "-p", last, "-m", "nothing")
 	git(t, repository, "update-ref", "refs/heads/waymark", other)
 	require.Contains(t, problems(p), "commit "+other+": its checkpoint is not one that the log signed")
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.Len(t, e.Away, 1, "it stops nothing")
+		require.ErrorContains(t, e.Away[0], "something that the log did not sign, and that no run heeds: "+p.bucket+", commit "+other)
+	}))
 	git(t, repository, "update-ref", "-d", "refs/heads/waymark")
 	require.Contains(t, problems(p), p.bucket+": has 0 entries, and the landscape says that 4 were brought there")
 	git(t, repository, "update-ref", "refs/heads/waymark", last)
 	require.Empty(t, problems(p))
 
-	here, err := os.Getwd()
-	require.NoError(t, err)
-	yesterday := t.TempDir()
-	require.NoError(t, os.CopyFS(yesterday, os.DirFS(here)))
+	back := p.yesterday()
 	p.runs("r3")
-	for _, name := range []string{p.path, "anchor", "keys/notary.state"} {
-		require.NoError(t, os.RemoveAll(name))
-		require.NoError(t, os.Rename(filepath.Join(yesterday, name), name))
-	}
-	back := new(evidence.RolledBackError)
-	require.ErrorAs(t, p.open(func(*evidence.Evidence) {}), &back)
-	require.Contains(t, back.Error(), p.bucket)
+	last = git(t, repository, "rev-parse", "waymark")
+	other = git(t, repository, "-c", "user.name=x", "-c", "user.email=x", "commit-tree", git(t, repository, "mktree"), "-p", last, "-m", "nothing")
+	git(t, repository, "update-ref", "refs/heads/waymark", other)
+	p.runs("r4")
+	back()
+	rolledBack := new(evidence.RolledBackError)
+	require.ErrorAs(t, p.open(func(*evidence.Evidence) {}), &rolledBack)
+	require.Contains(t, rolledBack.Error(), p.bucket)
+	git(t, repository, "update-ref", "refs/heads/waymark", other)
+	rolledBack = new(evidence.RolledBackError)
+	require.ErrorAs(t, p.open(func(*evidence.Evidence) {}), &rolledBack, "what the log did not sign hides nothing below it")
 }
 
 func TestUnusableRepositories(t *testing.T) {

@@ -22,7 +22,8 @@ type Place interface {
 	// of a place that only answers who shows it a head.
 	Begun(context.Context) (bool, error)
 
-	// agrees compares what is there with the log here. The error is a *RolledBackError, a *ForkedError or an *UnreachableError.
+	// agrees compares what is there with the log here. The error is a *RolledBackError, a *ForkedError, an *UnreachableError, or, if all that the log signed
+	// agrees, a *StrayError.
 	agrees(context.Context, here) error
 	// bring brings a head, unless it is there, and returns what the place answered. What is there is compared before. Killed anywhere, it may be repeated.
 	bring(context.Context, *landscape.Reader, note.Verifier, Head) (receipt string, err error)
@@ -55,24 +56,8 @@ func (h here) agrees(ctx context.Context, there Head, place string) error {
 // keeper is a place that keeps heads.
 type keeper interface {
 	Place
-	// Heads returns the heads that are there, as they came; nil if there are none. The error names one that this key did not sign.
-	Heads(context.Context, note.Verifier) ([]Head, error)
-	// Head returns the last head that is there; the zero Head if there is none.
-	Head(context.Context, note.Verifier) (Head, error)
-}
-
-// lastAgrees compares the last head of a place with the log.
-func lastAgrees(ctx context.Context, at keeper, here here) error {
-	there, err := at.Head(ctx, here.by)
-	if err != nil {
-		return err
-	}
-	return here.agrees(ctx, there, at.String())
-}
-
-// lastBefore compares the last head of a place with the log as a new head has it.
-func lastBefore(ctx context.Context, at keeper, log *landscape.Reader, by note.Verifier, head Head) error {
-	return lastAgrees(ctx, at, here{log, by, head.Size, head.Size})
+	// Heads returns the heads that are there, as they came; nil if there are none. strays says what is there beside them that should not be.
+	Heads(context.Context, note.Verifier) (heads []Head, strays []error, err error)
 }
 
 const bucketScheme = "s3://"

@@ -77,41 +77,71 @@ func parseDays(text string) (time.Duration, error) {
 	return time.Duration(days) * day, nil
 }
 
-// Put writes a note. The error wraps ErrTaken if another text has its name; if the same one has, there is nothing to do.
+// Note is a text in a bucket, or a version of it.
+type Note struct {
+	Name    string
+	Hidden  bool   // another version is in its place, or a mark that it was deleted
+	version string // "" for what is there now
+}
+
+// Put writes a note. The error wraps ErrTaken if another text has its name. If the same one has, there is nothing to do, except that one that is to be
+// locked is written once more, because the one that is there need not be.
 func (n *Notes) Put(ctx context.Context, name string, text []byte) error {
+	err := n.put(ctx, name, text, condition{}.ifNoneMatch())
+	if !isOvertaken(err) {
+		return n.failed("write", name, err)
+	}
+	is, err := n.Get(ctx, Note{Name: name})
+	switch {
+	case err != nil:
+		return err
+	case !bytes.Equal(is, text):
+		return fmt.Errorf("%s/%s: %w", n.place, name, ErrTaken)
+	case n.lock > 0:
+		return n.failed("write", name, n.put(ctx, name, text, nil))
+	}
+	return nil
+}
+
+func (n *Notes) put(ctx context.Context, name string, text []byte, ifNoneMatch *string) error {
 	key := n.place.name(name)
 	in := &s3.PutObjectInput{
-		Bucket: &n.place.bucket, Key: &key, Body: bytes.NewReader(text), ChecksumSHA256: sumOf(text).base64(), IfNoneMatch: condition{}.ifNoneMatch(),
+		Bucket: &n.place.bucket, Key: &key, Body: bytes.NewReader(text), ChecksumSHA256: sumOf(text).base64(), IfNoneMatch: ifNoneMatch,
 	}
 	if n.lock > 0 {
 		in.ObjectLockMode, in.ObjectLockRetainUntilDate = types.ObjectLockModeCompliance, aws.Time(time.Now().Add(n.lock))
 	}
 	_, err := n.client.PutObject(ctx, in, signedBody(sumOf(text)))
-	if !isOvertaken(err) {
-		return n.failed("write", name, err)
-	}
-	is, err := n.Get(ctx, name)
-	if err == nil && !bytes.Equal(is, text) {
-		err = fmt.Errorf("%s/%s: %w", n.place, name, ErrTaken)
-	}
 	return err
 }
 
 // Get returns a note. The error wraps payload.ErrNotFound if there is none of this name.
-func (n *Notes) Get(ctx context.Context, name string) ([]byte, error) {
-	text, err := n.fetch(ctx, &s3.GetObjectInput{Key: aws.String(n.place.name(name))}, wholeUpTo(maxNote))
-	return text, n.failed("read", name, err)
+func (n *Notes) Get(ctx context.Context, note Note) ([]byte, error) {
+	in := &s3.GetObjectInput{Key: aws.String(n.place.name(note.Name))}
+	if note.version != "" {
+		in.VersionId = &note.version
+	}
+	text, err := n.fetch(ctx, in, wholeUpTo(maxNote))
+	return text, n.failed("read", note.Name, err)
 }
 
-// Names calls fn with the name of each note that begins with prefix, in ascending order, until it returns false.
-func (n *Notes) Names(ctx context.Context, prefix string, fn func(name string) bool) error {
+// Each calls fn with each note whose name begins with prefix, in ascending order, until it returns false. If notes are locked, it gets every version of
+// each, the newest first: an ordinary deletion hides a locked one, and does not remove it.
+func (n *Notes) Each(ctx context.Context, prefix string, fn func(Note) bool) error {
 	below := n.place.name("")
-	err := n.list(ctx, n.place.name(prefix), func(name string) error {
-		if !fn(strings.TrimPrefix(name, below)) {
+	visit := func(note Note) error {
+		note.Name = strings.TrimPrefix(note.Name, below)
+		if !fn(note) {
 			return errEnough
 		}
 		return nil
-	})
+	}
+	var err error
+	if n.lock > 0 {
+		err = n.versions(ctx, n.place.name(prefix), visit)
+	} else {
+		err = n.list(ctx, n.place.name(prefix), func(name string) error { return visit(Note{Name: name}) })
+	}
 	if errors.Is(err, errEnough) {
 		return nil
 	}
@@ -120,3 +150,26 @@ func (n *Notes) Names(ctx context.Context, prefix string, fn func(name string) b
 
 // errEnough ends a list.
 var errEnough = errors.New("enough")
+
+// versions calls fn with every version below a prefix. It stops at the first error.
+func (n *Notes) versions(ctx context.Context, prefix string, fn func(Note) error) error {
+	pages := s3.NewListObjectVersionsPaginator(n.client, &s3.ListObjectVersionsInput{Bucket: &n.place.bucket, Prefix: &prefix})
+	last := ""
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, v := range page.Versions {
+			name := aws.ToString(v.Key)
+			if !strings.HasPrefix(name, prefix) || name < last {
+				return fmt.Errorf("the server does not list names in order: %q comes after %q", name, last)
+			}
+			last = name
+			if err := fn(Note{Name: name, Hidden: !aws.ToBool(v.IsLatest), version: aws.ToString(v.VersionId)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package s3store_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,15 +27,15 @@ func TestNotes(t *testing.T) {
 		require.NoError(t, notes.Put(t.Context(), name, []byte("this is "+name)), "again")
 	}
 	require.ErrorIs(t, notes.Put(t.Context(), "b/1", []byte("another")), s3store.ErrTaken)
-	text, err := notes.Get(t.Context(), "b/1")
+	text, err := notes.Get(t.Context(), s3store.Note{Name: "b/1"})
 	require.NoError(t, err)
 	require.Equal(t, "this is b/1", string(text))
-	_, err = notes.Get(t.Context(), "b/3")
+	_, err = notes.Get(t.Context(), s3store.Note{Name: "b/3"})
 	require.ErrorIs(t, err, payload.ErrNotFound)
 	for most, want := range []string{"b/1", "b/1", "b/1 b/2", "b/1 b/2"} {
 		var names []string
-		require.NoError(t, notes.Names(t.Context(), "b/", func(name string) bool {
-			names = append(names, name)
+		require.NoError(t, notes.Each(t.Context(), "b/", func(note s3store.Note) bool {
+			names = append(names, note.Name)
 			return len(names) < most
 		}))
 		require.Equal(t, want, strings.Join(names, " "))
@@ -58,6 +59,29 @@ func TestLockedNotes(t *testing.T) {
 	require.WithinDuration(t, time.Now().Add(30*24*time.Hour), *is.ObjectLockRetainUntilDate, time.Hour)
 	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: aws.String("heads/1"), VersionId: is.VersionId})
 	require.ErrorContains(t, err, "AccessDenied")
+
+	put := func(key, text string) {
+		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader(text)})
+		require.NoError(t, err)
+	}
+	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: aws.String("heads/1")})
+	require.NoError(t, err, "which marks it as deleted")
+	put("heads/2", "first")
+	put("heads/2", "second")
+	require.NoError(t, notes.Put(t.Context(), "heads/2", []byte("second")), "the one that is there is not locked")
+	var found []string
+	require.NoError(t, notes.Each(t.Context(), "heads/", func(note s3store.Note) bool {
+		text, err := notes.Get(t.Context(), note)
+		require.NoError(t, err)
+		found = append(found, fmt.Sprintf("%s %t %s", note.Name, note.Hidden, text))
+		return true
+	}))
+	require.Equal(t, []string{
+		"heads/1 true a head", "heads/1 true a head", "heads/2 false second", "heads/2 true second", "heads/2 true first",
+	}, found)
+	is, err = client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket.Name, Key: aws.String("heads/2")})
+	require.NoError(t, err)
+	require.Equal(t, types.ObjectLockModeCompliance, is.ObjectLockMode)
 }
 
 func TestNotesURLs(t *testing.T) {

@@ -13,6 +13,16 @@ var logs = []mutant{
 		pkg: logTests, run: "^TestChangedCosignatures$",
 	},
 	{
+		name: "versions of locked heads are not listed", never: "one ordinary deletion in a locked bucket hides that the record was put back",
+		file: "payload/s3store/notes.go", old: "	if n.lock > 0 {\n		err = n.versions(", new: "	if n.lock < 0 {\n		err = n.versions(",
+		pkg: logTests, run: "^TestBucketRemembers$",
+	},
+	{
+		name: "a commit of somebody else ends the search for the last head", never: "a commit hides what the log signed before it, or stops all runs",
+		file: "audit/evidence/git.go", old: "	heads, _, err = g.heads(ctx, mostHeads, by)\n", new: "",
+		pkg: logTests, run: "^TestGitRemembers$",
+	},
+	{
 		name: "signatures of entries are not looked at", never: "an entry that nobody signed counts",
 		file: "audit/evidence/keyring.go", old: "\tcase err != nil && bySealer(of):\n", new: "\tcase bySealer(of):\n\t\treturn nil\n\tcase err != nil && bySealer(of):\n",
 		pkg: logTests, run: "^TestAttacks$/^3[34]",
