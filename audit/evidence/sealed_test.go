@@ -120,6 +120,31 @@ func TestEntriesOfSignOffs(t *testing.T) {
 	}
 }
 
+// TestSignOffAfterARestore: a sign-off that was lost with a restored record does not keep another one of its number from having an entry.
+func TestSignOffAfterARestore(t *testing.T) {
+	p := newPlace(t)
+	p.ends("r1")
+	copyFile(t, p.path, p.path+".backup")
+	sign := func(at landscape.Micros) {
+		require.NoError(t, p.open(func(e *evidence.Evidence) {
+			s := landscapetest.SignOff("r1", "ann", "reviewer")
+			s.At = at
+			_, err := e.Log.RecordSignOff(t.Context(), s)
+			require.NoError(t, err)
+			require.NoError(t, e.Notary.Pass(t.Context()))
+		}))
+	}
+	sign(1)
+	copyFile(t, p.path+".backup", p.path)
+	require.Equal(t, evidence.Restoration{Found: 4, Anchored: 5, Lost: []string{}}, p.restore("the disk failed"))
+	sign(2)
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.EqualValues(t, 1, report.Signoffs)
+	p.attack(`delete from sign_offs`)
+	require.Equal(t, "run r1: was signed off, says entry 6, and the sign-off is not recorded: somebody removed it", p.problems())
+}
+
 // TestCheckedSeal: a seal counts only if the log agrees with it, no matter who made it.
 func TestCheckedSeal(t *testing.T) {
 	p := newPlace(t)

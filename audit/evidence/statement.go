@@ -99,8 +99,8 @@ func (s Statement) about() string {
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Look, s.At)
 	case Forgot:
 		return fmt.Sprintf("%s/%d", s.Type, s.Order)
-	case SignedOff:
-		return fmt.Sprintf("%s/%s/%d", s.Type, s.Run, s.SignOff)
+	case SignedOff: // a record that was restored may get another one of this number
+		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.SignOff, s.At)
 	case Tick:
 		return string(s.Type) + "/" + s.At[:min(len(s.At), len(time.DateOnly))]
 	default:

@@ -38,7 +38,7 @@ func (Sealer) Attested(found []landscape.Attestation) (landscape.LogEntry, error
 
 // SignedOff does what landscape.Sealer says.
 func (Sealer) SignedOff(s landscape.SignOff) (landscape.LogEntry, error) {
-	return EntryAbout(fmt.Sprintf("signed-off/%s/%d", s.Run, s.Seq)), nil
+	return EntryAbout(fmt.Sprintf("signed-off/%s/%d/%d", s.Run, s.Seq, s.At)), nil
 }
 
 // EntryAbout is an entry about something, that nobody signed.
