@@ -89,6 +89,12 @@ const (
 	RunNotSealed        Code = "RUN_NOT_SEALED"        // the run cannot be sealed: it is running, or an earlier release began it
 	NotSignable         Code = "NOT_SIGNABLE"          // what somebody wants to sign cannot be signed so, or not with this key
 	SignedOffBefore     Code = "SIGNED_OFF_BEFORE"     // the person has signed off the run in this role
+	OrderNeeded         Code = "ORDER_NEEDED"          // the order needs more persons than one: it is proposed and approved first
+	OrderNotFound       Code = "ORDER_NOT_FOUND"       // nobody proposed an order whose digest begins like that
+	OrderNotOpen        Code = "ORDER_NOT_OPEN"        // the order expired, was executed, or does not hold: nobody can sign or execute it so
+	OrderNotApproved    Code = "ORDER_NOT_APPROVED"    // too few signatures under the order count
+	OrderStale          Code = "ORDER_STALE"           // what the order is about is not as it was when it was proposed
+	NothingToOrder      Code = "NOTHING_TO_ORDER"      // the order would change nothing
 	RowForgotten        Code = "ROW_FORGOTTEN"         // the row was forgotten by order
 	RunHeld             Code = "RUN_HELD"              // a hold protects a run, or a new run needs a payload: nothing of it can be forgotten
 	RunOpen             Code = "RUN_OPEN"              // the run has not ended, or can be resumed: nothing of it can be forgotten

@@ -66,7 +66,15 @@ func (c *Client) edge(ctx context.Context, err *error) {
 		*err = closed
 		return
 	}
-	*err = unlessAway(UnlessStopped(ctx, *err))
+	*err = needsOrder(unlessAway(UnlessStopped(ctx, *err)))
+}
+
+// needsOrder returns err, unless one person gave an order that needs several: then it returns an *Error of kind Conflict.
+func needsOrder(err error) error {
+	if needs, ok := errors.AsType[*landscape.NeedsOrderError](err); ok {
+		return &Error{Kind: Conflict, Code: OrderNeeded, Message: needs.Error(), Cure: ProposeOrder, Err: err}
+	}
+	return err
 }
 
 // recorded returns the run with this id. The error is an *Error of kind NotFound if there is none.

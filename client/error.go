@@ -56,6 +56,9 @@ const (
 	ListPolicies      Cure = "list_policies"       // choose one of the run's policies
 	WaivePolicy       Cure = "waive_policy"        // waive the policies that did not pass and resume the run, or fork it with a mended document
 	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph
+	ProposeOrder      Cure = "propose_order"       // propose the order, so that others can approve it
+	ListOrders        Cure = "list_orders"         // choose one of the orders that were proposed
+	ProposeAgain      Cure = "propose_again"       // propose the order again, as things are now
 	Watch             Cure = "watch"               // look how the run is, or follow it
 	ShowStatus        Cure = "show_status"         // look how the run is
 	StartWorker       Cure = "start_worker"        // start a worker

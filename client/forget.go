@@ -39,6 +39,9 @@ func (c *Client) Forget(ctx context.Context, request ForgetRequest) (forget *For
 		if err := request.giveWhy(); err != nil {
 			return nil, err
 		}
+		if err := c.log.MayOrder(ctx, landscape.OrderForget); err != nil { // before anything is read
+			return nil, err
+		}
 	}
 	forgetter, err := c.forgetter(ctx, request.Finish)
 	if err != nil {

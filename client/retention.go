@@ -2,9 +2,12 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"waymark/audit/retain"
@@ -20,6 +23,9 @@ type PurgeRequest struct {
 	DryRun bool                       // say what would be purged, and purge nothing
 	Finish bool                       // no other process purges: what an earlier one began is finished at once, however short ago that was
 
+	AsOf     time.Time // due is what was due then; zero: now
+	Continue int64     // the order that is continued: it was begun and not carried out to its end; 0: a new one
+
 	Progress func(done, total int) // nil: nobody asks
 }
 
@@ -30,6 +36,7 @@ type Purge struct {
 	Runs   []PurgedRun   `json:"runs"`              // whose payloads it is about; not nil
 	Shared int           `json:"shared"`            // payloads that are due, and stay because other runs need them
 	Held   []retain.Held `json:"held"`              // runs that are due, and held; not nil
+	SHA256 string        `json:"payloads_sha256"`   // of the digests of the payloads that are due, sorted, each with a line end
 	At     Time          `json:"at"`
 }
 
@@ -49,6 +56,9 @@ func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purge *Purge,
 	if err == nil && !request.DryRun {
 		err = request.giveWhy()
 	}
+	if err == nil && !request.DryRun && len(rules) > 0 {
+		err = c.log.MayOrder(ctx, landscape.OrderPurge) // before anything is read
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +66,10 @@ func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purge *Purge,
 	if err != nil {
 		return nil, err
 	}
-	plan, err := retain.NewPlan(ctx, c.log.Reader, rules, time.Now())
+	if request.AsOf.IsZero() {
+		request.AsOf = time.Now()
+	}
+	plan, err := retain.NewPlan(ctx, c.log.Reader, rules, request.AsOf)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +83,7 @@ func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purge *Purge,
 	if request.Finish {
 		purger.Patience = -1
 	}
-	order := landscape.Purge{Actor: request.or(c.Actor).Actor, Why: request.Why, Rules: rules.String()}
+	order := landscape.Purge{ID: request.Continue, Actor: request.or(c.Actor).Actor, Why: request.Why, Rules: rules.String()}
 	purge.Result, err = purger.Purge(ctx, plan, order)
 	purge.At = Time(landscape.MicrosOf(time.Now()))
 	return purge, err
@@ -90,7 +103,8 @@ func (r PurgeRequest) rules() (retain.Rules, error) {
 }
 
 func newPurge(plan *retain.Plan) *Purge {
-	purge := &Purge{Runs: []PurgedRun{}, Shared: plan.Shared, Held: append([]retain.Held{}, plan.Held...), At: Time(landscape.MicrosOf(time.Now()))}
+	digests := sha256.Sum256([]byte(strings.Join(append(slices.Sorted(slices.Values(plan.Payloads)), ""), "\n")))
+	purge := &Purge{SHA256: hex.EncodeToString(digests[:]), Runs: []PurgedRun{}, Shared: plan.Shared, Held: append([]retain.Held{}, plan.Held...), At: Time(landscape.MicrosOf(time.Now()))}
 	for _, run := range plan.Runs {
 		purge.Runs = append(purge.Runs, PurgedRun{run.Run, run.Class, Time(run.Due)})
 	}

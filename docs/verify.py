@@ -362,6 +362,9 @@ KINDS = [(table, event, word, at, columns.split()) for table, event, word, at, c
     ("run_seals", "run.sealed", "", "at_us", "epoch late leaves root seq"),
     ("attestations", "attested.", "result", "at_us", "actor changed equal looked_at missing replaced replaced_by seq sink unknown"),
     ("sign_offs", "run.signed_off", "", "at_us", "person role seal seq"),
+    ("orders", "order.proposed", "", "at_us", "expires_us order_sha256 person verb"),
+    ("order_approvals", "order.", "kind", "at_us", "order_sha256 person seq"),
+    ("order_executions", "order.executed", "", "at_us", "actor emergency order_sha256 persons why"),
 ]]
 TABLES = {kind[0] for kind in KINDS}
 STATE = "bytes kind ordinal refused rows sha256 state".split()

@@ -26,8 +26,11 @@ func (e *UnforgettableError) Error() string { return fmt.Sprintf("run %s: %s", e
 // BeginForgetting records an order to forget rows in one transaction: the order, the runs whose payloads it may replace, the rows with their leaves; and
 // destroys the salts of these leaves. From then on the rows are forgotten, and what is left of them can be blanked and deleted by any process that finds
 // the order. The rows must be of runs that have ended, cannot be resumed, and fit their seals, else the error is an *UnforgettableError; it wraps
-// ErrInUse if a hold protects one of the runs.
+// ErrInUse if a hold protects one of the runs. It is a *NeedsOrderError if one person may not.
 func (l *Log) BeginForgetting(ctx context.Context, order Purge, runs []string, rows []RowKey) (Purge, error) {
+	if err := l.MayOrder(ctx, OrderForget); err != nil {
+		return order, err
+	}
 	order.Rules = ForgetRules
 	err := settle(order.Table(), func() error {
 		var err error
@@ -44,6 +47,9 @@ func (l *Log) BeginForgetting(ctx context.Context, order Purge, runs []string, r
 			if err := f.run(ctx, run, of); err != nil {
 				return fmt.Errorf("run %s: %w", run, err)
 			}
+		}
+		if err := l.executed(ctx, &f.tx, &order.ID); err != nil {
+			return err
 		}
 		return l.driver.Commit(ctx, f.tx)
 	})

@@ -23,10 +23,10 @@ var kept = map[string]string{
 		"slots opened_batches open_batches held_rows out_rows",
 	"what is told to others: names, ids, counts and digests": "about event subject body position",
 	"a moment": "started_us finished_us read_us ended_us at_us opened_us fired_us deadline_us changed_us published_us accepted_us decided_us from_us to_us due_us until_us " +
-		"ready_us late_us",
+		"ready_us late_us expires_us",
 	"who and where":                                              "actor host base_dir worker execution workflow namespace identity principal environment",
 	"a text that people or services wrote":                       "reason why verb event detail receipt refusal terms request",
-	"what people signed, and who":                                "person role statement signature approver seal",
+	"what people signed, and who":                                "person role statement signature approver seal order_sha256 emergency persons",
 	"a count or sum of many rows":                                "figures total amount unreadable unit sample looked_at equal changed missing replaced unknown",
 	"numbers of parts and lines, and what a target said of them": "findings",
 	"a state": "status final link parent_run replaced_by was late latest stands_for rang changes attempts seen key schedule",

@@ -90,6 +90,12 @@ type Sealer interface {
 
 	// SignedOff returns the entry that says that a person signed off a run.
 	SignedOff(s SignOff) (LogEntry, error)
+
+	// Noted returns the entry about a record of dangerous orders: an OrderRuling, an Order, an Approval or an OrderExecution.
+	Noted(r Record) (LogEntry, error)
+
+	// Saw returns the entry that says that a person's key was in the approvers file at a moment.
+	Saw(person, key string, at Micros) (LogEntry, error)
 }
 
 // SealedBy returns a Log that appends the sealer's entries to the landscape's log, in the transactions of what they tell. Both may be used at

@@ -127,7 +127,7 @@ func (l *Log) RecordPolicies(ctx context.Context, run string, results []PolicyRe
 var ErrNotWaivable = errors.New("there is nothing to waive")
 
 // WaivePolicy records that a person lets a run go on although a policy did not pass, with the action, in one transaction. It reports whether that is
-// new: waiving it again changes nothing. The error wraps ErrNotFound if the run has no such policy, and ErrNotWaivable if the policy did not fail.
+// new: waiving it again changes nothing. The error is a *NeedsOrderError if one person may not, and wraps ErrNotFound if the run has no such policy, and ErrNotWaivable if the policy did not fail.
 func (l *Log) WaivePolicy(ctx context.Context, run, policy, actor, why string) (changed bool, err error) {
 	err = settle("actions", func() error {
 		changed, err = l.waivePolicy(ctx, run, policy, actor, why)
@@ -140,6 +140,9 @@ func (l *Log) WaivePolicy(ctx context.Context, run, policy, actor, why string) (
 }
 
 func (l *Log) waivePolicy(ctx context.Context, run, policy, actor, why string) (bool, error) {
+	if err := l.MayOrder(ctx, OrderWaive); err != nil {
+		return false, err
+	}
 	declared, err := get[PolicyRecord](ctx, l, run, policy)
 	if err != nil {
 		return false, err
@@ -169,7 +172,11 @@ func (l *Log) waivePolicy(ctx context.Context, run, policy, actor, why string) (
 	waived := PolicyResult{
 		Run: run, Policy: policy, Attempt: last.Attempt + 1, Epoch: head.Epoch, Result: PolicyWaived, Detail: why, Figures: "{}", Actor: actor, At: action.At,
 	}
-	return true, l.recordOf(ctx, run, Tx{Insert: []Record{action, waived}})
+	tx := Tx{Insert: []Record{action, waived}}
+	if err := l.executed(ctx, &tx, nil); err != nil {
+		return false, err
+	}
+	return true, l.recordOf(ctx, run, tx)
 }
 
 // waivable refuses to waive a policy that keeps the run from nothing.

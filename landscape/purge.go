@@ -279,8 +279,12 @@ func (h Hold) Holds(run RunHead) bool {
 	return h.Pipeline == run.Pipeline && run.Started >= h.From && (h.Until == 0 || run.Started < h.Until)
 }
 
-// BeginPurge records an order to purge payloads of runs, and returns it as it is recorded. Purge of about is set.
+// BeginPurge records an order to purge payloads of runs, and returns it as it is recorded. Purge of about is set. The error is a *NeedsOrderError if one
+// person may not.
 func (l *Log) BeginPurge(ctx context.Context, order Purge, about []PurgedRun) (Purge, error) {
+	if err := l.MayOrder(ctx, OrderPurge); err != nil {
+		return order, err
+	}
 	err := settle(order.Table(), func() error {
 		var err error
 		if order, err = l.numbered(ctx, order); err != nil {
@@ -292,7 +296,11 @@ func (l *Log) BeginPurge(ctx context.Context, order Purge, about []PurgedRun) (P
 			run.Purge = order.ID
 			records = append(records, run)
 		}
-		return l.insert(ctx, records...)
+		tx := Tx{Insert: records}
+		if err := l.executed(ctx, &tx, &order.ID); err != nil {
+			return err
+		}
+		return l.driver.Commit(ctx, tx)
 	})
 	return order, err
 }

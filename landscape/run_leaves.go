@@ -16,6 +16,7 @@ type RunLeaf struct {
 func Unsealed() map[string]string {
 	const rows, log, deploys, purges = "the root of its chunk binds its rows", "the log binds itself", "it belongs to no run", "it comes after the run"
 	const told = "it only tells others what is recorded elsewhere, and is dropped when it is old"
+	const orders = "people signed it, and the log has an entry about each"
 	return map[string]string{
 		"chunk_rows": rows, "hashes": rows, "keys": rows, "repeats": rows, "joins": rows, "parents": rows,
 		"salts": "with others no root fits", "run_seals": "it is the seal", "sign_offs": "each names the seal that was signed, and the log has its digest", "heals": "payloads are shared by runs",
@@ -26,6 +27,7 @@ func Unsealed() map[string]string {
 		"holds": purges, "hold_ends": purges, "purges": purges, "purged_runs": purges, "deletions": purges, "deleted_payloads": purges, "returned_payloads": purges,
 		"forgotten": purges, "forgotten_leaves": purges, "repacked": purges, "forgettings": purges,
 		"outbox": told, "outbox_head": told,
+		"order_rules": orders, "orders": orders, "order_approvals": orders, "order_executions": orders,
 		"attestations": "they come after the run, and the log has an entry about each",
 	}
 }

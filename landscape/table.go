@@ -45,6 +45,7 @@ var records = []Record{
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},
 	Hold{}, HoldEnd{}, Purge{}, PurgedRun{}, Deletion{}, DeletedPayload{}, ReturnedPayload{},
 	Forgotten{}, ForgottenLeaf{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{},
+	OrderRuling{}, Order{}, Approval{}, OrderExecution{},
 }
 
 // Tables returns every table, parents before children.

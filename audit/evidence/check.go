@@ -59,6 +59,7 @@ type Report struct {
 	Sealed   int64     `json:"sealed"`    // seals of runs, that are recorded as their entries say
 	Unsealed int64     `json:"unsealed"`  // seals of runs that have no entries either
 	Signoffs int64     `json:"sign_offs"` // of runs, that are recorded as their entries say
+	Orders   int64     `json:"orders"`    // records of dangerous orders, that are as their entries say
 	Older    int64     `json:"older"`     // runs that are older than the log
 	Lost     int64     `json:"lost"`      // runs with an entry that were lost when the record was restored
 	Attested int64     `json:"attested"`  // looks at the outputs of runs, that are recorded as their entries say
@@ -86,6 +87,7 @@ type checker struct {
 	ended   map[string]sealedEntry // the newest of each run
 	looks   map[string]sealedEntry // at outputs, by what they are about
 	signed  map[string]sealedEntry // about sign-offs, by what they are about
+	ordered map[string]sealedEntry // about dangerous orders, by what they are about
 	gaps    gaps
 	lost    map[string]bool
 	leaves  []tlog.Hash
@@ -105,10 +107,10 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	}
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
-		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, signed: map[string]sealedEntry{}, lost: map[string]bool{},
+		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, signed: map[string]sealedEntry{}, ordered: map[string]sealedEntry{}, lost: map[string]bool{},
 		heads: map[int64]bool{}, anchors: placesOf(anchors),
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.signOffs, c.runs} {
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.signOffs, c.orders, c.runs} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}
@@ -174,6 +176,8 @@ func (c *checker) entry(e landscape.LogEntry) error {
 		c.looks[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == SignedOff:
 		c.signed[s.about()] = sealedEntry{s, e.Position}
+	case s.Type == Ruled || s.Type == Ordered || s.Type == Approved || s.Type == Executed:
+		c.ordered[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == Restored:
 		c.gaps = append(c.gaps, s)
 	case s.Type == Lost:

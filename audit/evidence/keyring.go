@@ -119,7 +119,11 @@ func oneSignature(n *note.Note, text string) bool {
 
 // bySealer reports whether a sealer signs entries of a type, and not the key of the log.
 func bySealer(of Type) bool {
-	return of == Began || of == Sealed || of == Forgot || of == Attested || of == SignedOff
+	switch of {
+	case Began, Sealed, Forgot, Attested, SignedOff, Ruled, Ordered, Approved, Executed, Saw:
+		return true
+	}
+	return false
 }
 
 // learn keeps what an entry says of keys.

@@ -120,6 +120,28 @@ func TestEntriesOfSignOffs(t *testing.T) {
 	}
 }
 
+// TestEntriesOfOrders compares what the owner of the landscape may do to dangerous orders with their entries.
+func TestEntriesOfOrders(t *testing.T) {
+	p := newPlace(t)
+	p.ends("r1")
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.NoError(t, landscapetest.Ordered(t.Context(), e.Log, "r1"))
+		require.NoError(t, e.Notary.Pass(t.Context()))
+	}))
+	require.EqualValues(t, 5, p.check().Orders)
+	require.Empty(t, p.problems())
+	for _, attack := range []struct{ statement, want string }{
+		{`update order_rules set persons = 1 where seq = 0`, "rule 0 of waive: is recorded otherwise than its entry 4 says"},
+		{`update orders set approver = 'eve key'`, "is recorded otherwise than its entry 5 says"},
+		{`update order_approvals set person = 'eve'`, "is recorded otherwise than its entry 6 says"},
+		{`insert into order_approvals select run_id, order_sha256, 1, kind, 'dan', statement, signature, approver, at_us from order_approvals`, "has no entry: a process without a key recorded it, or it was made up"},
+		{`delete from order_executions`, "is about it, and it is not recorded: somebody removed it"},
+	} {
+		p.attack(attack.statement)
+		require.Contains(t, p.problems(), attack.want)
+	}
+}
+
 // TestSignOffAfterARestore: a sign-off that was lost with a restored record does not keep another one of its number from having an entry.
 func TestSignOffAfterARestore(t *testing.T) {
 	p := newPlace(t)

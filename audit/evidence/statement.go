@@ -37,31 +37,40 @@ const (
 	Attested Type = "attested" // the targets of a run's outputs were read again
 
 	SignedOff Type = "signed-off" // a person signed off a run
+
+	Ruled    Type = "rule"     // how many persons a dangerous order needs
+	Ordered  Type = "order"    // a person proposed a dangerous order
+	Approved Type = "approved" // a person signed it
+	Executed Type = "executed" // it was executed
+	Saw      Type = "approver" // a person's key was in the approvers file for the first time
 )
 
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
 type Statement struct {
-	Anchored  int64  `json:"anchored,omitempty"`    // of a restored log: how many entries the anchor has
-	At        string `json:"at"`                    // by the clock of who signed it, in UTC; of a run that begins, as recorded
-	Look      int64  `json:"attestation,omitempty"` // which look at the outputs of a run it is, from 0
-	By        string `json:"by_sha256,omitempty"`   // of who and what began a run: see byOf
-	Document  string `json:"document,omitempty"`    // of a run: SHA-256 in hex
-	Epoch     int64  `json:"epoch,omitempty"`       // of a run that is sealed: how often it was resumed
-	Found     int64  `json:"found,omitempty"`       // of a restored log: how many entries were left
-	Key       string `json:"key,omitempty"`         // a public key, as name+hash+base64
-	Landscape string `json:"landscape,omitempty"`   // chance, that tells one landscape from another
-	Late      bool   `json:"late,omitempty"`        // of a seal: it was not made when the run ended
-	Leaves    int64  `json:"leaves,omitempty"`      // of a seal: records
-	N         string `json:"n"`                     // chance, so that nobody guesses an entry by its hash
-	Note      string `json:"note_sha256,omitempty"` // in hex: of the certificate of an order to forget; of a sign-off
-	Order     int64  `json:"order,omitempty"`       // to forget
-	Origin    string `json:"origin,omitempty"`      // the name of the log
+	Anchored  int64  `json:"anchored,omitempty"`     // of a restored log: how many entries the anchor has
+	Approval  int64  `json:"approval,omitempty"`     // which signature under an order it is, from 0
+	At        string `json:"at"`                     // by the clock of who signed it, in UTC; of a run that begins, as recorded
+	Look      int64  `json:"attestation,omitempty"`  // which look at the outputs of a run it is, from 0
+	By        string `json:"by_sha256,omitempty"`    // of who and what began a run: see byOf
+	Document  string `json:"document,omitempty"`     // of a run: SHA-256 in hex
+	Epoch     int64  `json:"epoch,omitempty"`        // of a run that is sealed: how often it was resumed
+	Found     int64  `json:"found,omitempty"`        // of a restored log: how many entries were left
+	Key       string `json:"key,omitempty"`          // a public key, as name+hash+base64
+	Landscape string `json:"landscape,omitempty"`    // chance, that tells one landscape from another
+	Late      bool   `json:"late,omitempty"`         // of a seal: it was not made when the run ended
+	Leaves    int64  `json:"leaves,omitempty"`       // of a seal: records
+	N         string `json:"n"`                      // chance, so that nobody guesses an entry by its hash
+	Note      string `json:"note_sha256,omitempty"`  // in hex: of the certificate of an order to forget; of a sign-off; of a person and key
+	Order     int64  `json:"order,omitempty"`        // to forget
+	Digest    string `json:"order_sha256,omitempty"` // of a dangerous order
+	Origin    string `json:"origin,omitempty"`       // the name of the log
 	Pipeline  string `json:"pipeline,omitempty"`
 	Position  int64  `json:"position,omitempty"`       // of the entry that does not count
-	Records   string `json:"records_sha256,omitempty"` // of what was found of outputs: landscape.AttestationDigest
+	Records   string `json:"records_sha256,omitempty"` // of what was found of outputs: landscape.AttestationDigest; of the line of a record of dangerous orders
 	Result    string `json:"result,omitempty"`         // the worst that was found of an output
 	Root      string `json:"root,omitempty"`           // of a seal: in hex
 	Rows      int64  `json:"rows,omitempty"`           // that were forgotten
+	Rule      int64  `json:"rule,omitempty"`           // which rule about a verb it is, from 0
 	Run       string `json:"run,omitempty"`
 	Runs      int64  `json:"runs,omitempty"`        // that are older than the log
 	RunsHash  string `json:"runs_sha256,omitempty"` // of their ids, sorted, each with a line end
@@ -70,6 +79,7 @@ type Statement struct {
 	Status    string `json:"status,omitempty"`      // of a run that is sealed
 	Type      Type   `json:"type"`
 	V         int    `json:"v"`
+	Verb      string `json:"verb,omitempty"` // that a rule is about
 	Why       string `json:"why,omitempty"`
 }
 
@@ -101,6 +111,16 @@ func (s Statement) about() string {
 		return fmt.Sprintf("%s/%d", s.Type, s.Order)
 	case SignedOff: // a record that was restored may get another one of this number
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.SignOff, s.At)
+	case Ruled: // a record that was restored may get another one of this number, and another signature or execution
+		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Verb, s.Rule, s.At)
+	case Approved:
+		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Digest, s.Approval, s.At)
+	case Executed:
+		return fmt.Sprintf("%s/%s/%s", s.Type, s.Digest, s.At)
+	case Ordered:
+		return fmt.Sprintf("%s/%s", s.Type, s.Digest)
+	case Saw:
+		return fmt.Sprintf("%s/%s", s.Type, s.Note)
 	case Tick:
 		return string(s.Type) + "/" + s.At[:min(len(s.At), len(time.DateOnly))]
 	default:

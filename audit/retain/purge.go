@@ -46,7 +46,7 @@ type Result struct {
 const batch = 100
 
 // Purge carries out a plan, in the order of the record: the order and the runs that it is about are recorded first; then, payload by payload, that it may
-// be deleted, which the landscape refuses if a run needs it by now; then it is deleted, and that is recorded.
+// be deleted, which the landscape refuses if a run needs it by now; then it is deleted, and that is recorded. An order with an ID was recorded before, and is continued.
 func (p *Purger) Purge(ctx context.Context, plan *Plan, order landscape.Purge) (result Result, err error) {
 	if err := p.finish(ctx, &result); err != nil {
 		return result, err
@@ -54,9 +54,10 @@ func (p *Purger) Purge(ctx context.Context, plan *Plan, order landscape.Purge) (
 	if len(plan.Payloads) == 0 {
 		return result, nil
 	}
-	order, err = p.Log.BeginPurge(ctx, order, plan.Runs)
-	if err == nil {
-		err = failpoint.Hit("purge.ordered")
+	if order.ID == 0 {
+		if order, err = p.Log.BeginPurge(ctx, order, plan.Runs); err == nil {
+			err = failpoint.Hit("purge.ordered")
+		}
 	}
 	if err != nil {
 		return result, fmt.Errorf("purge: %w", err)

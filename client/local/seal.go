@@ -88,9 +88,14 @@ func (h *Home) sealingClient(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return h.clientOn(log), nil
+}
+
+// clientOn returns a client of the landscape that writes to log.
+func (h *Home) clientOn(log *landscape.Log) *client.Client {
 	c := client.New(log, h.stores.Place, h)
 	c.Actor, c.Approvers = h.Actor, h.Approvers
-	return c, nil
+	return c
 }
 
 // sealing returns the landscape with what this process seals with, if it has that.

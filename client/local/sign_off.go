@@ -108,15 +108,17 @@ func (h *Home) signable(ctx context.Context, run landscape.Run) (sealed landscap
 
 // signer returns the key of a person, and the line of the approvers file that lets it sign now.
 func (h *Home) signer(r SignOffRequest, now time.Time) (key ssh.Signer, by persons.Approver, approvers *persons.Approvers, err error) {
-	if approvers, err = h.options.approvers(); err != nil {
+	if approvers, err = h.someApprovers(); err != nil {
 		return nil, by, nil, err
 	}
-	if approvers == nil {
-		return nil, by, nil, notSignable(fmt.Errorf("there is no approvers file at %s: write a line for each person, such as \"ann@example.com ssh-ed25519 AAAA… Ann Example\", "+
-			"or name another file with --approvers", h.options.approversFile()))
-	}
-	if key, err = persons.OpenKey(r.Key, r.Ask); err == nil {
-		by, err = approvers.Of(key.PublicKey(), persons.SignOffs, now)
+	key, by, err = h.keyOf(r.Key, r.Ask, approvers, persons.SignOffs, now)
+	return key, by, approvers, err
+}
+
+// keyOf returns the key of a person in a file, and the line that lets it sign in a namespace then.
+func (h *Home) keyOf(file string, ask func(string) ([]byte, error), approvers *persons.Approvers, namespace string, now time.Time) (key ssh.Signer, by persons.Approver, err error) {
+	if key, err = persons.OpenKey(file, ask); err == nil {
+		by, err = approvers.Of(key.PublicKey(), namespace, now)
 	}
 	if errors.Is(err, persons.ErrNotAllowed) {
 		err = fmt.Errorf("%w; the file is %s", err, h.options.approversFile())
@@ -124,7 +126,7 @@ func (h *Home) signer(r SignOffRequest, now time.Time) (key ssh.Signer, by perso
 	if err != nil {
 		err = notSignable(err)
 	}
-	return key, by, approvers, err
+	return key, by, err
 }
 
 // sign lets the person sign, unless that makes no sense any more.

@@ -17,6 +17,7 @@ import (
 func (a *app) forgetCommand() *cobra.Command {
 	var request client.ForgetRequest
 	var why, file string
+	var p proposal
 	cmd := &cobra.Command{
 		Use:   "forget FIELD=VALUE --why TEXT [--dry-run] [-o FILE]",
 		Short: "Overwrite a person's records in all runs, with a certificate",
@@ -49,6 +50,12 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 					}
 				}
 			}
+			if err := p.check(why); err != nil {
+				return err
+			}
+			if p.propose && !finish {
+				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderForget, Args: map[string]string{"field": request.Field}, Subject: args[0], Why: why})
+			}
 			request.By = a.by(why)
 			return a.existing(cmd.Context(), func(home *local.Home) (err error) {
 				var forget *client.Forget
@@ -71,6 +78,8 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish what was killed at once; use it only if no other process forgets or purges")
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write the certificate to this `file`; it stays in the landscape, too (table forgettings)")
 	whyFlag(cmd, &why)
+	p.flags(cmd)
+	cmd.MarkFlagsMutuallyExclusive("propose", "dry-run", "finish")
 	return cmd
 }
 

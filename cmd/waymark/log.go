@@ -68,6 +68,10 @@ func aboutText(e evidence.Entry) string {
 		return e.Run
 	case evidence.Admitted, evidence.Revoked:
 		return e.Key
+	case evidence.Ordered, evidence.Approved, evidence.Executed:
+		return fmt.Sprintf("order %.12s", e.Digest)
+	case evidence.Ruled:
+		return e.Verb
 	case evidence.Forgot:
 		return fmt.Sprintf("order %d", e.Order)
 	case evidence.Refused:
@@ -156,6 +160,9 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 	}
 	lines = append(lines, []string{"runs", fmt.Sprintf("%s with an entry, %s older than the log, %s lost", text.Grouped(r.Runs), text.Grouped(r.Older), text.Grouped(r.Lost))})
 	lines = append(lines, []string{"seals", fmt.Sprintf("%s with an entry, %s of runs without entries", text.Grouped(r.Sealed), text.Grouped(r.Unsealed))})
+	if r.Orders > 0 {
+		lines = append(lines, []string{"orders", text.Grouped(r.Orders) + " with an entry"})
+	}
 	if r.Signoffs > 0 {
 		lines = append(lines, []string{"sign-offs", text.Grouped(r.Signoffs) + " with an entry"})
 	}

@@ -18,6 +18,7 @@ import (
 func (a *app) purgeCommand() *cobra.Command {
 	request := client.PurgeRequest{}
 	var why, source, derived string
+	var p proposal
 	cmd := &cobra.Command{
 		Use:   "purge --keep-source TIME --keep-derived TIME --why TEXT",
 		Short: "Delete the stored payloads of old runs; their hashes and ways are kept",
@@ -40,6 +41,12 @@ Other runs can continue during a purge. If a purge is killed, the next one finis
 			}
 			request.By = a.by(why)
 			request.Keep = map[landscape.Class]string{landscape.SourceClass: source, landscape.DerivedClass: derived}
+			if err := p.check(why); err != nil {
+				return err
+			}
+			if p.propose {
+				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderPurge, Args: local.PurgeArgs(request.Keep), Why: why})
+			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				purge, err := home.Purge(cmd.Context(), request)
 				if err != nil {
@@ -54,6 +61,8 @@ Other runs can continue during a purge. If a purge is killed, the next one finis
 	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "show what would be deleted, without deleting it")
 	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish a killed purge at once; use it only if no other process is purging")
 	whyFlag(cmd, &why)
+	p.flags(cmd)
+	cmd.MarkFlagsMutuallyExclusive("propose", "dry-run", "finish")
 	return cmd
 }
 

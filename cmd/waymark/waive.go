@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 
 func (a *app) waiveCommand() *cobra.Command {
 	var why string
+	var p proposal
 	cmd := &cobra.Command{
 		Use:   "waive RUN POLICY --why TEXT",
 		Short: "Let a run publish its outputs although a policy did not pass",
@@ -26,8 +28,11 @@ publishes the outputs, if no other policy keeps the run from it. ` + "`waymark s
 		},
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := whyGiven(why); err != nil {
+			if err := cmp.Or(whyGiven(why), p.check(why)); err != nil {
 				return err
+			}
+			if p.propose {
+				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderWaive, Run: args[0], Args: map[string]string{"policy": args[1]}, Why: why})
 			}
 			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
 				done, err := home.Waive(cmd.Context(), run, args[1], a.by(why))
@@ -40,5 +45,6 @@ publishes the outputs, if no other policy keeps the run from it. ` + "`waymark s
 		},
 	}
 	whyFlag(cmd, &why)
+	p.flags(cmd)
 	return cmd
 }

@@ -60,6 +60,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	_, err = landscapetest.Attest(t.Context(), log, "r1", plugin.Changed)
 	require.NoError(t, err)
 	require.NoError(t, landscapetest.SignedOff(t.Context(), log, "r5"))
+	require.NoError(t, landscapetest.Ordered(t.Context(), log, "r5"))
 	for _, digit := range []string{"1", "2"} {
 		bundle, version := landscapetest.VersionOf("orders", digit, strings.Repeat("d", 64))
 		_, err = log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)

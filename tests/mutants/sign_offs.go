@@ -1,6 +1,6 @@
 package main
 
-// signOffs is mutants of what lets a person's signature count.
+// signOffs is mutants of what lets a person's signature count, under runs and under dangerous orders.
 var signOffs = []mutant{
 	{
 		name: "a sign-off counts for any run", never: "a signature of one run is put beside another",
@@ -9,12 +9,47 @@ var signOffs = []mutant{
 	},
 	{
 		name: "a key that has expired signs off runs", never: "who left, or stole a key, signs",
-		file: "audit/evidence/persons/sign_off.go", old: "return a.Allows(SignOffs, v.time())", new: "return nil",
+		file: "audit/evidence/persons/sign_off.go", old: "return a.Allows(namespace, at)\n}\n", new: "return nil\n}\n",
 		pkg: "./audit/evidence/persons", run: "^TestSignOffAttacks$",
 	},
 	{
 		name: "sign-offs are not compared with the log", never: "one that was removed is missed by nobody",
-		file: "audit/evidence/check.go", old: "c.attestations, c.signOffs, c.runs}", new: "c.attestations, c.runs}",
+		file: "audit/evidence/check.go", old: "c.attestations, c.signOffs, c.orders, c.runs}", new: "c.attestations, c.orders, c.runs}",
 		pkg: "./audit/evidence", run: "^TestEntriesOfSignOffs$",
+	},
+	{
+		name: "who proposes an order approves it", never: "one person purges alone, with the word of nobody",
+		file: "audit/evidence/persons/case.go", old: "case other.Person == s.Person && sameKey(other.Key, s.Key):", new: "case false:",
+		pkg: "./audit/evidence/persons", run: "^TestFourEyes$",
+	},
+	{
+		name: "an order is executed in any state", never: "what nobody approved is purged",
+		file: "audit/evidence/persons/case.go", old: "if was, is := s.State[name], now[name]; was != is {", new: "if was, is := s.State[name], now[name]; false {",
+		pkg: "./audit/evidence/persons", run: "^TestFourEyes$",
+	},
+	{
+		name: "an order never expires", never: "an approval of last year is used today",
+		file: "audit/evidence/persons/case.go", old: "if !j.Now.Before(o.Expires.Time()) {", new: "if false {",
+		pkg: "./audit/evidence/persons", run: "^TestFourEyes$",
+	},
+	{
+		name: "a key counts at once", never: "who can add a line to the approvers file is two persons",
+		file: "audit/evidence/persons/case.go", old: "case s.At.Before(since.Add(MinAge)) && !since.IsZero():", new: "case false:",
+		pkg: "./audit/evidence/persons", run: "^TestFourEyes$",
+	},
+	{
+		name: "an order is executed twice", never: "one approval purges again and again",
+		file: "landscape/order.go", old: "\ttx.Insert = append(tx.Insert, x)\n\treturn errors.Join(err, l.noted(tx, x))", new: "\treturn err",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Orders$",
+	},
+	{
+		name: "fewer persons than signed execute an order", never: "the rule is what the caller says",
+		file: "landscape/order.go", old: "if err == nil && (x.Persons > int64(1+len(signed)) ||", new: "if err == nil && (false ||",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Orders$",
+	},
+	{
+		name: "orders are not compared with the log", never: "an order that was made up, or removed, is missed by nobody",
+		file: "audit/evidence/check.go", old: "c.signOffs, c.orders, c.runs}", new: "c.signOffs, c.runs}",
+		pkg: "./audit/evidence", run: "^TestEntriesOfOrders$",
 	},
 }

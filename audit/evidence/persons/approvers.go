@@ -77,6 +77,15 @@ func ParseApprovers(text string) (*Approvers, error) {
 	return found, nil
 }
 
+// Persons returns how many persons the lines name.
+func (a *Approvers) Persons() int {
+	known := map[string]bool{}
+	for _, one := range a.All {
+		known[one.Person] = true
+	}
+	return len(known)
+}
+
 // oneOwner requires that a key of one person is not another one's.
 func (a *Approvers) oneOwner(next Approver) error {
 	for _, other := range a.All {

@@ -154,14 +154,19 @@ func (v Verified) fits(record landscape.SignOff) error {
 
 // allowed requires that the line of an approver let the key sign then.
 func (v Verified) allowed(line string) error {
+	return lineAllows(line, v.Key, v.Person, v.Name, SignOffs, v.time())
+}
+
+// lineAllows requires that the line of an approver let a person's key sign then.
+func lineAllows(line string, key ssh.PublicKey, person, name, namespace string, at time.Time) error {
 	a, err := ParseApprover(line)
 	if err != nil {
 		return fmt.Errorf("the line of the approver: %w", err)
 	}
-	if !sameKey(a.Key, v.Key) || a.Person != v.Person || a.Name != v.Name || a.Line != line {
-		return fmt.Errorf("%s signed with the key %s, and the line of the approver has another key or name", v.Person, ssh.FingerprintSHA256(v.Key))
+	if !sameKey(a.Key, key) || a.Person != person || a.Name != name || a.Line != line {
+		return fmt.Errorf("%s signed with the key %s, and the line of the approver has another key or name", person, ssh.FingerprintSHA256(key))
 	}
-	return a.Allows(SignOffs, v.time())
+	return a.Allows(namespace, at)
 }
 
 // time returns when it was signed; fits compared it with the record.

@@ -1,0 +1,226 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"waymark/client"
+	"waymark/internal/text"
+	"waymark/landscape"
+)
+
+// A deed is what a dangerous order would do, for a client.
+type deed interface {
+	// look returns the state that the order is about. The error is an *Error with the code NothingToOrder if the order would change nothing.
+	look(ctx context.Context) (map[string]string, error)
+
+	// do does it, and says what was done.
+	do(ctx context.Context, by client.By) (string, error)
+
+	// finish does what an execution left, and says what; empty for nothing.
+	finish(ctx context.Context, x *landscape.OrderExecution) (string, error)
+}
+
+// deed returns what an order does. The error is an *Error of kind Invalid if the order makes no sense.
+func (h *Home) deed(c *client.Client, verb landscape.OrderVerb, run string, args map[string]string, subject string) (deed, error) {
+	switch verb {
+	case landscape.OrderPurge:
+		return purgeDeed{c, args}, nil
+	case landscape.OrderForget:
+		field, value, ok := strings.Cut(subject, "=")
+		if !ok || field != args["field"] {
+			return nil, invalidOption(fmt.Errorf("whom to forget is not recorded: give it again as --subject %s=VALUE", args["field"]))
+		}
+		return forgetDeed{c, field, value}, nil
+	case landscape.OrderWaive:
+		return waiveDeed{once{}, h, c, run, args["policy"]}, nil
+	case landscape.OrderRule:
+		persons, err := strconv.ParseInt(args["persons"], 10, 64)
+		return ruleDeed{once{}, h, c, landscape.OrderVerb(args["verb"]), persons}, err
+	}
+	return nil, invalidOption(fmt.Errorf("%.40q is no dangerous order that this release executes", verb))
+}
+
+func nothingToOrder(format string, args ...any) error {
+	return &client.Error{Kind: client.Conflict, Code: client.NothingToOrder, Message: fmt.Sprintf(format, args...)}
+}
+
+// once is the finish of what is done in one transaction.
+type once struct{}
+
+func (once) finish(context.Context, *landscape.OrderExecution) (string, error) { return "", nil }
+
+type purgeDeed struct {
+	client *client.Client
+	args   map[string]string // keep_source, keep_derived, as_of
+}
+
+// PurgeArgs are the arguments of an order to purge what is due now.
+func PurgeArgs(keep map[landscape.Class]string) map[string]string {
+	args := map[string]string{"as_of": time.Now().UTC().Format(time.RFC3339Nano)}
+	for class, text := range keep {
+		if text != "" {
+			args["keep_"+string(class)] = text
+		}
+	}
+	return args
+}
+
+func (d purgeDeed) request() (r client.PurgeRequest, err error) {
+	r.Keep = map[landscape.Class]string{}
+	for _, class := range landscape.Classes {
+		r.Keep[class] = d.args["keep_"+string(class)]
+	}
+	r.AsOf, err = time.Parse(time.RFC3339Nano, d.args["as_of"])
+	return r, err
+}
+
+func (d purgeDeed) look(ctx context.Context) (map[string]string, error) {
+	r, err := d.request()
+	if err != nil {
+		return nil, err
+	}
+	r.DryRun = true
+	due, err := d.client.Purge(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if due.Deleted == 0 {
+		return nil, nothingToOrder("no payload is due")
+	}
+	runs := make([]string, 0, len(due.Runs))
+	for _, run := range due.Runs {
+		runs = append(runs, string(run.Class)+" "+run.Run)
+	}
+	return map[string]string{
+		"payloads": fmt.Sprint(due.Deleted), "bytes": fmt.Sprint(due.Bytes), "payloads_sha256": due.SHA256, "runs": fmt.Sprint(len(runs)), "runs_sha256": linesDigest(runs),
+	}, nil
+}
+
+func (d purgeDeed) do(ctx context.Context, by client.By) (string, error) { return d.purge(ctx, by, 0) }
+
+func (d purgeDeed) purge(ctx context.Context, by client.By, order int64) (string, error) {
+	r, err := d.request()
+	if err != nil {
+		return "", err
+	}
+	r.By, r.Continue = by, order
+	done, err := d.client.Purge(ctx, r)
+	if err != nil || done.Deleted == 0 && done.Left == 0 {
+		return "", err
+	}
+	told := fmt.Sprintf("deleted %s, %s (order %d)", text.Count(int64(done.Deleted), "payload"), text.Count(done.Bytes, "byte"), done.Purge)
+	if done.Left > 0 {
+		told += fmt.Sprintf("; %d are being deleted by another process: if it is dead, waymark purge --finish does it now", done.Left)
+	}
+	return told, nil
+}
+
+func (d purgeDeed) finish(ctx context.Context, x *landscape.OrderExecution) (string, error) {
+	return d.purge(ctx, client.By{Actor: x.Actor, Why: "what was left of order " + x.Order[:12]}, *x.Purge)
+}
+
+type forgetDeed struct {
+	client       *client.Client
+	field, value string
+}
+
+func (d forgetDeed) look(ctx context.Context) (map[string]string, error) {
+	found, err := d.client.Forget(ctx, client.ForgetRequest{Field: d.field, Value: d.value, DryRun: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Rows) == 0 {
+		return nil, nothingToOrder("no row has this %s", d.field)
+	}
+	rows := make([]string, 0, len(found.Rows))
+	for _, row := range found.Rows {
+		rows = append(rows, fmt.Sprintf("%s %s %d", row.Run, row.Source, row.Row))
+	}
+	return map[string]string{"rows": fmt.Sprint(len(rows)), "rows_sha256": linesDigest(rows), "runs": fmt.Sprint(len(found.Runs)), "runs_sha256": linesDigest(found.Runs)}, nil
+}
+
+func (d forgetDeed) do(ctx context.Context, by client.By) (string, error) {
+	done, err := d.client.Forget(ctx, client.ForgetRequest{By: by, Field: d.field, Value: d.value})
+	if err != nil || done.Done == nil {
+		return "", err
+	}
+	return fmt.Sprintf("forgot %s of %s (order %d)", text.Count(done.Done.Rows, "row"), text.Count(int64(len(done.Runs)), "run"), done.Done.Order), nil
+}
+
+func (d forgetDeed) finish(ctx context.Context, _ *landscape.OrderExecution) (string, error) {
+	done, err := d.client.FinishForgetting(ctx)
+	if err != nil || len(done.Finished) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("finished %s to forget", text.Count(int64(len(done.Finished)), "order")), nil
+}
+
+type waiveDeed struct {
+	once
+	home        *Home
+	client      *client.Client
+	run, policy string
+}
+
+func (d waiveDeed) look(ctx context.Context) (map[string]string, error) {
+	head, err := d.home.stores.Log.Run(ctx, d.run)
+	if err != nil {
+		return nil, err
+	}
+	standing, err := d.home.stores.Log.Policies(ctx, d.run)
+	i := slices.IndexFunc(standing, func(s landscape.PolicyStanding) bool { return s.Policy == d.policy })
+	switch {
+	case err != nil:
+		return nil, err
+	case i < 0:
+		return nil, &client.Error{Kind: client.NotFound, Code: client.PolicyNotFound, Message: fmt.Sprintf("run %s has no policy %q", d.run, d.policy), Cure: client.ListPolicies, Run: d.run}
+	case standing[i].Last == nil || !standing[i].Keeps():
+		return nil, nothingToOrder("policy %s keeps run %s from nothing", d.policy, d.run)
+	}
+	last := standing[i].Last
+	return map[string]string{
+		"status": string(head.Status), "epoch": fmt.Sprint(head.Epoch), "result": string(last.Result), "attempt": fmt.Sprint(last.Attempt), "detail": last.Detail,
+	}, nil
+}
+
+func (d waiveDeed) do(ctx context.Context, by client.By) (string, error) {
+	run, err := d.home.Find(ctx, d.run)
+	if err == nil {
+		_, err = d.client.Waive(ctx, run, d.policy, by)
+	}
+	return fmt.Sprintf("run %s has policy %q waived; waymark resume %s publishes its outputs", d.run, d.policy, d.run), err
+}
+
+type ruleDeed struct {
+	once
+	home    *Home
+	client  *client.Client
+	verb    landscape.OrderVerb
+	persons int64
+}
+
+func (d ruleDeed) look(ctx context.Context) (map[string]string, error) {
+	now, err := d.home.stores.Log.NeededPersons(ctx, d.verb)
+	if err == nil && now == d.persons {
+		err = nothingToOrder("%s needs %d already", d.verb, now)
+	}
+	return map[string]string{"persons": fmt.Sprint(now)}, err
+}
+
+func (d ruleDeed) do(ctx context.Context, by client.By) (string, error) {
+	_, err := d.client.RuleOrders(ctx, landscape.OrderRuling{Verb: d.verb, Persons: d.persons, Actor: by.Actor, Why: by.Why})
+	return fmt.Sprintf("%s needs %d from now on", d.verb, d.persons), err
+}
+
+// linesDigest is the SHA-256, in hex, of lines, sorted, each with a line end.
+func linesDigest(lines []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append(slices.Sorted(slices.Values(lines)), ""), "\n")))
+	return hex.EncodeToString(sum[:])
+}

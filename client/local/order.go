@@ -1,0 +1,563 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/persons"
+	"waymark/client"
+	"waymark/landscape"
+)
+
+// ProposeRequest says which dangerous order somebody proposes, and why.
+type ProposeRequest struct {
+	Verb    landscape.OrderVerb
+	Run     string            // as Find understands it; empty if the verb is not about one
+	Args    map[string]string // what exactly: see docs/orders.md
+	Subject string            // FIELD=VALUE of an order to forget: the value is not recorded
+	Why     string
+	Expires time.Duration // how long others may approve and execute it
+
+	Key string                            // file with the person's SSH key
+	Ask func(what string) ([]byte, error) // for the passphrase of the key
+}
+
+// OrderState says how an order is. JSON has these words.
+type OrderState string
+
+// The states of an order.
+const (
+	OrderProposed OrderState = "proposed" // too few signatures count yet
+	OrderApproved OrderState = "approved" // enough signatures count
+	OrderExpired  OrderState = "expired"
+	OrderInvalid  OrderState = "invalid" // its own signature does not count
+	OrderIsStale  OrderState = "stale"   // what it is about changed since
+	OrderExecuted OrderState = "executed"
+)
+
+// OrderCase is an order, who signed it, and what became of it.
+type OrderCase struct {
+	persons.Case
+	State   OrderState `json:"status"`
+	Changed []string   `json:"changed,omitempty"` // of a stale order: what is not as it was
+	Needed  int64      `json:"needed"`            // persons
+	Counted int64      `json:"counted"`           // persons whose signatures count
+
+	Executed  client.Time `json:"executed,omitzero"`
+	Executor  string      `json:"executor,omitempty"`
+	Emergency string      `json:"emergency,omitempty"` // why one person executed it; empty if enough persons had signed
+	Reviewed  int64       `json:"reviewed,omitempty"`  // persons who looked at that
+
+	record landscape.Order
+	done   *landscape.OrderExecution
+}
+
+// reviewers is how many persons must review what one person executed.
+const reviewers = 2
+
+// Signed is what was signed: one line of JSON, with its end.
+func (c *OrderCase) Signed() string { return c.record.Statement + "\n" }
+
+// Unreviewed reports whether one person executed the order, and too few others looked at that.
+func (c *OrderCase) Unreviewed() bool { return c.Emergency != "" && c.Reviewed < reviewers }
+
+// Propose lets a person sign a dangerous order, with the state that it was seen in, and records it with an entry of the log. The error is an *Error: of kind Invalid if
+// the key is of no approver, or its signature would not count; of kind Conflict if the order would change nothing.
+func (h *Home) Propose(ctx context.Context, r ProposeRequest) (*OrderCase, error) {
+	court, err := h.court(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run, args := "", r.Args
+	if r.Run != "" {
+		found, err := h.Find(ctx, r.Run)
+		if err != nil {
+			return nil, err
+		}
+		run = found.ID
+	}
+	deed, err := h.deed(h.Client, r.Verb, run, args, r.Subject)
+	if err != nil {
+		return nil, err
+	}
+	state, err := deed.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, by, err := court.signer(r.Key, r.Ask)
+	if err != nil {
+		return nil, err
+	}
+	jury := court.jury(ctx, r.Verb, args)
+	if err := court.refuses(jury, persons.Signature{Person: by.Person, Key: key.PublicKey(), At: court.now}, nil); err != nil {
+		return nil, err
+	}
+	statement, err := persons.NewOrder(r.Verb, run, args, state, r.Why, by, court.approvers.SHA256, court.now, court.now.Add(r.Expires))
+	if err != nil {
+		return nil, notSignable(err)
+	}
+	order, err := statement.Sign(key, by)
+	if err == nil {
+		err = court.log.Propose(ctx, order)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return court.look(ctx, order)
+}
+
+// AssentRequest says who signs which order, and why.
+type AssentRequest struct {
+	Order  string // the beginning of its digest
+	Why    string
+	Review bool // of what one person executed, in the place of an approval
+
+	Key string
+	Ask func(what string) ([]byte, error)
+}
+
+// Assent lets another person sign an order: that it be executed, or that its execution in an emergency was looked at. The error is an *Error: of kind Invalid if the
+// signature would not count, of kind Conflict if the order is not open to it.
+func (h *Home) Assent(ctx context.Context, r AssentRequest) (*OrderCase, error) {
+	court, err := h.court(ctx)
+	if err != nil {
+		return nil, err
+	}
+	order, err := h.findOrder(ctx, r.Order)
+	if err != nil {
+		return nil, err
+	}
+	said, first, err := persons.VerifyOrder(order)
+	if err != nil {
+		return nil, notOpen(err)
+	}
+	kind := landscape.Approves
+	if r.Review {
+		kind = landscape.Reviews
+	}
+	jury := court.jury(ctx, order.Verb, said.Args)
+	if !r.Review {
+		if err := jury.Open(order); err != nil {
+			return nil, notOpen(err)
+		}
+	}
+	key, by, err := court.signer(r.Key, r.Ask)
+	if err != nil {
+		return nil, err
+	}
+	others, err := court.others(ctx, order, first, kind)
+	if err == nil {
+		err = court.refuses(jury, persons.Signature{Person: by.Person, Key: key.PublicKey(), At: court.now}, others)
+	}
+	if err != nil {
+		return nil, err
+	}
+	statement, err := persons.NewAssent(kind, order.Digest, r.Why, by, court.approvers.SHA256, court.now)
+	if err != nil {
+		return nil, notSignable(err)
+	}
+	record, err := statement.Record(order, by)
+	if err == nil {
+		err = court.log.MayAssent(ctx, record) // before anybody touches a key
+	}
+	if err == nil {
+		err = statement.Sign(key, &record)
+	}
+	if err == nil {
+		_, err = court.log.Assent(ctx, record)
+	}
+	if errors.Is(err, landscape.ErrAssented) || errors.Is(err, landscape.ErrNotOpen) {
+		err = notOpen(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return court.look(ctx, order)
+}
+
+// ExecuteRequest says which order is executed.
+type ExecuteRequest struct {
+	client.By         // Why says why one person breaks the glass
+	Order      string // the beginning of its digest
+	Subject    string // FIELD=VALUE of an order to forget
+	BreakGlass bool   // in an emergency: the proposer's signature suffices, and two persons must review that
+}
+
+// OrderDone is what the execution of an order did.
+type OrderDone struct {
+	*OrderCase
+	Before bool   `json:"before,omitempty"` // it had been executed before; what was left of it is done
+	Did    string `json:"did,omitempty"`    // for people
+}
+
+// Execute does what an order says, once, if enough signatures under it count and what it is about is as it was seen. Repeating it finishes what is left, and changes
+// nothing else. The error is an *Error of kind Conflict: with OrderNotApproved, OrderNotOpen or OrderStale nothing was done.
+func (h *Home) Execute(ctx context.Context, r ExecuteRequest) (*OrderDone, error) {
+	court, err := h.court(ctx)
+	if err != nil {
+		return nil, err
+	}
+	order, err := h.findOrder(ctx, r.Order)
+	if err != nil {
+		return nil, err
+	}
+	found, err := court.consider(ctx, order)
+	if err != nil {
+		return nil, err
+	}
+	under, x := court.log, landscape.OrderExecution{Run: order.Run, Order: order.Digest, Persons: found.Counted, Actor: cmp.Or(r.Actor, h.Actor)}
+	if found.done == nil {
+		if err := found.executable(r); err != nil {
+			return nil, err
+		}
+		if found.Counted < found.Needed {
+			x.Emergency, x.Why = true, r.Why
+		}
+		under = under.Under(x)
+	}
+	deed, err := h.deed(h.clientOn(under), order.Verb, order.Run, found.Args, r.Subject)
+	if err != nil {
+		return nil, err
+	}
+	done := &OrderDone{Before: found.done != nil}
+	if done.Before {
+		done.Did, err = deed.finish(ctx, found.done)
+	} else if err = found.stale(ctx, deed); err == nil {
+		done.Did, err = deed.do(ctx, client.By{Actor: strings.Join(found.people(), ", "), Trigger: r.Trigger, Why: fmt.Sprintf("%s (order %.12s)", found.Why, order.Digest)})
+	}
+	if err != nil {
+		return nil, err
+	}
+	done.OrderCase, err = court.look(ctx, order)
+	return done, err
+}
+
+// executable refuses an order that nobody can execute so.
+func (c *OrderCase) executable(r ExecuteRequest) error {
+	if r.BreakGlass && strings.TrimSpace(r.Why) == "" {
+		return &client.Error{Kind: client.Invalid, Code: client.InvalidRequest, Message: "say why one person must do it: the reason is recorded"}
+	}
+	err := c.Executable(c.Needed, r.BreakGlass)
+	if errors.Is(err, landscape.ErrTooFew) {
+		return &client.Error{Kind: client.Conflict, Code: client.OrderNotApproved, Message: err.Error(), Err: err}
+	}
+	if err != nil {
+		return notOpen(err)
+	}
+	return nil
+}
+
+// people are those who want the order to be executed.
+func (c *OrderCase) people() (names []string) {
+	for _, s := range c.Signers {
+		if s.Problem == "" && s.Kind != string(landscape.Reviews) {
+			names = append(names, s.Person)
+		}
+	}
+	return names
+}
+
+// stale refuses an order if what it is about is not as it was seen.
+func (c *OrderCase) stale(ctx context.Context, d deed) error {
+	now, err := d.look(ctx)
+	if nothing, ok := errors.AsType[*client.Error](err); ok && nothing.Code == client.NothingToOrder {
+		now, err = c.OrderStatement.State, nil
+		c.Changed = []string{nothing.Message}
+	}
+	if err != nil {
+		return err
+	}
+	c.Changed = append(c.Changed, c.OrderStatement.Changed(now)...)
+	if c.Changed == nil {
+		return nil
+	}
+	return &client.Error{Kind: client.Conflict, Code: client.OrderStale, Cure: client.ProposeAgain,
+		Message: fmt.Sprintf("order %.12s is stale, and nothing was done: %s", c.Digest, strings.Join(c.Changed, "; "))}
+}
+
+// Orders returns all orders that were proposed, the newest first; not nil.
+func (h *Home) Orders(ctx context.Context) ([]*OrderCase, error) {
+	records, err := h.stores.Log.Orders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(records, func(a, b landscape.Order) int { return cmp.Compare(b.At, a.At) })
+	court, err := h.readingCourt()
+	all := []*OrderCase{}
+	for _, record := range records {
+		if err != nil {
+			return nil, err
+		}
+		var one *OrderCase
+		one, err = court.look(ctx, record)
+		all = append(all, one)
+	}
+	return all, err
+}
+
+// Order returns the order whose digest begins so. The error is an *Error of kind NotFound if there is none.
+func (h *Home) Order(ctx context.Context, prefix string) (*OrderCase, error) {
+	record, err := h.findOrder(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	court, err := h.readingCourt()
+	if err != nil {
+		return nil, err
+	}
+	return court.look(ctx, record)
+}
+
+// UnreviewedOrders returns the orders that one person executed, and that too few others looked at; nil if there is none.
+func (h *Home) UnreviewedOrders(ctx context.Context) (found []*OrderCase, err error) {
+	all, err := h.Orders(ctx)
+	for _, one := range all {
+		if one.Unreviewed() {
+			found = append(found, one)
+		}
+	}
+	return found, err
+}
+
+// OrderRule says how many persons orders of a verb need.
+type OrderRule struct {
+	Verb    landscape.OrderVerb `json:"verb"`
+	Persons int64               `json:"persons"`
+	Since   client.Time         `json:"since,omitzero"`
+	Actor   string              `json:"actor,omitempty"`
+	Why     string              `json:"why,omitempty"`
+}
+
+// OrderRules returns the rules of all dangerous orders.
+func (h *Home) OrderRules(ctx context.Context) (rules []OrderRule, err error) {
+	for _, verb := range landscape.OrderVerbs {
+		rulings, err := h.stores.Log.Rulings(ctx, verb)
+		if err != nil {
+			return nil, err
+		}
+		rule := OrderRule{Verb: verb, Persons: 1}
+		if n := len(rulings); n > 0 {
+			last := rulings[n-1]
+			rule.Persons, rule.Since, rule.Actor, rule.Why = last.Persons, client.Time(last.At), last.Actor, last.Why
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// RuleOrders records how many persons orders of a verb need from now on. The error is an *Error: of kind Conflict with OrderNeeded if they are fewer than before; of
+// kind Invalid if the approvers file does not have so many persons, for then nobody could ever execute one.
+func (h *Home) RuleOrders(ctx context.Context, verb landscape.OrderVerb, count int64, by client.By) (changed bool, err error) {
+	court, err := h.court(ctx)
+	if err != nil {
+		return false, err
+	}
+	if known := court.approvers.Persons(); count > int64(known) {
+		return false, invalidOption(fmt.Errorf("%d persons: %s names %d", count, h.options.approversFile(), known))
+	}
+	return h.clientOn(court.log).RuleOrders(ctx, landscape.OrderRuling{Verb: verb, Persons: count, Actor: cmp.Or(by.Actor, h.Actor), Why: by.Why})
+}
+
+// findOrder returns the order whose digest begins so.
+func (h *Home) findOrder(ctx context.Context, prefix string) (landscape.Order, error) {
+	const least = 6
+	if len(prefix) < least {
+		return landscape.Order{}, invalidOption(fmt.Errorf("%.70q is no digest of an order: give at least its first %d digits", prefix, least))
+	}
+	order, err := h.stores.Log.FindOrder(ctx, prefix)
+	_, ambiguous := errors.AsType[*landscape.AmbiguousError](err)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		err = &client.Error{Kind: client.NotFound, Code: client.OrderNotFound, Message: fmt.Sprintf("nobody proposed an order %.70q", prefix), Cure: client.ListOrders, Err: err}
+	case ambiguous:
+		err = invalidOption(err)
+	}
+	return order, err
+}
+
+func notOpen(err error) error {
+	return &client.Error{Kind: client.Conflict, Code: client.OrderNotOpen, Message: err.Error(), Err: err}
+}
+
+// court is what decides about orders: the landscape, whose keys count, and the time.
+type court struct {
+	home      *Home
+	log       *landscape.Log
+	approvers *persons.Approvers
+	now       time.Time
+}
+
+// court opens the landscape with a key that makes entries, and lets the log see the keys of the approvers.
+func (h *Home) court(ctx context.Context) (*court, error) {
+	log, err := h.witnessing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	approvers, err := h.someApprovers()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range approvers.All {
+		_, seen, err := evidence.SeenSince(ctx, log.Reader, a.Person, a.Key)
+		if err == nil && !seen {
+			err = log.Saw(ctx, a.Person, evidence.KeyText(a.Key))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &court{h, log, approvers, time.Now()}, nil
+}
+
+// readingCourt changes nothing. Without an approvers file no signature counts.
+func (h *Home) readingCourt() (*court, error) {
+	approvers, err := h.options.approvers()
+	if err != nil {
+		return nil, err
+	}
+	if approvers == nil {
+		approvers = &persons.Approvers{}
+	}
+	return &court{h, h.stores.Log, approvers, time.Now()}, nil
+}
+
+// someApprovers returns whose keys may sign. The error says where the file must be.
+func (h *Home) someApprovers() (*persons.Approvers, error) {
+	approvers, err := h.options.approvers()
+	if err == nil && approvers == nil {
+		err = notSignable(fmt.Errorf("there is no approvers file at %s: write a line for each person, such as \"ann@example.com ssh-ed25519 AAAA… Ann Example\", "+
+			"or name another file with --approvers", h.options.approversFile()))
+	}
+	return approvers, err
+}
+
+// signer returns a person's key, and the line that lets it sign orders now.
+func (c *court) signer(file string, ask func(string) ([]byte, error)) (ssh.Signer, persons.Approver, error) {
+	return c.home.keyOf(file, ask, c.approvers, persons.Orders, c.now)
+}
+
+// ruled is the verb whose rule says how many persons an order needs: one that lets fewer suffice needs as many as before.
+func ruled(verb landscape.OrderVerb, args map[string]string) landscape.OrderVerb {
+	if verb == landscape.OrderRule {
+		return landscape.OrderVerb(args["verb"])
+	}
+	return verb
+}
+
+// jury returns what decides whose signatures count under orders of a verb. Keys that were known when the rule came that asks for several persons count at once: until then
+// one person could do all this alone.
+func (c *court) jury(ctx context.Context, verb landscape.OrderVerb, args map[string]string) *juryOf {
+	j := &juryOf{}
+	rulings, err := c.log.Rulings(ctx, ruled(verb, args))
+	j.err = err
+	var since landscape.Micros // several persons are needed; 0 if one suffices
+	for _, r := range slices.Backward(rulings) {
+		if r.Persons < 2 {
+			break
+		}
+		since = r.At
+	}
+	j.Jury = persons.Jury{Approvers: c.approvers, Now: c.now, Known: func(person string, key ssh.PublicKey) (time.Time, bool) {
+		seen, ok, err := evidence.SeenSince(ctx, c.log.Reader, person, key)
+		j.err = errors.Join(j.err, err)
+		if ok && (since == 0 || !seen.After(since.Time())) {
+			seen = time.Time{}
+		}
+		return seen, ok
+	}}
+	return j
+}
+
+// juryOf is a jury that reads the log.
+type juryOf struct {
+	persons.Jury
+	err error // what could not be read
+}
+
+// refuses refuses a signature that would not count.
+func (c *court) refuses(j *juryOf, s persons.Signature, others []persons.Signature) error {
+	err := j.Counts(s, others)
+	if j.err != nil {
+		return j.err
+	}
+	if err != nil {
+		return notSignable(err)
+	}
+	return nil
+}
+
+// others are the signatures of a kind that are under an order, and that of who proposed it.
+func (c *court) others(ctx context.Context, o landscape.Order, first ssh.PublicKey, kind landscape.AssentKind) ([]persons.Signature, error) {
+	all := []persons.Signature{{Person: o.Person, Key: first, At: o.At.Time()}}
+	approvals, err := c.log.Approvals(ctx, o)
+	for _, a := range approvals {
+		if _, key, wrong := persons.VerifyAssent(a); wrong == nil && a.Kind == kind {
+			all = append(all, persons.Signature{Person: a.Person, Key: key, At: a.At.Time()})
+		}
+	}
+	return all, err
+}
+
+// consider verifies an order and the signatures under it, and says what became of it.
+func (c *court) consider(ctx context.Context, o landscape.Order) (*OrderCase, error) {
+	approvals, err := c.log.Approvals(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	said, err := persons.ReadOrder(o)
+	jury := c.jury(ctx, o.Verb, said.Args)
+	found := &OrderCase{Case: jury.Consider(o, approvals), record: o}
+	found.Counted, found.Reviewed = found.Persons(), found.Reviewers()
+	if err == nil { // else Consider says what is wrong
+		found.Needed, err = c.log.NeededPersons(ctx, ruled(o.Verb, said.Args))
+	}
+	found.done, err = c.execution(ctx, o, errors.Join(jury.err, err))
+	if err != nil {
+		return nil, err
+	}
+	switch x := found.done; {
+	case x != nil:
+		found.State, found.Executed, found.Executor, found.Emergency = OrderExecuted, client.Time(x.At), x.Actor, x.Why
+	case !c.now.Before(o.Expires.Time()):
+		found.State = OrderExpired
+	case found.Problem != "":
+		found.State = OrderInvalid
+	case found.Counted < found.Needed:
+		found.State = OrderProposed
+	default:
+		found.State = OrderApproved
+	}
+	return found, nil
+}
+
+// execution is ExecutionOf, unless there was an error before.
+func (c *court) execution(ctx context.Context, o landscape.Order, err error) (*landscape.OrderExecution, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c.log.ExecutionOf(ctx, o)
+}
+
+// look is consider, and says of an order that somebody could execute whether it is stale, unless that takes a value that is not recorded.
+func (c *court) look(ctx context.Context, o landscape.Order) (*OrderCase, error) {
+	found, err := c.consider(ctx, o)
+	if err != nil || found.State != OrderProposed && found.State != OrderApproved || o.Verb == landscape.OrderForget {
+		return found, err
+	}
+	deed, err := c.home.deed(c.home.Client, o.Verb, o.Run, found.Args, "")
+	if err == nil {
+		err = found.stale(ctx, deed)
+	}
+	if stale, ok := errors.AsType[*client.Error](err); ok && stale.Code == client.OrderStale {
+		found.State, err = OrderIsStale, nil
+	}
+	return found, err
+}

@@ -1,0 +1,133 @@
+package landscapetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+)
+
+// OrderOf is an order that ann proposed, with a signature that is none.
+func OrderOf(run, name string, verb landscape.OrderVerb) landscape.Order {
+	return landscape.Order{
+		Run: run, Digest: digest(name), Verb: verb, Person: "ann", Statement: "{}", Signature: "s", Approver: "ann key", At: 1_700_000_000_000_000, Expires: 1_700_000_000_000_001,
+	}
+}
+
+// AssentTo is a signature of a person under an order that is none.
+func AssentTo(o landscape.Order, kind landscape.AssentKind, person string) landscape.Approval {
+	return landscape.Approval{Run: o.Run, Order: o.Digest, Kind: kind, Person: person, Statement: "{}", Signature: "s", Approver: person + " key", At: o.At}
+}
+
+// Ordered lets two persons make waivers need two, and one again.
+func Ordered(ctx context.Context, log *landscape.Log, run string) error {
+	o := OrderOf(run, "rule", landscape.OrderRule)
+	_, ruled := log.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"})
+	err := errors.Join(ruled, log.Propose(ctx, o))
+	if err == nil {
+		_, err = log.Assent(ctx, AssentTo(o, landscape.Approves, "bob"))
+	}
+	if err == nil {
+		under := log.Under(landscape.OrderExecution{Run: run, Order: o.Digest, Persons: 2, Actor: "ann"})
+		_, err = under.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderWaive, Persons: 1, Actor: "ann, bob", Why: "we are few"})
+	}
+	return err
+}
+
+// orders holds what a log says of dangerous orders.
+func orders(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	log := landscape.New(d, nil).SealedBy(Sealer{})
+	require.NoError(t, log.AppendToLog(ctx, EntryAbout("genesis")))
+	run, graph := Scene{Run: "r"}.Graph()
+	graph.Policies = ScenePolicies()
+	require.NoError(t, log.BeginRun(ctx, run, graph))
+	require.NoError(t, log.RecordPolicies(ctx, "r", results(landscape.PolicyFailed, landscape.PolicyFailed, landscape.PolicyPassed)))
+	needed := func(verb landscape.OrderVerb) int64 {
+		n, err := log.NeededPersons(ctx, verb)
+		require.NoError(t, err)
+		return n
+	}
+	require.EqualValues(t, 1, needed(landscape.OrderWaive))
+	rule := landscape.OrderRuling{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"}
+	for _, changes := range []bool{true, false} {
+		changed, err := log.Rule(ctx, rule)
+		require.NoError(t, err)
+		require.Equal(t, changes, changed)
+	}
+	require.EqualValues(t, 2, needed(landscape.OrderWaive))
+	rule.Persons = 1
+	_, err := log.Rule(ctx, rule)
+	require.Equal(t, &landscape.NeedsOrderError{Verb: landscape.OrderRule, Persons: 2}, err)
+
+	_, err = log.WaivePolicy(ctx, "r", "few refused", "ann", "they are known")
+	require.ErrorAs(t, err, new(*landscape.NeedsOrderError))
+	for _, verb := range []landscape.OrderVerb{landscape.OrderPurge, landscape.OrderForget} {
+		_, err = log.Rule(ctx, landscape.OrderRuling{Verb: verb, Persons: 2, Actor: "ann", Why: "four eyes"})
+		require.NoError(t, err)
+	}
+	_, err = log.BeginPurge(ctx, landscape.Purge{Actor: "ann", Why: "old", Rules: "{}"}, nil)
+	require.ErrorAs(t, err, new(*landscape.NeedsOrderError))
+	_, err = log.BeginForgetting(ctx, landscape.Purge{Actor: "ann", Why: "asked"}, nil, nil)
+	require.ErrorAs(t, err, new(*landscape.NeedsOrderError))
+
+	o := OrderOf("r", "waive", landscape.OrderWaive)
+	for range 2 {
+		require.NoError(t, log.Propose(ctx, o))
+	}
+	other := o
+	other.Person = "eve"
+	require.ErrorAs(t, log.Propose(ctx, other), new(*landscape.DivergedError))
+	found, err := log.FindOrder(ctx, o.Digest[:8])
+	require.NoError(t, err)
+	require.Equal(t, o, found)
+	_, err = log.FindOrder(ctx, "x")
+	require.ErrorIs(t, err, landscape.ErrNotFound)
+	_, err = log.Assent(ctx, AssentTo(o, landscape.Approves, "ann"))
+	require.ErrorIs(t, err, landscape.ErrAssented, "who proposes does not approve")
+	_, err = log.Assent(ctx, AssentTo(o, landscape.Reviews, "bob"))
+	require.ErrorIs(t, err, landscape.ErrNotOpen, "there is nothing to review")
+
+	x := landscape.OrderExecution{Run: "r", Order: o.Digest, Persons: 2, Actor: "ann"}
+	under := func(x landscape.OrderExecution) error {
+		_, err := log.Under(x).WaivePolicy(ctx, "r", "few refused", "ann, bob", "they are known")
+		return err
+	}
+	require.ErrorIs(t, under(x), landscape.ErrTooFew, "one person signed")
+	_, err = log.Assent(ctx, AssentTo(o, landscape.Approves, "bob"))
+	require.NoError(t, err)
+	_, err = log.Assent(ctx, AssentTo(o, landscape.Approves, "bob"))
+	require.ErrorIs(t, err, landscape.ErrAssented)
+	few := x
+	few.Persons = 1
+	require.ErrorIs(t, under(few), landscape.ErrTooFew, "the rule wants two")
+	executed, err := log.ExecutionOf(ctx, o)
+	require.NoError(t, err)
+	require.Nil(t, executed)
+	require.NoError(t, under(x))
+	executed, err = log.ExecutionOf(ctx, o)
+	require.NoError(t, err)
+	require.Equal(t, "ann", executed.Actor)
+	_, err = log.Assent(ctx, AssentTo(o, landscape.Approves, "cid"))
+	require.ErrorIs(t, err, landscape.ErrNotOpen, "it was executed")
+	_, err = log.Assent(ctx, AssentTo(o, landscape.Reviews, "cid"))
+	require.ErrorIs(t, err, landscape.ErrNotOpen, "it was no emergency")
+	require.NoError(t, under(x), "a repeat changes nothing")
+
+	o = OrderOf("", "rule", landscape.OrderRule)
+	require.NoError(t, log.Propose(ctx, o))
+	emergency := log.Under(landscape.OrderExecution{Order: o.Digest, Persons: 1, Emergency: true, Why: "fire", Actor: "ann"})
+	_, err = emergency.Rule(ctx, rule)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, needed(landscape.OrderWaive))
+	_, err = log.Assent(ctx, AssentTo(o, landscape.Reviews, "cid"))
+	require.NoError(t, err)
+	for kind, want := range map[string]int{"orders": 2, "order_approvals": 2, "order_executions": 2, "order_rules": 4} {
+		entries, err := log.LogEntriesAbout(ctx, kind)
+		require.NoError(t, err)
+		require.Len(t, entries, want, kind)
+	}
+}
