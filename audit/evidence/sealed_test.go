@@ -158,7 +158,7 @@ func TestSignOffAfterARestore(t *testing.T) {
 	}
 	sign(1)
 	copyFile(t, p.path+".backup", p.path)
-	require.Equal(t, evidence.Restoration{Found: 4, Anchored: 5, Lost: []string{}}, p.restore("the disk failed"))
+	require.Equal(t, evidence.Restoration{Found: 4, Anchored: 5, Lost: []string{}}, p.restore("a wrong backup"))
 	sign(2)
 	report := p.check()
 	require.Empty(t, report.Problems)
