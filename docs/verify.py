@@ -838,6 +838,26 @@ class Records:
             values[size * start:size * start + len(packed)] = packed
         return sorted((lane, node, bytes(values)) for (lane, node), values in found.items())
 
+    def balance(self):
+        """Where the rows of the run went."""
+        ways, rows = {r["way"]: (r["path"], r["sink"]) for r in self.of("ways")}, dict.fromkeys("discarded filtered quarantined read sinks".split(), 0)
+        read = {r["node"] for r in self.of("nodes") if r["kind"] == "source"}
+        rows["read"] = sum(r["rows"] for r in self.of("chunks") if r["source"] in read)
+        for r in self.of("chunk_ways"):
+            path, sink = ways[r["way"]]
+            word = "quarantined" if sink == "__quarantine__" else {"filter_dropped": "filtered", "gate_discarded": "discarded", "sink_discarded": "discarded"}.get(path)
+            if word:
+                rows[word] += r["rows"]
+        for r in self.of("effects"):
+            if r["state"] == "finalized" and r["kind"] == "write":
+                rows["sinks"], rows["quarantined"] = rows["sinks"] + r["rows"] - r["refused"], rows["quarantined"] + r["refused"]
+        return rows
+
+    def policies(self):
+        """The policies of the run with their last results."""
+        last = {r["policy"]: r["result"] for r in self.of("policy_results")}
+        return [{"gate": r["gate"], "name": r["policy"], "result": last.get(r["policy"], "")} for r in sorted(self.of("policies"), key=lambda r: r["seq"])]
+
     def check(self):
         """Compares the root of each chunk with its seal."""
         chunks = {self.place(r): r for r in self.of("chunks")}
@@ -879,7 +899,8 @@ def strict(text, what, shape):
 
 ENVELOPE = {"payload": str, "payloadType": str, "signatures": [{"keyid": str, "sig": str}]}
 STATEMENT = {"_type": str, "subject": [{"name": str, "digest": {"sha256": str}}], "predicateType": str,
-             "predicate": {"document": str, "pipeline": str, "plan": str, "run": str, "status": str}}
+             "predicate": {"balance": {"discarded": int, "filtered": int, "quarantined": int, "read": int, "sinks": int}, "document": str, "pipeline": str, "plan": str,
+                           "policies": [{"gate": str, "name": str, "result": str}], "run": str, "status": str}}
 MANIFEST = {"artifacts": bool, "bundle": int, "gaps": [{"what": str, "why": str}], "members": [{"name": str, "bytes": int, "sha256": str, "packed": str}], "payloads": str}
 
 
@@ -929,7 +950,7 @@ class Bundle:
         subjects = said["subject"] or [{"name": ""}]
         refuse(said["_type"] != "https://in-toto.io/Statement/v1" or said["predicateType"] != "urn:waymark:run:v1" or subjects[0]["name"] != "manifest.json",
                "manifest.dsse.json: it is not a statement about the manifest of a run")
-        self.said = said["predicate"]
+        self.said, self.subjects = said["predicate"], [(s["name"], s["digest"]["sha256"]) for s in subjects[1:]]
         manifest = self.zip.read(self.zip.members[-2], True)[2]
         refuse(sha256(manifest).hex() != subjects[0]["digest"]["sha256"], "manifest.json: its SHA-256 is not the one that was signed")
         self.manifest = strict(manifest, "manifest.json", MANIFEST)
@@ -1008,6 +1029,16 @@ class Bundle:
         recorded = {canonical({"at": moment(of[0][0]["at_us"]), **({"attestation": seq} if seq else {}), "n": "", "records_sha256": sha256(b"".join(line for _, line in of)).hex(),
                                "result": min((r["result"] for r, _ in of), key=worst.index), "run": run, "type": "attested", "v": ""}) for (run, seq), of in looks.items()}
         refuse(entries - recorded or recorded - entries and not any(g["what"] == "attestations" for g in self.gaps), "record/attestations.ndjson: it is not what entries of the log say")
+
+    def account(self):
+        try:
+            balance, policies = self.recorded.balance(), self.recorded.policies()
+            outputs = [(r["path"], r["sha256"]) for r in self.recorded.of("artifacts")]
+        except (KeyError, TypeError, AttributeError, ValueError) as reason:
+            raise Refused("a record makes no sense: %s %s" % (type(reason).__name__, reason))
+        refuse(balance != self.said["balance"], "the statement counts other rows than the records")
+        refuse(policies != (self.said["policies"] or []), "the statement names other policies or results than the records")
+        refuse(outputs != self.subjects, "the statement names other outputs than the records")
 
     def sign_offs(self):
         try:
@@ -1097,6 +1128,7 @@ CHECKS = [
     ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records are those that were sealed"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
     ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since; and attestations are what the log has entries about", "that they follow from what the source held"),
+    ("account", "where the rows went, the results of policies and the outputs are in the signed statement as they follow from the records", "that a policy's assertion is true: nothing evaluates it here"),
     ("sign-offs", "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
@@ -1133,6 +1165,9 @@ def verify(path, policy=None, approvers=None):
             print("%-10s ok  proves: %s\n%15snot: %s" % (name, proves, "", does_not))
     for gap in bundle.gaps:
         print("not in the bundle: %s: %s" % (gap["what"], gap["why"]))
+    print("%(read)d rows read, %(sinks)d in sinks, %(quarantined)d in quarantine, %(filtered)d filtered, %(discarded)d discarded" % bundle.said["balance"])
+    for policy in bundle.said["policies"] or []:
+        print("policy %s (gate %s): %s" % (policy["name"], policy["gate"], policy["result"] or "not evaluated"))
     for said in bundle.signed:
         print("signed off by %s (%s) as %s at %s: %s" % tuple(said[k] for k in ("name", "person", "role", "at", "meaning")))
     print_witnesses(bundle.cosigned)

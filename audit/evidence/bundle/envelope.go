@@ -33,13 +33,15 @@ type Subject struct {
 	} `json:"digest"`
 }
 
-// Predicate says which run it is.
+// Predicate says which run it is, and what came of it.
 type Predicate struct {
-	Document string `json:"document"` // SHA-256 in hex
-	Pipeline string `json:"pipeline"`
-	Plan     string `json:"plan"` // SHA-256 in hex
-	Run      string `json:"run"`
-	Status   string `json:"status"`
+	Balance  Balance  `json:"balance"`
+	Document string   `json:"document"` // SHA-256 in hex
+	Pipeline string   `json:"pipeline"`
+	Plan     string   `json:"plan"`     // SHA-256 in hex
+	Policies []Policy `json:"policies"` // in document order; empty, not nil, if there are none
+	Run      string   `json:"run"`
+	Status   string   `json:"status"`
 }
 
 // envelope is DSSE's, with one signature.

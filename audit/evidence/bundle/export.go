@@ -275,17 +275,17 @@ func (e *export) sign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := Statement{Type: statementType, PredicateType: predicateType, Predicate: Predicate{
-		Document: e.run.DocumentSHA256, Pipeline: e.run.Pipeline, Plan: e.run.PlanSHA256, Run: e.run.ID, Status: string(e.run.Status),
-	}}
-	s.add(m.Name, hex.EncodeToString(d.Content[:]))
-	outputs, err := landscape.Select[landscape.ArtifactRecord](ctx, e.log, e.run.ID)
-	for _, output := range outputs {
-		s.add(output.Path, output.SHA256)
-	}
+	balance, policies, err := account(ctx, e.log, e.run.ID)
 	if err != nil {
 		return err
 	}
+	outputs, err := subjects(ctx, e.log, e.run.ID)
+	if err != nil {
+		return err
+	}
+	s := Statement{Type: statementType, PredicateType: predicateType, Predicate: Predicate{
+		Balance: balance, Document: e.run.DocumentSHA256, Pipeline: e.run.Pipeline, Plan: e.run.PlanSHA256, Policies: policies, Run: e.run.ID, Status: string(e.run.Status),
+	}, Subject: append([]Subject{subject(m.Name, hex.EncodeToString(d.Content[:]))}, outputs...)}
 	signed, err := seal(s, e.options.Key)
 	if err != nil {
 		return err
@@ -297,8 +297,8 @@ func (e *export) sign(ctx context.Context) error {
 	return err
 }
 
-func (s *Statement) add(name, digest string) {
-	subject := Subject{Name: name}
-	subject.Digest.SHA256 = digest
-	s.Subject = append(s.Subject, subject)
+func subject(name, digest string) Subject {
+	s := Subject{Name: name}
+	s.Digest.SHA256 = digest
+	return s
 }

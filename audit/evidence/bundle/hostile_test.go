@@ -35,7 +35,8 @@ var moments = regexp.MustCompile(`"read_us":(\d+)`)
 type parts struct {
 	names    []string // of the members
 	contents map[string]string
-	lie      func(*bundle.Manifest) // nil: the manifest that is signed is right
+	lie      func(*bundle.Manifest)  // nil: the manifest that is signed is right
+	say      func(*bundle.Statement) // nil: the statement that is signed is the one that was there
 }
 
 // turn changes the first digit of a column of bytes that is not zero, in all records of a table.
@@ -98,6 +99,9 @@ func (p *parts) signed(t *testing.T, key keys.Key) []byte {
 	p.contents["manifest.json"] = encoded(t, manifest)
 	s := p.statement(t)
 	s.Subject[0].Digest.SHA256 = digest(p.contents["manifest.json"])
+	if p.say != nil {
+		p.say(&s)
+	}
 	p.sign(t, key, encoded(t, s))
 	return p.zip(t)
 }
@@ -205,6 +209,17 @@ var hostile = []struct {
 		file, _ := other.export(t, other.log.Reader, bundle.NoPayloads)
 		p.contents[envelopeFile] = takeApart(t, file).contents[envelopeFile]
 	}, "statement: manifest.json: its SHA-256 is"},
+	{"another balance", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.say = func(s *bundle.Statement) { s.Predicate.Balance.Read++ }
+	}, "account: the statement counts "},
+	{"another policy", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.say = func(s *bundle.Statement) {
+			s.Predicate.Policies = append(s.Predicate.Policies, bundle.Policy{Name: "few refused"})
+		}
+	}, "account: the statement names other policies"},
+	{"an output more", true, func(_ *testing.T, p *parts, _ *scene) {
+		p.say = func(s *bundle.Statement) { s.Subject = append(s.Subject, bundle.Subject{Name: "out.csv"}) }
+	}, "account: the statement names other outputs"},
 	{"manifest changed", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(manifestFile, `"gaps":[]`, `"gaps":null`) }, "statement: manifest.json: its SHA-256 is"},
 	{"member changed", false, func(_ *testing.T, p *parts, _ *scene) { p.replace(runFile, "failed", "complete") }, "members: record/runs.ndjson: "},
 	{"member missing", false, func(_ *testing.T, p *parts, _ *scene) { p.remove(runFile) }, "members: "},

@@ -36,6 +36,9 @@ type Report struct {
 	Checks   []Check  `json:"checks"`             // that were done, in order; the last one failed if Problem is not empty
 	Problem  string   `json:"problem,omitempty"`  // why the bundle is not verified
 
+	Balance  *Balance `json:"balance,omitempty"`  // where the rows went
+	Policies []Policy `json:"policies,omitempty"` // what the document says must be true of the run, with the last results
+
 	SignOffs []persons.SignOff `json:"sign_offs,omitempty"` // what people signed about the run
 
 	Cosigned []evidence.Cosignature `json:"cosigned"` // that the policy's witnesses put under the head of the log; empty, not nil, if there are none
@@ -61,6 +64,7 @@ var checks = []struct {
 	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records are those that were sealed"}, (*verification).sealIsLogged},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
 	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since; and attestations are what the log has entries about", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
+	{Check{Name: "account", Proves: "where the rows went, the results of policies and the outputs are in the signed statement as they follow from the records", Not: "that a policy's assertion is true: nothing evaluates it here"}, (*verification).statementFollows},
 	{Check{Name: "sign-offs", Proves: "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", Not: "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"}, (*verification).signOffsHold},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
@@ -404,6 +408,12 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintln(&b)
 	for _, g := range r.Gaps {
 		fmt.Fprintf(&b, "not in the bundle: %s: %s\n", g.What, g.Why)
+	}
+	if r.Balance != nil {
+		fmt.Fprintln(&b, r.Balance)
+	}
+	for _, p := range r.Policies {
+		fmt.Fprintf(&b, "policy %s\n", text.Visible(p.String()))
 	}
 	for _, s := range r.SignOffs {
 		fmt.Fprintf(&b, "signed off by %s\n", text.Visible(s.String()))
