@@ -809,7 +809,7 @@ class Records:
     def cover(self, source, chunk, leaves, forgotten):
         """The salts of a chunk or, without a source, of a seal. They follow from the key of the run until one of its rows is forgotten."""
         own = self.salts.get((source, chunk))
-        return cover(own, leaves, forgotten) if own else cover(chunk_key(self.salts[("", -1)], source, chunk), leaves, {})
+        return cover(own, leaves, forgotten) if own is not None else cover(chunk_key(self.salts[("", -1)], source, chunk), leaves, {})
 
     def codes(self, n, lanes, used, column, word):
         """(lane, code of each row, what the codes mean)."""
@@ -901,7 +901,8 @@ ENVELOPE = {"payload": str, "payloadType": str, "signatures": [{"keyid": str, "s
 STATEMENT = {"_type": str, "subject": [{"name": str, "digest": {"sha256": str}}], "predicateType": str,
              "predicate": {"balance": {"discarded": int, "filtered": int, "quarantined": int, "read": int, "sinks": int}, "document": str, "pipeline": str, "plan": str,
                            "policies": [{"gate": str, "name": str, "result": str}], "run": str, "status": str}}
-MANIFEST = {"artifacts": bool, "bundle": int, "gaps": [{"what": str, "why": str}], "members": [{"name": str, "bytes": int, "sha256": str, "packed": str}], "payloads": str}
+MANIFEST = {"artifacts": bool, "bundle": int, "gaps": [{"what": str, "why": str}], "members": [{"name": str, "bytes": int, "sha256": str, "packed": str}], "payloads": str,
+            "redactions": [{"fields": [str], "reason": str, "rows": int, "source": str}]}
 
 
 class Lines:
@@ -1017,9 +1018,21 @@ class Bundle:
             refuse(found is None and not any(g["what"] == "seal" for g in self.gaps), "no seal of the run is in the bundle")
             refuse(found and found[:2] != found[2:], "what is recorded of the run is not what was sealed")
             records.check()
+            self.redactions(records)
             self.attestations(records)
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as reason:
             raise Refused("a record makes no sense: %s %s" % (type(reason).__name__, reason))
+
+    def redactions(self, records):
+        """Compares what the records do not show with what the manifest says of that."""
+        found = {}
+        for source, order in [(r["source"], r["purge_id"]) for r in records.of("forgotten")] + [("", r["purge_id"]) for r in records.of("forgotten_leaves")]:
+            if order == 0:
+                found[source] = found.get(source, 0) + 1
+            refuse(order and not any(g["what"] == "rows" for g in self.gaps), "rows were forgotten, and no gap says so")
+        for redaction in self.manifest["redactions"] or []:
+            refuse(found.pop(redaction["source"], 0) != redaction["rows"], "%s: other rows are left out than the manifest says" % redaction["source"])
+        refuse(found, "rows are left out, and the manifest does not list them as redacted")
 
     def attestations(self, records):
         """Compares what was found of the outputs with the entries of the log about it, in both directions."""
@@ -1033,7 +1046,7 @@ class Bundle:
     def account(self):
         try:
             balance, policies = self.recorded.balance(), self.recorded.policies()
-            outputs = [(r["path"], r["sha256"]) for r in self.recorded.of("artifacts")]
+            outputs = [(r["path"], r["sha256"]) for r in self.recorded.of("artifacts") if not self.manifest["redactions"]]
         except (KeyError, TypeError, AttributeError, ValueError) as reason:
             raise Refused("a record makes no sense: %s %s" % (type(reason).__name__, reason))
         refuse(balance != self.said["balance"], "the statement counts other rows than the records")
@@ -1127,7 +1140,7 @@ CHECKS = [
     ("log", "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
     ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records are those that were sealed"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
-    ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since; and attestations are what the log has entries about", "that they follow from what the source held"),
+    ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations are what the log has entries about", "that they follow from what the source held"),
     ("account", "where the rows went, the results of policies and the outputs are in the signed statement as they follow from the records", "that a policy's assertion is true: nothing evaluates it here"),
     ("sign-offs", "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
@@ -1163,6 +1176,9 @@ def verify(path, policy=None, approvers=None):
                 print("NOT verified: %s: %s" % (name, reason))
                 return 4
             print("%-10s ok  proves: %s\n%15snot: %s" % (name, proves, "", does_not))
+    for redaction in bundle.manifest["redactions"] or []:
+        print("redacted: %d %s%s: %s" % (redaction["rows"], "rows of " + redaction["source"] if redaction["source"] else "records of the run",
+                                         " for " + ", ".join(redaction["fields"]) if redaction["fields"] else "", redaction["reason"]))
     for gap in bundle.gaps:
         print("not in the bundle: %s: %s" % (gap["what"], gap["why"]))
     print("%(read)d rows read, %(sinks)d in sinks, %(quarantined)d in quarantine, %(filtered)d filtered, %(discarded)d discarded" % bundle.said["balance"])

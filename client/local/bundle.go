@@ -16,7 +16,8 @@ import (
 // Exported says what goes into a bundle besides the record.
 type Exported struct {
 	Payloads  bundle.Payloads
-	Artifacts bool // the outputs, as they were published
+	Artifacts bool     // the outputs, as they were published
+	Redact    []string // SOURCE or SOURCE.FIELD: what must not be in it
 }
 
 // Export writes the bundle of evidence about a run. word is all that Find takes. The error is an *Error of kind Conflict if the run has not ended, an output is not what
@@ -45,7 +46,7 @@ func (h *Home) Export(ctx context.Context, word string, to io.Writer, what Expor
 	if err := h.payloads(ctx, false); err != nil {
 		return nil, err
 	}
-	options := bundle.Options{Payloads: what.Payloads, Key: key}
+	options := bundle.Options{Payloads: what.Payloads, Redact: what.Redact, Key: key}
 	if what.Artifacts {
 		auditor, err := h.Auditor(ctx)
 		if err != nil {
@@ -59,6 +60,8 @@ func (h *Home) Export(ctx context.Context, word string, to io.Writer, what Expor
 		err = &client.Error{Kind: client.Conflict, Code: client.OutputDiffers, Message: err.Error() + ": waymark attest " + run.ID + " says what became of it; without --artifacts the bundle has its digest alone", Run: run.ID, Err: err}
 	case errors.Is(err, landscape.ErrSealBroken):
 		err = sealBroken(run.ID, err)
+	case what.Redact != nil && errors.Is(err, landscape.ErrNotFound):
+		err = &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: "--redact: " + err.Error(), Run: run.ID, Err: err}
 	case errors.Is(err, bundle.ErrRunning), errors.Is(err, bundle.ErrTooMany):
 		err = notExportable(err)
 	}

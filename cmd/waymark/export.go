@@ -28,6 +28,7 @@ type exportFlags struct {
 	all      bool
 
 	artifacts bool
+	redact    []string
 }
 
 // The forms in which runs are exported, besides the bundle.
@@ -76,6 +77,7 @@ each line.
 	cmd.Flags().StringVar(&f.as, "as", f.as, "in which `form`: "+strings.Join(exportForms, ", "))
 	cmd.Flags().StringVar(&f.payloads, "payloads", f.payloads, "which payloads go into a bundle: `none` (their hashes alone), refused (the records of rows in quarantine), source (records as they were read, tables of lookups) or all (also what barriers gave)")
 	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "put the outputs into a bundle, as they were published")
+	cmd.Flags().StringSliceVar(&f.redact, "redact", nil, "leave the values of a source's rows out of a bundle, with everything by which they could be guessed, and who, why and where: `SOURCE.FIELD` or SOURCE, several with commas")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --as parquet: export all runs, and what belongs to no run")
 	return cmd
 }
@@ -100,6 +102,10 @@ func (f *exportFlags) check() error {
 		return wrongUsef("--all is for --as parquet: say which run")
 	case f.payloads != string(bundle.NoPayloads) && f.as != asBundle:
 		return wrongUsef("--payloads is for --as bundle: leave it out")
+	case f.redact != nil && f.as != asBundle:
+		return wrongUsef("--redact is for --as bundle: leave it out")
+	case f.redact != nil && f.artifacts:
+		return wrongUsef("--redact and --artifacts: %w", bundle.ErrRedactedOutputs)
 	case f.artifacts && f.as != asBundle:
 		return wrongUsef("--artifacts is for --as bundle: leave it out")
 	case !slices.Contains(bundle.EveryPayloads, bundle.Payloads(f.payloads)):
@@ -119,7 +125,7 @@ func (a *app) export(ctx context.Context, home *local.Home, word string, f expor
 		}
 		return a.print(made, made.writeText)
 	}
-	manifest := &bundle.Manifest{Gaps: []bundle.Gap{}}
+	manifest := &bundle.Manifest{Gaps: []bundle.Gap{}, Redactions: []bundle.Redaction{}}
 	file, err := writeWhole(f.to, func(w io.Writer) (err error) {
 		if form := fileForms[f.as]; form != nil {
 			return home.ExportFile(ctx, word, form, w)
@@ -134,13 +140,13 @@ func (a *app) export(ctx context.Context, home *local.Home, word string, f expor
 		return a.print(file, file.writeText)
 	}
 	const signed = 2 // the manifest and its envelope are not in the manifest
-	made := &exportedBundle{*file, len(manifest.Members) + signed, manifest.Gaps}
+	made := &exportedBundle{*file, len(manifest.Members) + signed, manifest.Gaps, manifest.Redactions}
 	return a.print(made, made.writeText)
 }
 
 // exported says what goes into a bundle.
 func (f *exportFlags) exported() local.Exported {
-	return local.Exported{Payloads: bundle.Payloads(f.payloads), Artifacts: f.artifacts}
+	return local.Exported{Payloads: bundle.Payloads(f.payloads), Artifacts: f.artifacts, Redact: f.redact}
 }
 
 // exportedFile is a file that was written.
@@ -160,9 +166,14 @@ type exportedBundle struct {
 	exportedFile
 	Members int          `json:"members"`
 	Gaps    []bundle.Gap `json:"gaps"`
+
+	Redactions []bundle.Redaction `json:"redactions"`
 }
 
 func (e *exportedBundle) writeText(w io.Writer) error {
+	for _, r := range e.Redactions {
+		fmt.Fprintf(w, "redacted: %s\n", r)
+	}
 	for _, g := range e.Gaps {
 		fmt.Fprintf(w, "not in the bundle: %s: %s\n", g.What, g.Why)
 	}

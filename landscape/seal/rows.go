@@ -81,10 +81,15 @@ func (r *Rows) Root(salts Cover) Hash {
 
 // Prove returns the salt of one row, and its path to the root that Root returns; false if the salt was destroyed.
 func (r *Rows) Prove(salts Cover, i int) (salt Key, path []Hash, ok bool) {
+	salt, ok = salts.Salt(i)
+	return salt, Path(r.Leaves(salts), i), ok
+}
+
+// Leaves returns the leaf of each row, in order.
+func (r *Rows) Leaves(salts Cover) []Hash {
 	leaves := make([]Hash, 0, r.Len())
 	r.leaves(salts, func(hash Hash) { leaves = append(leaves, hash) })
-	salt, ok = salts.Salt(i)
-	return salt, Path(leaves, i), ok
+	return leaves
 }
 
 // Leaf returns the leaf of one row.

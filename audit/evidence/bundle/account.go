@@ -70,7 +70,10 @@ func (v *verification) statementFollows() error {
 	if err != nil {
 		return err
 	}
-	outputs, err := subjects(ctx, log, v.Run)
+	outputs := []Subject{}
+	if len(v.manifest.Redactions) == 0 {
+		outputs, err = subjects(ctx, log, v.Run)
+	}
 	switch {
 	case err != nil:
 		return err

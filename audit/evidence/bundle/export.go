@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	_ "embed"
 
@@ -26,6 +27,8 @@ import (
 type Options struct {
 	Payloads Payloads
 	Key      keys.Key // signs it
+	// Redact names what must not be in the bundle: SOURCE or SOURCE.FIELD.
+	Redact []string
 	// Outputs returns the files of a published output, as audit.Auditor.OutputFiles does; nil if the bundle is to have no outputs.
 	Outputs func(context.Context, landscape.ArtifactRecord) ([]plugin.OutputFile, error)
 }
@@ -42,9 +45,10 @@ func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *pay
 	}
 	e := &export{
 		zip: strictzip.NewWriter(to), log: log.Marked(), store: store, run: run, options: o,
-		manifest: &Manifest{Bundle: formVersion, Gaps: []Gap{}, Payloads: o.Payloads},
+		manifest: &Manifest{Bundle: formVersion, Gaps: []Gap{}, Payloads: o.Payloads, Redactions: []Redaction{}},
 	}
-	for _, write := range []func(context.Context) error{e.seals, e.signOffs, e.forgotten, e.mime, e.artifacts, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
+	e.shown = e.log
+	for _, write := range []func(context.Context) error{e.seals, e.redact, e.signOffs, e.forgotten, e.mime, e.artifacts, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
 		if err := write(ctx); err != nil {
 			return nil, fmt.Errorf("export run %s: %w", run.ID, err)
 		}
@@ -55,6 +59,8 @@ func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *pay
 type export struct {
 	zip      *strictzip.Writer
 	log      *landscape.Reader
+	shown    *landscape.Reader // what of the log is in the bundle
+	hidden   []string          // sources and barriers whose rows are redacted; sorted
 	store    *payload.Store
 	run      landscape.Run
 	options  Options
@@ -81,7 +87,11 @@ func (e *export) addText(name, text string) error {
 }
 
 func (e *export) gap(what string, why error) {
-	e.manifest.Gaps = append(e.manifest.Gaps, Gap{what, why.Error()})
+	gap := Gap{what, why.Error()}
+	if e.shown != e.log && strings.HasPrefix(what, packFolder) {
+		gap.Why = "it is not stored any more" // by whose order is redacted
+	}
+	e.manifest.Gaps = append(e.manifest.Gaps, gap)
 }
 
 // errNoEntry says of a seal that nothing in the log vouches for it.
@@ -105,6 +115,10 @@ func (e *export) seals(ctx context.Context) error {
 // signOffs reads what people signed about the run.
 func (e *export) signOffs(ctx context.Context) (err error) {
 	e.signed, err = e.log.SignOffs(ctx, e.run.ID)
+	if e.shown != e.log && e.signed != nil {
+		e.signed = nil
+		e.gap(signOffGap, errRedacted)
+	}
 	return err
 }
 
@@ -112,7 +126,7 @@ func (e *export) signOffs(ctx context.Context) (err error) {
 func (e *export) forgotten(ctx context.Context) error {
 	rows, err := e.log.ForgottenIn(ctx, e.run.ID)
 	if err == nil && rows > 0 {
-		e.gap("rows", fmt.Errorf("%d were forgotten by order: nothing of them is recorded but their ways and leaves", rows))
+		e.gap(rowsGap, fmt.Errorf("%d were forgotten by order: nothing of them is recorded but their ways and leaves", rows))
 	}
 	return err
 }
@@ -126,7 +140,7 @@ func (e *export) readme(context.Context) error { return e.addText(readmeName, re
 
 // events adds what happened in the run.
 func (e *export) events(ctx context.Context) (err error) {
-	if e.happened, err = history.Of(ctx, e.log, e.run.ID); err != nil {
+	if e.happened, err = history.Of(ctx, e.shown, e.run.ID); err != nil {
 		return err
 	}
 	return e.add(eventsName, func(w io.Writer) error { return history.Write(w, e.happened) })
@@ -168,6 +182,10 @@ func (e *export) entries(ctx context.Context) (proofs []evidence.Proof, err erro
 	attestations, err := e.log.Attestations(ctx, e.run.ID)
 	if err != nil {
 		return nil, err
+	}
+	if e.shown != e.log && attestations != nil {
+		attestations = nil
+		e.gap(attestationGap, errRedacted)
 	}
 	looks := evidence.ByNumber(attestations)
 	var seals []landscape.RunSeal
@@ -250,7 +268,7 @@ func (e *export) each(ctx context.Context, t *landscape.Table, yield func(landsc
 		slices.Sort(of)
 	}
 	for _, run := range of {
-		err := e.log.Read(ctx, t.Zero(), landscape.Query{Prefix: []any{run}}, func(r landscape.Record) bool {
+		err := e.shown.Read(ctx, t.Zero(), landscape.Query{Prefix: []any{run}}, func(r landscape.Record) bool {
 			retried, ok := r.(landscape.RetriedRow)
 			more = ok && run != e.run.ID && retried.Run != e.run.ID || yield(r)
 			return more
@@ -275,11 +293,14 @@ func (e *export) sign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	balance, policies, err := account(ctx, e.log, e.run.ID)
+	balance, policies, err := account(ctx, e.shown, e.run.ID)
 	if err != nil {
 		return err
 	}
-	outputs, err := subjects(ctx, e.log, e.run.ID)
+	var outputs []Subject
+	if e.shown == e.log {
+		outputs, err = subjects(ctx, e.log, e.run.ID)
+	}
 	if err != nil {
 		return err
 	}

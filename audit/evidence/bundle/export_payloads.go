@@ -50,12 +50,16 @@ func (e *export) wanted(ctx context.Context) (digests []string, err error) {
 		return nil, nil
 	}
 	all := e.options.Payloads == AllPayloads
+	hidden := map[string]bool{}
 	err = landscape.Each(ctx, e.log, func(c landscape.Chunk) bool {
-		if c.Fold == nil || all {
+		if e.hides(c.Source) {
+			hidden[c.Pack] = true
+		} else if c.Fold == nil || all {
 			digests = append(digests, c.Pack)
 		}
 		return true
 	}, e.run.ID)
+	digests = slices.DeleteFunc(digests, func(digest string) bool { return hidden[digest] })
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +71,7 @@ func (e *export) wanted(ctx context.Context) (digests []string, err error) {
 		return digests, err
 	}
 	err = landscape.Each(ctx, e.log, func(f landscape.FoldRecord) bool {
-		if f.State != "" {
+		if f.State != "" && !e.hides(f.Node) {
 			digests = append(digests, f.State)
 		}
 		return true
@@ -115,7 +119,7 @@ func (e *export) quarantined(ctx context.Context) (rows map[string][]int64, err 
 	rows, n := map[string][]int64{}, 0
 	err = landscape.Each(ctx, e.log, func(head landscape.ErrorHead) bool {
 		of := rows[head.Source]
-		if head.SentTo == pipeline.QuarantineSink && (of == nil || of[len(of)-1] != head.Row) {
+		if head.SentTo == pipeline.QuarantineSink && !e.hides(head.Source) && (of == nil || of[len(of)-1] != head.Row) {
 			rows[head.Source] = append(of, head.Row)
 			n++
 		}

@@ -12,6 +12,16 @@ type Manifest struct {
 	Gaps      []Gap    `json:"gaps"`      // what should be here, and could not be had; empty, not nil, if there is none
 	Members   []Member `json:"members"`
 	Payloads  Payloads `json:"payloads"`
+
+	Redactions []Redaction `json:"redactions"` // what was left out because the exporter wanted it; empty, not nil, if nothing was
+}
+
+// Redaction is what a bundle does not show of the rows of a source or barrier or, if Source is empty, of records of the run.
+type Redaction struct {
+	Fields []string `json:"fields"` // why the rows of the source are redacted; empty, not nil, if no field was named
+	Reason string   `json:"reason"`
+	Rows   int64    `json:"rows"` // or records
+	Source string   `json:"source"`
 }
 
 // Member is one file in a bundle.
@@ -35,6 +45,7 @@ const (
 
 	attestationGap = "attestations" // the entries about some of them
 	signOffGap     = "sign-offs"    // the entries about sign-offs of the run
+	rowsGap        = "rows"         // that were forgotten
 )
 
 // Payloads says which payloads of a run are in its bundle. Stored; never rename one.

@@ -24,17 +24,18 @@ import (
 
 // Report is what a verification of a bundle found.
 type Report struct {
-	Run      string   `json:"run,omitempty"`
-	Pipeline string   `json:"pipeline,omitempty"`
-	Status   string   `json:"status,omitempty"`
-	SignedBy string   `json:"signed_by,omitempty"` // public key
-	Log      string   `json:"log,omitempty"`       // its name
-	Trusted  bool     `json:"trusted"`             // the policy trusts the key of the log
-	Members  int      `json:"members"`
-	Payloads Payloads `json:"payloads,omitempty"` // which were exported
-	Gaps     []Gap    `json:"gaps"`               // what is not in it; empty, not nil, if there is nothing
-	Checks   []Check  `json:"checks"`             // that were done, in order; the last one failed if Problem is not empty
-	Problem  string   `json:"problem,omitempty"`  // why the bundle is not verified
+	Run      string      `json:"run,omitempty"`
+	Pipeline string      `json:"pipeline,omitempty"`
+	Status   string      `json:"status,omitempty"`
+	SignedBy string      `json:"signed_by,omitempty"` // public key
+	Log      string      `json:"log,omitempty"`       // its name
+	Trusted  bool        `json:"trusted"`             // the policy trusts the key of the log
+	Members  int         `json:"members"`
+	Payloads Payloads    `json:"payloads,omitempty"` // which were exported
+	Gaps     []Gap       `json:"gaps"`               // what is not in it; empty, not nil, if there is nothing
+	Redacted []Redaction `json:"redacted"`           // what the exporter left out; empty, not nil, if nothing
+	Checks   []Check     `json:"checks"`             // that were done, in order; the last one failed if Problem is not empty
+	Problem  string      `json:"problem,omitempty"`  // why the bundle is not verified
 
 	Balance  *Balance `json:"balance,omitempty"`  // where the rows went
 	Policies []Policy `json:"policies,omitempty"` // what the document says must be true of the run, with the last results
@@ -63,7 +64,7 @@ var checks = []struct {
 	{Check{Name: "log", Proves: "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
 	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records are those that were sealed"}, (*verification).sealIsLogged},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
-	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since; and attestations are what the log has entries about", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
+	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations are what the log has entries about", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
 	{Check{Name: "account", Proves: "where the rows went, the results of policies and the outputs are in the signed statement as they follow from the records", Not: "that a policy's assertion is true: nothing evaluates it here"}, (*verification).statementFollows},
 	{Check{Name: "sign-offs", Proves: "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", Not: "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"}, (*verification).signOffsHold},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
@@ -79,7 +80,7 @@ func Verify(file io.ReaderAt, size int64, policy *trust.Policy, approvers *perso
 	from := &failing{ReaderAt: file}
 	tables := newRecords()
 	defer tables.Close()
-	v := &verification{file: from, size: size, policy: policy, approvers: approvers, entriesOf: map[int64]evidence.Entry{}, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: tables, Report: &Report{Gaps: []Gap{}, Cosigned: []evidence.Cosignature{}}}
+	v := &verification{file: from, size: size, policy: policy, approvers: approvers, entriesOf: map[int64]evidence.Entry{}, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: tables, Report: &Report{Gaps: []Gap{}, Redacted: []Redaction{}, Cosigned: []evidence.Cosignature{}}}
 	for _, check := range checks {
 		problem := check.do(v)
 		if from.err != nil {
@@ -207,6 +208,7 @@ func (v *verification) statement() error {
 	}
 	v.Payloads = v.manifest.Payloads
 	v.Gaps = append(v.Gaps, v.manifest.Gaps...)
+	v.Redacted = append(v.Redacted, v.manifest.Redactions...)
 	return nil
 }
 
@@ -406,6 +408,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "%-10s %s proves: %s\n%18snot: %s\n", c.Name, word, c.Proves, "", c.Not)
 	}
 	fmt.Fprintln(&b)
+	for _, redaction := range r.Redacted {
+		fmt.Fprintf(&b, "redacted: %s\n", text.Visible(redaction.String()))
+	}
 	for _, g := range r.Gaps {
 		fmt.Fprintf(&b, "not in the bundle: %s: %s\n", g.What, g.Why)
 	}
@@ -444,6 +449,15 @@ func (r *Report) sentence() string {
 	}
 	if len(r.Gaps) > 0 {
 		text += fmt.Sprintf("; %d left out", len(r.Gaps))
+	}
+	rows := int64(0)
+	for _, redaction := range r.Redacted {
+		if redaction.Source != "" {
+			rows += redaction.Rows
+		}
+	}
+	if len(r.Redacted) > 0 {
+		text += "; " + plural(rows, "row") + " redacted"
 	}
 	return text
 }

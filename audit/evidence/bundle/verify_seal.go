@@ -57,6 +57,9 @@ func (v *verification) recordsAreSealed() error {
 	if err != nil {
 		return err
 	}
+	if err := v.redactionsAreListed(); err != nil {
+		return err
+	}
 	return v.attestationsAreLogged()
 }
 
