@@ -27,17 +27,19 @@ test: ## pass all tests
 check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
 
 # What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
-CAMPAIGNS := calendar fates bad-rows frozen-writers deeds merges refusals graphs storages parquet power-payloads power-files lost-commits lost-replies purges bundle-bytes
+CAMPAIGNS := bad-rows refusals graphs storages parquet power-payloads power-files lost-commits lost-replies purges bundle-bytes
 .PHONY: campaigns $(CAMPAIGNS)
-campaigns: $(CAMPAIGNS)
+campaigns: $(CAMPAIGNS) ## long campaigns of tests
+
+NIGHTLY := calendar fates deeds merges race-drivers moments crowd
+.PHONY: nightly $(NIGHTLY)
+nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
 	go test ./pipeline/calendar -times-of-day 24 -rapid.checks 4000
 fates:
 	go test ./activities -run '^TestFates' -stride 4
 bad-rows:
 	go test ./tests -run '^TestEveryRecordIsAccountedFor$$|^TestFullDisk$$' -everywhere
-frozen-writers:
-	go test ./tests/zombies -zombies 10
 deeds:
 	go test ./tests/resume -step 23
 merges:
@@ -67,6 +69,8 @@ lost-replies:
 race: ## pass the tests of all packages that do not link the Temporal server under the race detector
 	# The file system of TestPowerLoss is not the one of a normal build under the detector. Of what takes long, what is concurrent.
 	go test -race -skip '^TestPowerLoss$$|^TestAttacks$$|^TestEntriesAreNotes$$' $(LEAN) ./payload/fsstore ./payload/memstore
+
+race-drivers: # these bring a database and clients with them, which take the detector's build minutes
 	go test -race -run '^TestDriver$$/^(Concurrency|Claim|Guards)$$|^TestGroup|^TestManyCreate$$' ./landscape/sqlitestore ./landscape/pgstore
 	go test -race -run '^TestBackend$$|^TestManyWriters|^TestHealers' ./payload/s3store
 	go test -race -run '^TestTargetContract$$|^TestLostReplies$$|^TestTwoRunsOverwrite$$|^TestReaderAt$$' ./plugin/object
@@ -121,8 +125,10 @@ crash-quick: lab ## the same for a few moments of every name
 zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it
 	go test ./tests/zombies -zombies 200 -count=1 -v -timeout 30m
 
-.PHONY: crowd
-crowd: ## start 200 runs over three pools, and kill the server and terminate workflows meanwhile
+moments: # kill a server at every moment of a slot, and of starts that wait
+	go test ./tests/crash -run '^TestServeIsKilled' -every 1 -count=1
+
+crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile
 	go test ./tests -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m
 
 .PHONY: record-history

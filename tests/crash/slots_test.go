@@ -14,10 +14,10 @@ import (
 // Whatever a server was about to do for a slot when it was killed: the slot gets one complete run.
 func TestServeIsKilledAtMomentsOfASlot(t *testing.T) {
 	binary := build(t)
-	for _, moment := range []string{
+	for _, moment := range some(
 		"slot.due", "slot.taken", "slot.started", "landscape.slots.committing", "landscape.slots.committed", "landscape.slot_events.committing", "landscape.slot_events.committed", "landscape.schedules.committed", "activity.OpenRun.begin",
 		"landscape.starts.committed", "landscape.runs.committed", "activity.OpenRun.end", "activity.FinishRun.end",
-	} {
+	) {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			scheduleRings(t, binary, moment)
