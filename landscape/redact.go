@@ -34,7 +34,9 @@ var RedactedValues = map[string]any{
 }
 
 // RedactedTables are left out of a redacted record: they are full of both, and no seal binds them.
-var RedactedTables = []string{Start{}.Table(), SignOff{}.Table(), Attestation{}.Table()}
+var RedactedTables = []string{
+	Start{}.Table(), SignOff{}.Table(), Attestation{}.Table(), Order{}.Table(), Approval{}.Table(), OrderExecution{}.Table(),
+}
 
 // Redaction is what a redacted record of a run does not show.
 type Redaction struct {
