@@ -48,6 +48,7 @@ const (
 	FindLandscape  Cure = "find_landscape"   // say where the landscape is
 	FindPayloads   Cure = "find_payloads"    // say where the payload store is
 	CheckPayloads  Cure = "check_payloads"   // say where the payload store is, and check what may read it
+	ReviewOrder    Cure = "review_order"     // two other persons look at what one executed, and sign a review
 	CureOther      Cure = "cure_other"       // cure what another check found first
 	SetClock       Cure = "set_clock"        // set the clock
 	WriteTemporary Cure = "write_temporary"  // make the folder for temporary files writable

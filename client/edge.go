@@ -66,11 +66,11 @@ func (c *Client) edge(ctx context.Context, err *error) {
 		*err = closed
 		return
 	}
-	*err = needsOrder(unlessAway(UnlessStopped(ctx, *err)))
+	*err = NeedsOrder(unlessAway(UnlessStopped(ctx, *err)))
 }
 
-// needsOrder returns err, unless one person gave an order that needs several: then it returns an *Error of kind Conflict.
-func needsOrder(err error) error {
+// NeedsOrder returns err, unless one person gave an order that needs several: then it returns an *Error of kind Conflict.
+func NeedsOrder(err error) error {
 	if needs, ok := errors.AsType[*landscape.NeedsOrderError](err); ok {
 		return &Error{Kind: Conflict, Code: OrderNeeded, Message: needs.Error(), Cure: ProposeOrder, Err: err}
 	}

@@ -125,12 +125,24 @@ func (c *Client) Resolve(ctx context.Context, run landscape.Run, id string, appl
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
 		return done, noEffect(run.ID, id, err)
+	case errors.As(err, new(*landscape.NeedsOrderError)):
+		return done, err
 	case err != nil:
 		return done, &Error{Kind: Conflict, Code: EffectNotBlocked, Message: err.Error(), Err: err}
 	}
 	done.Changed = effect.State == landscape.Blocked
 	done.Advice, err = c.advice(ctx, run)
 	return done, err
+}
+
+// Effect returns the effect of a run that id names, as Resolve takes it. The error is an *Error: of kind Invalid if id can name none, of kind NotFound if the run has none.
+func (c *Client) Effect(ctx context.Context, run, id string) (effect landscape.Effect, err error) {
+	defer c.edge(ctx, &err)
+	key, err := parseEffect(run, id)
+	if err == nil {
+		effect, err = c.log.Effect(ctx, key)
+	}
+	return effect, noEffect(run, id, err)
 }
 
 // noEffect returns err, or that the run has no such effect if err says so.

@@ -16,11 +16,13 @@ const (
 	OrderPurge  OrderVerb = "purge"       // delete payloads that are due
 	OrderForget OrderVerb = "forget"      // overwrite the records of a person
 	OrderWaive  OrderVerb = "waive"       // publish although a policy did not pass
+	OrderDecide OrderVerb = "resolve"     // say whether a blocked write reached its target
+	OrderRevoke OrderVerb = "keys_revoke" // let the entries of a sealer's key count no more
 	OrderRule   OrderVerb = "orders_rule" // let fewer persons suffice for an order
 )
 
 // OrderVerbs are the dangerous orders for which a rule says how many persons they need.
-var OrderVerbs = []OrderVerb{OrderPurge, OrderForget, OrderWaive}
+var OrderVerbs = []OrderVerb{OrderPurge, OrderForget, OrderWaive, OrderDecide, OrderRevoke}
 
 // OrderRuling says how many persons orders of a verb need from a moment on.
 type OrderRuling struct {
@@ -126,6 +128,11 @@ func (r *Reader) NeededPersons(ctx context.Context, verb OrderVerb) (int64, erro
 // Orders returns all orders that were proposed, by run and digest; nil if there are none.
 func (r *Reader) Orders(ctx context.Context) ([]Order, error) { return Select[Order](ctx, r.from) }
 
+// OrdersAbout returns the orders about a run, by digest; nil if there are none.
+func (r *Reader) OrdersAbout(ctx context.Context, run string) ([]Order, error) {
+	return Select[Order](ctx, r.from, run)
+}
+
 // FindOrder returns the order whose digest begins so. The error wraps ErrNotFound if there is none, and is an *AmbiguousError if there are several.
 func (r *Reader) FindOrder(ctx context.Context, prefix string) (Order, error) {
 	all, err := r.Orders(ctx)
@@ -229,6 +236,21 @@ func (l *Log) Saw(ctx context.Context, person, key string) error {
 		return err
 	}
 	return l.AppendToLog(ctx, entry)
+}
+
+// AppendOrdered does what AppendToLog does, as a dangerous order of a verb: with its execution, whose entry comes first. The error is a *NeedsOrderError if one person may
+// not.
+func (l *Log) AppendOrdered(ctx context.Context, verb OrderVerb, entries ...LogEntry) error {
+	err := l.MayOrder(ctx, verb)
+	var tx Tx
+	if err == nil {
+		err = l.executed(ctx, &tx, nil)
+	}
+	if err != nil {
+		return err
+	}
+	tx.Append = append(tx.Append, entries...)
+	return l.plain.Commit(ctx, tx)
 }
 
 // Rule records how many persons orders of a verb need from now on, with its entry; Seq and At are set. changed is false if that was so. The error is a

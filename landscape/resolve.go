@@ -22,7 +22,7 @@ const (
 // attempt writes without asking, as ResolvedNotApplied tells. A publication can only be not applied, and so can a write to a
 // transactional sink: its target knows which rows it refused, and does not take a part twice.
 //
-// Saying the same again changes nothing. An effect that is not blocked, or of which the opposite was said, is refused.
+// Saying the same again changes nothing. The error is a *NeedsOrderError if one person may not. An effect that is not blocked, or of which the opposite was said, is refused.
 func (l *Log) Resolve(ctx context.Context, key EffectKey, applied bool, actor, why string) error {
 	err := settle("actions", func() error { return l.resolve(ctx, key, applied, actor, why) })
 	if err != nil {
@@ -32,6 +32,9 @@ func (l *Log) Resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 }
 
 func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, why string) error {
+	if err := l.MayOrder(ctx, OrderDecide); err != nil {
+		return err
+	}
 	old, err := l.Effect(ctx, key)
 	if err != nil {
 		return err
@@ -61,7 +64,11 @@ func (l *Log) resolve(ctx context.Context, key EffectKey, applied bool, actor, w
 		next.State, next.Receipt = Finalized, PartReceipt(old)
 	}
 	event := old.Attempt(actor).event(EffectResolved, action.At, word)
-	return l.recordOf(ctx, key.Run, Tx{Insert: []Record{action, event}, Move: []Move{{From: old, To: next}}})
+	tx := Tx{Insert: []Record{action, event}, Move: []Move{{From: old, To: next}}}
+	if err := l.executed(ctx, &tx, nil); err != nil {
+		return err
+	}
+	return l.recordOf(ctx, key.Run, tx)
 }
 
 // tellable refuses a write of which only the target can tell what it holds.

@@ -22,7 +22,7 @@ func (n *Notary) Admit(ctx context.Context, key, why string) (changed bool, err 
 }
 
 // Revoke lets the entries of a sealer's key count no more. Those before keep counting: where they are in the log is known. Of one
-// that is revoked, changed is false.
+// that is revoked, changed is false. The error is a *landscape.NeedsOrderError if one person may not.
 func (n *Notary) Revoke(ctx context.Context, key, why string) (changed bool, err error) {
 	ring, err := n.ring(ctx, key)
 	switch {
@@ -51,7 +51,11 @@ func (n *Notary) ring(ctx context.Context, key string) (*keyring, error) {
 // state appends a statement, and signs the log with it.
 func (n *Notary) state(ctx context.Context, s Statement) error {
 	e, err := entry(s, n.key, n.clock())
-	if err == nil {
+	switch {
+	case err != nil:
+	case s.Type == Revoked:
+		err = n.log.AppendOrdered(ctx, landscape.OrderRevoke, e)
+	default:
 		err = n.log.AppendToLog(ctx, e)
 	}
 	if err == nil {

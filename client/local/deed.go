@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
 	"waymark/client"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -27,8 +29,9 @@ type deed interface {
 	finish(ctx context.Context, x *landscape.OrderExecution) (string, error)
 }
 
-// deed returns what an order does. The error is an *Error of kind Invalid if the order makes no sense.
-func (h *Home) deed(c *client.Client, verb landscape.OrderVerb, run string, args map[string]string, subject string) (deed, error) {
+// deed returns what an order does, when it is executed under a log. The error is an *Error of kind Invalid if the order makes no sense.
+func (h *Home) deed(under *landscape.Log, verb landscape.OrderVerb, run string, args map[string]string, subject string) (deed, error) {
+	c := h.clientOn(under)
 	switch verb {
 	case landscape.OrderPurge:
 		return purgeDeed{c, args}, nil
@@ -40,6 +43,11 @@ func (h *Home) deed(c *client.Client, verb landscape.OrderVerb, run string, args
 		return forgetDeed{c, field, value}, nil
 	case landscape.OrderWaive:
 		return waiveDeed{once{}, h, c, run, args["policy"]}, nil
+	case landscape.OrderDecide:
+		applied, err := strconv.ParseBool(args["applied"])
+		return resolveDeed{once{}, h, c, run, args["effect"], applied}, err
+	case landscape.OrderRevoke:
+		return revokeDeed{once{}, h, under, args["key"]}, nil
 	case landscape.OrderRule:
 		persons, err := strconv.ParseInt(args["persons"], 10, 64)
 		return ruleDeed{once{}, h, c, landscape.OrderVerb(args["verb"]), persons}, err
@@ -196,6 +204,67 @@ func (d waiveDeed) do(ctx context.Context, by client.By) (string, error) {
 		_, err = d.client.Waive(ctx, run, d.policy, by)
 	}
 	return fmt.Sprintf("run %s has policy %q waived; waymark resume %s publishes its outputs", d.run, d.policy, d.run), err
+}
+
+type resolveDeed struct {
+	once
+	home        *Home
+	client      *client.Client
+	run, effect string
+	applied     bool
+}
+
+func (d resolveDeed) look(ctx context.Context) (map[string]string, error) {
+	head, err := d.home.stores.Log.Run(ctx, d.run)
+	if err != nil {
+		return nil, err
+	}
+	effect, err := d.client.Effect(ctx, d.run, d.effect)
+	switch {
+	case err != nil:
+		return nil, err
+	case effect.State != landscape.Blocked:
+		return nil, nothingToOrder("effect %s of run %s is %s, and not blocked", d.effect, d.run, effect.State)
+	}
+	return map[string]string{"status": string(head.Status), "epoch": fmt.Sprint(head.Epoch), "state": string(effect.State), "fence": fmt.Sprint(effect.Fence)}, nil
+}
+
+func (d resolveDeed) do(ctx context.Context, by client.By) (string, error) {
+	run, err := d.home.Find(ctx, d.run)
+	if err == nil {
+		_, err = d.client.Resolve(ctx, run, d.effect, d.applied, by)
+	}
+	word := "not applied"
+	if d.applied {
+		word = "applied"
+	}
+	return fmt.Sprintf("%s of run %s is recorded as %s; waymark resume %s continues it", d.effect, d.run, word, d.run), err
+}
+
+type revokeDeed struct {
+	once
+	home *Home
+	log  *landscape.Log
+	key  string
+}
+
+func (d revokeDeed) look(ctx context.Context) (map[string]string, error) {
+	known, err := evidence.Keys(ctx, d.log.Reader)
+	i := slices.IndexFunc(known, func(k evidence.KnownKey) bool { return k.Key == d.key && k.Kind == string(keys.Sealer) })
+	switch {
+	case err != nil:
+		return nil, err
+	case i < 0:
+		return nil, keyError(fmt.Errorf("the log admitted no sealer's key %.100q", d.key))
+	case known[i].Revoked > 0:
+		return nil, nothingToOrder("the key was revoked in entry %d", known[i].Revoked)
+	}
+	return map[string]string{"since": fmt.Sprintf("entry %d", known[i].Since)}, nil
+}
+
+func (d revokeDeed) do(ctx context.Context, by client.By) (string, error) {
+	_, err := d.home.withNotary(ctx, d.log, func(n *evidence.Notary) (bool, error) { return n.Revoke(ctx, d.key, by.Why) })
+	return "the key is revoked", err
 }
 
 type ruleDeed struct {

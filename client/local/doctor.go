@@ -32,13 +32,17 @@ func (o Options) Repair(ctx context.Context) []client.Check { return o.checks(ct
 func (o Options) checks(ctx context.Context, repair bool) []client.Check {
 	o = o.filled()
 	d := doctor{Options: &o, repair: repair}
-	return d.look(ctx, []look{
+	checks := d.look(ctx, []look{
 		{"program", d.program}, {"state folder", d.state}, {"disk space", d.disk}, {"sqlite", d.sqlite},
 		{"locks", d.locks}, {"record", d.record}, {"database", d.database}, {"log", d.log}, {"clock", d.clock}, {"temporal", d.temporal},
 	}, []look{
 		{"program", d.program}, {"temporal", d.cluster}, {"workers", d.workers}, {"files", d.files}, {"search attributes", d.attributes},
 		{"record", d.landscape}, {"database", d.database}, {"log", d.log}, {"payloads", d.payloads}, {"clock", d.clock},
 	})
+	if orders := d.orders(ctx); orders != nil {
+		checks = append(checks, *orders)
+	}
+	return checks
 }
 
 // doctor looks at what the options name.

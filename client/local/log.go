@@ -175,29 +175,33 @@ func noLog() error {
 
 // AdmitKey lets the entries of a sealer's key count from now on; of one that counts, changed is false. This process needs the key of the log.
 func (h *Home) AdmitKey(ctx context.Context, key, why string) (changed bool, err error) {
-	return h.withNotary(ctx, func(n *evidence.Notary) (bool, error) { return n.Admit(ctx, key, why) })
+	return h.withNotary(ctx, h.stores.Log, func(n *evidence.Notary) (bool, error) { return n.Admit(ctx, key, why) })
 }
 
 // RevokeKey lets the entries of a sealer's key count no more from now on; those before keep counting. Of one that is revoked, changed is false. This
 // process needs the key of the log.
 func (h *Home) RevokeKey(ctx context.Context, key, why string) (changed bool, err error) {
-	return h.withNotary(ctx, func(n *evidence.Notary) (bool, error) { return n.Revoke(ctx, key, why) })
+	return h.withNotary(ctx, h.stores.Log, func(n *evidence.Notary) (bool, error) { return n.Revoke(ctx, key, why) })
 }
 
-func (h *Home) withNotary(ctx context.Context, do func(*evidence.Notary) (bool, error)) (changed bool, err error) {
+func (h *Home) withNotary(ctx context.Context, log *landscape.Log, do func(*evidence.Notary) (bool, error)) (changed bool, err error) {
 	if size, err := h.stores.Log.LogSize(ctx); err != nil || size == 0 {
 		return false, errors.Join(err, noLog())
 	}
 	o := h.options.evidence()
 	o.Make = false
-	e, err := evidence.Open(ctx, h.stores.Log, o)
+	e, err := evidence.Open(ctx, log, o)
 	if err != nil {
 		return false, h.options.wordedLog(ctx, err)
 	}
 	if e.Notary == nil {
 		return false, keyError(errors.New("the key of the log is not in " + o.Keys + ": only who has it admits and revokes keys"))
 	}
-	if changed, err = do(e.Notary); err != nil {
+	changed, err = do(e.Notary)
+	if needs, ok := errors.AsType[*landscape.NeedsOrderError](err); ok {
+		return false, client.NeedsOrder(needs)
+	}
+	if err != nil {
 		return false, keyError(err)
 	}
 	return changed, nil

@@ -15,6 +15,7 @@ import (
 	"waymark/audit/evidence/persons"
 	"waymark/client"
 	"waymark/landscape"
+	"waymark/worker/storage"
 )
 
 // ProposeRequest says which dangerous order somebody proposes, and why.
@@ -84,7 +85,7 @@ func (h *Home) Propose(ctx context.Context, r ProposeRequest) (*OrderCase, error
 		}
 		run = found.ID
 	}
-	deed, err := h.deed(h.Client, r.Verb, run, args, r.Subject)
+	deed, err := h.deed(h.stores.Log, r.Verb, run, args, r.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (h *Home) Execute(ctx context.Context, r ExecuteRequest) (*OrderDone, error
 		}
 		under = under.Under(x)
 	}
-	deed, err := h.deed(h.clientOn(under), order.Verb, order.Run, found.Args, r.Subject)
+	deed, err := h.deed(under, order.Verb, order.Run, found.Args, r.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -316,15 +317,53 @@ func (h *Home) Order(ctx context.Context, prefix string) (*OrderCase, error) {
 	return court.look(ctx, record)
 }
 
-// UnreviewedOrders returns the orders that one person executed, and that too few others looked at; nil if there is none.
-func (h *Home) UnreviewedOrders(ctx context.Context) (found []*OrderCase, err error) {
-	all, err := h.Orders(ctx)
-	for _, one := range all {
-		if one.Unreviewed() {
-			found = append(found, one)
+// OrdersAbout returns the orders about a run, by digest; nil if there are none.
+func (h *Home) OrdersAbout(ctx context.Context, run string) (found []*OrderCase, err error) {
+	records, err := h.stores.Log.OrdersAbout(ctx, run)
+	if err != nil || records == nil {
+		return nil, err
+	}
+	court, err := h.readingCourt()
+	for _, record := range records {
+		if err != nil {
+			return nil, err
 		}
+		var one *OrderCase
+		one, err = court.look(ctx, record)
+		found = append(found, one)
 	}
 	return found, err
+}
+
+// orders looks for orders that one person executed, and that too few others looked at; nil if there is none.
+func (d doctor) orders(ctx context.Context) *client.Check {
+	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
+		return nil // other checks say so
+	}
+	var found []string
+	err := d.withLandscape(ctx, func(stores *storage.Storage) error {
+		records, err := stores.Log.Orders(ctx)
+		if err != nil || records == nil {
+			return err
+		}
+		court, err := (&Home{options: *d.Options, stores: stores}).readingCourt()
+		for _, record := range records {
+			if err != nil {
+				return err
+			}
+			var one *OrderCase
+			if one, err = court.consider(ctx, record); err == nil && one.Unreviewed() {
+				found = append(found, fmt.Sprintf("%s %.12s by %s (%s)", one.Verb, one.Digest, one.Executor, one.Emergency))
+			}
+		}
+		return err
+	})
+	if err != nil || found == nil {
+		return nil // the check of the record says why it cannot be read
+	}
+	check := client.Failure(client.ReviewOrder, "executed by one person: %s", strings.Join(found, ", "))
+	check.Name = "orders"
+	return &check
 }
 
 // OrderRule says how many persons orders of a verb need.
@@ -552,7 +591,7 @@ func (c *court) look(ctx context.Context, o landscape.Order) (*OrderCase, error)
 	if err != nil || found.State != OrderProposed && found.State != OrderApproved || o.Verb == landscape.OrderForget {
 		return found, err
 	}
-	deed, err := c.home.deed(c.home.Client, o.Verb, o.Run, found.Args, "")
+	deed, err := c.home.deed(c.log, o.Verb, o.Run, found.Args, "")
 	if err == nil {
 		err = found.stale(ctx, deed)
 	}

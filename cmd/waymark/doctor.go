@@ -152,6 +152,7 @@ var remedies = map[client.Cure]string{
 	client.FindPayloads:     "say where the payloads are with --payloads",
 	client.CheckPayloads:    "say where the payloads are with --payloads, and check what may read them",
 	client.CureOther:        "cure that first",
+	client.ReviewOrder:      "two others look at it, and sign: waymark approve ORDER --review --key FILE --why TEXT",
 	client.RestoreLog:       "put the record back; if it was restored from a backup, record that: waymark log restore --from ANCHOR --why TEXT",
 	client.AdmitSealer:      "waymark log check names them; a process whose key does not count says so when it starts: waymark keys admit KEY --why TEXT",
 	client.RestoreFile:      "keep a copy of the file, and put a backup in its place; without one, save what can be read: sqlite3 FILE .recover | sqlite3 NEW (docs/operations.md)",

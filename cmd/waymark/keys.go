@@ -11,6 +11,7 @@ import (
 
 	"waymark/client/local"
 	"waymark/internal/text"
+	"waymark/landscape"
 )
 
 func (a *app) keysCommand() *cobra.Command {
@@ -125,14 +126,18 @@ type keyOrdered struct {
 
 func (a *app) keyOrderCommand(verb, done, short string, do func(*local.Home, context.Context, string, string) (bool, error)) *cobra.Command {
 	var why string
+	var p proposal
 	cmd := &cobra.Command{
 		Use:   verb + " KEY --why TEXT",
 		Short: short,
 		Long:  short + `. KEY is a public key, name+hash+base64. The change is an entry in the log and needs the log's key.`,
 		Args:  exactlyOne("public key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := whyGiven(why); err != nil {
+			if err := cmp.Or(whyGiven(why), p.check(why)); err != nil {
 				return err
+			}
+			if p.propose {
+				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderRevoke, Args: map[string]string{"key": args[0]}, Why: why})
 			}
 			return a.existing(cmd.Context(), func(home *local.Home) error {
 				changed, err := do(home, cmd.Context(), args[0], why)
@@ -147,5 +152,8 @@ func (a *app) keyOrderCommand(verb, done, short string, do func(*local.Home, con
 		},
 	}
 	whyFlag(cmd, &why)
+	if verb == "revoke" {
+		p.flags(cmd)
+	}
 	return cmd
 }

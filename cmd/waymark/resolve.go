@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -18,6 +19,7 @@ type decision struct {
 
 func (a *app) resolveCommand() *cobra.Command {
 	var d decision
+	var p proposal
 	cmd := &cobra.Command{
 		Use:   "resolve RUN EFFECT --applied|--not-applied --why TEXT",
 		Short: "Record whether a blocked write reached its target",
@@ -36,8 +38,11 @@ func (a *app) resolveCommand() *cobra.Command {
 		},
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := d.check(); err != nil {
+			if err := cmp.Or(d.check(), p.check(d.why)); err != nil {
 				return err
+			}
+			if p.propose {
+				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderDecide, Run: args[0], Args: map[string]string{"applied": fmt.Sprint(d.applied), "effect": args[1]}, Why: d.why})
 			}
 			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
 				return a.resolve(cmd.Context(), home, run, args[1], d)
@@ -45,6 +50,7 @@ func (a *app) resolveCommand() *cobra.Command {
 		},
 	}
 	whyFlag(cmd, &d.why)
+	p.flags(cmd)
 	cmd.Flags().BoolVar(&d.applied, "applied", false, "the write reached the target")
 	cmd.Flags().BoolVar(&d.notApplied, "not-applied", false, "nothing of the write reached the target")
 	return cmd

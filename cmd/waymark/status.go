@@ -20,9 +20,10 @@ import (
 // statusOutput is what `waymark status --json` says.
 type statusOutput struct {
 	*client.Status
-	Log  *local.RunInLog `json:"log,omitempty"`  // nil if the record's log has not begun
-	Seal *local.RunSeal  `json:"seal,omitempty"` // nil if the run is running, or was not sealed when it ended
-	Next string          `json:"next,omitempty"` // what a person can do with a run that is not complete
+	Log    *local.RunInLog    `json:"log,omitempty"`    // nil if the record's log has not begun
+	Orders []*local.OrderCase `json:"orders,omitempty"` // dangerous ones about the run
+	Seal   *local.RunSeal     `json:"seal,omitempty"`   // nil if the run is running, or was not sealed when it ended
+	Next   string             `json:"next,omitempty"`   // what a person can do with a run that is not complete
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -64,7 +65,11 @@ func (a *app) status(ctx context.Context, home *local.Home, word string) error {
 	if err != nil {
 		return err
 	}
-	out := statusOutput{status, in, sealed, adviceText(status.Advice, run.ID)}
+	orders, err := home.OrdersAbout(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	out := statusOutput{Status: status, Log: in, Orders: orders, Seal: sealed, Next: adviceText(status.Advice, run.ID)}
 	return a.print(out, func(w io.Writer) error { return a.writeStatus(w, out) })
 }
 
@@ -115,6 +120,9 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 	}
 	for _, signed := range s.SignOffs {
 		lines = append(lines, []string{"signed off", "by " + signed.String()})
+	}
+	for _, o := range out.Orders {
+		lines = append(lines, []string{"order", fmt.Sprintf("%.12s to %s: %s", o.Digest, o.Verb, orderText(o))})
 	}
 	lines = append(lines, linkLines(s)...)
 	lines = append(lines, stagedLines(s)...)
