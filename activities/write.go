@@ -108,7 +108,21 @@ func (a *Activities) rejected(ctx context.Context, r *run, target plugin.Target,
 		token := tokens[row.Row]
 		rejected[i] = engine.Rejected{Lane: int(token.Lane), Index: int(token.Row - inputs.Chunk.FirstRow), Rejection: row.Rejection}
 	}
-	return recompute.Rejections(inputs.Chunk, rejected), nil
+	refused := recompute.Rejections(inputs.Chunk, rejected)
+	return refused, a.addAmounts(ctx, r, effect, inputs, refused)
+}
+
+// addAmounts says of rejected rows what the totals of the document come to: the rows of the part go through the steps again.
+func (a *Activities) addAmounts(ctx context.Context, r *run, effect landscape.Effect, in engine.Input, refused []landscape.Rejection) error {
+	if len(r.plan.Totals) == 0 {
+		return nil
+	}
+	in.Late = recompute.LateOf(refused)
+	result, err := a.compute(ctx, r, landscape.ChunkKey{Source: effect.Source, Chunk: effect.Chunk}, in)
+	if err == nil {
+		recompute.AddAmounts(r.plan, refused, result)
+	}
+	return err
 }
 
 // reconcile reports whether an earlier attempt, whose end nobody saw, reached the target. The target is asked, unless a

@@ -27,6 +27,8 @@ sinks:
   good: {jsonl: {path: out/good.jsonl}, from: [plain]}
   more: {jsonl: {path: out/more.jsonl}, from: [other]}
   rejects: {jsonl: {path: out/rejects.jsonl}}
+totals: {n: row.n}
+policies: [{name: all there, assert: sums.unreadable == 0 && sums.good.n + sums.quarantine.n == sums.more.n}]
 `
 
 // Row 3 repeats row 1, row 6 row 5; row 4 is rejected by half, and row 7 as well, of which rejects has one already.
@@ -71,6 +73,7 @@ func TestRowsThatATableRefused(t *testing.T) {
 	t.Run("lines", func(t *testing.T) { testLateLines(t, s, tables) })
 	t.Run("why not", func(t *testing.T) { testLateDenials(t, s) })
 	t.Run("verify", func(t *testing.T) { testLateVerified(t, s) })
+	t.Run("totals", func(t *testing.T) { testLateTotals(t, s) })
 }
 
 const lateSaid = "sink     written to good; good refused it with SINK_UNIQUE: id: a row with \"a\" is there\n"
@@ -177,4 +180,29 @@ func TestVerifyRefusalsByAFile(t *testing.T) {
 	report := verify(t, s, tampered(t, s, `create temp table extra as select * from errors where row = 6; update extra set row = 1, node = 'ledger', sent_to = '__quarantine__';
 		insert into errors select * from extra; update effects set refused = 1 where sink = 'ledger' and chunk = 0`))
 	requireProblem(t, report, "orders chunk 0", "sink ledger refused 1 row on record, and it is none that can refuse single rows")
+}
+
+// testLateTotals looks where the amounts of rows are that tables refused, and changes what is recorded of them.
+func testLateTotals(t *testing.T, s *system.System) {
+	totals, err := s.Log.Totals(t.Context(), run)
+	require.NoError(t, err)
+	accounts := map[string][]string{}
+	for _, n := range totals.Nodes {
+		accounts[n.Node] = []string{n.In, n.Out, n.Diverted}
+	}
+	require.Equal(t, []string{"17", "8", "9"}, accounts["good"])
+	require.Equal(t, []string{"17", "17", "0"}, accounts["more"])
+	require.Equal(t, map[string]string{"n": "9"}, totals.Quarantined)
+	require.Zero(t, totals.Unreadable)
+	for statement, want := range map[string]string{
+		`update late_totals set amount = '2' where sink = 'good' and chunk = 0`:          "late_totals run-1/good/orders/0/n: amount should be",
+		`update late_totals set unreadable = 1 where sink = 'rejects'`:                   "late_totals run-1/rejects/orders/2/n: unreadable should be 0, the record has 1",
+		`delete from late_totals where sink = 'good' and chunk = 1`:                      "late_totals run-1/good/orders/1/n: should be one, the record has none",
+		`insert into late_totals values ('run-1', 'more', 'orders', 0, 'n', '5', 0)`:     "late_totals run-1/more/orders/0/n: should be none, the record has one",
+		`insert into late_totals values ('run-1', 'good', 'orders', 0, 'other', '5', 0)`: "late_totals run-1/good/orders/0/other: should be none, the record has one",
+	} {
+		require.True(t, slices.ContainsFunc(verify(t, s, tampered(t, s, statement)).Problems, func(p audit.Problem) bool {
+			return p.Kind == audit.RecordDiffers && strings.Contains(p.Detail, want)
+		}), statement)
+	}
 }

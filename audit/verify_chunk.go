@@ -137,7 +137,7 @@ func (v *verification) recompute(ctx context.Context, record landscape.Chunk, in
 	computed := recompute.PassageOf(v.compiled, record.Run, record.Source, record.Chunk, in.Chunk, result)
 	before := len(v.report.Problems)
 	v.compareWrites(record, computed)
-	if err := v.compareLate(ctx, record, in.Chunk, computed, v.compareRejected(record, computed, rejected)); err != nil {
+	if err := v.compareLate(ctx, record, in, computed, v.compareRejected(record, computed, rejected)); err != nil {
 		return err
 	}
 	if same, err := v.log.IsPassage(ctx, computed, rejected, &sums); err != nil || same {

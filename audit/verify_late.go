@@ -3,6 +3,8 @@ package audit
 import (
 	"context"
 
+	"waymark/activities/recompute"
+	"waymark/engine"
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/plugin"
@@ -10,14 +12,20 @@ import (
 
 // compareLate looks at the tokens that the targets of sinks rejected. Which they are, and why, cannot be computed again; that there are
 // as many as the writes say, in sinks whose targets can reject rows, and that the errors hold the right records, can be seen.
-func (v *verification) compareLate(ctx context.Context, record landscape.Chunk, chunk *plugin.Chunk, computed landscape.Passage, late []landscape.RowErrorKey) error {
-	bySink := map[string][]landscape.Rejection{}
-	for _, row := range late {
-		refusal, err := v.lateRejection(ctx, record, chunk, row)
-		if err != nil {
+func (v *verification) compareLate(ctx context.Context, record landscape.Chunk, in engine.Input, computed landscape.Passage, late []landscape.RowErrorKey) error {
+	rejected := make([]landscape.Rejection, len(late))
+	for i, row := range late {
+		var err error
+		if rejected[i], err = v.lateRejection(ctx, record, in.Chunk, row); err != nil {
 			return err
 		}
-		bySink[row.Node] = append(bySink[row.Node], refusal)
+	}
+	if err := v.addAmounts(ctx, record, in, rejected); err != nil {
+		return err
+	}
+	bySink := map[string][]landscape.Rejection{}
+	for i, row := range late {
+		bySink[row.Node] = append(bySink[row.Node], rejected[i])
 	}
 	for _, write := range computed.Writes {
 		key := landscape.EffectKey{Run: record.Run, Sink: write.Sink, Source: record.Source, Chunk: record.Chunk}
@@ -26,6 +34,19 @@ func (v *verification) compareLate(ctx context.Context, record landscape.Chunk, 
 		}
 	}
 	return nil
+}
+
+// addAmounts says of rejected rows what the totals of the run's document come to.
+func (v *verification) addAmounts(ctx context.Context, record landscape.Chunk, in engine.Input, rejected []landscape.Rejection) error {
+	if len(v.compiled.Totals) == 0 || len(rejected) == 0 {
+		return nil
+	}
+	in.Hashes, in.Late = nil, recompute.LateOf(rejected)
+	result, err := v.result(ctx, record.Chunk, in)
+	if err == nil {
+		recompute.AddAmounts(v.compiled, rejected, result)
+	}
+	return err
 }
 
 // compareLateAt compares what the target of one write rejected. One that was not finalized when the verification began may have
@@ -40,10 +61,10 @@ func (v *verification) compareLateAt(ctx context.Context, key landscape.EffectKe
 		v.add(RecordDiffers, where, "sink %s refused %s on record, and there are errors of %d", key.Sink, plural(effect.Refused, "row"), len(rejected))
 		return nil
 	}
-	if len(rejected) == 0 {
+	if len(rejected) == 0 && len(v.compiled.Totals) == 0 {
 		return nil
 	}
-	if at := v.compiled.Find(key.Sink); at != plan.None && v.compiled.Nodes[at].Sink.Guarantee() != plugin.Transactional {
+	if at := v.compiled.Find(key.Sink); len(rejected) > 0 && at != plan.None && v.compiled.Nodes[at].Sink.Guarantee() != plugin.Transactional {
 		v.add(RecordDiffers, where, "sink %s refused %s on record, and it is none that can refuse single rows", key.Sink, plural(effect.Refused, "row"))
 	}
 	differences, err := v.log.CompareRejected(ctx, key, rejected)

@@ -635,7 +635,7 @@ def sign_off(record, run, roots, outputs, approvers):
 
 LEAVES = """
     runs nodes edges sources lanes tables source_ends folds chunks passages ways way_steps chunk_ways way_totals errors claims feeds merge_kinds
-    chunk_joins batches members merges retried resumptions executions effects effect_events artifacts actions run_events policies policy_results chunk_seals
+    chunk_joins batches members merges retried resumptions executions effects effect_events late_totals artifacts actions run_events policies policy_results chunk_seals
 """.split()
 BY_CHUNK = "chunk_rows chunk_ways passages hashes keys repeats errors joins chunk_joins parents forgotten".split()
 SLICE = 1024

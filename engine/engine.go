@@ -84,8 +84,16 @@ type Input struct {
 	FieldOrderOf []uint16
 	// Firsts tells which tokens have a value that only another token may have; nil if none has.
 	Firsts Firsts
+	// Late are tokens whose amounts Result.Late is to have: the targets of their sinks refused them. Nil if there is none.
+	Late map[At]bool
 	// Hashes, if not nil, gets what comes out of nodes instead of Result.Columns.
 	Hashes *Hashes
+}
+
+// At names a token of a chunk.
+type At struct {
+	Lane  int
+	Index int // of the record
 }
 
 // Hashes takes the hashes of what comes out of nodes slice by slice, while records are in flight: those of all records and nodes together

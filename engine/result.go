@@ -24,6 +24,7 @@ type Result struct {
 	Rejected []Rejected          // ascending by record, within one in the order in which they were rejected
 	Parts    []Part              // one for each node of the plan, empty unless it is a sink
 	Arrivals []*barrier.Arrivals // one for each node of the plan, nil unless it is a barrier that got something
+	Late     map[At][]Held       // by token of Input.Late that ended: one for each total of the plan; nil if there is none
 
 	root    int // lane
 	rows    int
@@ -138,6 +139,14 @@ func (r *Result) repeat(lane, node, i int, first barrier.Token) {
 		r.repeats[at] = column
 	}
 	column.Firsts[i] = first
+}
+
+// late notes what the totals of a token come to.
+func (r *Result) late(at At, amounts []Held) {
+	if r.Late == nil {
+		r.Late = map[At][]Held{}
+	}
+	r.Late[at] = amounts
 }
 
 // end ends the token of record i in the lane. It returns how all tokens of its way ended.

@@ -70,6 +70,9 @@ func (r *Runner) deliver(i int, current row.Row) (pipeline.Path, error) {
 // end ends the current token.
 func (r *Runner) end(i int, path pipeline.Path, sentTo string) {
 	r.totals.end(r.result.end(i, r.lane, r.way, path, sentTo))
+	if at := (At{r.lane, i}); r.in.Late[at] {
+		r.result.late(at, r.totals.last())
+	}
 }
 
 // branch follows a token that a fork or a coalesce made, from its first node on. A defect that it meets ends it alone.

@@ -186,6 +186,27 @@ func (t *totals) end(way *endedWay) {
 	}
 }
 
+// Held is what a total of one token comes to.
+type Held struct {
+	Sum        amount.Sum // 0 if the row is not one that has an amount
+	Unreadable bool       // it cannot be read, and is not in Sum
+}
+
+// last returns what the totals of the current token come to; nil if the plan has none.
+func (t *totals) last() []Held {
+	if t == nil || t.token.to == t.token.from {
+		return nil
+	}
+	amounts := make([]Held, t.count)
+	for i, held := range t.held[(t.token.to-1)*t.count : t.token.to*t.count] {
+		if held.state == readable {
+			amounts[i].Sum.Add(held.amount)
+		}
+		amounts[i].Unreadable = held.state == unreadable
+	}
+	return amounts
+}
+
 // read returns the amount of a row.
 func (r *reading) read(of row.Row) held {
 	if r.None {

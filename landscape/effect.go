@@ -75,7 +75,7 @@ func attempt(old Effect, at Placement) (Effect, error) {
 }
 
 // FinalizeEffect records that the target confirmed a write. receipt is what it answered, as JSON. refused are those of the rows that
-// the target refused, in any order: the same transaction records why each of them is in quarantine.
+// the target refused, in any order: the same transaction records why each of them is in quarantine, and what their totals come to.
 //
 // Repeating it changes nothing; another receipt or other refusals are a *DivergedError. The error wraps ErrFenced, and an event says
 // so, if a later attempt has begun.
@@ -84,7 +84,11 @@ func (l *Log) FinalizeEffect(ctx context.Context, by Attempt, receipt string, re
 	if err != nil {
 		return fmt.Errorf("finalize %s: %w", by.EffectKey, err)
 	}
-	return l.finalize(ctx, by, receipt, late)
+	sums, err := lateTotals(by.EffectKey, refused)
+	if err != nil {
+		return fmt.Errorf("finalize %s: %w", by.EffectKey, err)
+	}
+	return l.finalize(ctx, by, receipt, late, sums...)
 }
 
 // finalize finalizes an effect and inserts why its target refused rows, and other records that belong to it, in the same transaction.

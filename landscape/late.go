@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"waymark/pipeline"
+	"waymark/pipeline/amount"
 )
 
 // A target may take a part without some of its rows: it refuses them late, after their ways were recorded. The way of such a token
@@ -45,6 +47,47 @@ func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Rejection
 	return records, nil
 }
 
+// LateTotalRecord is what a total comes to, of the rows of a part that the target of its sink refused.
+type LateTotalRecord struct {
+	EffectKey
+	Total      string `db:"total,key"`
+	Amount     string `db:"amount"`
+	Unreadable int64  `db:"unreadable"` // rows whose amount cannot be read, and is not in Amount
+}
+
+// Table returns late_totals.
+func (LateTotalRecord) Table() string { return "late_totals" }
+
+// lateTotals returns what the totals of refused rows come to, by name. It rejects rows that have other totals than the first.
+func lateTotals(key EffectKey, refused []Rejection) ([]Record, error) {
+	if len(refused) == 0 {
+		return nil, nil
+	}
+	names := refused[0].Amounts
+	sums, records := make([]amount.Sum, len(names)), make([]LateTotalRecord, len(names))
+	for _, r := range refused {
+		if !slices.EqualFunc(r.Amounts, names, func(a, b RowAmount) bool { return a.Total == b.Total }) {
+			return nil, fmt.Errorf("record %d in lane %d has other totals than record %d in lane %d", r.Index, r.Lane, refused[0].Index, refused[0].Lane)
+		}
+		for i, of := range r.Amounts {
+			added, err := amount.Parse(of.Amount)
+			if err != nil {
+				return nil, fmt.Errorf("total %s of record %d in lane %d: %w", of.Total, r.Index, r.Lane, err)
+			}
+			sums[i].Add(added)
+			if of.Unreadable {
+				records[i].Unreadable++
+			}
+		}
+	}
+	of := make([]Record, len(records))
+	for i := range records {
+		records[i].EffectKey, records[i].Total, records[i].Amount = key, names[i].Total, sums[i].String()
+		of[i] = records[i]
+	}
+	return of, nil
+}
+
 // sameRejections refuses other refusals than those that a finalized write has on record.
 func (r *Reader) sameRejections(ctx context.Context, e Effect, late []Record) error {
 	if int64(len(late)) != e.Refused {
@@ -67,16 +110,20 @@ func (r *Reader) sameRejections(ctx context.Context, e Effect, late []Record) er
 	return nil
 }
 
-// CompareRejected holds the errors on record of rows that the target of a write refused against those that FinalizeEffect would make of
-// refused. It stores nothing. The error says that the sink did not get such a row, or that one has no code.
+// CompareRejected holds the errors on record of rows that the target of a write refused, and what their totals come to, against those that
+// FinalizeEffect would make of refused. It stores nothing. The error says that the sink did not get such a row, or that one has no code.
 func (r *Reader) CompareRejected(ctx context.Context, key EffectKey, refused []Rejection) ([]Difference, error) {
-	rehearsed := &rehearsal{source: r.from, beyond: func(Record) bool { return true }}
-	return rehearsed.compare(ctx, nil, func(l *Log) error {
+	rehearsed := &rehearsal{source: r.from, beyond: func(r Record) bool { _, isError := r.(RowError); return isError }}
+	return rehearsed.compare(ctx, []Record{LateTotalRecord{EffectKey: key}}, func(l *Log) error {
 		late, err := l.lateErrors(ctx, key, refused)
 		if err != nil {
 			return err
 		}
-		return l.insert(ctx, late...)
+		sums, err := lateTotals(key, refused)
+		if err != nil {
+			return err
+		}
+		return l.insert(ctx, append(late, sums...)...)
 	})
 }
 

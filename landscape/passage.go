@@ -60,6 +60,15 @@ type Rejection struct {
 	Bytes   int64  // full length of the record
 	Line    int64
 	Offset  int64 // in the file's decoded text, in bytes
+
+	Amounts []RowAmount // with the end of a write: one for each total of the document; nil if it has none
+}
+
+// RowAmount is what a total comes to, of one row.
+type RowAmount struct {
+	Total      string
+	Amount     string // decimal, as amount.Sum writes it; 0 if the row is not one that has an amount
+	Unreadable bool   // it cannot be read; Amount is 0
 }
 
 // Write is the planned write of a chunk's rows to one sink.

@@ -105,12 +105,12 @@ type Totals struct {
 	Unreadable  int64             `json:"unreadable"`  // amounts that cannot be read; 0: all are known
 }
 
-// Totals returns the totals of a run; nil if none is recorded. It reads a few records per chunk. Rows that a target refused late count as
-// unreadable: what was recorded of their way says nothing about single rows.
+// Totals returns the totals of a run; nil if none is recorded. It reads a few records per chunk. The amounts of rows that a target refused late are
+// those of refused rows, and not of what it confirmed.
 func (r *Reader) Totals(ctx context.Context, run string) (*Totals, error) {
 	s := &totaling{sums: map[wayTotal]map[int64]*segment{}, accounts: map[nodeTotal]*account{}, ends: [2]map[string]*amount.Sum{{}, {}}}
 	for _, step := range []func(*totaling, context.Context, RecordReader, string) error{
-		(*totaling).addSums, (*totaling).addGraph, (*totaling).addWays,
+		(*totaling).addSums, (*totaling).addGraph, (*totaling).addWays, (*totaling).addLate,
 	} {
 		if err := step(s, ctx, r.from, run); err != nil || len(s.sums) == 0 {
 			return nil, err
@@ -143,7 +143,7 @@ type totaling struct {
 	kinds      map[string]NodeKind
 	accounts   map[nodeTotal]*account
 	ends       [2]map[string]*amount.Sum // quarantined, discarded
-	refused    map[string]int64          // by sink: rows that its target refused
+	refused    map[EffectKey]int64       // by write: rows that the target refused
 	unreadable int64
 }
 
@@ -165,11 +165,13 @@ func (s *totaling) addSums(ctx context.Context, d RecordReader, run string) erro
 	if err != nil {
 		return err
 	}
-	s.refused = map[string]int64{}
+	s.refused = map[EffectKey]int64{}
 	err = each(ctx, d, []any{run}, func(e Effect) bool {
 		if e.Kind == WriteEffect && e.State == Finalized {
 			written[e.EffectKey] = true
-			s.refused[e.Sink] += e.Refused
+			if e.Refused > 0 {
+				s.refused[e.EffectKey] = e.Refused
+			}
 		}
 		return true
 	})
@@ -315,6 +317,44 @@ func (a *account) leave(w WayRecord, node string, kind NodeKind, now *segment) {
 	}
 }
 
+// addLate takes the amounts of rows that targets refused from what they confirmed. Of a write without such a record, which an earlier release
+// finalized, nobody knows them.
+func (s *totaling) addLate(ctx context.Context, d RecordReader, run string) error {
+	type lateTotal struct {
+		write EffectKey
+		total string
+	}
+	known, wrong := map[lateTotal]bool{}, error(nil)
+	err := each(ctx, d, []any{run}, func(l LateTotalRecord) bool {
+		var refused amount.Amount
+		if refused, wrong = amount.Parse(l.Amount); wrong != nil {
+			wrong = incomplete("total %s of what %s refused of %s chunk %d: %q", l.Total, l.Sink, l.Source, l.Chunk, l.Amount)
+			return false
+		}
+		known[lateTotal{l.EffectKey, l.Total}] = true
+		if a := s.accounts[nodeTotal{l.Sink, l.Total}]; a != nil {
+			late := &segment{}
+			late.add(refused, 0, true)
+			a.out.Subtract(late.all)
+			a.diverted.AddSum(late.all)
+			s.addEnd(0, l.Total, late)
+		}
+		return true
+	})
+	if err = cmp.Or(err, wrong); err != nil {
+		return err
+	}
+	for write, rows := range s.refused {
+		for of, a := range s.accounts {
+			if of.node == write.Sink && !known[lateTotal{write, of.total}] {
+				a.unreadable += rows
+				s.unreadable += rows
+			}
+		}
+	}
+	return nil
+}
+
 // result puts the accounts in order.
 func (s *totaling) result() *Totals {
 	t := &Totals{Quarantined: map[string]string{}, Discarded: map[string]string{}, Unreadable: s.unreadable}
@@ -325,8 +365,6 @@ func (s *totaling) result() *Totals {
 	for _, total := range slices.Sorted(maps.Keys(names)) {
 		for _, node := range s.nodes {
 			if a := s.accounts[nodeTotal{node.Node, total}]; a != nil {
-				a.unreadable += s.refused[node.Node]
-				t.Unreadable += s.refused[node.Node]
 				t.Nodes = append(t.Nodes, a.total(total, node))
 			}
 		}

@@ -79,6 +79,24 @@ func WayOf(p *plan.Plan, lane int, way engine.Way) landscape.Way {
 	return out
 }
 
+// AddAmounts says of refused rows what the totals of the plan come to, as their chunk went through the steps.
+func AddAmounts(p *plan.Plan, refused []landscape.Rejection, result *engine.Result) {
+	for k := range refused {
+		for i, held := range result.Late[engine.At{Lane: int(refused[k].Lane), Index: refused[k].Index}] {
+			refused[k].Amounts = append(refused[k].Amounts, landscape.RowAmount{Total: p.Totals[i].Name, Amount: held.Sum.String(), Unreadable: held.Unreadable})
+		}
+	}
+}
+
+// LateOf returns the tokens that were refused, as engine.Input has them.
+func LateOf(refused []landscape.Rejection) map[engine.At]bool {
+	late := map[engine.At]bool{}
+	for _, r := range refused {
+		late[engine.At{Lane: int(r.Lane), Index: r.Index}] = true
+	}
+	return late
+}
+
 // Rejections puts rows of a chunk that were rejected into the landscape's words.
 func Rejections(chunk *plugin.Chunk, rejected []engine.Rejected) []landscape.Rejection {
 	out := make([]landscape.Rejection, len(rejected))

@@ -130,6 +130,9 @@ func (s Scene) LateOf(i int, p landscape.Passage, sink string) (refused []landsc
 			continue
 		}
 		r := s.refusal(j, row)
+		if s.Amounts {
+			r.Amounts = []landscape.RowAmount{{Total: "amount", Amount: s.amountOf(p.Lanes[0].Ways[code], row)}}
+		}
 		r.Code, r.Field, r.Message = "SINK_UNIQUE", "cost", fmt.Sprintf("the table has a row with cost %d", row%5)
 		refused = append(refused, r)
 	}

@@ -44,6 +44,13 @@ func (s Scene) sums(routes landscape.LaneRoutes, first int64) (sums []landscape.
 	return sums
 }
 
+// amountOf returns the amount with which a row left the last step of its way.
+func (s Scene) amountOf(way landscape.Way, row int64) string {
+	one := s
+	sums := one.sums(landscape.LaneRoutes{Codes: []uint16{0}, Ways: []landscape.Way{way}}, row)
+	return sums[len(sums)-1].Amount
+}
+
 // totals are what is recorded of amounts, and what the view makes of it.
 func totals(t *testing.T, d landscape.Driver) {
 	ctx := t.Context()
@@ -71,11 +78,11 @@ func totals(t *testing.T, d landscape.Driver) {
 			account("keep", landscape.StepNode, "58.00", "0", "44.00", "6.00", "8.00", 0),
 			account("triage", landscape.StepNode, "44.00", "0", "29.00", "6.50", "8.50", 0),
 			account("tidy", landscape.StepNode, "14.00", "0", "5.00", "0", "9.00", 0),
-			account("review", landscape.SinkNode, "15.00", "0", "5.00", "0", "0", 1),
+			account("review", landscape.SinkNode, "15.00", "0", "1.50", "0", "3.50", 0),
 			account("all", landscape.SinkNode, "5.00", "0", "1.25", "0", "0", 0),
 			account("rejects", landscape.SinkNode, "5.50", "0", "1.50", "0", "0", 0),
 		},
-		Quarantined: map[string]string{"amount": "16.50"}, Discarded: map[string]string{"amount": "21.50"}, Unreadable: 3,
+		Quarantined: map[string]string{"amount": "20.00"}, Discarded: map[string]string{"amount": "21.50"}, Unreadable: 2,
 	}, *wholly)
 	requireView(t, log, *wholly)
 }
@@ -84,6 +91,45 @@ func account(node string, kind landscape.NodeKind, in, revalued, out, dropped, d
 	return landscape.NodeTotal{
 		Total: "amount", Node: node, Kind: kind, In: in, Created: "0", Revalued: revalued, Out: out, Dropped: dropped, Diverted: diverted,
 		Consumed: "0", Unreadable: unreadable,
+	}
+}
+
+// wideTotals are amounts that some databases' numbers do not hold, and sums of such: a view that cannot add them up has none, and fails for no other.
+func wideTotals(t *testing.T, d landscape.Driver) {
+	s := Scene{Run: "wide sums", Chunks: 2, ChunkRows: 10, Amounts: true}
+	log := begun(t, d, s)
+	require.NoError(t, s.Read(t.Context(), log))
+	for i := range s.Chunks {
+		p := s.Passage(i)
+		for k := range p.Lanes[0].Sums {
+			p.Lanes[0].Sums[k].Amount = []string{"99999999999999999999.1", "999999999999999999", "-1.5", "9223372036854775807"}[k%4]
+		}
+		require.NoError(t, log.RecordPassage(t.Context(), p))
+	}
+	totals, err := log.Totals(t.Context(), s.Run)
+	require.NoError(t, err)
+	for _, relation := range landscape.Relations() {
+		if relation.Name != "node_totals" {
+			continue
+		}
+		exact, none := 0, 0
+		err := log.ReadRelation(t.Context(), relation, s.Run, func(v []any) bool {
+			n := totals.Nodes[exact]
+			exact++
+			for i, want := range []string{n.In, n.Created, n.Revalued, n.Out, n.Dropped, n.Diverted, n.Consumed} {
+				if v[5+i] == nil {
+					none++
+				} else {
+					require.Equal(t, want, v[5+i], "%s, column %d", n.Node, 5+i)
+				}
+			}
+			return true
+		})
+		if !errors.Is(err, landscape.ErrNoViews) {
+			require.NoError(t, err)
+			require.Len(t, totals.Nodes, exact)
+			require.Less(t, none, 4*exact)
+		}
 	}
 }
 

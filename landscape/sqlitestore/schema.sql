@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1126,6 +1126,18 @@ CREATE TABLE order_executions (
   foreign key (run_id, order_sha256) references orders (run_id, order_sha256)
 ) strict, without rowid;
 
+CREATE TABLE late_totals (
+  run_id     text not null,
+  sink       text not null,
+  source     text not null,
+  chunk      integer not null,
+  total      text not null check (total <> ''),
+  amount     text not null check (amount glob '*[0-9]' and amount not glob '*[^-.0-9]*'),
+  unreadable integer not null check (unreadable >= 0),
+  primary key (run_id, sink, source, chunk, total),
+  foreign key (run_id, sink, source, chunk) references effects (run_id, sink, source, chunk)
+) strict, without rowid;
+
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
 CREATE UNIQUE INDEX folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
@@ -1761,6 +1773,10 @@ entries as (
   select run_id, node, seq, kind, total, 'diverted' as entry, now as amount, 1 as sign from steps where step >= first_seq and node = last_node and outcome = 'failure'
   union all
   select run_id, node, seq, kind, total, 'consumed' as entry, now as amount, 1 as sign from steps where step >= first_seq and node = last_node and path in ('fork_parent', 'coalesced', 'branch_not_needed', 'buffered')
+  union all
+  select l.run_id, l.sink, n.seq, n.kind, l.total, 'out' as entry, l.amount, -1 as sign from late_totals l join nodes n on n.run_id = l.run_id and n.node = l.sink
+  union all
+  select l.run_id, l.sink, n.seq, n.kind, l.total, 'diverted' as entry, l.amount, 1 as sign from late_totals l join nodes n on n.run_id = l.run_id and n.node = l.sink
 ),
 parts as (
   select run_id, node, seq, kind, total, entry, iif(substr(amount, 1, 1) = '-', -sign, sign) as sign,
@@ -1769,7 +1785,8 @@ parts as (
   from entries
 ),
 sums as (
-  select run_id, node, seq, kind, total, entry, sum(sign * cast(whole as integer)) as units,
+  select run_id, node, seq, kind, total, entry, sum(sign * (cast(whole as integer) / 1000000000)) as billions,
+    sum(sign * (cast(whole as integer) % 1000000000)) as units,
     sum(sign * cast(substr(places || '000000000000000000', 1, 9) as integer)) as billionths,
     sum(sign * cast(substr(places || '000000000000000000', 10, 9) as integer)) as rest,
     max(length(places)) as places, max(length(whole)) > 18 or max(length(places)) > 18 as wide
@@ -1777,16 +1794,20 @@ sums as (
   group by run_id, node, seq, kind, total, entry
 ),
 carried as (
-  select run_id, node, seq, kind, total, entry, places, wide, units + (billionths + rest / 1000000000) / 1000000000 as units,
-    (billionths + rest / 1000000000) % 1000000000 * 1000000000 + rest % 1000000000 as fraction
+  select run_id, node, seq, kind, total, entry, places, wide or abs(billions + units / 1000000000) >= 1000000000 as wide, billions,
+    units + (billionths + rest / 1000000000) / 1000000000 as units, (billionths + rest / 1000000000) % 1000000000 * 1000000000 + rest % 1000000000 as fraction
   from sums
+),
+whole as (
+  select run_id, node, seq, kind, total, entry, places, wide, iif(wide, 0, billions * 1000000000 + units) as units, fraction
+  from carried
 ),
 signed as (
   select run_id, node, seq, kind, total, entry, places, wide,
     case when units > 0 and fraction < 0 then units - 1 when units < 0 and fraction > 0 then units + 1 else units end as units,
     case when units > 0 and fraction < 0 then fraction + 1000000000000000000 when units < 0 and fraction > 0 then fraction - 1000000000000000000
       else fraction end as fraction
-  from carried
+  from whole
 ),
 amounts as (
   select run_id, node, seq, kind, total, entry, iif(wide, '', iif(units < 0 or fraction < 0, '-', '') || abs(units)
@@ -1795,7 +1816,8 @@ amounts as (
 ),
 unread as (
   select u.run_id, u.node, u.total, sum(u.unreadable) + (
-      select coalesce(sum(e.refused), 0) from effects e where e.run_id = u.run_id and e.sink = u.node
+      select coalesce(sum(e.refused), 0) from effects e where e.run_id = u.run_id and e.sink = u.node and not exists (
+        select 1 from late_totals l where l.run_id = e.run_id and l.sink = e.sink and l.source = e.source and l.chunk = e.chunk and l.total = u.total)
     ) as unreadable
   from steps u
   group by u.run_id, u.node, u.total
@@ -2788,3 +2810,11 @@ when new.persons > 1 + (select count(*) from order_approvals a where a.run_id = 
     where o.run_id = new.run_id and o.order_sha256 = new.order_sha256
     order by r.seq desc limit 1)
 begin select raise(abort, 'order_executions: fewer persons signed'); end;
+
+CREATE TRIGGER late_totals_keep before update on late_totals begin select raise(abort, 'late_totals: append-only'); end;
+
+CREATE TRIGGER late_totals_stay before delete on late_totals begin select raise(abort, 'late_totals: append-only'); end;
+
+CREATE TRIGGER late_totals_once before insert on late_totals when exists (
+  select 1 from late_totals t where t.run_id = new.run_id and t.sink = new.sink and t.source = new.source and t.chunk = new.chunk and t.total = new.total)
+begin select raise(abort, 'late_totals: append-only: it is there already'); end;
