@@ -167,7 +167,14 @@ func (a *attesting) written(ctx context.Context, compiled *plan.Plan, node int, 
 		Data: func(ctx context.Context, part plugin.Part) ([]byte, error) {
 			return a.bytesOf(ctx, compiled, node, record.Run, chunks[part.Ordinal], part)
 		},
-		Later: func(ctx context.Context) ([]plugin.WrittenBy, error) { return a.later(ctx, record) },
+		Later: func(ctx context.Context) ([]plugin.WrittenBy, error) {
+			return a.others(ctx, record, func(other landscape.ArtifactRecord) bool {
+				return other.Published > record.Published && other.Run != record.Run
+			})
+		},
+		Others: func(ctx context.Context) ([]plugin.WrittenBy, error) {
+			return a.others(ctx, record, func(other landscape.ArtifactRecord) bool { return other.Run != record.Run || other.Sink != record.Sink })
+		},
 	}, target, err
 }
 
@@ -226,17 +233,17 @@ func (a *attesting) bytesOf(ctx context.Context, compiled *plan.Plan, node int, 
 	return result.Parts[node].Data, nil
 }
 
-// later returns what runs wrote to the same place after an output was published, the newest first.
-func (a *attesting) later(ctx context.Context, record landscape.ArtifactRecord) (later []plugin.WrittenBy, err error) {
+// others returns the outputs that are wanted of those that were published at the same place as one, the newest first.
+func (a *attesting) others(ctx context.Context, record landscape.ArtifactRecord, wanted func(landscape.ArtifactRecord) bool) (others []plugin.WrittenBy, err error) {
 	published, err := a.log.Publications(ctx, func(path string) bool { return path == record.Path })
 	if err != nil {
 		return nil, err
 	}
 	for _, other := range published {
-		if other.Published <= record.Published || other.Run == record.Run {
+		if !wanted(other) {
 			continue
 		}
-		by := plugin.WrittenBy{Run: other.Run} // without a header: what it wrote is not known
+		by := plugin.WrittenBy{Run: other.Run, Sink: other.Sink} // without a header: what it wrote is not known
 		run, err := a.log.Run(ctx, other.Run)
 		if err != nil {
 			return nil, err
@@ -250,9 +257,9 @@ func (a *attesting) later(ctx context.Context, record landscape.ArtifactRecord) 
 				return nil, err
 			}
 		}
-		later = append(later, by)
+		others = append(others, by)
 	}
-	return later, nil
+	return others, nil
 }
 
 // pointer looks where the name of the latest output leads. That it leads to the output of a later run is as it should be.

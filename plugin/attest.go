@@ -24,11 +24,15 @@ type Written struct {
 	Data func(context.Context, Part) ([]byte, error)
 	// Later returns what others wrote to the same place since, the newest first. Only places ask for it in which what several runs wrote can be.
 	Later func(context.Context) ([]WrittenBy, error)
+	// Others returns the other outputs that were published at the same place, before or since. Only places ask for it in which nothing tells what one run wrote
+	// from what another did.
+	Others func(context.Context) ([]WrittenBy, error)
 }
 
 // WrittenBy is what a run wrote.
 type WrittenBy struct {
-	Run string
+	Run  string
+	Sink string
 	Written
 }
 

@@ -72,6 +72,14 @@ func (a *attestedTable) attest(run int) (counts [5]int64, findings []string) {
 		}
 		return later, nil
 	}
+	written.Others = func(context.Context) (others []plugin.WrittenBy, err error) {
+		for i, w := range a.runs {
+			if i != run {
+				others = append(others, plugin.WrittenBy{Run: w.target.(*target).run, Sink: w.target.(*target).name, Written: a.written(w)})
+			}
+		}
+		return others, nil
+	}
 	found, err := a.runs[run].target.(plugin.Attester).Attest(a.t.Context(), written)
 	require.NoError(a.t, err)
 	require.Equal(a.t, plugin.Rows, found.Unit)
@@ -133,7 +141,7 @@ func TestAttestRowsWithoutKey(t *testing.T) {
 	a.run("one", 1, "a", "b", "null")
 	a.requireFound([5]int64{4, 0, 0, 0, 0})
 	a.exec("update out set text = 'edited' where id = 2")
-	a.requireFound([5]int64{3, 1, 1, 0, 0}, "missing 2 no row of the table has all these values", "changed the table has 1 more than were written")
+	a.requireFound([5]int64{3, 1, 1, 0, 0}, "missing 2 no row of the table has all these values", "changed the table has 1 more than were written, which no run wrote: \"out\" ctid (0,4)")
 	a.exec("delete from out where text = 'edited'")
 	a.requireFound([5]int64{3, 0, 1, 0, 0}, "missing 2 no row of the table has all these values")
 	a.exec("insert into out values (2, 'b')")
@@ -141,7 +149,22 @@ func TestAttestRowsWithoutKey(t *testing.T) {
 	a.run("two", 1, "a", "b", "null")
 	a.requireFound([5]int64{4, 0, 0, 0, 0})
 	a.exec("delete from out where ctid = (select ctid from out where id = 1 limit 1)")
-	a.requireFound([5]int64{4, 0, 0, 0, 1}, "unknown the table has 1 fewer than 2 runs wrote: which run's are gone is not known")
+	a.requireFound([5]int64{3, 0, 1, 0, 0}, "missing 1 the table has 1 of 2 rows with these values, which runs one, two wrote: whose are gone nothing tells")
+	a.exec("insert into out values (42, 'MALLORY')") // as many rows as were written
+	for run := range a.runs {
+		counts, findings := a.attest(run)
+		require.Equal(t, [5]int64{3, 1, 1, 0, 0}, counts)
+		require.Equal(t, "changed the table has 1 more than were written, which no run wrote: \"out\" ctid (0,9)", findings[1])
+	}
+
+	a.exec("delete from out where id = 42")
+	a.exec("insert into out values (1, 'a')")
+	a.run("three", 1, "a", "x")
+	a.runs = a.runs[:2] // the third run is one of another landscape
+	a.requireFound([5]int64{4, 0, 0, 0, 1}, "unknown the table has 2 rows of which it is not known here who wrote them: run three wrote 2: it is not recorded here as published")
+	a.exec("delete from out where id = 1")
+	a.requireFound([5]int64{3, 0, 1, 0, 1}, "missing 1 the table has 0 of 2 rows with these values, which runs one, two wrote: whose are gone nothing tells",
+		"unknown the table has 1 rows of which it is not known here who wrote them: run three wrote 2: it is not recorded here as published")
 }
 
 // TestAttestWhatIsGone looks at a table without entries, without a column, that is gone, and of which nobody knows any more what was written.

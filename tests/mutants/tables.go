@@ -7,6 +7,11 @@ const accessTests = "^(TestNobodyLendsADocumentHisPassword|TestAConfinedDSNMeans
 // tables is mutants of what is read from and written into tables of Postgres. Their tests need a real server: see .ci/run.
 var tables = []mutant{
 	{
+		name: "copies of other runs are not counted", never: "a table says equal, and one of two equal payments became another one",
+		file: "plugin/postgres/attest_copies.go", old: "\tof.wrote++\n", new: "\tof.wrote += 1 - min(output, 1)\n",
+		pkg: "./plugin/postgres", run: "^TestAttestRowsWithoutKey$",
+	},
+	{
 		name: "a document's database gets what the environment says", never: "whoever writes a document has the worker's password sent to a server of his own",
 		file: "plugin/postgres/access.go", old: "dsn = said.alone().words()", new: "dsn = said.words()",
 		pkg: tableTests, run: accessTests,
