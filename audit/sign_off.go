@@ -67,3 +67,18 @@ func (v *verification) verifySignOffs(ctx context.Context) (err error) {
 	v.compared(CheckedSignOffs, "", "%s: the signatures, the roots, the outputs, and %s", plural(int64(len(v.report.SignOffs)), "sign-off"), with)
 	return nil
 }
+
+// verifyLogged looks for what the log says of the run and is not recorded.
+func (v *verification) verifyLogged(ctx context.Context) error {
+	if v.options.Logged == nil {
+		return nil
+	}
+	removed, lost, err := v.options.Logged(ctx, v.run.ID)
+	for _, what := range removed {
+		v.add(EntryMissed, "log", "the run %s", what)
+	}
+	for _, what := range lost {
+		v.note("the run %s", what)
+	}
+	return err
+}

@@ -85,6 +85,7 @@ const (
 	SchemaDiffers    = "schema_differs"    // an object of the database's schema is not as this program makes it
 	SealBroken       = "seal_broken"       // what is recorded is not what was sealed
 	SignOffBroken    = "sign_off_broken"   // what a person is said to have signed about the run does not count
+	EntryMissed      = "entry_missed"      // the log has an entry about something of the run that is not recorded so
 )
 
 // Believed is what no verification can find wrong, for people. docs/landscape.md has the columns.
@@ -100,6 +101,9 @@ const maxProblems = 1000
 type VerifyOptions struct {
 	// Approvers are those whose keys may sign off runs; nil to take the line that is recorded with each sign-off.
 	Approvers *persons.Approvers
+
+	// Logged, if not nil, returns what the log says of the run and is not recorded so: what somebody removed, and what was lost with a restored backup.
+	Logged func(ctx context.Context, run string) (removed, lost []string, err error)
 
 	Deep bool // ask the database of every token through its views as well, as auditors do: it takes much longer
 
@@ -153,7 +157,7 @@ func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
 	}
 	v.report.Status = string(v.run.Status)
 	for _, step := range []func(context.Context) error{
-		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals, v.verifyRunSeal, v.verifySignOffs,
+		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals, v.verifyRunSeal, v.verifySignOffs, v.verifyLogged,
 		v.verifyEffects, v.verifyPolicies, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
 	} {
 		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {

@@ -41,7 +41,7 @@ type Forgetting struct {
 	Order       int64  `db:"purge_id,key"`
 	Rows        int64  `db:"rows"`
 	Certificate string `db:"certificate,first"` // a text that says what was deleted and what was not; signed if the process has a sealer's key
-	At          Micros `db:"at_us,first"`
+	At          Micros `db:"at_us"`
 }
 
 // Table returns forgotten.
@@ -193,19 +193,28 @@ func (l *Log) BeginRepack(ctx context.Context, order int64, payload, replacement
 	return []Deletion{*begun}, l.insert(ctx, *begun, Repacked{Payload: payload, Number: begun.Number, Replacement: replacement})
 }
 
-// EndForgetting records that an order was carried out, with a certificate of what became of everything, and the entry that says so.
+// EndForgetting records that an order was carried out, with a certificate of what became of everything, and the entry that says so. What is recorded of the order
+// already is returned as it is.
 func (l *Log) EndForgetting(ctx context.Context, done Forgetting, certificate string) (Forgetting, error) {
-	done.Certificate, done.At = certificate, l.now()
-	tx := Tx{}
-	if l.sealer != nil {
-		signed, entry, err := l.sealer.Forgot(done)
-		if err != nil {
-			return done, err
+	err := settle(done.Table(), func() error {
+		before, err := l.Forgetting(ctx, done.Order)
+		if !errors.Is(err, ErrNotFound) {
+			done = before
+			return err
 		}
-		done.Certificate, tx.Append = signed, []LogEntry{entry}
-	}
-	tx.Insert = []Record{done}
-	return done, l.driver.Commit(ctx, tx)
+		done.Certificate, done.At = certificate, l.now()
+		tx := Tx{}
+		if l.sealer != nil {
+			signed, entry, err := l.sealer.Forgot(done)
+			if err != nil {
+				return err
+			}
+			done.Certificate, tx.Append = signed, []LogEntry{entry}
+		}
+		tx.Insert = []Record{done}
+		return l.driver.Commit(ctx, tx)
+	})
+	return done, err
 }
 
 // A Freer is a driver whose database keeps what was deleted or overwritten in free space until something is written there.

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -88,6 +90,7 @@ type checker struct {
 	looks   map[string]sealedEntry // at outputs, by what they are about
 	signed  map[string]sealedEntry // about sign-offs, by what they are about
 	ordered map[string]sealedEntry // about dangerous orders, by what they are about
+	forgot  map[string]sealedEntry // about orders to forget, by what they are about
 	gaps    gaps
 	lost    map[string]bool
 	leaves  []tlog.Hash
@@ -107,10 +110,10 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	}
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
-		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, signed: map[string]sealedEntry{}, ordered: map[string]sealedEntry{}, lost: map[string]bool{},
+		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, signed: map[string]sealedEntry{}, ordered: map[string]sealedEntry{}, forgot: map[string]sealedEntry{}, lost: map[string]bool{},
 		heads: map[int64]bool{}, anchors: placesOf(anchors),
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.signOffs, c.orders, c.runs} {
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.signOffs, c.forgettings, c.orders, c.runs} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}
@@ -178,6 +181,8 @@ func (c *checker) entry(e landscape.LogEntry) error {
 		c.signed[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == Ruled || s.Type == Ordered || s.Type == Approved || s.Type == Executed:
 		c.ordered[s.about()] = sealedEntry{s, e.Position}
+	case s.Type == Forgot:
+		c.forgot[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == Restored:
 		c.gaps = append(c.gaps, s)
 	case s.Type == Lost:
@@ -378,12 +383,7 @@ func (c *checker) seals(ctx context.Context) error {
 		}
 		return true
 	})
-	for _, s := range c.sealed {
-		if !c.lost[s.Run] && !c.gaps.have(s.position) {
-			c.problem("run "+s.Run, "was sealed, says entry %d, and the seal is not recorded: somebody removed or changed it", s.position)
-		}
-	}
-	sortProblems(c.Problems)
+	c.missing(c.sealed)
 	return err
 }
 
@@ -402,12 +402,7 @@ func (c *checker) attestations(ctx context.Context) error {
 		return err
 	}
 	c.attestation(kept)
-	for _, s := range c.looks {
-		if gone := c.lost[s.Run] || c.gaps.have(s.position); !gone {
-			c.problem("run "+s.Run, "was attested, says entry %d, and what was found is not recorded so: somebody removed or changed it", s.position)
-		}
-	}
-	sortProblems(c.Problems)
+	c.missing(c.looks)
 	return nil
 }
 
@@ -446,13 +441,46 @@ func (c *checker) signOffs(ctx context.Context) error {
 		}
 		return true
 	})
-	for _, s := range c.signed {
-		if !c.gaps.have(s.position) && !c.lost[s.Run] {
-			c.problem("run "+s.Run, "was signed off, says entry %d, and the sign-off is not recorded: somebody removed it", s.position)
+	c.missing(c.signed)
+	return err
+}
+
+// forgettings compares the orders to forget that were carried out with the entries about them.
+func (c *checker) forgettings(ctx context.Context) error {
+	if c.ring.log == nil {
+		return nil
+	}
+	err := landscape.Each(ctx, c.log, func(kept landscape.Forgetting) bool {
+		about, where := forgot(kept).about(), fmt.Sprintf("order %d", kept.Order)
+		s, ok := c.forgot[about]
+		delete(c.forgot, about)
+		switch {
+		case !ok:
+			c.Warnings = append(c.Warnings, Problem{where, "to forget rows was carried out without an entry: by a process without a key, or it was made up"})
+		case !s.forgets(kept):
+			c.problem(where, "to forget rows is recorded otherwise than its entry %d says", s.position)
+		}
+		return true
+	})
+	c.missing(c.forgot)
+	return err
+}
+
+// missing names what is not recorded, and entries are about. What a restored backup did not have is a warning.
+func (c *checker) missing(entries map[string]sealedEntry) {
+	for _, about := range slices.Sorted(maps.Keys(entries)) {
+		s := entries[about]
+		m := Missing{s.position, s.Statement, c.gaps.have(s.position)}
+		switch {
+		case c.lost[s.Run]:
+		case m.Restored:
+			c.Warnings = append(c.Warnings, Problem{m.Where(), m.String()})
+		default:
+			c.problem(m.Where(), "%v", m)
 		}
 	}
 	sortProblems(c.Problems)
-	return err
+	sortProblems(c.Warnings)
 }
 
 // sealedAt returns the entry about a seal of that number that was made at another time; nil if there is none.

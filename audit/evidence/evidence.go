@@ -3,7 +3,6 @@ package evidence
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -269,8 +268,8 @@ func (s sealer) Forgot(done landscape.Forgetting) (string, landscape.LogEntry, e
 	if err != nil {
 		return "", landscape.LogEntry{}, fmt.Errorf("sign the certificate of order %d: %w", done.Order, err)
 	}
-	sum := sha256.Sum256(certificate)
-	about, err := entry(Statement{Type: Forgot, Order: done.Order, Rows: done.Rows, Note: hex.EncodeToString(sum[:])}, s.key, done.At.Time())
+	done.Certificate = string(certificate)
+	about, err := entry(forgot(done), s.key, done.At.Time())
 	return string(certificate), about, err
 }
 

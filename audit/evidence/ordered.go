@@ -85,13 +85,25 @@ func (c *checker) orders(ctx context.Context) error {
 		landscape.Each(ctx, c.log, func(r landscape.Approval) bool { return c.order(r, "signature %d under order %.12s", r.Seq, r.Order) }),
 		landscape.Each(ctx, c.log, func(r landscape.OrderExecution) bool { return c.order(r, "execution of order %.12s", r.Order) }),
 	)
-	for about, s := range c.ordered {
-		if !c.gaps.have(s.position) && !c.lost[s.Run] {
-			c.problem(about, "entry %d is about it, and it is not recorded: somebody removed it", s.position)
-		}
-	}
-	sortProblems(c.Problems)
+	c.missing(c.ordered)
 	return err
+}
+
+// ordered reports whether the record of dangerous orders that a statement is about is there as it says.
+func (s Statement) ordered(ctx context.Context, log *landscape.Reader) (is bool, err error) {
+	same := func(r landscape.Record) bool {
+		want, _ := noted(r)
+		want.N, want.V = s.N, s.V
+		is = is || s == want
+		return !is
+	}
+	err = errors.Join(
+		landscape.Each(ctx, log, func(r landscape.OrderRuling) bool { return same(r) }),
+		landscape.Each(ctx, log, func(r landscape.Order) bool { return same(r) }),
+		landscape.Each(ctx, log, func(r landscape.Approval) bool { return same(r) }),
+		landscape.Each(ctx, log, func(r landscape.OrderExecution) bool { return same(r) }),
+	)
+	return is, err
 }
 
 // order compares a record of dangerous orders with its entry.

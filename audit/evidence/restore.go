@@ -16,10 +16,13 @@ type Restoration struct {
 	Found    int64    `json:"found"`    // entries that were left
 	Anchored int64    `json:"anchored"` // entries that the anchor has
 	Lost     []string `json:"lost"`     // runs that the log knows, and that are not recorded any more; nil if there are none
+
+	// What else the entries that came back are about, and is not recorded any more, in the order of the log; nil if there is nothing.
+	Missing []Missing `json:"missing,omitempty"`
 }
 
 // Restore takes the entries that the log does not have any more from an anchor, after a backup of the landscape was restored, and appends to the
-// log that this happened, why, and which runs are lost. The error is a *ForkedError if the entries that were left are not those of the anchor.
+// log that this happened, why, and which runs are lost. What else is lost is in Missing: the entries about it say so from then on. The error is a *ForkedError if the entries that were left are not those of the anchor.
 func Restore(ctx context.Context, log *landscape.Log, o Options, from, why string) (done Restoration, err error) {
 	opening := &opening{Options: o.filled(), log: log, reader: log.Reader}
 	if err := opening.loadKeys(ctx); err != nil {
@@ -49,7 +52,13 @@ func Restore(ctx context.Context, log *landscape.Log, o Options, from, why strin
 	if done.Lost, err = r.lost(ctx); err != nil {
 		return done, err
 	}
-	return done, r.write(ctx, done, why)
+	came := slices.Clone(r.missing)
+	if err := r.write(ctx, done, why); err != nil {
+		return done, err
+	}
+	done.Missing, err = missing(ctx, log.Reader, came, gaps{{Found: done.Found, Anchored: done.Anchored}})
+	done.Missing = slices.DeleteFunc(done.Missing, func(m Missing) bool { return slices.Contains(done.Lost, m.Run) })
+	return done, err
 }
 
 // restorer is what Restore knows.

@@ -10,27 +10,35 @@ import (
 )
 
 // CheckedSeal returns the seal of a run that has ended, as landscape.Reader.LastSeal does, and the position of the entry of the log about it; nil if there is
-// none: a process without a key made the seal, or somebody made it up. The error wraps landscape.ErrSealBroken if the log has an entry about a seal of the run
-// that is not recorded as it says. Entries that came back from an anchor say nothing. Signatures are not verified.
+// none: a process without a key made the seal, or somebody made it up. The error wraps landscape.ErrSealBroken if the log has an entry about a seal, attestations or a
+// sign-off of the run that are not recorded as it says. Entries that came back from an anchor say nothing. Signatures are not verified.
 func CheckedSeal(ctx context.Context, log *landscape.Reader, run string) (last landscape.RunSeal, entry *int64, err error) {
-	entries, err := entriesOfSeals(ctx, log, run)
+	missing, err := MissingOf(ctx, log, run)
 	if err != nil {
 		return last, nil, err
 	}
-	seals, err := log.RunSeals(ctx, run)
+	for _, m := range missing {
+		switch {
+		case m.Restored:
+		case m.Type == Sealed:
+			return last, nil, fmt.Errorf("entry %d of the log is about seal %d of run %s, which is not recorded so: %w", m.Position, m.Seal, run, landscape.ErrSealBroken)
+		default:
+			return last, nil, fmt.Errorf("run %s %v: %w", run, m, landscape.ErrSealBroken)
+		}
+	}
+	if last, err = log.LastSeal(ctx, run); err != nil {
+		return last, nil, err
+	}
+	about, err := log.LogEntryAbout(ctx, sealed(last).about())
+	if errors.Is(err, landscape.ErrNotFound) {
+		return last, nil, nil
+	}
 	if err != nil {
 		return last, nil, err
 	}
-	for _, e := range entries {
-		if !slices.ContainsFunc(seals, e.Says) {
-			return last, nil, fmt.Errorf("entry %d of the log is about seal %d of run %s, which is not recorded so: %w", e.position, e.Seal, run, landscape.ErrSealBroken)
-		}
-	}
-	last, err = log.LastSeal(ctx, run)
-	for _, e := range entries {
-		if err == nil && e.Says(last) {
-			entry = &e.position
-		}
+	gaps, err := gapsOf(ctx, log)
+	if s, _, wrong := read(about.Entry); wrong == nil && s.Says(last) && !gaps.have(about.Position) {
+		entry = &about.Position
 	}
 	return last, entry, err
 }
@@ -41,21 +49,6 @@ func CheckedRecord(ctx context.Context, log *landscape.Reader, run string) (last
 		_, err = log.CheckSeals(ctx, run)
 	}
 	return last, entry, err
-}
-
-// entriesOfSeals returns the entries about the seals of a run, without those that came back from an anchor; nil if there is none.
-func entriesOfSeals(ctx context.Context, log *landscape.Reader, run string) (entries []sealedEntry, err error) {
-	about, err := log.LogEntriesAbout(ctx, string(Sealed)+"/"+run)
-	if err != nil || about == nil {
-		return nil, err
-	}
-	gaps, err := gapsOf(ctx, log)
-	for _, e := range about {
-		if s, _, wrong := read(e.Entry); wrong == nil && s.Run == run && !gaps.have(e.Position) {
-			entries = append(entries, sealedEntry{s, e.Position})
-		}
-	}
-	return entries, err
 }
 
 // sealedEntry is an entry about a seal.

@@ -1,9 +1,11 @@
 package evidence_test
 
 import (
+	"context"
 	"encoding/hex"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -84,7 +86,7 @@ func TestEntriesOfAttestations(t *testing.T) {
 	report := p.check()
 	require.Empty(t, report.Problems)
 	require.EqualValues(t, 2, report.Attested)
-	const gone = "run r1: was attested, says entry 5, and what was found is not recorded so: somebody removed or changed it"
+	const gone = "run r1: was attested (changed), says entry 5, and what was found is not recorded so: somebody removed or changed it"
 	p.attack(`update attestations set result = 'equal', findings = '[]' where seq = 1`)
 	require.Equal(t, gone, p.problems())
 	p.attack(`delete from attestations where seq = 1`)
@@ -124,6 +126,7 @@ func TestEntriesOfSignOffs(t *testing.T) {
 func TestEntriesOfOrders(t *testing.T) {
 	p := newPlace(t)
 	p.ends("r1")
+	copyFile(t, p.path, p.path+".backup")
 	require.NoError(t, p.open(func(e *evidence.Evidence) {
 		require.NoError(t, landscapetest.Ordered(t.Context(), e.Log, "r1"))
 		require.NoError(t, e.Notary.Pass(t.Context()))
@@ -140,6 +143,12 @@ func TestEntriesOfOrders(t *testing.T) {
 		p.attack(attack.statement)
 		require.Contains(t, p.problems(), attack.want)
 	}
+	copyFile(t, p.path+".backup", p.path)
+	lost := gone(p.restore("a wrong backup").Missing)
+	require.Len(t, lost, 5)
+	require.Contains(t, lost[0], "entry 4 is about it, and it is not recorded: it was lost when the record was restored from a backup; make the rule again")
+	require.Empty(t, p.problems())
+	require.Len(t, p.check().Warnings, 5)
 }
 
 // TestSignOffAfterARestore: a sign-off that was lost with a restored record does not keep another one of its number from having an entry.
@@ -158,13 +167,90 @@ func TestSignOffAfterARestore(t *testing.T) {
 	}
 	sign(1)
 	copyFile(t, p.path+".backup", p.path)
-	require.Equal(t, evidence.Restoration{Found: 4, Anchored: 5, Lost: []string{}}, p.restore("a wrong backup"))
+	restored := p.restore("a wrong backup")
+	require.Len(t, restored.Missing, 1)
+	restored.Missing = nil
+	require.Equal(t, evidence.Restoration{Found: 4, Anchored: 5, Lost: []string{}}, restored)
 	sign(2)
 	report := p.check()
 	require.Empty(t, report.Problems)
 	require.EqualValues(t, 1, report.Signoffs)
 	p.attack(`delete from sign_offs`)
 	require.Equal(t, "run r1: was signed off, says entry 6, and the sign-off is not recorded: somebody removed it", p.problems())
+}
+
+// gone tells what is missing.
+func gone(missing []evidence.Missing) (told []string) {
+	for _, m := range missing {
+		told = append(told, m.Where()+" "+m.String())
+	}
+	return told
+}
+
+// TestWhatARestoreLoses is named from then on, and what is done again has entries of its own.
+func TestWhatARestoreLoses(t *testing.T) {
+	p := newPlace(t)
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.NoError(t, landscapetest.Published(t.Context(), e.Log, "r1"))
+		require.NoError(t, e.Notary.Pass(t.Context()))
+	}))
+	whole := p.path + ".whole"
+	copyFile(t, p.path, whole)
+	act := func() (order int64) {
+		require.NoError(t, p.open(func(e *evidence.Evidence) {
+			signed := landscapetest.SignOff("r1", "ann", "reviewer")
+			signed.At = landscape.MicrosOf(p.now)
+			_, err := e.Log.RecordSignOff(t.Context(), signed)
+			require.NoError(t, err)
+			_, err = landscapetest.Attest(t.Context(), e.Log, "r1", plugin.Changed)
+			require.NoError(t, err)
+			given, err := e.Log.BeginForgetting(t.Context(), landscape.Purge{Actor: "ann", Why: "request 88"}, []string{"r1"}, []landscape.RowKey{{Run: "r1", Source: landscapetest.Source, Row: 1}})
+			require.NoError(t, err)
+			order = given.ID
+			_, err = e.Log.EndForgetting(t.Context(), landscape.Forgetting{Order: order, Rows: 1}, "certificate\n")
+			require.NoError(t, err)
+			require.NoError(t, e.Notary.Pass(t.Context()))
+		}))
+		return order
+	}
+	require.EqualValues(t, 1, act())
+	require.Empty(t, p.check().Warnings)
+	const lost = ": it was lost when the record was restored from a backup"
+	want := []string{
+		"run r1 was signed off, says entry 4, and the sign-off is not recorded" + lost,
+		"run r1 was attested (changed), says entry 5, and what was found is not recorded so" + lost,
+		"order 1 to forget rows (1) was carried out, says entry 6, and that is not recorded" + lost + "; what it forgot may be back: give the order again",
+	}
+	p.attack(`delete from forgettings`)
+	require.Equal(t, "order 1: to forget rows (1) was carried out, says entry 6, and that is not recorded: somebody removed or changed it", p.problems())
+	copyFile(t, whole, p.path)
+	require.Equal(t, want, gone(p.restore("the disk failed").Missing))
+	require.Empty(t, p.problems())
+	var warned []string
+	for _, w := range p.check().Warnings {
+		warned = append(warned, w.Where+" "+w.What)
+	}
+	require.ElementsMatch(t, want, warned)
+	p.read(func(ctx context.Context, log *landscape.Reader) {
+		missing, err := evidence.MissingOf(ctx, log, "r1")
+		require.NoError(t, err)
+		require.Equal(t, want[:2], gone(missing))
+		_, entry, err := evidence.CheckedSeal(ctx, log, "r1")
+		require.NoError(t, err)
+		require.NotNil(t, entry)
+	})
+	p.now = p.now.Add(time.Hour)
+	require.EqualValues(t, 1, act(), "the number of the lost one")
+	require.Empty(t, p.problems())
+	for _, attack := range []string{`delete from sign_offs`, `delete from attestations`} {
+		copyFile(t, p.path, whole)
+		p.attack(attack)
+		p.read(func(ctx context.Context, log *landscape.Reader) {
+			_, _, err := evidence.CheckedSeal(ctx, log, "r1")
+			require.ErrorIs(t, err, landscape.ErrSealBroken, attack)
+		})
+		copyFile(t, whole, p.path)
+	}
 }
 
 // TestCheckedSeal: a seal counts only if the log agrees with it, no matter who made it.
@@ -243,7 +329,7 @@ func TestASealThatABackupDoesNotHave(t *testing.T) {
 	}
 	end()
 	copyFile(t, p.path+".backup", p.path)
-	require.Equal(t, evidence.Restoration{Found: 3, Anchored: 4, Lost: []string{}}, p.restore("the disk failed"))
+	require.Equal(t, []string{"run r1 was sealed, says entry 3, and the seal is not recorded: it was lost when the record was restored from a backup"}, gone(p.restore("the disk failed").Missing))
 	require.Empty(t, p.problems())
 	p.now = p.now.Add(1e9)
 	end()

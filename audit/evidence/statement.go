@@ -107,8 +107,8 @@ func (s Statement) about() string {
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Seal, s.At)
 	case Attested: // a record that was restored may get another one of this number
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Look, s.At)
-	case Forgot:
-		return fmt.Sprintf("%s/%d", s.Type, s.Order)
+	case Forgot: // a record that was restored may get another order of this number
+		return fmt.Sprintf("%s/%d/%s", s.Type, s.Order, s.At)
 	case SignedOff: // a record that was restored may get another one of this number
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.SignOff, s.At)
 	case Ruled: // a record that was restored may get another one of this number, and another signature or execution

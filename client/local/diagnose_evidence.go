@@ -46,6 +46,8 @@ func (p patient) inLog(ctx context.Context) ([]client.Check, error) {
 		return one(client.Warning(client.SignLog, "the landscape has no log"))
 	case in.Entry < 0:
 		return one(client.Failure(client.AdmitSealer, "no entry: the run is older than the log, or a process without a key that counts recorded it"))
+	case in.Missing != nil:
+		return one(client.Warning(client.CheckLog, "the run %v", in.Missing[0]))
 	case !in.Signed:
 		return one(client.Warning(client.SignLog, "entry %d is not signed yet", in.Entry))
 	case in.Anchored < in.Anchors:

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"waymark/audit"
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/keys"
 	"waymark/audit/evidence/trust"
@@ -218,6 +219,9 @@ type RunInLog struct {
 	Signed   bool  `json:"signed"`   // the entry is under a signed head
 	Anchored int   `json:"anchored"` // how many anchors have the entry
 	Anchors  int   `json:"anchors"`  // of how many
+
+	// What entries say of the run and is not recorded so; nil if all is.
+	Missing []evidence.Missing `json:"missing,omitempty"`
 }
 
 // RunInLog returns where a run is in the landscape's log; nil if that has not begun.
@@ -234,12 +238,31 @@ func (h *Home) RunInLog(ctx context.Context, run string) (*RunInLog, error) {
 		return nil, err
 	}
 	in := &RunInLog{Entry: position, Signed: backlog.Signed > position, Anchors: len(backlog.Anchors)}
+	if in.Missing, err = evidence.MissingOf(ctx, h.stores.Log.Reader, run); err != nil {
+		return nil, err
+	}
 	for _, anchor := range backlog.Anchors {
 		if anchor.Entries > position {
 			in.Anchored++
 		}
 	}
 	return in, nil
+}
+
+// Verify does what client.Client's does, and compares the run with the landscape's log.
+func (h *Home) Verify(ctx context.Context, word string, o audit.VerifyOptions) (*audit.Report, error) {
+	o.Logged = func(ctx context.Context, run string) (removed, lost []string, err error) {
+		missing, err := evidence.MissingOf(ctx, h.stores.Log.Reader, run)
+		for _, m := range missing {
+			if m.Restored {
+				lost = append(lost, m.String())
+			} else {
+				removed = append(removed, m.String())
+			}
+		}
+		return removed, lost, err
+	}
+	return h.Client.Verify(ctx, word, o)
 }
 
 // LogBacklog returns how far the landscape's log is sealed, signed and anchored.

@@ -208,7 +208,8 @@ func (a *app) logRestoreCommand() *cobra.Command {
 		Use:   "restore --from ANCHOR --why TEXT",
 		Short: "Record that the landscape was restored from a backup, and which runs were lost",
 		Long: `After the landscape was restored from a backup, the log has fewer entries than its anchors, and nothing can be written. This command copies the
-missing entries from an anchor, and appends an entry that says that this happened, why, and which runs were lost. It needs the log's key.`,
+missing entries from an anchor, and appends an entry that says that this happened, why, and which runs were lost. It prints what else was lost: seals,
+attestations, sign-offs, and orders to forget, which must be given again. It needs the log's key.`,
 		Example: `  waymark log restore --from .waymark/log --why "restored from the backup of 02:00"`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -227,6 +228,9 @@ missing entries from an anchor, and appends an entry that says that this happene
 					_, err := fmt.Fprintf(w, "%s came back; %s lost\n", entriesText(done.Anchored-done.Found), text.Count(int64(len(done.Lost)), "run"))
 					for _, run := range done.Lost {
 						fmt.Fprintln(w, "lost: run", run)
+					}
+					for _, m := range done.Missing {
+						fmt.Fprintf(w, "lost: %s %v\n", m.Where(), m)
 					}
 					return err
 				})

@@ -118,6 +118,11 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
 		{"log", logLine(out.Log)}, {"sealed", sealLine(out)},
 	}
+	if out.Log != nil {
+		for _, m := range out.Log.Missing {
+			lines = append(lines, []string{"MISSING", "it " + m.String()})
+		}
+	}
 	for _, signed := range s.SignOffs {
 		lines = append(lines, []string{"signed off", "by " + signed.String()})
 	}

@@ -28,7 +28,7 @@ func (Sealer) Sealed(run landscape.RunHead, seal landscape.RunSeal) (landscape.L
 
 // Forgot does what landscape.Sealer says.
 func (Sealer) Forgot(done landscape.Forgetting) (string, landscape.LogEntry, error) {
-	return done.Certificate, EntryAbout(fmt.Sprintf("forgot/%d", done.Order)), nil
+	return done.Certificate, EntryAbout(fmt.Sprintf("forgot/%d/%d", done.Order, done.At)), nil
 }
 
 // Attested does what landscape.Sealer says.

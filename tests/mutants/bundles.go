@@ -56,7 +56,7 @@ var bundles = []mutant{
 	},
 	{
 		name: "seals are not compared with the log", never: "the owner of the database reseals a changed record, and gets a signed bundle and proofs of it",
-		file: "audit/evidence/sealed.go", old: "if !slices.ContainsFunc(seals, e.Says) {", new: "if seals == nil && e.Says == nil {",
+		file: "audit/evidence/missing.go", old: "return slices.ContainsFunc(seals, s.Says), err", new: "return seals == nil || s.Says != nil, err",
 		pkg: "./audit/evidence", run: "^TestCheckedSeal$",
 	},
 	{

@@ -14,7 +14,7 @@ var signOffs = []mutant{
 	},
 	{
 		name: "sign-offs are not compared with the log", never: "one that was removed is missed by nobody",
-		file: "audit/evidence/check.go", old: "c.attestations, c.signOffs, c.orders, c.runs}", new: "c.attestations, c.orders, c.runs}",
+		file: "audit/evidence/check.go", old: "c.attestations, c.signOffs, c.forgettings, c.orders, c.runs}", new: "c.attestations, c.forgettings, c.orders, c.runs}",
 		pkg: "./audit/evidence", run: "^TestEntriesOfSignOffs$",
 	},
 	{
@@ -49,7 +49,22 @@ var signOffs = []mutant{
 	},
 	{
 		name: "orders are not compared with the log", never: "an order that was made up, or removed, is missed by nobody",
-		file: "audit/evidence/check.go", old: "c.signOffs, c.orders, c.runs}", new: "c.signOffs, c.runs}",
+		file: "audit/evidence/check.go", old: "c.forgettings, c.orders, c.runs}", new: "c.forgettings, c.runs}",
 		pkg: "./audit/evidence", run: "^TestEntriesOfOrders$",
+	},
+	{
+		name: "a sign-off that is removed is not missed in exports", never: "who removes the last sign-off, which rejected the run, gives away a bundle that verifies",
+		file: "audit/evidence/sealed.go", old: "\t\tcase m.Restored:\n", new: "\t\tcase m.Restored, m.Type != Sealed:\n",
+		pkg: "./audit/evidence", run: "^TestWhatARestoreLoses$",
+	},
+	{
+		name: "what a restored backup does not have is not named", never: "who does not like what people signed restores a backup, and all agrees",
+		file: "audit/evidence/check.go", old: "\t\tcase m.Restored:\n\t\t\tc.Warnings = append(", new: "\t\tcase m.Restored:\n\t\t\t_ = append(",
+		pkg: "./audit/evidence", run: "^TestWhatARestoreLoses$",
+	},
+	{
+		name: "orders to forget are not compared with the log", never: "who removes an order has the person back, and nobody knows that there was one",
+		file: "audit/evidence/check.go", old: "c.signOffs, c.forgettings, c.orders, c.runs}", new: "c.signOffs, c.orders, c.runs}",
+		pkg: "./audit/evidence", run: "^TestWhatARestoreLoses$",
 	},
 }

@@ -48,7 +48,7 @@ func Export(ctx context.Context, to io.Writer, log *landscape.Reader, store *pay
 		manifest: &Manifest{Bundle: formVersion, Gaps: []Gap{}, Payloads: o.Payloads, Redactions: []Redaction{}},
 	}
 	e.shown = e.log
-	for _, write := range []func(context.Context) error{e.seals, e.redact, e.signOffs, e.forgotten, e.mime, e.artifacts, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
+	for _, write := range []func(context.Context) error{e.seals, e.lost, e.redact, e.signOffs, e.forgotten, e.mime, e.artifacts, e.events, e.proofs, e.payloads, e.readme, e.records, e.snapshot, e.sign} {
 		if err := write(ctx); err != nil {
 			return nil, fmt.Errorf("export run %s: %w", run.ID, err)
 		}
@@ -108,6 +108,15 @@ func (e *export) seals(ctx context.Context) error {
 		e.gap(sealGap, errNoEntry)
 	case err == nil:
 		e.sealed = &sealed
+	}
+	return err
+}
+
+// lost says what was lost of the run when its record was restored from a backup.
+func (e *export) lost(ctx context.Context) error {
+	missing, err := evidence.MissingOf(ctx, e.log, e.run.ID)
+	for _, m := range missing { // all came back from an anchor: else seals would have failed
+		e.gap(fmt.Sprintf("entry %d", m.Position), fmt.Errorf("the run %v", m))
 	}
 	return err
 }

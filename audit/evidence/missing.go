@@ -1,0 +1,134 @@
+package evidence
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waymark/landscape"
+)
+
+// Missing is an entry of the log about something that is not recorded as it says.
+type Missing struct {
+	Position int64 `json:"entry"`
+	Statement
+	Restored bool `json:"restored"` // the entry came back from an anchor after a backup was restored: what it is about was lost with what the backup did not have
+}
+
+// String says what is not recorded, and why.
+func (m Missing) String() string {
+	said, cause := "", ": somebody removed or changed it"
+	switch m.Type {
+	case Sealed:
+		said = fmt.Sprintf("was sealed, says entry %d, and the seal is not recorded", m.Position)
+	case Attested:
+		said = fmt.Sprintf("was attested (%s), says entry %d, and what was found is not recorded so", m.Result, m.Position)
+	case SignedOff:
+		said, cause = fmt.Sprintf("was signed off, says entry %d, and the sign-off is not recorded", m.Position), ": somebody removed it"
+	case Forgot:
+		said = fmt.Sprintf("to forget rows (%d) was carried out, says entry %d, and that is not recorded", m.Rows, m.Position)
+	case Ruled, Ordered, Approved, Executed:
+		said, cause = fmt.Sprintf("entry %d is about it, and it is not recorded", m.Position), ": somebody removed it"
+	}
+	if m.Restored {
+		cause = ": it was lost when the record was restored from a backup"
+		switch m.Type {
+		case Forgot:
+			cause += "; what it forgot may be back: give the order again"
+		case Ruled:
+			cause += "; make the rule again"
+		}
+	}
+	return said + cause
+}
+
+// Where names the run, the order or the rule that it is about.
+func (m Missing) Where() string {
+	switch m.Type {
+	case Forgot:
+		return fmt.Sprintf("order %d", m.Order)
+	case Ruled, Ordered, Approved, Executed:
+		return m.about()
+	}
+	return "run " + m.Run
+}
+
+// MissingOf returns what the log says of a run's seals, attestations and sign-offs, and is not recorded so, in the order of the log; nil if all is. Signatures are not
+// verified.
+func MissingOf(ctx context.Context, log *landscape.Reader, run string) ([]Missing, error) {
+	var about []landscape.LogEntry
+	for _, kind := range []Type{Sealed, Attested, SignedOff} {
+		found, err := log.LogEntriesAbout(ctx, string(kind)+"/"+run)
+		if err != nil {
+			return nil, err
+		}
+		about = append(about, found...)
+	}
+	if about == nil {
+		return nil, nil
+	}
+	slices.SortFunc(about, func(a, b landscape.LogEntry) int { return int(a.Position - b.Position) })
+	gaps, err := gapsOf(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	return missing(ctx, log, about, gaps)
+}
+
+// missing returns those of some entries that are about something that is not recorded as they say.
+func missing(ctx context.Context, log *landscape.Reader, entries []landscape.LogEntry, gaps gaps) (all []Missing, err error) {
+	for _, e := range entries {
+		s, _, wrong := read(e.Entry)
+		if wrong != nil { // log check says so
+			continue
+		}
+		is, err := s.recorded(ctx, log)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			all = append(all, Missing{e.Position, s, gaps.have(e.Position)})
+		}
+	}
+	return all, nil
+}
+
+// recorded reports whether the seal, attestations, sign-off, forgetting or record of dangerous orders that a statement is about are recorded as it says; true for any other statement.
+func (s Statement) recorded(ctx context.Context, log *landscape.Reader) (bool, error) {
+	switch s.Type {
+	case Sealed:
+		seals, err := log.RunSeals(ctx, s.Run)
+		return slices.ContainsFunc(seals, s.Says), err
+	case Attested:
+		found, err := log.Attestations(ctx, s.Run)
+		return slices.ContainsFunc(ByNumber(found), s.Attests), err
+	case SignedOff:
+		signed, err := log.SignOffs(ctx, s.Run)
+		return slices.ContainsFunc(signed, s.SaysOf), err
+	case Forgot:
+		done, err := log.Forgetting(ctx, s.Order)
+		if errors.Is(err, landscape.ErrNotFound) {
+			return false, nil
+		}
+		return s.forgets(done), err
+	case Ruled, Ordered, Approved, Executed:
+		return s.ordered(ctx, log)
+	}
+	return true, nil
+}
+
+// forgets reports whether a statement is about an order to forget, and says what is recorded of it.
+func (s Statement) forgets(done landscape.Forgetting) bool {
+	want := forgot(done)
+	want.N, want.V = s.N, s.V
+	return s == want
+}
+
+// forgot is what an entry says of an order to forget.
+func forgot(done landscape.Forgetting) Statement {
+	sum := sha256.Sum256([]byte(done.Certificate))
+	return Statement{Type: Forgot, At: done.At.Time().UTC().Format(moment), Order: done.Order, Rows: done.Rows, Note: hex.EncodeToString(sum[:])}
+}
