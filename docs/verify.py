@@ -8,6 +8,7 @@ itself says; without approvers, whose key signed off the run is.
 """
 
 import base64
+import bisect
 import datetime
 import hashlib
 import json
@@ -654,11 +655,12 @@ def cover(keys, leaves, forgotten):
     if not forgotten:
         refuse(len(keys) != 16, "its keys do not fit")
         return [(0, depth, keys)]
+    gone = sorted(forgotten)
 
     def visit(first, depth):
         if first >= leaves:
             return
-        if not any(first <= leaf < first + 32**depth for leaf in forgotten):
+        if bisect.bisect_left(gone, first) == bisect.bisect_left(gone, first + 32**depth):
             refuse(not rest or len(rest[0]) != 16, "its keys do not fit")
             nodes.append((first, depth, rest.pop(0)))
         elif depth > 0:
