@@ -482,6 +482,9 @@ def moment(at):
     return (datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=at)).isoformat(timespec="microseconds") + "Z"
 
 
+SEALER = "began sealed attested signed-off order approved executed".split()  # types of entries that a sealer signs
+
+
 class Log:
     """Entries of a log in its order, all under one signed head. key is that of the log, sealers are the keys that count."""
 
@@ -504,7 +507,7 @@ class Log:
             refuse(self.key.name != entry.get("origin"), name + ": it names no key of the log")
             refuse(self.policy and self.key.text not in [k.text for k in self.policy.logs], "the log's key is not the trusted one")
         refuse(self.key is None, name + ": the log has no genesis")
-        open_note(text, self.sealers.values() if entry.get("type") in ("began", "sealed", "attested", "signed-off") else [self.key])
+        open_note(text, self.sealers.values() if entry.get("type") in SEALER else [self.key])
         self.include(name, position, note, proof.decode("utf-8", "replace"))
         if entry.get("type") == "key":
             self.sealers[entry.get("key")] = Key(entry.get("key", ""))
@@ -928,7 +931,7 @@ SEALS = "record/run_seals.ndjson"
 
 class Bundle:
     def __init__(self, file, policy, approvers):
-        self.approvers, self.logged, self.signed = approvers, {}, []
+        self.approvers, self.logged, self.signed, self.ordered = approvers, {}, [], []
         self.file, self.policy, self.kept, self.sealed, self.cosigned, self.attested = file, policy, {}, None, {}, []
         self.happened, self.lines, self.digests = History(), [], {}
 
@@ -992,6 +995,7 @@ class Bundle:
                 refuse(not same, name + ": it is about another run, pipeline or document")
                 began, self.sealed = began or document, self.sealed if document else entry
             self.attested += [entry] if entry.get("type") == "attested" else []
+            self.ordered += [entry] if entry.get("type") in ("order", "approved", "executed") else []
         if log.key is None:
             refuse(self.policy or not any(g["what"] == "log" for g in self.gaps), "the bundle contains no log entry: nothing vouches for the key that signed it")
             return
@@ -1022,6 +1026,7 @@ class Bundle:
             records.check()
             self.redactions(records)
             self.attestations(records)
+            self.orders(records)
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as reason:
             raise Refused("a record makes no sense: %s %s" % (type(reason).__name__, reason))
 
@@ -1054,6 +1059,12 @@ class Bundle:
         refuse(balance != self.said["balance"], "the statement counts other rows than the records")
         refuse(policies != (self.said["policies"] or []), "the statement names other policies or results than the records")
         refuse(outputs != self.subjects, "the statement names other outputs than the records")
+
+    def orders(self, records):
+        """Compares what is recorded of dangerous orders about the run with the entries of the log about it, in both directions."""
+        recorded = {sha256(line + b"\n").hex() for table in ("orders", "order_approvals", "order_executions") for _, line in records.both(table)}
+        entries = {e.get("records_sha256") for e in self.ordered}
+        refuse(entries - recorded or recorded - entries and not any(g["what"] == "orders" for g in self.gaps), "record/orders.ndjson: it is not what entries of the log say")
 
     def sign_offs(self):
         try:
@@ -1142,7 +1153,7 @@ CHECKS = [
     ("log", "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
     ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records are those that were sealed"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
-    ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations are what the log has entries about", "that they follow from what the source held"),
+    ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations, and dangerous orders about the run, are what the log has entries about", "that they follow from what the source held"),
     ("account", "where the rows went, the results of policies and the outputs are in the signed statement as they follow from the records", "that a policy's assertion is true: nothing evaluates it here"),
     ("sign-offs", "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),

@@ -32,6 +32,13 @@ func noted(r landscape.Record) (s Statement, at landscape.Micros) {
 	return s, at
 }
 
+// Notes reports whether a statement is about a record of dangerous orders, and says what is recorded.
+func (s Statement) Notes(r landscape.Record) bool {
+	want, _ := noted(r)
+	want.N, want.V = s.N, s.V
+	return s == want
+}
+
 // Noted does what landscape.Sealer says.
 func (s sealer) Noted(r landscape.Record) (landscape.LogEntry, error) {
 	said, at := noted(r)
@@ -92,9 +99,7 @@ func (c *checker) orders(ctx context.Context) error {
 // ordered reports whether the record of dangerous orders that a statement is about is there as it says.
 func (s Statement) ordered(ctx context.Context, log *landscape.Reader) (is bool, err error) {
 	same := func(r landscape.Record) bool {
-		want, _ := noted(r)
-		want.N, want.V = s.N, s.V
-		is = is || s == want
+		is = is || s.Notes(r)
 		return !is
 	}
 	err = errors.Join(
@@ -112,11 +117,10 @@ func (c *checker) order(r landscape.Record, what string, args ...any) bool {
 	about, where := want.about(), fmt.Sprintf(what, args...)
 	s, ok := c.ordered[about]
 	delete(c.ordered, about)
-	want.N, want.V = s.N, s.V
 	switch {
 	case !ok:
 		c.problem(where, "has no entry: a process without a key recorded it, or it was made up")
-	case s.Statement != want:
+	case !s.Notes(r):
 		c.problem(where, "is recorded otherwise than its entry %d says", s.position)
 	default:
 		c.Orders++

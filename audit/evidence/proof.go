@@ -31,44 +31,56 @@ var ErrUnsigned = errors.New("no signed head covers the run's entry yet")
 // ProofsOf returns the entries that say which keys count, the one that says that a run began, and those about seals of it, each with its proof under one
 // signed head, in the order of the log. Of the heads that cover them all it is the newest of those with the most cosignatures, and has these. The error wraps landscape.ErrNotFound if there is no such entry, and ErrUnsigned if no head covers one yet.
 func ProofsOf(ctx context.Context, log *landscape.Reader, run string, seals ...landscape.RunSeal) ([]Proof, error) {
-	found, _, _, err := ProofsWith(ctx, log, run, nil, nil, seals...)
+	found, _, err := ProofsWith(ctx, log, run, Beside{}, seals...)
 	return found, err
 }
 
-// ProofsWith is ProofsOf with the entries about attestations, each of one number, and about sign-offs, that a signed head covers. uncovered and unsigned are the
-// numbers of the others.
-func ProofsWith(ctx context.Context, log *landscape.Reader, run string, looks [][]landscape.Attestation, signed []landscape.SignOff, seals ...landscape.RunSeal) (found []Proof, uncovered, unsigned []int64, err error) {
+// Beside is what the log has entries about beside the beginning and the seals of a run.
+type Beside struct {
+	Looks    [][]landscape.Attestation // each of one number
+	SignOffs []landscape.SignOff
+	Orders   []landscape.Record // dangerous orders about the run: landscape.Order, landscape.Approval and landscape.OrderExecution
+}
+
+// Uncovered says of which kinds some have no entry that a signed head covers.
+type Uncovered struct{ Looks, SignOffs, Orders bool }
+
+// ProofsWith is ProofsOf with the entries about what else there is, as far as a signed head covers them.
+func ProofsWith(ctx context.Context, log *landscape.Reader, run string, beside Beside, seals ...landscape.RunSeal) (found []Proof, without Uncovered, err error) {
 	of := []Statement{{Type: Began, Run: run}}
 	for _, seal := range seals {
 		of = append(of, sealed(seal))
 	}
 	last, err := log.LastSignedHead(ctx)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, without, err
 	}
-	add := func(said Statement, number int64, others *[]int64) error {
+	add := func(said Statement, missing *bool) error {
 		entry, err := log.LogEntryAbout(ctx, said.about())
 		switch {
 		case errors.Is(err, landscape.ErrNotFound), err == nil && (last == nil || entry.Position >= last.Size):
-			*others = append(*others, number)
+			*missing = true
 			return nil
 		case err == nil:
 			of = append(of, said)
 		}
 		return err
 	}
-	for _, look := range looks {
-		if err := add(attested(look), look[0].Seq, &uncovered); err != nil {
-			return nil, nil, nil, err
-		}
+	for _, look := range beside.Looks {
+		err = errors.Join(err, add(attested(look), &without.Looks))
 	}
-	for _, s := range signed {
-		if err := add(signedOff(s), s.Seq, &unsigned); err != nil {
-			return nil, nil, nil, err
-		}
+	for _, s := range beside.SignOffs {
+		err = errors.Join(err, add(signedOff(s), &without.SignOffs))
+	}
+	for _, r := range beside.Orders {
+		said, _ := noted(r)
+		err = errors.Join(err, add(said, &without.Orders))
+	}
+	if err != nil {
+		return nil, without, err
 	}
 	found, err = proofs(ctx, log, of...)
-	return found, uncovered, unsigned, err
+	return found, without, err
 }
 
 // ProofsOfSeal is ProofsOf with the entry about a seal of a run in place of the one that says that it began.

@@ -64,7 +64,7 @@ var checks = []struct {
 	{Check{Name: "log", Proves: "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
 	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records are those that were sealed"}, (*verification).sealIsLogged},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
-	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations are what the log has entries about", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
+	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations, and dangerous orders about the run, are what the log has entries about", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
 	{Check{Name: "account", Proves: "where the rows went, the results of policies and the outputs are in the signed statement as they follow from the records", Not: "that a policy's assertion is true: nothing evaluates it here"}, (*verification).statementFollows},
 	{Check{Name: "sign-offs", Proves: "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", Not: "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"}, (*verification).signOffsHold},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
@@ -128,6 +128,7 @@ type verification struct {
 	kept     map[string][]byte // members that later checks read
 	sealed   *evidence.Entry   // about the seal of the run; nil if there is none
 	attested []evidence.Entry  // about what was found of its outputs
+	ordered  []evidence.Entry  // about dangerous orders about it
 	badName  string            // a payload that is not what its name says
 	digests  map[string]string // of all members, by name
 	events   *history.Derivation
@@ -322,6 +323,8 @@ func (v *verification) entries(all []evidence.Entry) error {
 		switch {
 		case e.Type == evidence.Attested:
 			v.attested = append(v.attested, e)
+		case e.Type == evidence.Ordered || e.Type == evidence.Approved || e.Type == evidence.Executed:
+			v.ordered = append(v.ordered, e)
 		case e.Type == evidence.SignedOff && e.Run == v.Run:
 			v.entriesOf[e.SignOff] = e
 		case e.Type == evidence.SignedOff:
