@@ -45,8 +45,11 @@ func TellAttestation(all []landscape.Attestation, a landscape.Attestation) strin
 		if seen.Equal != 0 {
 			said += ", equal at " + momentOf(seen.Equal)
 		}
+		if _, first := landscape.FoundSo(all, a); first != a.At {
+			said += ", first found so at " + momentOf(first)
+		}
 		if seen.Other != 0 {
-			said += ", first found so at " + momentOf(seen.Other)
+			said += ", not equal since " + momentOf(seen.Other)
 		}
 	case plugin.AsWritten, plugin.NotKnown:
 	}

@@ -45,7 +45,9 @@ type AttestedOutput struct {
 	ReplacedBy string           `json:"replaced_by,omitempty"` // run
 	Published  Time             `json:"published"`
 	LastEqual  Time             `json:"last_equal"`       // when an earlier attestation found all of it as it was written; null if none did
-	FirstOther Time             `json:"first_other"`      // when an earlier attestation found it changed since then; null if none did
+	FirstOther Time             `json:"first_other"`      // when an earlier attestation found it changed since then, if only in something else; null if none did
+	Otherwise  Time             `json:"last_otherwise"`   // when an earlier attestation last found something else than this one; null if none did
+	FirstSo    Time             `json:"first_so"`         // since when all attestations found what this one did: this one, or an earlier one
 	Findings   []plugin.Finding `json:"findings"`         // the first ones; not nil
 	At         Time             `json:"at"`               // when it was looked at
 	Number     int64            `json:"attestation"`      // of those of the run
@@ -113,9 +115,11 @@ func (c *Client) attested(ctx context.Context, all []landscape.Attestation, a la
 		return AttestedOutput{}, err
 	}
 	seen := landscape.LastSeenEqual(all, a.Sink, a.Seq)
+	otherwise, first := landscape.FoundSo(all, a)
 	out := AttestedOutput{
 		Sink: a.Sink, Output: a.Path, Result: a.Result, Unit: a.Unit, Sample: a.Sample, LookedAt: a.LookedAt, Equal: a.Equal, Changed: a.Changed, Missing: a.Missing,
 		Replaced: a.Replaced, Unknown: a.Unknown, ReplacedBy: a.ReplacedBy, LastEqual: Time(seen.Equal), FirstOther: Time(seen.Other),
+		Otherwise: Time(otherwise), FirstSo: Time(first),
 		Findings: append([]plugin.Finding{}, findings...), At: Time(a.At), Number: a.Seq,
 	}
 	for _, artifact := range artifacts {
@@ -146,7 +150,7 @@ func (o *AttestedOutput) reason() string {
 	return said
 }
 
-// Since says between which two moments an output was changed or removed; empty if it was not.
+// Since says between which two moments an output was changed or removed; empty if it was not. What was found before is dated only if it was the same.
 func (o *AttestedOutput) Since() string {
 	word := map[plugin.State]string{plugin.Changed: "changed", plugin.Missing: "removed"}[o.Result]
 	if word == "" {
@@ -157,8 +161,15 @@ func (o *AttestedOutput) Since() string {
 		from = "the attestation of " + moment(o.LastEqual)
 	}
 	to := "this one"
-	if o.FirstOther.Known() {
-		to = "that of " + moment(o.FirstOther)
+	if o.FirstSo != o.At {
+		to = "that of " + moment(o.FirstSo)
+	}
+	if o.Otherwise.Known() && o.Otherwise != o.LastEqual {
+		said := fmt.Sprintf("as it is now since a time between the attestation of %s and %s", moment(o.Otherwise), to)
+		if o.FirstOther.Known() {
+			said += "; not as it was written since that of " + moment(o.FirstOther)
+		}
+		return said
 	}
 	return fmt.Sprintf("%s between %s and %s", word, from, to)
 }

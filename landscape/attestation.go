@@ -139,3 +139,23 @@ func LastSeenEqual(of []Attestation, sink string, before int64) (seen LastSeen) 
 	}
 	return seen
 }
+
+// FoundSo says since when an output is as an attestation of it found it: first is the moment of the oldest of the whole attestations before that found the same, with none
+// between that found something else, or its own; otherwise that of the newest one before first that found something else, 0 if there is none. A sample, and
+// one that could not look, say neither.
+func FoundSo(of []Attestation, a Attestation) (otherwise, first Micros) {
+	first = a.At
+	if !a.Whole() {
+		return 0, first
+	}
+	for _, before := range slices.Backward(of) {
+		switch {
+		case before.Sink != a.Sink || before.Seq >= a.Seq || !before.Whole() || before.Result == plugin.NotKnown:
+		case before.Result != a.Result || before.Equal != a.Equal || before.LookedAt != a.LookedAt || before.Findings != a.Findings:
+			return before.At, first
+		default:
+			first = before.At
+		}
+	}
+	return 0, first
+}

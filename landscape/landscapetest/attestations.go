@@ -90,6 +90,11 @@ func attestations(t *testing.T, d landscape.Driver) {
 	require.Equal(t, landscape.LastSeen{Equal: at[1], Other: at[2]}, landscape.LastSeenEqual(all, sink, 4))
 	require.Equal(t, landscape.LastSeen{Equal: at[4]}, landscape.LastSeenEqual(all, sink, 5))
 
+	for seq, want := range map[int][2]landscape.Micros{1: {0, at[0]}, 2: {at[1], at[2]}, 3: {at[2], at[3]}} {
+		otherwise, first := landscape.FoundSo(all, all[len(all)/5*seq])
+		require.Equal(t, want, [2]landscape.Micros{otherwise, first}, "attestation %d", seq)
+	}
+
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {

@@ -230,7 +230,7 @@ func (c *copying) compareTable(ctx context.Context, pass, passes int) error {
 		cells = append(cells, fmt.Sprintf("t.%s::text", quoted(column.name)))
 	}
 	rows, err := c.tx.Query(ctx, fmt.Sprintf(`select h, count(*), min(at) from (select %s as h, tableoid::regclass::text || ' ctid ' || ctid::text as at from %s t) x
-		where get_byte(h, 0) %% %d = %d group by h`, hashed(cells), quotedTable(c.table), passes, pass))
+		where get_byte(h, 0) %% %d = %d group by h order by h`, hashed(cells), quotedTable(c.table), passes, pass))
 	if err != nil {
 		return err
 	}
