@@ -61,8 +61,8 @@ func (t *target) prepare(ctx context.Context, tx pgx.Tx, h *header) error {
 }
 
 // find returns the kind and persistence of what has the table's name, or "" if nothing has.
-func (t *target) find(ctx context.Context, tx pgx.Tx) (string, error) {
-	return scalar(ctx, tx, "select relkind::text || relpersistence::text from pg_class where oid = to_regclass($1)", quotedTable(t.table))
+func (t *target) find(ctx context.Context, q querier) (string, error) {
+	return scalar(ctx, q, "select relkind::text || relpersistence::text from pg_class where oid = to_regclass($1)", quotedTable(t.table))
 }
 
 // notLandscape rejects a schema in which a landscape has its record.

@@ -253,6 +253,13 @@ func (t *target) Verify(ctx context.Context, header []byte, parts []plugin.Part)
 	if found.state != outputPublished {
 		return plugin.Artifact{}, t.fault(codeTargetChanged, "%s says that the output is %s, and not published", outputsTable, found.state)
 	}
+	kind, err := t.find(ctx, pool)
+	switch {
+	case err != nil:
+		return plugin.Artifact{}, t.classify("verify", err)
+	case kind == "":
+		return plugin.Artifact{}, t.fault(codeTargetChanged, "there is no table %s any more", t.table)
+	}
 	return found.artifact, nil
 }
 
