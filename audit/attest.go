@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"waymark/activities/recompute"
 	"waymark/engine"
@@ -97,10 +98,10 @@ func (a *attesting) look(ctx context.Context, record landscape.ArtifactRecord) (
 	}
 	if err != nil {
 		found = plugin.Condition{Unit: plugin.Pieces}
-		if a.isTable(record.Sink) {
+		if a.isTable(record.Sink) || strings.HasPrefix(record.Path, "postgres://") {
 			found.Unit = plugin.Rows
 		}
-		found.Add(1, plugin.Finding{State: plugin.NotKnown, Why: err.Error()})
+		found.Add(1, plugin.Finding{State: plugin.NotKnown, Why: strings.ReplaceAll(err.Error(), "\n", "; ")})
 	}
 	if found.Changed+found.Missing == 0 || found.Unit == plugin.Rows {
 		return found, nil

@@ -118,6 +118,9 @@ func (v *verification) askSink(ctx context.Context, node *plan.Node, recorded pl
 		fault, ok := errors.AsType[*plugin.TargetError](err)
 		return err, ok && fault.Code == targetChanged || !contiguous(parts)
 	}
+	if found.Bytes == recorded.Bytes && found.SHA256 == recorded.SHA256 && found.Rows != recorded.Rows {
+		return fmt.Errorf("%s is as it was written, with %d rows, and the record says %d: somebody changed the record", recorded.Path, found.Rows, recorded.Rows), true
+	}
 	if found != recorded {
 		return fmt.Errorf("%s holds %d bytes with digest %s, on record are %d with %s", recorded.Path, found.Bytes, found.SHA256, recorded.Bytes, recorded.SHA256), true
 	}

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/plugin"
 )
 
 // Advice is what can be done with a run that has stopped.
@@ -80,4 +82,19 @@ func AfterFailure(run landscape.Run) []Cure {
 	default:
 		return []Cure{Restore, Fork}
 	}
+}
+
+// TablesOf returns the sinks of a run that write into tables, in document order: what they wrote is there part by part, also if the run publishes nothing. Nil if
+// there is none, or the recorded plan cannot be read.
+func TablesOf(run landscape.Run) (sinks []string) {
+	described, err := recompute.Described(run)
+	if err != nil {
+		return nil
+	}
+	for _, node := range described.Nodes {
+		if node.Guarantee == plugin.Transactional {
+			sinks = append(sinks, node.Name)
+		}
+	}
+	return sinks
 }

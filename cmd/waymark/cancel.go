@@ -48,7 +48,7 @@ func (a *app) cancel(ctx context.Context, home *local.Home, word string, by clie
 	result := orderResult{Run: run.ID, Order: workflows.CancelUpdate, Changed: changed}
 	switch {
 	case final && changed:
-		return a.printOrder(result, "is cancelled permanently, and what it staged is removed")
+		return a.printOrder(result, "is cancelled permanently, and what it staged is removed"+butTables(run))
 	case final || run.Final:
 		return a.printOrder(result, "is cancelled permanently")
 	}

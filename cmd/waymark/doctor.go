@@ -117,7 +117,7 @@ func (a *app) printChecks(found []client.Check, run string) error {
 			code = exitFailed
 		}
 		words := cmp.Or(c.Advice, runRemedies[c.Cure], cures[c.Cure], remedies[c.Cure])
-		cure := strings.NewReplacer("%s", run, "%t", c.About).Replace(words)
+		cure := strings.NewReplacer("%s", run, "%[1]s", run, "%t", c.About).Replace(words)
 		checks = append(checks, checked{c, cure})
 		lines = append(lines, []string{string(c.State), c.Name, c.Detail, cure})
 	}

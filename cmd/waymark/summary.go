@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"waymark/activities"
 	"waymark/client"
@@ -80,6 +81,14 @@ func exitCodeOf(status pipeline.RunStatus) int {
 	}
 }
 
+// butTables says which sinks of a run that publishes nothing wrote all the same.
+func butTables(run landscape.Run) string {
+	if sinks := client.TablesOf(run); sinks != nil {
+		return ", but the rows that it wrote into tables are there, part by part (" + strings.Join(sinks, ", ") + ")"
+	}
+	return ""
+}
+
 // verdict says why a recorded run is not complete, and how to resume it.
 func verdict(code int, run landscape.Run) error {
 	goOn := "resume it: waymark resume " + run.ID
@@ -88,7 +97,7 @@ func verdict(code int, run landscape.Run) error {
 	case run.Status == pipeline.Failed:
 		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is recorded: waymark status %s\n%s", run.ID, run.Reason, run.ID, adviceText(client.Advice{Cures: client.AfterFailure(run)}, run.ID))
 	case run.Status == pipeline.Blocked && activities.PolicyFailed(run.Reason):
-		said = fmt.Errorf("run %s is blocked: %s\nits outputs are not published: %s", run.ID, run.Reason, adviceText(client.Advice{Cures: []client.Cure{client.WaivePolicy}}, run.ID))
+		said = fmt.Errorf("run %s is blocked: %s\nits outputs are not published%s: %s", run.ID, run.Reason, butTables(run), adviceText(client.Advice{Cures: []client.Cure{client.WaivePolicy}}, run.ID))
 	case run.Status == pipeline.Blocked:
 		said = fmt.Errorf("run %s is blocked: %s\na person must decide: waymark effects %s shows what, waymark resolve records the decision; then %s", run.ID, run.Reason, run.ID, goOn)
 	case run.Final:
