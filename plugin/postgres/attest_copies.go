@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"waymark/internal/text"
 	"waymark/plugin"
 )
 
@@ -300,7 +299,7 @@ func (c *copying) settleCopies() {
 		if len(c.unclear) > maxNamed {
 			c.unclear, more = c.unclear[:maxNamed], "; and more"
 		}
-		found.Add(1, plugin.Finding{State: plugin.NotKnown, Why: fmt.Sprintf("the table has %s of which it is not known here who wrote them: %s", text.Count(c.stray, "row"), strings.Join(c.unclear, "; ")+more)})
+		found.Add(1, plugin.Finding{State: plugin.NotKnown, Why: fmt.Sprintf("rows of the table of which it is not known here who wrote them: %d; %s", c.stray, strings.Join(c.unclear, "; ")+more)})
 	case c.stray > 0 && c.entered && !c.wide:
 		state := plugin.NotKnown
 		if c.spec.Create {

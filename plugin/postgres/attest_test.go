@@ -161,10 +161,10 @@ func TestAttestRowsWithoutKey(t *testing.T) {
 	a.exec("insert into out values (1, 'a')")
 	a.run("three", 1, "a", "x")
 	a.runs = a.runs[:2] // the third run is one of another landscape
-	a.requireFound([5]int64{4, 0, 0, 0, 1}, "unknown the table has 2 rows of which it is not known here who wrote them: run three wrote 2: it is not recorded here as published")
+	a.requireFound([5]int64{4, 0, 0, 0, 1}, "unknown rows of the table of which it is not known here who wrote them: 2; run three wrote 2: it is not recorded here as published")
 	a.exec("delete from out where id = 1")
 	a.requireFound([5]int64{3, 0, 1, 0, 1}, "missing 1 the table has 0 of 2 rows with these values, which runs one, two wrote: whose are gone nothing tells",
-		"unknown the table has 1 row of which it is not known here who wrote them: run three wrote 2: it is not recorded here as published")
+		"unknown rows of the table of which it is not known here who wrote them: 1; run three wrote 2: it is not recorded here as published")
 }
 
 // TestAttestWhatIsGone looks at a table without entries, without a column, that is gone, and of which nobody knows any more what was written.
