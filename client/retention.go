@@ -56,7 +56,7 @@ func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purge *Purge,
 	if err == nil && !request.DryRun {
 		err = request.giveWhy()
 	}
-	if err == nil && !request.DryRun && len(rules) > 0 {
+	if err == nil && !request.DryRun && request.Continue == 0 && len(rules) > 0 {
 		err = c.log.MayOrder(ctx, landscape.OrderPurge) // before anything is read
 	}
 	if err != nil {
