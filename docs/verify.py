@@ -610,9 +610,19 @@ def read_approvers(path):
         return None
     with open(path, encoding="utf-8") as file:
         try:
-            return [Approver(line.strip()) for line in file if line.strip() and not line.strip().startswith("#")]
+            found = [Approver(line.strip()) for line in file if line.strip() and not line.strip().startswith("#")]
+            person = {}
+            for a in found:
+                refuse(person.setdefault(a.key, a.person) != a.person, "%s has the key of %s" % (a.person, person[a.key]))
+            return found
         except Refused as reason:
-            sys.exit("%s: %s" % (path, reason))
+            print("%s: %s" % (path, reason), file=sys.stderr)
+            sys.exit(2)
+
+
+def visible(text):
+    """The text without what a terminal would obey rather than show."""
+    return re.sub("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", lambda c: "\\u%04x" % ord(c.group()), text)
 
 
 def sign_off(record, run, roots, outputs, approvers):
@@ -931,7 +941,7 @@ SEALS = "record/run_seals.ndjson"
 
 class Bundle:
     def __init__(self, file, policy, approvers):
-        self.approvers, self.logged, self.signed, self.ordered = approvers, {}, [], []
+        self.approvers, self.logged, self.signed, self.ordered, self.last_seal = approvers, {}, [], [], 0
         self.file, self.policy, self.kept, self.sealed, self.cosigned, self.attested = file, policy, {}, None, {}, []
         self.happened, self.lines, self.digests = History(), [], {}
 
@@ -1069,6 +1079,7 @@ class Bundle:
     def sign_offs(self):
         try:
             roots = {r["seq"]: r["root"] for r in self.recorded.of("run_seals")}
+            self.last_seal = max(roots, default=0)
             outputs = [{"path": r["path"], "sha256": r["sha256"], "sink": r["sink"]} for r in self.recorded.of("artifacts")]
             for number, record in enumerate(self.recorded.of("sign_offs")):
                 refuse(record["seq"] != number, "sign-off %d is missing" % number)
@@ -1170,7 +1181,8 @@ def read_policy(path):
         try:
             return Policy(file.read())
         except Refused as reason:
-            sys.exit("%s: %s" % (path, reason))
+            print("%s: %s" % (path, reason), file=sys.stderr)
+            sys.exit(2)
 
 
 def print_witnesses(cosigned):
@@ -1198,7 +1210,9 @@ def verify(path, policy=None, approvers=None):
     for policy in bundle.said["policies"] or []:
         print("policy %s (gate %s): %s" % (policy["name"], policy["gate"], policy["result"] or "not evaluated"))
     for said in bundle.signed:
-        print("signed off by %s (%s) as %s at %s: %s" % tuple(said[k] for k in ("name", "person", "role", "at", "meaning")))
+        own = "" if bundle.approvers is not None else "; by its own word: no approvers file here says whose key that is"
+        since = "; of root %.8s…, before seal %d" % (said["root"], bundle.last_seal) if bundle.last_seal > said["seal"] else ""
+        print(visible("signed off by %s (%s) as %s at %s: %s" % tuple(said[k] for k in ("name", "person", "role", "at", "meaning")) + own + since))
     print_witnesses(bundle.cosigned)
     print("verified%s: run %s of %s, %s; signed by %s" % (
         "" if policy else " without a trust policy", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))

@@ -33,6 +33,8 @@ type SignedOff struct {
 	Run   string `json:"run"`
 	Entry int64  `json:"entry"` // of the landscape's log
 	persons.SignOff
+
+	Doubts []string `json:"doubts,omitempty"` // about the run, that were shown before the person signed; nil if there are none
 }
 
 // SignOff lets a person sign the root of a run's seal and the digests of its outputs, after the record of the run was compared with its seals, and records that with
@@ -63,6 +65,13 @@ func (h *Home) SignOff(ctx context.Context, r SignOffRequest) (*SignedOff, error
 	if err != nil {
 		return nil, notSignable(err)
 	}
+	doubts, err := h.doubts(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, doubt := range doubts {
+		h.options.Warn(doubt)
+	}
 	record, err := h.sign(ctx, statement, by, key)
 	if err == nil {
 		record, err = log.RecordSignOff(ctx, record)
@@ -70,7 +79,36 @@ func (h *Home) SignOff(ctx context.Context, r SignOffRequest) (*SignedOff, error
 	if err != nil {
 		return nil, signedBefore(run.ID, err)
 	}
-	return h.signedOff(ctx, record)
+	signed, err := h.signedOff(ctx, record)
+	if err == nil {
+		signed.Doubts = doubts
+	}
+	return signed, err
+}
+
+// doubts returns what a person should know of a run before signing that it is fit for something; nil if there is nothing. It forbids nothing: a person may sign
+// that a run was rejected.
+func (h *Home) doubts(ctx context.Context, run landscape.Run) (told []string, err error) {
+	if !client.Complete(run.Status) {
+		told = append(told, fmt.Sprintf("run %s is not complete: it is %s", run.ID, run.Status))
+	}
+	policies, err := h.stores.Log.Policies(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range policies {
+		if p.Last != nil && p.Last.Result != landscape.PolicyPassed {
+			told = append(told, fmt.Sprintf("the policy %s of run %s: %s", p.Policy, run.ID, p.Last.Result))
+		}
+	}
+	attestations, err := h.stores.Log.Attestations(ctx, run.ID)
+	if looks := evidence.ByNumber(attestations); looks != nil {
+		last := looks[len(looks)-1]
+		if worst := landscape.WorstResult(last); worst != landscape.WorstResult(nil) {
+			told = append(told, fmt.Sprintf("the newest attestation of run %s, of %s, found its outputs %s: waymark attest %s looks again", run.ID, last[0].At.Time().UTC().Format("2006-01-02 15:04:05 MST"), worst, run.ID))
+		}
+	}
+	return told, err
 }
 
 // witnessing returns the landscape with a key that makes entries: a sign-off without one would be worth nothing.
@@ -161,7 +199,7 @@ func (h *Home) signedOff(ctx context.Context, record landscape.SignOff) (*Signed
 	if err != nil || entry == nil || record.Seq >= int64(len(all)) {
 		return nil, cmp.Or(err, fmt.Errorf("sign-off %d of run %s was recorded, and is not there", record.Seq, record.Run))
 	}
-	return &SignedOff{record.Run, *entry, all[record.Seq]}, nil
+	return &SignedOff{Run: record.Run, Entry: *entry, SignOff: all[record.Seq]}, nil
 }
 
 func notSignable(err error) error {

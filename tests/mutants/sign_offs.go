@@ -77,4 +77,14 @@ var signOffs = []mutant{
 		file: "audit/evidence/check.go", old: "c.signOffs, c.forgettings, c.orders, c.runs}", new: "c.signOffs, c.orders, c.runs}",
 		pkg: "./audit/evidence", run: "^TestWhatARestoreLoses$",
 	},
+	{
+		name: "what readers do not see may be signed", never: "a meaning reads otherwise than it was signed",
+		file: "audit/evidence/persons/sign_off.go", old: "if i := strings.IndexFunc(s.Meaning, unseen); i >= 0 {", new: "if i := strings.IndexFunc(s.Meaning, unseen); i > len(s.Meaning) {",
+		pkg: "./audit/evidence/persons", run: "^TestNewStatement$",
+	},
+	{
+		name: "a sign-off that nobody vouches for looks like any other", never: "who records runs signs them as the chief",
+		file: "audit/evidence/persons/look.go", old: "	one.OwnWord = approvers == nil\n", new: "",
+		pkg: "./audit/evidence/bundle", run: "^TestSignOffs$",
+	},
 }

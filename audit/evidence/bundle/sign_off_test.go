@@ -65,6 +65,7 @@ func TestSignOffs(t *testing.T) {
 	require.Empty(t, report.Problem)
 	require.Len(t, report.SignOffs, 2)
 	require.Contains(t, report.SignOffs[0].String(), "Ann Example (ann@example.com) as reviewer at ")
+	require.Contains(t, report.SignOffs[0].String(), ": fit for <filing>; by its own word: no approvers file here says whose key that is")
 
 	secondLine := func(text string) string { return text[strings.Index(text, "\n")+1:] }
 	hostile := []struct {
@@ -129,4 +130,13 @@ func signOffsBy(t *testing.T, file []byte, line string) {
 		require.Error(t, err)
 		require.Contains(t, string(out), "NOT verified: sign-offs: the key of ann@example.com is of none of the approvers, or may not sign then")
 	}
+	require.NoError(t, os.WriteFile(lines, []byte(line+"\n"+strings.Replace(line, "ann@example.com", "bob@example.com", 1)), 0o600))
+	_, err = persons.ReadApprovers(lines)
+	require.ErrorContains(t, err, "bob@example.com has the key of ann@example.com")
+	out, err := exec.CommandContext(t.Context(), services.Python(t), "-B", docs, path, "", lines).CombinedOutput()
+	require.ErrorContains(t, err, "exit status 2")
+	require.Contains(t, string(out), "bob@example.com has the key of ann@example.com")
+	out, err = exec.CommandContext(t.Context(), services.Python(t), "-B", docs, path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), ": fit for <filing>; by its own word: no approvers file here says whose key that is\n")
 }

@@ -17,10 +17,11 @@ type SignOff struct {
 	Meaning   string   `json:"meaning"`
 	At        string   `json:"at"` // in UTC, by the clock of the machine where it was signed
 	Seal      int64    `json:"seal"`
-	Root      string   `json:"root"`            // of that seal, in hex: what was signed
-	Key       string   `json:"key"`             // its fingerprint
-	Approvers string   `json:"approvers"`       // SHA-256 of the approvers file of then
-	Since     []string `json:"since,omitempty"` // what became of the run afterwards, which the signature says nothing of
+	Root      string   `json:"root"`               // of that seal, in hex: what was signed
+	Key       string   `json:"key"`                // its fingerprint
+	Approvers string   `json:"approvers"`          // SHA-256 of the approvers file of then
+	Since     []string `json:"since,omitempty"`    // what became of the run afterwards, which the signature says nothing of
+	OwnWord   bool     `json:"own_word,omitempty"` // no approvers file was looked at: whose key it is, only the line says that is recorded with the signature
 	Note      string   `json:"note,omitempty"`
 	Problem   string   `json:"problem,omitempty"` // why it does not count; empty if it does
 }
@@ -28,6 +29,9 @@ type SignOff struct {
 // String tells it in one line.
 func (s SignOff) String() string {
 	line := fmt.Sprintf("%s (%s) as %s at %s: %s", s.Name, s.Person, s.Role, s.At, s.Meaning)
+	if s.OwnWord {
+		line += "; by its own word: no approvers file here says whose key that is"
+	}
 	if len(s.Since) > 0 {
 		line += fmt.Sprintf("; of root %.8s…, before %s", s.Root, strings.Join(s.Since, ", "))
 	}
@@ -47,6 +51,7 @@ func Look(record landscape.SignOff, seals []landscape.RunSeal, outputs []landsca
 	if v.Key != nil {
 		one.Key = ssh.FingerprintSHA256(v.Key)
 	}
+	one.OwnWord = approvers == nil
 	if err == nil && approvers != nil {
 		var changed bool
 		if changed, err = v.AllowedBy(approvers); changed {

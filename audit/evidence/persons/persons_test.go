@@ -304,6 +304,22 @@ func TestNewStatement(t *testing.T) {
 		_, err := persons.NewStatement(landscape.Run{}, landscape.RunSeal{}, nil, c[0], c[1], persons.Approver{}, "", noon)
 		require.True(t, errors.Is(err, persons.ErrUnusable), c)
 	}
+	for meaning, wrong := range map[string]string{
+		"fit\u202etif":       "a meaning with the character U+202E at byte 4 cannot be signed: readers do not see it",
+		"f\u200bit":          "the character U+200B at byte 2",
+		"fit\tfor":           "the character U+0009 at byte 4",
+		"f\u2028it":          "the character U+2028",
+		"fit \xff":           "the character U+FFFD",
+		"می\u200cخواهم, é 👍": "",
+	} {
+		_, err := persons.NewStatement(landscape.Run{}, landscape.RunSeal{}, nil, "a", meaning, persons.Approver{}, "", noon)
+		if wrong == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, persons.ErrUnusable, "%q", meaning)
+		require.ErrorContains(t, err, wrong)
+	}
 }
 
 func said(t *testing.T, input, program string, args ...string) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/ssh"
 
@@ -63,10 +64,21 @@ func NewStatement(run landscape.Run, seal landscape.RunSeal, outputs []landscape
 	switch {
 	case !roleName.MatchString(role):
 		return s, fmt.Errorf("the role %.60q %w: write at most 40 small letters, digits, _ and -, such as reviewer", role, ErrUnusable)
-	case s.Meaning == "" || len(s.Meaning) > maxMeaning || strings.ContainsFunc(s.Meaning, unicode.IsControl):
+	case s.Meaning == "" || len(s.Meaning) > maxMeaning:
 		return s, fmt.Errorf("a meaning of %d bytes %w: say in one line of at most %d bytes what the signature means", len(s.Meaning), ErrUnusable, maxMeaning)
 	}
+	if i := strings.IndexFunc(s.Meaning, unseen); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(s.Meaning[i:])
+		return s, fmt.Errorf("a meaning with the character %U at byte %d %w: readers do not see it; say in one line of letters and signs what the signature means", r, i+1, ErrUnusable)
+	}
 	return s, nil
+}
+
+// unseen reports whether a character is one that readers do not see, and that may change how they read others. Two that only join or part letters are needed to
+// write some languages.
+func unseen(r rune) bool {
+	const nonJoiner, joiner = 0x200c, 0x200d
+	return r != nonJoiner && r != joiner && (r == utf8.RuneError || unicode.In(r, unicode.C, unicode.Zl, unicode.Zp))
 }
 
 func outputsOf(records []landscape.ArtifactRecord) []Output {
