@@ -243,6 +243,9 @@ func TestStampsThatDoNotCount(t *testing.T) {
 			require.NoError(t, p.open(func(e *evidence.Evidence) {
 				p.begin(e, "r1")
 				require.ErrorContains(t, e.Notary.Pass(t.Context()), c.problem)
+				require.NoError(t, e.Notary.Pass(t.Context()), "it is not asked again soon")
+				require.Len(t, e.Notary.Failed(), 1)
+				require.ErrorContains(t, e.Notary.Failed()[0], c.problem)
 			}))
 			require.Empty(t, stamps(t, p))
 		})

@@ -60,14 +60,15 @@ func Open(ctx context.Context, log *landscape.Log, o Options) (*Evidence, error)
 	return opening.begin(ctx)
 }
 
-// Compare compares the log with the heads that were signed, as Open does, and makes and begins nothing.
-func Compare(ctx context.Context, log *landscape.Reader, o Options) error {
+// Compare compares the log with the heads that were signed, as Open does, and makes and begins nothing. away is as in Evidence.
+func Compare(ctx context.Context, log *landscape.Reader, o Options) (away []error, err error) {
 	o.Make = false
 	opening := &opening{Options: o.filled(), reader: log}
 	if err := opening.loadKeys(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	return opening.compare(ctx)
+	err = opening.compare(ctx)
+	return opening.away, err
 }
 
 // opening is what Open knows.
@@ -211,7 +212,7 @@ func (o *opening) begin(ctx context.Context) (*Evidence, error) {
 		}
 	}
 	if o.notary() { // it is not if another process was faster
-		e.Notary = &Notary{log: o.log, key: *o.key, own: o.ring.log, anchors: o.anchors, clock: o.Clock, away: map[string]time.Time{}}
+		e.Notary = &Notary{log: o.log, key: *o.key, own: o.ring.log, anchors: o.anchors, clock: o.Clock, away: map[string]time.Time{}, failed: map[string]error{}}
 		for _, away := range o.away {
 			_ = e.Notary.isAway(away)
 		}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -30,6 +32,7 @@ type Notary struct {
 	clock   func() time.Time
 	mu      sync.Mutex
 	away    map[string]time.Time // when an anchor could not be reached the last time
+	failed  map[string]error     // why anchors do not have the last head, by their names
 }
 
 // awayFor is how long an anchor that could not be reached is not asked again.
@@ -79,10 +82,24 @@ func (n *Notary) Pass(ctx context.Context) error {
 	var failed error
 	for _, anchor := range n.anchors {
 		if time.Since(n.away[anchor.String()]) > awayFor {
-			failed = errors.Join(failed, n.isAway(n.anchor(ctx, anchor, head)))
+			err := n.isAway(n.anchor(ctx, anchor, head))
+			n.failed[anchor.String()] = err
+			failed = errors.Join(failed, err)
 		}
 	}
 	return failed
+}
+
+// Failed returns why the last head could not be brought to anchors, by their names; nil if it is at all of them, or there was nothing to bring.
+func (n *Notary) Failed() (why []error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, anchor := range slices.Sorted(maps.Keys(n.failed)) {
+		if err := n.failed[anchor]; err != nil {
+			why = append(why, err)
+		}
+	}
+	return why
 }
 
 // isAway notes that an anchor cannot be reached, if the error says so.

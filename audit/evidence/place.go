@@ -127,7 +127,7 @@ func CheckAnchor(anchor string) error {
 		_, err = at.parse()
 	default:
 		if info, err := os.Stat(anchor); err != nil || !info.IsDir() {
-			return fmt.Errorf("the anchor %q of the log is not a folder", anchor)
+			return fmt.Errorf("the anchor %q of the log is not a folder: if its disk is not mounted, mount it; if it is new, make it: mkdir -p %s; else take it out of --log-anchor", anchor, anchor)
 		}
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,18 +22,27 @@ func (d doctor) log(ctx context.Context) client.Check {
 	if d.Cluster != nil {
 		anchors = d.LogAnchors // the state folder's own is of runs here
 	}
+	if err := checkAnchors(d.LogAnchors...); err != nil {
+		return client.Failure("", "%v", err) // as runs are refused
+	}
 	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
 		return noLogYet(ctx, anchors)
 	}
 	var found logState
+	var away []error
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
 		if d.Cluster == nil {
-			if err := evidence.Compare(ctx, stores.Log.Reader, d.evidence()); err != nil {
+			if away, err = evidence.Compare(ctx, stores.Log.Reader, d.evidence()); err != nil {
 				return d.wordedLog(ctx, err)
 			}
 		}
 		if found, err = stateOf(ctx, stores.Log.Reader, anchors); err == nil {
 			found.unable = d.unable()
+		}
+		for _, why := range away {
+			if told := why.Error(); !slices.Contains(found.away, told) {
+				found.away = append(found.away, told)
+			}
 		}
 		return err
 	})
@@ -99,6 +109,8 @@ func logCheck(ctx context.Context, b logState, anchors []string, err error) clie
 	}
 	damaged, ok := errors.AsType[*client.Error](err)
 	switch {
+	case ok && damaged.Code == client.LogForked:
+		return client.Failure(client.CheckLog, "%v", err)
 	case ok && damaged.Kind == client.Damaged:
 		return client.Failure(client.RestoreLog, "%v", err)
 	case err != nil:

@@ -82,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Home, error) {
 		return nil, o.worded(ctx, err)
 	}
 	if o.Cluster == nil {
-		if err := evidence.Compare(ctx, stores.Log.Reader, o.evidence()); err != nil {
+		if _, err := evidence.Compare(ctx, stores.Log.Reader, o.evidence()); err != nil {
 			return nil, errors.Join(o.wordedLog(ctx, err), stores.Close())
 		}
 	}
@@ -183,6 +183,9 @@ func (h *Home) Close() error {
 	}
 	if h.notarize != nil {
 		h.notarize()
+		for _, why := range h.evidence.Notary.Failed() {
+			h.options.Warn("signed heads of the log wait: " + why.Error())
+		}
 	}
 	return errors.Join(err, h.stores.Close())
 }
