@@ -46,7 +46,7 @@ func Restore(ctx context.Context, log *landscape.Log, o Options, from, why strin
 	if r.head.Size <= opening.size {
 		return done, fmt.Errorf("nothing is to be restored: the log has %d entries here, and %s has %d; if a witness, bucket or repository knows more, the folder was put back as well: "+
 			"restore from another copy of it, or from the landscape that was replaced. If the entries are in neither, they are lost, and that anchor never agrees again: "+
-			"keep all as it is for whoever asks, and take the anchor out of --log-anchor", opening.size, from, r.head.Size)
+			"keep all as it is for those who ask, and take the anchor out of --log-anchor", opening.size, from, r.head.Size)
 	}
 	if err := r.read(ctx); err != nil {
 		return done, err

@@ -33,6 +33,14 @@ func TestDoctor(t *testing.T) {
 	require.NoDirExists(t, string(o.State))
 }
 
+// TestDoctorOfAForkedLog: restoring does not cure it, and is not advised.
+func TestDoctorOfAForkedLog(t *testing.T) {
+	forked := damaged(client.LogForked, &evidence.ForkedError{Size: 3, Place: "a"})
+	require.Equal(t, client.CheckLog, logCheck(t.Context(), logState{}, nil, forked).Cure)
+	back := damaged(client.LogRolledBack, &evidence.RolledBackError{Here: 3, There: 4, Place: "a"})
+	require.Equal(t, client.RestoreLog, logCheck(t.Context(), logState{}, nil, back).Cure)
+}
+
 func TestRunsWithoutEntries(t *testing.T) {
 	b := logState{Backlog: evidence.Backlog{Entries: 3, Signed: 3}}
 	require.Equal(t, client.Healthy, logCheck(t.Context(), b, nil, nil).State)

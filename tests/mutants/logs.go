@@ -13,6 +13,16 @@ var logs = []mutant{
 		pkg: logTests, run: "^TestChangedCosignatures$",
 	},
 	{
+		name: "why an anchor does not take a head is forgotten", never: "runs are silent about an authority whose stamps do not count",
+		file: "audit/evidence/notary.go", old: "			n.failed[anchor.String()] = err\n", new: "",
+		pkg: logTests, run: "^TestStampsThatDoNotCount$",
+	},
+	{
+		name: "doctor advises to restore a log that was forked", never: "who follows the advice writes over the evidence of a fork",
+		file: "client/local/doctor_log.go", old: "	case ok && damaged.Code == client.LogForked:\n		return client.Failure(client.CheckLog, \"%v\", err)\n", new: "",
+		pkg: "./client/local", run: "^TestDoctorOfAForkedLog$",
+	},
+	{
 		name: "versions of locked heads are not listed", never: "one ordinary deletion in a locked bucket hides that the record was put back",
 		file: "payload/s3store/notes.go", old: "	if n.lock > 0 {\n		err = n.versions(", new: "	if n.lock < 0 {\n		err = n.versions(",
 		pkg: logTests, run: "^TestBucketRemembers$",
