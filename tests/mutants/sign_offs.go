@@ -49,7 +49,7 @@ var signOffs = []mutant{
 	},
 	{
 		name: "fewer persons than signed execute a dangerous order", never: "the rule is what the caller says",
-		file: "landscape/order.go", old: "if err == nil && (x.Persons > int64(1+len(signed)) ||", new: "if err == nil && (false ||",
+		file: "landscape/order.go", old: "if err == nil && (x.Persons > int64(1+len(signed)) ||", new: "if err == nil && (x.Persons > int64(100+len(signed)) ||",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Orders$",
 	},
 	{
