@@ -15,6 +15,9 @@ type ForgetRequest struct {
 	By
 	Field  string // of the business keys of sources
 	Value  string // as a source of text has it
+	Run    string // as Find understands it: forget one row of this run, also one that its source refused, and no Field; empty: all runs
+	Source string // of the Row; empty if the run has only one
+	Row    int64  // of the source, from 1
 	DryRun bool   // say what would be forgotten, and forget nothing
 	Finish bool   // no other process forgets or purges: what an earlier one began is finished at once, however short ago that was
 }
@@ -22,7 +25,8 @@ type ForgetRequest struct {
 // Forget is what was forgotten, or would be.
 type Forget struct {
 	DryRun   bool               `json:"dry_run,omitempty"` // nothing was forgotten
-	Subject  *Subject           `json:"subject,omitempty"` // where the rows were found
+	Subject  *Subject           `json:"subject,omitempty"` // where the rows were found; nil if a row was named
+	Named    []landscape.RowKey `json:"named,omitempty"`   // rows that were found, or the one that was named
 	Rows     []landscape.RowKey `json:"rows"`              // with the same records in other runs, and what barriers made of nothing else; not nil
 	Runs     []string           `json:"runs"`              // that need a payload with one of them; not nil
 	Done     *retain.Forgotten  `json:"done,omitempty"`    // nil if nothing was forgotten
@@ -53,10 +57,10 @@ func (c *Client) Forget(ctx context.Context, request ForgetRequest) (forget *For
 			return nil, err
 		}
 	}
-	if forget.Subject, err = c.Subject(ctx, SubjectRequest{Field: request.Field, Value: request.Value}); err != nil {
+	if forget.Named, err = c.named(ctx, request, forget); err != nil {
 		return nil, err
 	}
-	plan, err := retain.NewForgetPlan(ctx, c.log.Reader, forgetter.Follow, forget.Subject.RowKeys())
+	plan, err := retain.NewForgetPlan(ctx, c.log.Reader, forgetter.Follow, forget.Named)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +74,38 @@ func (c *Client) Forget(ctx context.Context, request ForgetRequest) (forget *For
 	}
 	forget.Done, err = forgetter.Forget(ctx, plan, landscape.Purge{Actor: request.or(c.Actor).Actor, Why: request.Why})
 	return forget, unforgettable(err)
+}
+
+// named returns the rows that an order is about: those with a value in their key, which it notes in forget, or one row.
+func (c *Client) named(ctx context.Context, request ForgetRequest, forget *Forget) (rows []landscape.RowKey, err error) {
+	if request.Run == "" {
+		if forget.Subject, err = c.Subject(ctx, SubjectRequest{Field: request.Field, Value: request.Value}); err != nil {
+			return nil, err
+		}
+		return forget.Subject.RowKeys(), nil
+	}
+	run, err := c.Find(ctx, request.Run)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := c.log.Nodes(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	var sources []string
+	for _, node := range nodes {
+		if node.Kind == landscape.SourceNode && (request.Source == "" || request.Source == node.Node) {
+			sources = append(sources, node.Node)
+		}
+	}
+	if len(sources) != 1 {
+		return nil, &Error{Kind: Invalid, Code: InvalidQuestion, Message: fmt.Sprintf("%d sources of run %s are meant: name one with --source", len(sources), run.ID), Run: run.ID}
+	}
+	row := landscape.RowKey{Run: run.ID, Source: sources[0], Row: request.Row}
+	if _, err = c.log.ChunkOf(ctx, run.ID, row.Source, row.Row); errors.Is(err, landscape.ErrNotFound) {
+		err = &Error{Kind: Invalid, Code: InvalidQuestion, Message: fmt.Sprintf("run %s read no row %d of %s", run.ID, row.Row, row.Source), Run: run.ID}
+	}
+	return []landscape.RowKey{row}, err
 }
 
 // FinishForgetting carries out the orders to forget that were given and not carried out.

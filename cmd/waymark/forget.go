@@ -19,12 +19,14 @@ func (a *app) forgetCommand() *cobra.Command {
 	var why, file string
 	var p proposal
 	cmd := &cobra.Command{
-		Use:   "forget FIELD=VALUE --why TEXT [--dry-run] [-o FILE]",
+		Use:   "forget (FIELD=VALUE | --run RUN --row N) --why TEXT [--dry-run] [-o FILE]",
 		Short: "Overwrite a person's records in all runs, with a certificate",
 		Long: `Finds the rows whose business key has this value in one field, as waymark subject does, in all runs, and overwrites in the payload store and the
 landscape their records, and every hash, key and error from which somebody could know or guess their values. It destroys the salts of their seals, too. The
 same records that other runs read, and rows that barriers made of nothing else, are forgotten with them. The rows' ways stay, and verify, log check
 and the proofs of other rows work as before. See docs/retention.md.
+
+A row that its source refused has no key: name it with --run and --row; waymark errors RUN shows such rows.
 
 Nothing can undo it. Runs that have not ended, or can be resumed, and runs that a hold protects are refused by name: then nothing is forgotten.
 Outputs are not Waymark's to change: the certificate lists the lines, and what else it could not reach. The reason is kept, so do not
@@ -32,17 +34,24 @@ write the value into it.
 
 If it is killed, waymark forget --finish, or the next waymark forget, finishes it.`,
 		Example: `  waymark forget customer_id=4711 --dry-run
-  waymark forget customer_id=4711 --why "request 88" -o forgotten-88.note`,
+  waymark forget customer_id=4711 --why "request 88" -o forgotten-88.note
+  waymark forget --run last --row 3 --why "request 88"`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			finish := len(args) == 0
-			if finish && !request.Finish {
+			byRow := request.Run != "" || request.Row != 0 || request.Source != ""
+			finish := len(args) == 0 && !byRow
+			switch {
+			case byRow && (len(args) > 0 || request.Run == "" || request.Row == 0):
+				return wrongUsef("name one row with --run and --row, or all rows of a person with FIELD=VALUE")
+			case finish && !request.Finish:
 				return wrongUsef("say whom to forget: FIELD=VALUE; or --finish, to finish what was killed")
 			}
 			if !finish {
-				var ok bool
-				if request.Field, request.Value, ok = strings.Cut(args[0], "="); !ok || request.Field == "" {
-					return wrongUsef("%q is no subject: write FIELD=VALUE", args[0])
+				if !byRow {
+					var ok bool
+					if request.Field, request.Value, ok = strings.Cut(args[0], "="); !ok || request.Field == "" {
+						return wrongUsef("%q is no subject: write FIELD=VALUE", args[0])
+					}
 				}
 				if !request.DryRun {
 					if err := whyGiven(why); err != nil {
@@ -75,6 +84,9 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 		},
 	}
 	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "show what would be forgotten, without forgetting it")
+	cmd.Flags().StringVar(&request.Run, "run", "", "with --row: forget one row of this `run`")
+	numberFlag(cmd.Flags(), &request.Row, "row", "", 1, 0, "the `number` of the row in the source, from 1")
+	cmd.Flags().StringVar(&request.Source, "source", "", "the `source` of --row, if the run has more than one")
 	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish what was killed at once; use it only if no other process forgets or purges")
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write the certificate to this `file`; it stays in the landscape, too (table forgettings)")
 	whyFlag(cmd, &why)
@@ -111,11 +123,8 @@ func writeForget(w io.Writer, f *client.Forget) error {
 
 // rowsBeside names the rows that are forgotten beside those that have the value in their key.
 func rowsBeside(f *client.Forget) (lines []string) {
-	if f.Subject == nil {
-		return nil
-	}
 	found := map[landscape.RowKey]bool{}
-	for _, row := range f.Subject.RowKeys() {
+	for _, row := range f.Named {
 		found[row] = true
 	}
 	for _, row := range f.Rows {
