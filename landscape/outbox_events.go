@@ -35,6 +35,9 @@ const (
 
 	SchedulePaused  EventKind = "schedule.paused"
 	ScheduleResumed EventKind = "schedule.resumed"
+
+	EndpointFailing  EventKind = "endpoint.failing"  // an event is dead
+	EndpointDisabled EventKind = "endpoint.disabled" // it took nothing for days
 )
 
 func runEnded(status pipeline.RunStatus) EventKind { return EventKind("run." + string(status)) }
@@ -51,8 +54,20 @@ func EventKinds() []EventKind {
 		runEnded(pipeline.Completed), runEnded(pipeline.CompletedWithFailures), runEnded(pipeline.Empty), runEnded(pipeline.Blocked), runEnded(pipeline.Failed),
 		runEnded(pipeline.Interrupted), runEnded(pipeline.Cancelled),
 		slotEvent(SlotLate), slotEvent(SlotRecovered), slotEvent(string(SlotMissed)),
-		PipelineDeployed, PipelinePromoted, PipelineRolledBack, PipelineRetired, PipelineRestored, SchedulePaused, ScheduleResumed,
+		PipelineDeployed, PipelinePromoted, PipelineRolledBack, PipelineRetired, PipelineRestored, SchedulePaused, ScheduleResumed, EndpointFailing, EndpointDisabled,
 	}
+}
+
+// Status returns how a run ended, of which an event of the kind tells; empty if it tells something else.
+func (k EventKind) Status() pipeline.RunStatus {
+	for _, status := range []pipeline.RunStatus{
+		pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty, pipeline.Blocked, pipeline.Failed, pipeline.Interrupted, pipeline.Cancelled,
+	} {
+		if k == runEnded(status) {
+			return status
+		}
+	}
+	return ""
 }
 
 // CheckEventKind says what is wrong with a word for a kind of event; nil if it is one.
@@ -115,7 +130,9 @@ type eventData struct {
 	Output      *eventOutput `json:"output,omitempty"`
 	Refusal     eventText    `json:"refusal,omitempty"` // type of the error for which a start was refused
 	Before      int64        `json:"version_before,omitempty"`
-	Actor       eventText    `json:"actor,omitempty"` // who deployed, or paused a schedule
+	Actor       eventText    `json:"actor,omitempty"`    // who deployed, or paused a schedule
+	Endpoint    eventText    `json:"endpoint,omitempty"` // that fails
+	Position    int64        `json:"position,omitempty"` // of the first event that is dead
 }
 
 // eventOutput is what an event says of an output.
@@ -242,4 +259,13 @@ func (s Schedule) event() (Event, bool) {
 	return newEvent(kind, "schedule/"+s.ID, fmt.Sprintf("/%d", s.Seq), s.Seq, s.At, eventData{
 		Pipeline: eventText(s.Pipeline), Environment: eventText(s.Environment), Schedule: eventText(s.ID), Version: s.Version, Actor: eventText(s.Actor),
 	}), true
+}
+
+// event returns an event about an endpoint. number tells it from others of its kind.
+func (e Endpoint) event(kind EventKind, number int64, at Micros) Event {
+	data := eventData{Endpoint: eventText(e.Name)}
+	if kind == EndpointFailing {
+		data.Position = number
+	}
+	return newEvent(kind, "endpoint/"+e.Name, fmt.Sprintf("/%d/%d", number, at), int64(at), at, data)
 }

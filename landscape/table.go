@@ -44,7 +44,7 @@ var records = []Record{
 	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{},
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},
 	Hold{}, HoldEnd{}, Purge{}, PurgedRun{}, Deletion{}, DeletedPayload{}, ReturnedPayload{},
-	Forgotten{}, ForgottenLeaf{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{},
+	Forgotten{}, ForgottenLeaf{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{}, Endpoint{}, EndpointState{}, Delivery{}, DeliveryAttempt{},
 	OrderRuling{}, Order{}, Approval{}, OrderExecution{},
 }
 

@@ -42,10 +42,11 @@ var allowed = map[string][]string{
 	"payload/payloadtest":    {"payload"},
 	"internal/settings":      {"pipeline"},
 	"worker/storage":         {"landscape", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore", "payload/s3store"},
-	"worker/telemetry":       {"activities/resumepoint", "activities", "audit/evidence", "pipeline"},
+	"worker/telemetry":       {"activities/resumepoint", "activities", "audit/evidence", "landscape", "pipeline"},
+	"worker/delivery":        {"audit/interop", "landscape", "plugin/egress"},
 	"internal/version":       {"internal/failpoint"},
 	"worker/daemon": {
-		"worker", "activities", "audit/evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "internal/settings", "worker/storage", "worker/telemetry",
+		"worker", "activities", "audit/evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "internal/settings", "worker/delivery", "worker/storage", "worker/telemetry",
 	},
 	"cmd/waymark-worker":         {"worker/daemon", "internal/program", "internal/settings", "internal/version"},
 	"landscape":                  {"landscape/admit", "plugin", "pipeline", "pipeline/amount", "pipeline/calendar", "landscape/seal"},
@@ -82,7 +83,7 @@ var allowed = map[string][]string{
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/evidence/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
 	"client/local": {
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "audit/evidence/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
-		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/storage", "workflows",
+		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",
 	},
 	"audit/evidence/witness/witnesstest": {
 		"audit/evidence/keys", "audit/evidence/trust", "audit/evidence/witness",

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -252,21 +254,59 @@ func fired(t *testing.T, s *serving, temporal sdk.Client) {
 	require.NoError(t, schedule.Delete(t.Context()))
 }
 
-// TestServeIsKilled kills it while a run moves rows, and serves again: the run continues by itself, in the epoch in which it was.
+// receiver takes events; it never answers the first time.
+type receiver struct {
+	*httptest.Server
+	mu  sync.Mutex
+	ids []string
+}
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		_, _ = io.Copy(io.Discard, request.Body)
+		r.mu.Lock()
+		r.ids = append(r.ids, request.Header.Get("webhook-id"))
+		first := len(r.ids) == 1
+		r.mu.Unlock()
+		if first {
+			<-request.Context().Done()
+		}
+	}))
+	t.Cleanup(func() {
+		r.CloseClientConnections()
+		r.Close()
+	})
+	return r
+}
+
+func (r *receiver) got() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.ids)
+}
+
+// TestServeIsKilled kills it while a run moves rows, and while an endpoint has an event and did not answer, and serves again: the run continues by itself, in the epoch in
+// which it was, and the endpoint gets that event again, with its id, and all others once and in order.
 func TestServeIsKilled(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	const rows = 400_000
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(served), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, rows)), 0o600))
-	s := serve(t, folder)
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "secrets"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "secrets", "hook"), []byte("whsec_"+strings.Repeat("QUJD", 8)+"\n"), 0o600))
+	delivering, hook := []string{"--secrets-dir", "secrets", "--allow-network", "127.0.0.1"}, newReceiver(t)
+	s := serve(t, folder, delivering...)
+	s.waymark(t, "endpoint", "add", "hook", "--url", hook.URL, "--secret", "hook", "--why", "test")
 	s.waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
 	home, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(folder, ".waymark")), Existing: true})
 	require.NoError(t, err)
 	defer home.Close()
 	require.Eventually(t, func() bool {
 		status, err := home.Counts(t.Context(), "r")
-		return err == nil && status.Rows > rows/10
+		return err == nil && status.Rows > rows/10 && len(hook.got()) == 1
 	}, time.Minute, 5*time.Millisecond)
 	require.NoError(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
@@ -290,11 +330,17 @@ func TestServeIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Running, run.Status, "and leaves it to the next one that serves")
 
-	s = serve(t, folder)
+	s = serve(t, folder, delivering...)
 	require.Eventually(t, func() bool {
 		run, err := home.Find(t.Context(), "r")
 		return err == nil && run.Status == pipeline.Completed
 	}, 3*time.Minute, 100*time.Millisecond)
+	var ids []string
+	for _, event := range listed[client.OutboxEvent](t, s, "outbox") {
+		ids = append(ids, event.ID)
+	}
+	require.Eventually(t, func() bool { return len(hook.got()) > len(ids) }, time.Minute, 50*time.Millisecond)
+	require.Equal(t, append(ids[:1:1], ids...), hook.got())
 	run, err = home.Find(t.Context(), "r")
 	require.NoError(t, err)
 	require.Zero(t, run.Epoch)

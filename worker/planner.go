@@ -83,7 +83,7 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 
 func (p Planner) compile(request plan.Request) (*plan.Plan, error) {
 	loaded, err := pipeline.Load(request.File, request.Document, pipeline.Environment{
-		Params: request.Params, Values: request.Values, ValuesOf: request.ValuesOf, Env: os.LookupEnv, MayRead: p.mayRead, Secret: p.secret, FingerprintKey: p.FingerprintKey,
+		Params: request.Params, Values: request.Values, ValuesOf: request.ValuesOf, Env: os.LookupEnv, MayRead: p.mayRead, Secret: p.Secret, FingerprintKey: p.FingerprintKey,
 	})
 	if loaded == nil {
 		return nil, err
@@ -172,7 +172,8 @@ func (p Planner) allows(folder string) bool {
 // secretName is what a secret may be called: its name is a file's name.
 var secretName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-func (p Planner) secret(name string) (string, error) {
+// Secret returns the secret with a name, as SecretsDir says. Its error names the cure and never holds a value.
+func (p Planner) Secret(name string) (string, error) {
 	if !secretName.MatchString(name) {
 		return "", fmt.Errorf("secret %q: a name is made of letters, digits, _ and -", name)
 	}

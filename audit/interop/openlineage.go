@@ -29,17 +29,38 @@ func OpenLineage(ctx context.Context, log *landscape.Reader, run string, to io.W
 	if err != nil {
 		return err
 	}
-	start, end := r.event("START", r.Started), r.event(r.lineageEnd(), r.Finished)
+	encoder := json.NewEncoder(to)
+	if err := encoder.Encode(r.event("START", r.Started)); err != nil {
+		return err
+	}
+	return encoder.Encode(r.lineageEvent())
+}
+
+// LineageEvent returns what OpenLineage tells of an event of the outbox: START when a run began, and COMPLETE, FAIL or ABORT when it ended, as OpenLineage
+// writes it. The end of a run that was resumed since is told as it was then, without the reason, which is not recorded any more.
+func LineageEvent(ctx context.Context, log *landscape.Reader, e landscape.Event) ([]byte, error) {
+	r, err := load(ctx, log, e.Run)
+	if err != nil {
+		return nil, err
+	}
+	if e.Kind == landscape.RunStarted {
+		return json.Marshal(r.event("START", r.Started))
+	}
+	if status := e.Kind.Status(); r.Status != status || r.Finished != e.At {
+		r.Status, r.Reason, r.Finished = status, "it was resumed since", e.At
+	}
+	return json.Marshal(r.lineageEvent())
+}
+
+// lineageEvent is how the run ended.
+func (r *recorded) lineageEvent() object {
+	end := r.event(r.lineageEnd(), r.Finished)
 	end["inputs"], end["outputs"] = r.lineageInputs(), r.lineageOutputs()
 	if !r.Status.Complete() {
 		facets := end["run"].(object)["facets"].(object)
 		facets["errorMessage"] = facet("1-0-1/ErrorMessageRunFacet.json", object{"message": r.Reason, "programmingLanguage": programmedWith})
 	}
-	encoder := json.NewEncoder(to)
-	if err := encoder.Encode(start); err != nil {
-		return err
-	}
-	return encoder.Encode(end)
+	return end
 }
 
 func (r *recorded) lineageEnd() string {

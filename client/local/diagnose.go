@@ -13,7 +13,7 @@ import (
 )
 
 // Diagnose looks for what is wrong with a run, and returns what it looked at, in order: how the run ended, its refused rows, its outputs, the payloads
-// that it needs, its seal, its place in the landscape's log, the schema of the landscape, and other runs that read the same. It changes nothing, reads every
+// that it needs, its seal, its place in the landscape's log, who was told of its end, the schema of the landscape, and other runs that read the same. It changes nothing, reads every
 // payload and every record of the run, and does not execute any step: Verify and Reproduce do. What cannot be found out is a Check as well. The error is an
 // *Error of kind NotFound if there is no such run.
 func (h *Home) Diagnose(ctx context.Context, run landscape.Run) (checks []client.Check, err error) {
@@ -26,7 +26,7 @@ func (h *Home) Diagnose(ctx context.Context, run landscape.Run) (checks []client
 		name string
 		look func(context.Context) ([]client.Check, error)
 	}{
-		{"run", p.ending}, {"rows", p.refused}, {"outputs", p.outputs}, {"payloads", p.storedPayloads}, {"seal", p.seal}, {"log", p.inLog}, {"schema", p.schema},
+		{"run", p.ending}, {"rows", p.refused}, {"outputs", p.outputs}, {"payloads", p.storedPayloads}, {"seal", p.seal}, {"log", p.inLog}, {"events", p.events}, {"schema", p.schema},
 		{"same sources", p.repeats},
 	} {
 		found, err := look.look(ctx)

@@ -38,6 +38,7 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 	}
 	s.Worker.Keys, s.Worker.MakeKeys = cmp.Or(s.Worker.Keys, f.Keys()), true
 	s.Worker.LogAnchors = append(s.Worker.LogAnchors, f.Anchor())
+	s.Worker.Alone = s.Worker.Landscape == f.Landscape()
 	var past answers
 	server, err := f.start(ctx, embedded.Options{
 		DatabasePath: f.Temporal(), Port: s.Port, Schedules: true, Queue: s.Worker.Queue, Asked: past.asked,

@@ -107,7 +107,9 @@ func (t tables) apply(b landscape.Tx) error {
 	}
 	for _, m := range b.Move {
 		if head, ok := m.To.(landscape.OutboxHead); ok {
-			dropEvents(writable(landscape.Event{}.Table()), head.Dropped)
+			for _, of := range []landscape.Record{landscape.Event{}, landscape.Delivery{}, landscape.DeliveryAttempt{}} {
+				dropEvents(writable(of.Table()), of, head.Dropped)
+			}
 		}
 	}
 	if b.Seal != nil {
@@ -174,9 +176,9 @@ func appendTo(log, head map[string][]any, entry landscape.LogEntry) error {
 	return insert(log, entry)
 }
 
-// dropEvents removes the events up to a position.
-func dropEvents(rows map[string][]any, upTo int64) {
-	at := slices.Index(columnNames(landscape.TableOf(landscape.Event{})), "position")
+// dropEvents removes events up to a position, or what is of those.
+func dropEvents(rows map[string][]any, of landscape.Record, upTo int64) {
+	at := slices.Index(columnNames(landscape.TableOf(of)), "position")
 	maps.DeleteFunc(rows, func(_ string, values []any) bool {
 		position := values[at].(int64)
 		return position > 0 && position <= upTo

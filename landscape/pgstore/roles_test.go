@@ -55,6 +55,9 @@ func people(t *testing.T) peopled {
 	start.State, start.Refusal, start.Reason = landscape.StartRefused, "InputInvalid", "no such day"
 	require.NoError(t, log.Refuse(t.Context(), start))
 	require.NoError(t, log.Accept(t.Context(), start))
+	_, err = log.Sequence(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, landscapetest.Delivered(t.Context(), log))
 	return p
 }
 

@@ -71,6 +71,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, landscapetest.Nightly(t.Context(), log, "orders", "r2", "r1"))
 	_, err = log.Sequence(t.Context())
 	require.NoError(t, err)
+	require.NoError(t, landscapetest.Delivered(t.Context(), log))
 	dropped, err := log.DropEvents(t.Context(), landscape.MicrosOf(time.Now()), 1)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, dropped)

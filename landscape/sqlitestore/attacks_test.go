@@ -65,6 +65,13 @@ func runAttacks() map[string]attack {
 		"a position is taken back":                    {`update outbox set position = 0 where position = 2`, "only its position is set, once"},
 		"an event is changed":                         {`update outbox set body = '{}' where run_id = 'r1'`, "only its position is set, once"},
 		"events are dropped out of order":             {`delete from outbox where position = 2`, "dropped by the head"},
+		"an endpoint is changed":                      {`update endpoints set url = 'x'`, "append-only"},
+		"an endpoint begins with its removal":         {`insert into endpoints select 'other', 0, 'remove', url, format, ordering, kinds, pipelines, environment, secrets, 1, actor, why, at_us from endpoints`, "comes after the one before it"},
+		"deliveries go back":                          {`update endpoint_states set cursor = cursor - 1`, "only how far it is changes"},
+		"a delivery was never tried":                  {`update deliveries set attempts = 0, tries = 0 where attempts = 1`, "only what became of it changes"},
+		"a delivery is removed before its event":      {`delete from deliveries`, "dropped with its event"},
+		"an attempt is removed before its event":      {`delete from delivery_attempts`, "dropped with its event"},
+		"an attempt is left out":                      {`insert into delivery_attempts select endpoint, position, 3, at_us, ms, status, error, answer from delivery_attempts`, "comes after the one before it"},
 		"dropped events are counted again":            {`update outbox_head set dropped = dropped - 1`, "in order"},
 
 		"an attestation is left out":                 {attestedSQL("2, sink, path", "3", "equal"), "the number is not the next one"},

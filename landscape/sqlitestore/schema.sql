@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1138,6 +1138,57 @@ CREATE TABLE late_totals (
   foreign key (run_id, sink, source, chunk) references effects (run_id, sink, source, chunk)
 ) strict, without rowid;
 
+CREATE TABLE endpoints (
+  endpoint    text not null check (endpoint <> ''),
+  seq         integer not null check (seq >= 0),
+  action      text not null check (action in ('set', 'enable', 'disable', 'remove')),
+  url         text not null check (url <> ''),
+  format      text not null check (format in ('standard', 'openlineage')),
+  ordering    text not null check (ordering in ('strict', 'any')),
+  kinds       text not null check (json_valid(kinds)),
+  pipelines   text not null check (json_valid(pipelines)),
+  environment text not null,
+  secrets     text not null check (json_valid(secrets)),
+  disabled    integer not null check (disabled in (0, 1)),
+  actor       text not null,
+  why         text not null,
+  at_us       integer not null check (at_us > 0),
+  primary key (endpoint, seq)
+) strict, without rowid;
+
+CREATE TABLE endpoint_states (
+  endpoint   text not null,
+  cursor     integer not null check (cursor >= 0),
+  holder     text not null,
+  until_us   integer not null check (until_us >= 0),
+  failing_us integer not null check (failing_us >= 0),
+  primary key (endpoint)
+) strict, without rowid;
+
+CREATE TABLE deliveries (
+  endpoint text not null,
+  position integer not null check (position > 0),
+  state    text not null check (state in ('due', 'ok', 'dead')),
+  attempts integer not null check (attempts >= 0),
+  tries    integer not null check (tries between 0 and attempts),
+  next_us  integer not null check (next_us > 0),
+  status   integer not null check (status between 0 and 999),
+  error    text not null,
+  primary key (endpoint, position)
+) strict, without rowid;
+
+CREATE TABLE delivery_attempts (
+  endpoint text not null,
+  position integer not null,
+  attempt  integer not null check (attempt > 0),
+  at_us    integer not null check (at_us > 0),
+  ms       integer not null check (ms >= 0),
+  status   integer not null check (status between 0 and 999),
+  error    text not null,
+  answer   text not null,
+  primary key (endpoint, position, attempt)
+) strict, without rowid;
+
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
 CREATE UNIQUE INDEX folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
@@ -1185,6 +1236,8 @@ CREATE INDEX repacked_by_replacement on repacked (replacement);
 CREATE INDEX outbox_in_order on outbox (position, about);
 
 CREATE UNIQUE INDEX outbox_position on outbox (position) where position > 0;
+
+CREATE INDEX deliveries_by_state on deliveries (endpoint, state, position);
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
@@ -2758,9 +2811,6 @@ begin select raise(abort, 'outbox: append-only: only its position is set, once')
 CREATE TRIGGER outbox_stay before delete on outbox when old.position = 0 or old.position > (select h.dropped from outbox_head h)
 begin select raise(abort, 'outbox: append-only: events are dropped by the head, in order'); end;
 
-CREATE TRIGGER outbox_head_drop after update on outbox_head when new.dropped > old.dropped
-begin delete from outbox where position between 1 and new.dropped; end;
-
 CREATE TRIGGER order_rules_keep before update on order_rules begin select raise(abort, 'order_rules: append-only'); end;
 
 CREATE TRIGGER order_rules_stay before delete on order_rules begin select raise(abort, 'order_rules: append-only'); end;
@@ -2818,3 +2868,54 @@ CREATE TRIGGER late_totals_stay before delete on late_totals begin select raise(
 CREATE TRIGGER late_totals_once before insert on late_totals when exists (
   select 1 from late_totals t where t.run_id = new.run_id and t.sink = new.sink and t.source = new.source and t.chunk = new.chunk and t.total = new.total)
 begin select raise(abort, 'late_totals: append-only: it is there already'); end;
+
+CREATE TRIGGER endpoints_keep before update on endpoints begin select raise(abort, 'endpoints: append-only'); end;
+
+CREATE TRIGGER endpoints_stay before delete on endpoints begin select raise(abort, 'endpoints: append-only'); end;
+
+CREATE TRIGGER endpoints_once before insert on endpoints when exists (select 1 from endpoints t where t.endpoint = new.endpoint and t.seq = new.seq)
+begin select raise(abort, 'endpoints: append-only: it is there already'); end;
+
+CREATE TRIGGER endpoints_birth before insert on endpoints
+when new.seq = 0 and new.action <> 'set'
+  or new.seq > 0 and not exists (select 1 from endpoints e where e.endpoint = new.endpoint and e.seq = new.seq - 1)
+begin select raise(abort, 'endpoints: append-only: a row comes after the one before it'); end;
+
+CREATE TRIGGER endpoint_states_stay before delete on endpoint_states begin select raise(abort, 'endpoint_states: append-only'); end;
+
+CREATE TRIGGER endpoint_states_once before insert on endpoint_states when exists (select 1 from endpoint_states t where t.endpoint = new.endpoint)
+begin select raise(abort, 'endpoint_states: append-only: it is there already'); end;
+
+CREATE TRIGGER endpoint_states_keep before update of endpoint on endpoint_states begin select raise(abort, 'endpoint_states: append-only: only how far it is changes'); end;
+
+CREATE TRIGGER endpoint_states_change before update on endpoint_states when new.cursor < old.cursor
+begin select raise(abort, 'endpoint_states: append-only: only how far it is changes'); end;
+
+CREATE TRIGGER deliveries_once before insert on deliveries when exists (select 1 from deliveries t where t.endpoint = new.endpoint and t.position = new.position)
+begin select raise(abort, 'deliveries: append-only: it is there already'); end;
+
+CREATE TRIGGER deliveries_keep before update of endpoint, position on deliveries begin select raise(abort, 'deliveries: append-only: only what became of it changes'); end;
+
+CREATE TRIGGER deliveries_change before update on deliveries when new.attempts < old.attempts
+begin select raise(abort, 'deliveries: append-only: only what became of it changes'); end;
+
+CREATE TRIGGER deliveries_stay before delete on deliveries when old.position > (select h.dropped from outbox_head h)
+begin select raise(abort, 'deliveries: append-only: it is dropped with its event'); end;
+
+CREATE TRIGGER delivery_attempts_keep before update on delivery_attempts begin select raise(abort, 'delivery_attempts: append-only'); end;
+
+CREATE TRIGGER delivery_attempts_once before insert on delivery_attempts when exists (select 1 from delivery_attempts t where t.endpoint = new.endpoint and t.position = new.position and t.attempt = new.attempt)
+begin select raise(abort, 'delivery_attempts: append-only: it is there already'); end;
+
+CREATE TRIGGER delivery_attempts_birth before insert on delivery_attempts when new.attempt > 1 and not exists (
+  select 1 from delivery_attempts t where t.endpoint = new.endpoint and t.position = new.position and t.attempt = new.attempt - 1)
+begin select raise(abort, 'delivery_attempts: append-only: an attempt comes after the one before it'); end;
+
+CREATE TRIGGER delivery_attempts_stay before delete on delivery_attempts when old.position > (select h.dropped from outbox_head h)
+begin select raise(abort, 'delivery_attempts: append-only: it is dropped with its event'); end;
+
+CREATE TRIGGER outbox_head_drop after update on outbox_head when new.dropped > old.dropped begin
+  delete from delivery_attempts where position <= new.dropped;
+  delete from deliveries where position <= new.dropped;
+  delete from outbox where position between 1 and new.dropped;
+end;

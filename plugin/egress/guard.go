@@ -52,6 +52,11 @@ func Web(allow []netip.Prefix) Guard {
 	return Guard{allowed: allow, ports: []uint16{80, 443}, open: "public web address"}
 }
 
+// Inside returns a Guard of the networks in allow alone, with any port.
+func Inside(allow []netip.Prefix) Guard {
+	return Guard{allowed: allow, open: "address of a network that is allowed"}
+}
+
 // Postgres returns a Guard of addresses of Postgres databases. The networks in allow are open with any port.
 func Postgres(allow []netip.Prefix) Guard {
 	return Guard{allowed: allow, ports: []uint16{5432}, open: "public address with Postgres' port 5432"}

@@ -48,6 +48,9 @@ func TestGuard(t *testing.T) {
 		}
 		require.False(t, allowing.Permits(netip.MustParseAddrPort("127.0.0.1:"+c.open[0])))
 	}
+	inside := Inside([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	require.True(t, inside.Permits(netip.MustParseAddrPort("10.0.0.1:8080")))
+	require.False(t, inside.Permits(netip.MustParseAddrPort("93.184.216.34:443")))
 	require.False(t, Guard{}.Permits(netip.MustParseAddrPort("93.184.216.34:443")), "the zero guard")
 }
 

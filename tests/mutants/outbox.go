@@ -24,4 +24,29 @@ var outbox = []mutant{
 		file: "landscape/outbox.go", old: "old := event.At < before && event.Position <= upTo", new: "old := event.Position <= upTo",
 		pkg: "./landscape/memdriver", run: outboxTest,
 	},
+	{
+		name: "an attempt is recorded by a process that lost the endpoint", never: "two processes deliver, and events are out of order",
+		file: "landscape/delivery.go", old: "	tx.Move = append(tx.Move, Move{From: held, To: next})\n	return next", new: "	return next",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Deliveries$",
+	},
+	{
+		name: "an event passes one that is not taken", never: "a receiver hears that a run ended before it began",
+		file: "worker/delivery/deliverer.go", old: "return err == nil && (becomes.State == landscape.DeliveryOK || !strict), err", new: "return err == nil, err",
+		pkg: "./worker/delivery", run: "^TestReceiverIsDownForAWholeRun$",
+	},
+	{
+		name: "redirects are followed", never: "an endpoint leads to a metadata address, and reads what is there",
+		file: "worker/delivery/sender.go", old: "CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },", new: "",
+		pkg: "./worker/delivery", run: "^TestHostileReceivers$",
+	},
+	{
+		name: "addresses are not checked when they are dialled", never: "whoever may add an endpoint reaches what is inside of the network",
+		file: "worker/delivery/sender.go", old: ", ControlContext: g.Control}", new: "}; _ = g",
+		pkg: "./worker/delivery", run: "^TestOnlyWhereTheOperatorAllows$",
+	},
+	{
+		name: "only one secret signs", never: "a receiver that does not know the new secret yet takes nothing",
+		file: "worker/delivery/sign.go", old: "for i, key := range keys {", new: "for i, key := range keys[:1] {",
+		pkg: "./worker/delivery", run: "^TestReceiverIsDownForAWholeRun$",
+	},
 }

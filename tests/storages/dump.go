@@ -24,7 +24,7 @@ func Work(t testing.TB, driver landscape.Driver, run string) map[string][]string
 	work := dump(t, driver, run, func(table, column string) bool {
 		return column != "run_id" && !strings.HasSuffix(column, "_us") && !slices.Contains(accidental[table], column) && !slices.Contains(accidental[""], column)
 	})
-	for _, table := range []string{"resumptions", "executions", "effect_events", "run_events", "actions", "run_seals"} {
+	for _, table := range []string{"resumptions", "executions", "effect_events", "run_events", "actions", "run_seals", "outbox"} {
 		delete(work, table)
 	}
 	return work

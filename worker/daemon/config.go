@@ -53,6 +53,8 @@ type Config struct {
 	CodecHTTP          string
 	CodecOrigin        string
 
+	Alone bool // no other process delivers the events of the landscape
+
 	HTTP      string
 	Drain     time.Duration
 	LogFormat string

@@ -2,31 +2,51 @@ package daemon
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"waymark/landscape"
+	"waymark/worker"
+	"waymark/worker/delivery"
 )
 
 const (
-	// sequenceInterval is how long an event waits at most for its position. A look is one read of an index.
+	// sequenceInterval is how long an event waits at most for its position. A look is a few reads of indexes.
 	sequenceInterval = time.Second
+	// backlogInterval is the time between two looks at how many deliveries wait, for metrics.
+	backlogInterval = 15 * time.Second
 	// keepEvents is how long events can be read, and delivered again. docs/webhooks.md says so.
 	keepEvents = 30 * 24 * time.Hour
 	// dropInterval is the time between two looks for events that are older.
 	dropInterval = time.Hour
 )
 
-// watchOutbox gives events their positions, and drops old ones, until ctx ends. Every worker does so.
+// watchOutbox gives events their positions, delivers them to endpoints, and drops old ones, until ctx ends. Every worker does so. Runs do not wait for it.
 func (d *process) watchOutbox(ctx context.Context, log *landscape.Log) {
-	var dropped time.Time
+	holder := ""
+	if d.Alone {
+		holder = delivery.Alone
+	}
+	secrets := worker.Planner{SecretsDir: d.SecretsDir}
+	deliverer := delivery.New(log, delivery.NewSender(log.Reader, secrets.Secret, d.AllowNetworks), d.logger, holder, nil)
+	var deliveries sync.WaitGroup
+	defer deliveries.Wait()
+	var dropped, counted time.Time
 	for {
 		_, err := log.Sequence(ctx)
+		if err == nil {
+			err = deliverer.All(ctx, &deliveries)
+		}
+		if err == nil && time.Since(counted) >= backlogInterval {
+			counted = time.Now()
+			err = d.countDeliveries(ctx, log)
+		}
 		if err == nil && time.Since(dropped) >= dropInterval {
 			dropped = time.Now()
 			err = d.dropEvents(ctx, log)
 		}
 		if err != nil && ctx.Err() == nil {
-			d.logger.Warn("cannot give events their positions", "error", err)
+			d.logger.Warn("cannot tell others what happens", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -36,13 +56,22 @@ func (d *process) watchOutbox(ctx context.Context, log *landscape.Log) {
 	}
 }
 
-// dropEvents drops the events that are too old.
+// countDeliveries tells metrics what endpoints are still to get.
+func (d *process) countDeliveries(ctx context.Context, log *landscape.Log) error {
+	backlogs, err := log.Backlogs(ctx)
+	for _, b := range backlogs {
+		d.telemetry.Deliveries(b)
+	}
+	return err
+}
+
+// dropEvents drops the events that are too old, unless an endpoint is still to get them.
 func (d *process) dropEvents(ctx context.Context, log *landscape.Log) error {
-	head, err := log.OutboxHead(ctx)
+	upTo, err := log.DroppableEvents(ctx)
 	if err != nil {
 		return err
 	}
-	n, err := log.DropEvents(ctx, landscape.MicrosOf(time.Now().Add(-keepEvents)), head.Size)
+	n, err := log.DropEvents(ctx, landscape.MicrosOf(time.Now().Add(-keepEvents)), upTo)
 	if n > 0 {
 		d.logger.Info("dropped old events", "events", n)
 	}

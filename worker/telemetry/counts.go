@@ -11,6 +11,7 @@ import (
 
 	"waymark/activities"
 	"waymark/audit/evidence"
+	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -29,6 +30,9 @@ type counts struct {
 	entries metric.Int64Gauge
 	open    metric.Int64Gauge
 	waits   metric.Float64Gauge
+
+	deliveries  metric.Int64Gauge
+	undelivered metric.Float64Gauge
 }
 
 func newCounts(meter metric.Meter) (*counts, error) {
@@ -62,6 +66,12 @@ func newCounts(meter metric.Meter) (*counts, error) {
 	if c.open, err = meter.Int64Gauge("waymark_runs_unsealed", metric.WithDescription("Runs that ended and are not sealed.")); err != nil {
 		failed = errors.Join(failed, err)
 	}
+	if c.deliveries, err = meter.Int64Gauge("waymark_deliveries", metric.WithDescription("Events that endpoints are still to get, or did not take.")); err != nil {
+		failed = errors.Join(failed, err)
+	}
+	if c.undelivered, err = meter.Float64Gauge("waymark_delivery_oldest_wait", metric.WithDescription("Age of the oldest event that an endpoint is still to get."), metric.WithUnit("s")); err != nil {
+		failed = errors.Join(failed, err)
+	}
 	c.waits, err = meter.Float64Gauge("waymark_log_oldest_wait", metric.WithDescription("Age of the oldest entry that is not signed or not at all anchors."), metric.WithUnit("s"))
 	return c, errors.Join(failed, err)
 }
@@ -83,6 +93,17 @@ func (t *Telemetry) Log(b evidence.Backlog) {
 
 // Unsealed tells how many runs ended and are not sealed.
 func (t *Telemetry) Unsealed(runs int) { t.counts.open.Record(context.Background(), int64(runs)) }
+
+// Deliveries tells what an endpoint is still to get.
+func (t *Telemetry) Deliveries(b landscape.Backlog) {
+	ctx, endpoint, wait := context.Background(), b.Endpoint.Name, time.Duration(0)
+	t.counts.deliveries.Record(ctx, b.Waiting, labels("endpoint", endpoint, "state", "waiting"))
+	t.counts.deliveries.Record(ctx, b.Dead, labels("endpoint", endpoint, "state", "dead"))
+	if b.Oldest != 0 {
+		wait = time.Since(b.Oldest.Time())
+	}
+	t.counts.undelivered.Record(ctx, wait.Seconds(), labels("endpoint", endpoint))
+}
 
 // runSeconds is the name of the histogram of whole runs, as it is before its unit.
 const runSeconds = "waymark_run"
