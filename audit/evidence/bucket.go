@@ -173,6 +173,9 @@ func (b *Bucket) read(ctx context.Context, object s3store.Note, by note.Verifier
 		text, err = notes.Get(ctx, object)
 		return err
 	})
+	if s3store.IsUnreadable(err) { // who may write there could else keep the bucket from being compared
+		return head, fmt.Errorf("%s/%s: this head cannot be read: %w", b, object.Name, err), nil
+	}
 	if err != nil {
 		return head, nil, err
 	}

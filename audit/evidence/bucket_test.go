@@ -144,6 +144,9 @@ func TestChangedBucket(t *testing.T) {
 		require.Len(t, e.Away, 1, "it stops nothing")
 		require.ErrorContains(t, e.Away[0], "something that the log did not sign, and that no run heeds: ")
 	}))
+	put(aws.String("heads-of/prod/heads/000000000000.999999999999.note"), aws.String(strings.Repeat("x", 2<<20)))
+	require.Contains(t, problems(p), "000000000000.999999999999.note: this head cannot be read: ")
+	require.Contains(t, problems(p), "the head of 4 entries was removed or replaced there; the lock keeps it", "the others are compared")
 	for _, key := range []*string{last, first} {
 		_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: key})
 		require.NoError(t, err)

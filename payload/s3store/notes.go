@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // Notes are small texts in a bucket, each of which is written once, under a name of its own, and never changed.
@@ -123,6 +125,16 @@ func (n *Notes) Get(ctx context.Context, note Note) ([]byte, error) {
 	}
 	text, err := n.fetch(ctx, in, wholeUpTo(maxNote))
 	return text, n.failed("read", note.Name, err)
+}
+
+// IsUnreadable reports whether an error of Get is about this one note, which the server has and does not give, or which is longer than a note may be.
+func IsUnreadable(err error) bool {
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok {
+		return errors.Is(err, errTooLong)
+	}
+	code := response.HTTPStatusCode()
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout
 }
 
 // Each calls fn with each note whose name begins with prefix, in ascending order, until it returns false. If notes are locked, it gets every version of

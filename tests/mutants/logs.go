@@ -23,6 +23,11 @@ var logs = []mutant{
 		pkg: "./client/local", run: "^TestDoctorOfAForkedLog$",
 	},
 	{
+		name: "an object that cannot be read keeps a bucket from being compared", never: "one long object in the bucket hides that the record was put back",
+		file: "audit/evidence/bucket.go", old: "	if s3store.IsUnreadable(err) {", new: "	if err != nil && object.Name == \"\" {",
+		pkg: logTests, run: "^TestChangedBucket$",
+	},
+	{
 		name: "versions of locked heads are not listed", never: "one ordinary deletion in a locked bucket hides that the record was put back",
 		file: "payload/s3store/notes.go", old: "	if n.lock > 0 {\n		err = n.versions(", new: "	if n.lock < 0 {\n		err = n.versions(",
 		pkg: logTests, run: "^TestBucketRemembers$",
