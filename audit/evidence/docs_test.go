@@ -77,6 +77,14 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 			_, err = e.Log.RecordSignOff(t.Context(), landscape.SignOff{Run: "r1", Seal: 1, Person: "ann", Role: role, Statement: "{}", Signature: "s", Approver: "k", At: 1})
 			require.NoError(t, err)
 		}
+		require.NoError(t, landscapetest.Ordered(t.Context(), e.Log, "r4"))
+		order := landscapetest.OrderOf("r4", "a second one", landscape.OrderWaive)
+		require.NoError(t, e.Log.Propose(t.Context(), order))
+		for _, person := range []string{"bob", "cid"} {
+			require.NoError(t, e.Log.Saw(t.Context(), person, "k"))
+			_, err = e.Log.Assent(t.Context(), landscapetest.AssentTo(order, landscape.Approves, person))
+			require.NoError(t, err)
+		}
 		sealer, err := keys.Load(p.keys, keys.Sealer)
 		require.NoError(t, err)
 		_, err = e.Notary.Revoke(t.Context(), sealer.VKey, "it was copied")

@@ -81,7 +81,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 
 // forgottenScene completes r8, and forgets rows of it.
 func forgottenScene(ctx context.Context, log *landscape.Log) error {
-	scene := landscapetest.Scene{Run: "r8", Chunks: 2, ChunkRows: 20, Late: func(_ string, row int64) bool { return row%7 == 1 }}
+	scene := landscapetest.Scene{Run: "r8", Chunks: 2, ChunkRows: 20, Amounts: true, Late: func(_ string, row int64) bool { return row%7 == 1 }}
 	err := scene.Play(ctx, log)
 	if err == nil {
 		err = landscapetest.Forgotten(ctx, log, "r8")

@@ -44,6 +44,7 @@ func TestReadOnly(t *testing.T) {
 	require.NoError(t, scene.Begin(t.Context(), landscape.New(store, nil)))
 	require.NoError(t, store.write.Close())
 	store.write, err = connect(path, "ro", busyTimeout, integrity)
+	store.writes, store.inserts = statements{}, inserts{}
 	require.NoError(t, err)
 	defer store.Close()
 	log := landscape.New(store, nil)
