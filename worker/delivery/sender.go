@@ -116,7 +116,7 @@ func (s *Sender) post(ctx context.Context, e landscape.Endpoint, event landscape
 	if err != nil {
 		return answer, err
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing is left to be done
+	defer response.Body.Close()                                        //nolint:errcheck // nothing is left to be done
 	body, cut := io.ReadAll(io.LimitReader(response.Body, mostAnswer)) // the rest is not read: the connection is closed
 	answer.Status, answer.Gone = response.StatusCode, response.StatusCode == http.StatusGone
 	if response.StatusCode/100 == 2 {
