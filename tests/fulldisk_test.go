@@ -61,11 +61,11 @@ func TestFullDisk(t *testing.T) {
 	outside := []string{"--landscape", "sqlite:landscape.db", "--payloads", "file:payloads"}
 	for name, disk := range map[string]fullDisk{
 		"payloads":               {free: 350 << 10, mount: "small", flags: []string{"--payloads", "file:small/payloads"}, says: waitsForSpace},
-		"landscape":              {free: 2560 << 10, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace},
+		"landscape":              {free: 3 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace},
 		"outputs":                {free: 400 << 10, mount: "out", says: waitsForSpace},
 		"everything":             {free: 4 << 20, mount: ".waymark", says: waitsForSpace, more: true},
 		"everything, and killed": {free: 4 << 20, mount: ".waymark", says: waitsForSpace, kill: true},
-		"landscape, and killed":  {free: 2560 << 10, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace, kill: true, more: true},
+		"landscape, and killed":  {free: 3 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace, kill: true, more: true},
 		"Temporal":               {free: 1500 << 10, mount: ".waymark", flags: outside, says: isFull, more: true},
 		"Temporal, and killed":   {free: 1500 << 10, mount: ".waymark", flags: outside, says: isFull, kill: true},
 	} {
