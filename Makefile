@@ -4,8 +4,10 @@ GOBIN := $(shell go env GOPATH)/bin
 # Its results are kept beside the code: one that another checkout left behind names files of that checkout.
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
-# Packages whose tests do not link the Temporal server: the race detector builds them in a minute, with the server in ten.
-LEAN = $(shell go list ./... | grep -v -e /cmd/ -e /local -e /embedded -e /tests -e /audit -e store$$ -e /plugin/object -e /plugin/parquet -e /pipeline)
+# Packages that do several things at once, and whose tests do not link the Temporal server or a database: the race detector builds them in minutes,
+# those in ten.
+LEAN = ./activities/... ./engine/... ./landscape ./landscape/memdriver ./landscape/history ./payload ./payload/cache ./payload/fsstore ./payload/memstore \
+	./plugin/csv ./plugin/file ./plugin/jsonl ./plugin/lookup ./plugin/postgres ./plugin/egress ./worker/delivery ./worker/telemetry ./internal/failpoint ./internal/memory
 
 .PHONY: help
 help: ## print this list
@@ -27,11 +29,11 @@ test: ## pass all tests
 check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
 
 # What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
-CAMPAIGNS := bad-rows refusals graphs storages parquet power-payloads power-files lost-commits lost-replies purges bundle-bytes
+CAMPAIGNS := bad-rows refusals parquet power-payloads power-files lost-commits lost-replies purges
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS) ## long campaigns of tests
 
-NIGHTLY := calendar fates deeds merges race-drivers moments crowd
+NIGHTLY := calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd
 .PHONY: nightly $(NIGHTLY)
 nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
@@ -66,11 +68,12 @@ lost-replies:
 	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=200
 
 .PHONY: race
-race: ## pass the tests of all packages that do not link the Temporal server under the race detector
+race: ## pass the tests of packages that do several things at once under the race detector
 	# The file system of TestPowerLoss is not the one of a normal build under the detector. Of what takes long, what is concurrent.
-	go test -race -skip '^TestPowerLoss$$|^TestAttacks$$|^TestEntriesAreNotes$$' $(LEAN) ./payload/fsstore ./payload/memstore
+	go test -race -skip '^TestPowerLoss$$|^TestAttacks$$|^TestEntriesAreNotes$$' $(LEAN)
 
-race-drivers: # these bring a database and clients with them, which take the detector's build minutes
+race-rest: # these bring databases and their clients with them, or do one thing after the other
+	go test -race ./client ./landscape/admit ./landscape/seal ./worker ./worker/daemon ./worker/formats ./worker/storage ./workflows/...
 	go test -race -run '^TestDriver$$/^(Concurrency|Claim|Guards)$$|^TestGroup|^TestManyCreate$$' ./landscape/sqlitestore ./landscape/pgstore
 	go test -race -run '^TestBackend$$|^TestManyWriters|^TestHealers' ./payload/s3store
 	go test -race -run '^TestTargetContract$$|^TestLostReplies$$|^TestTwoRunsOverwrite$$|^TestReaderAt$$' ./plugin/object

@@ -13,7 +13,7 @@ import (
 	"waymark/tests/inprocess"
 )
 
-var laneDeaths = flag.Uint64("lane-deaths", 1, "how many seeds TestManyLanesDieAndGoOn tries; make check tries 3")
+var laneDeaths = flag.Uint64("lane-deaths", 1, "how many seeds TestManyLanesDieAndGoOn tries; make nightly tries 2")
 
 // TestManyLanes runs documents with so many sources, barriers and sinks that what is small is done together, and holds what they
 // leave against what the interpreter says.
