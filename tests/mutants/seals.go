@@ -54,7 +54,7 @@ var seals = []mutant{
 	},
 	{
 		name: "a seal that is removed is not missed", never: "the record of a run is changed and sealed late, and the log's entry about the old seal means nothing",
-		file: "audit/evidence/check.go", old: "\tc.missing(c.sealed)\n", new: "",
+		file: "audit/evidence/check_records.go", old: "\tc.missing(c.sealed)\n", new: "",
 		pkg: "./audit/evidence", run: "^TestEntriesOfSeals$",
 	},
 	{

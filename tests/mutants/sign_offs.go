@@ -69,7 +69,7 @@ var signOffs = []mutant{
 	},
 	{
 		name: "what a restored backup does not have is not named", never: "who does not like what people signed restores a backup, and all agrees",
-		file: "audit/evidence/check.go", old: "\t\tcase m.Restored:\n\t\t\tc.Warnings = append(", new: "\t\tcase m.Restored:\n\t\t\t_ = append(",
+		file: "audit/evidence/check_records.go", old: "\t\tcase m.Restored:\n\t\t\tc.Warnings = append(", new: "\t\tcase m.Restored:\n\t\t\t_ = append(",
 		pkg: "./audit/evidence", run: "^TestWhatARestoreLoses$",
 	},
 	{
