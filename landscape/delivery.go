@@ -289,39 +289,40 @@ func (r *Reader) backlog(ctx context.Context, e Endpoint) (b Backlog, err error)
 	})
 }
 
-// Told is how far it is told how a run ended.
-type Told struct {
+// EndDeliveries are the event that says how a run ended, and what became of its deliveries.
+type EndDeliveries struct {
 	Event      Event      // its Position is 0 as long as it has none
 	Deliveries []Delivery // to the enabled endpoints that want it, by name; with an empty State as long as nobody has looked for them
 }
 
-// Told returns how far it is told how a run ended. The error wraps ErrNotFound if there is no such event: it is an older one, and was dropped.
-func (r *Reader) Told(ctx context.Context, run RunHead) (told Told, err error) {
-	if told.Event, err = get[Event](ctx, r.from, endEvent(run, nil, run.Finished).About); err != nil {
-		return told, err
+// EndDeliveries returns the event that says how a run ended, and what became of its deliveries. The error wraps ErrNotFound if the outbox does not have it: the run
+// is older than the outbox, or the event was dropped.
+func (r *Reader) EndDeliveries(ctx context.Context, run RunHead) (end EndDeliveries, err error) {
+	if end.Event, err = get[Event](ctx, r.from, endEvent(run, nil, run.Finished).About); err != nil {
+		return end, err
 	}
 	endpoints, err := r.Endpoints(ctx)
 	if err != nil {
-		return told, err
+		return end, err
 	}
 	for _, e := range endpoints {
-		if e.Disabled || !e.Wants(told.Event) {
+		if e.Disabled || !e.Wants(end.Event) {
 			continue
 		}
-		delivery, err := get[Delivery](ctx, r.from, e.Name, told.Event.Position)
+		delivery, err := get[Delivery](ctx, r.from, e.Name, end.Event.Position)
 		if errors.Is(err, ErrNotFound) {
 			state, err := r.EndpointState(ctx, e.Name)
 			if err != nil {
-				return told, err
+				return end, err
 			}
-			if told.Event.Position != 0 && told.Event.Position <= state.Cursor {
+			if end.Event.Position != 0 && end.Event.Position <= state.Cursor {
 				continue // it was added later
 			}
 			delivery = Delivery{Endpoint: e.Name}
 		} else if err != nil {
-			return told, err
+			return end, err
 		}
-		told.Deliveries = append(told.Deliveries, delivery)
+		end.Deliveries = append(end.Deliveries, delivery)
 	}
-	return told, nil
+	return end, nil
 }

@@ -21,7 +21,7 @@ var kept = map[string]string{
 		"from_node to_node name parent branch fork info path policy merge quorum timeout_ms expected arrived lost not_needed fired_by collisions origins result assertion gate",
 	"ways, and what became of tokens": "way way_codes code_bytes codes signature outcome last_node first_seq sent_to batches tokens firsts trigger of arrivals wait_ms out_row " +
 		"slots opened_batches open_batches held_rows out_rows",
-	"what is told to others: names, ids, counts and digests": "about event subject body position",
+	"events: names, ids, counts and digests": "about event subject body position",
 	"a moment": "started_us finished_us read_us ended_us at_us opened_us fired_us deadline_us changed_us published_us accepted_us decided_us from_us to_us due_us until_us " +
 		"ready_us late_us expires_us",
 	"who and where":                                              "actor host base_dir worker execution workflow namespace identity principal environment",

@@ -46,23 +46,27 @@ func startEvent(state StartState) EventKind { return EventKind("start." + string
 
 func slotEvent(event string) EventKind { return EventKind("slot." + event) }
 
+// endings are how a run may end.
+var endings = []pipeline.RunStatus{
+	pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty, pipeline.Blocked, pipeline.Failed, pipeline.Interrupted, pipeline.Cancelled,
+}
+
 // EventKinds returns every kind of event, in the order of docs/webhooks.md.
 func EventKinds() []EventKind {
-	return []EventKind{
+	kinds := []EventKind{
 		startEvent(StartRefused), startEvent(StartWaiting), startEvent(StartSkipped), startEvent(StartSuperseded), startEvent(StartCancelled),
 		RunStarted, RunPaused, RunContinued, RunResumed, OutputPublished,
-		runEnded(pipeline.Completed), runEnded(pipeline.CompletedWithFailures), runEnded(pipeline.Empty), runEnded(pipeline.Blocked), runEnded(pipeline.Failed),
-		runEnded(pipeline.Interrupted), runEnded(pipeline.Cancelled),
-		slotEvent(SlotLate), slotEvent(SlotRecovered), slotEvent(string(SlotMissed)),
-		PipelineDeployed, PipelinePromoted, PipelineRolledBack, PipelineRetired, PipelineRestored, SchedulePaused, ScheduleResumed, EndpointFailing, EndpointDisabled,
 	}
+	for _, status := range endings {
+		kinds = append(kinds, runEnded(status))
+	}
+	return append(kinds, slotEvent(SlotLate), slotEvent(SlotRecovered), slotEvent(string(SlotMissed)),
+		PipelineDeployed, PipelinePromoted, PipelineRolledBack, PipelineRetired, PipelineRestored, SchedulePaused, ScheduleResumed, EndpointFailing, EndpointDisabled)
 }
 
 // Status returns how a run ended, of which an event of the kind tells; empty if it tells something else.
 func (k EventKind) Status() pipeline.RunStatus {
-	for _, status := range []pipeline.RunStatus{
-		pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty, pipeline.Blocked, pipeline.Failed, pipeline.Interrupted, pipeline.Cancelled,
-	} {
+	for _, status := range endings {
 		if k == runEnded(status) {
 			return status
 		}
@@ -157,7 +161,7 @@ func newEvent(kind EventKind, subject, which string, seq int64, at Micros, data 
 	}
 }
 
-// eventID returns the UUIDv7 of an event. It follows from what is told and when, so that it is the same when it is recorded again.
+// eventID returns the UUIDv7 of an event. It follows from what happened and when, so that it is the same if the event is recorded again.
 func eventID(about string, at Micros) string {
 	digest := sha256.Sum256([]byte(fmt.Sprintf("%d %s", at, about)))
 	var id uuid.UUID

@@ -37,7 +37,7 @@ func OpenLineage(ctx context.Context, log *landscape.Reader, run string, to io.W
 }
 
 // LineageEvent returns what OpenLineage tells of an event of the outbox: START when a run began, and COMPLETE, FAIL or ABORT when it ended, as OpenLineage
-// writes it. The end of a run that was resumed since is told as it was then, without the reason, which is not recorded any more.
+// writes it. If the run was resumed afterwards, the event says how it ended before that, without the reason, which is no longer on record.
 func LineageEvent(ctx context.Context, log *landscape.Reader, e landscape.Event) ([]byte, error) {
 	r, err := load(ctx, log, e.Run)
 	if err != nil {

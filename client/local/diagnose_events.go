@@ -15,7 +15,7 @@ func (p patient) events(ctx context.Context) ([]client.Check, error) {
 	if p.run.Status == pipeline.Running {
 		return nil, nil
 	}
-	told, err := p.stores.Log.Told(ctx, p.run.RunHead)
+	told, err := p.stores.Log.EndDeliveries(ctx, p.run.RunHead)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
 		return one(client.Good("its end is in no event: it is older than 30 days, or an earlier release recorded it"))

@@ -15,7 +15,7 @@ import (
 	"waymark/pipeline"
 )
 
-// outbox holds that what happens is told once, in the order in which it happened, whatever the clocks of processes say.
+// outbox requires one event of everything that happens, in the order in which it happened, whatever the clocks of processes say.
 func outbox(t *testing.T, d landscape.Driver) {
 	ctx := t.Context()
 	now := time.Unix(1_700_000_000, 0)
@@ -52,8 +52,8 @@ func outbox(t *testing.T, d landscape.Driver) {
 		require.EqualValues(t, 7, id.Version())
 		require.Equal(t, uuid.RFC4122, id.Variant())
 		seconds, _ := id.Time().UnixTime()
-		require.Equal(t, event.At.Time().Unix(), seconds, "it is the time of the event, however late it is told")
-		require.NotContains(t, event.Body, "secret", "no reason is told: it may hold values")
+		require.Equal(t, event.At.Time().Unix(), seconds, "it is the time of the event, however late that is delivered")
+		require.NotContains(t, event.Body, "secret", "events have no reasons, which may hold values")
 		require.Less(t, len(event.Body), 20<<10)
 		body := struct{ Type, Timestamp string }{}
 		require.NoError(t, json.Unmarshal([]byte(event.Body), &body))

@@ -2,7 +2,7 @@ package main
 
 const outboxTest = "^TestDriver$/^Outbox$"
 
-// outbox is mutants of what is told to others.
+// outbox has mutants of the outbox and its deliveries.
 var outbox = []mutant{
 	{
 		name: "an end of a run is not told", never: "who waits for a run waits for ever",
@@ -40,7 +40,7 @@ var outbox = []mutant{
 		pkg: "./worker/delivery", run: "^TestHostileReceivers$",
 	},
 	{
-		name: "addresses are not checked when they are dialled", never: "whoever may add an endpoint reaches what is inside of the network",
+		name: "addresses are not checked when they are dialled", never: "somebody who adds an endpoint reaches addresses inside the network",
 		file: "worker/delivery/sender.go", old: ", ControlContext: g.Control}", new: "}; _ = g",
 		pkg: "./worker/delivery", run: "^TestOnlyWhereTheOperatorAllows$",
 	},

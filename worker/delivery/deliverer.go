@@ -25,7 +25,7 @@ var waits = []time.Duration{
 }
 
 const (
-	// failingDays is how long an endpoint may take nothing, after a delivery to it is dead, before it is disabled.
+	// failingTime is how long an endpoint may take nothing, after a delivery to it is dead, before it is disabled.
 	failingTime = 3 * 24 * time.Hour
 	// dueAtOnce is how many deliveries are read at once.
 	dueAtOnce = 20
