@@ -23,6 +23,7 @@ import (
 const (
 	TriggerCLI      = "cli"      // a person at the command line
 	TriggerLibrary  = "library"  // a Go program that uses package client
+	TriggerAPI      = "api"      // somebody through the HTTP API
 	TriggerSchedule = "schedule" // a schedule of Temporal
 	TriggerWorkflow = "workflow" // a workflow of another program
 	TriggerTemporal = "temporal" // anybody else who may start workflows
@@ -31,7 +32,7 @@ const (
 // Waymark is the actor of what the engine does by itself, because a document says so. Stored; never rename.
 const Waymark = "waymark"
 
-// Identity returns the name by which Temporal knows who starts a run through a door of this program, TriggerCLI or TriggerLibrary: it
+// Identity returns the name by which Temporal knows who starts a run through a door of this program, TriggerCLI, TriggerLibrary or TriggerAPI: it
 // says who did. Stored in histories; never rename.
 func Identity(door, user, host string) string { return identityOf(door) + user + "@" + host }
 
@@ -39,7 +40,7 @@ func identityOf(door string) string { return "waymark-" + door + ":" }
 
 // doorOf returns the door and the user of an identity; no door for an identity that none of ours has.
 func doorOf(identity string) (door, user string) {
-	for _, door := range []string{TriggerCLI, TriggerLibrary} {
+	for _, door := range []string{TriggerCLI, TriggerLibrary, TriggerAPI} {
 		user, ours := strings.CutPrefix(identity, identityOf(door))
 		if at := strings.LastIndexByte(user, '@'); ours && at > 0 {
 			return door, user[:at]

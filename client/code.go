@@ -95,6 +95,7 @@ const (
 	OrderNotApproved    Code = "ORDER_NOT_APPROVED"    // too few signatures under the order count
 	OrderStale          Code = "ORDER_STALE"           // what the order is about is not as it was when it was proposed
 	NothingToOrder      Code = "NOTHING_TO_ORDER"      // the order would change nothing
+	AccessNotFound      Code = "ACCESS_NOT_FOUND"      // there is no access token with the id
 	EndpointNotFound    Code = "ENDPOINT_NOT_FOUND"    // there is no endpoint with the name
 	RowForgotten        Code = "ROW_FORGOTTEN"         // the row was forgotten by order
 	RunHeld             Code = "RUN_HELD"              // a hold protects a run, or a new run needs a payload: nothing of it can be forgotten

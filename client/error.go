@@ -78,6 +78,7 @@ const (
 	OtherID           Cure = "other_id"            // choose another id
 	StartAnew         Cure = "start_anew"          // start a run of another file of the document
 	ResumeOther       Cure = "resume_other"        // resume the run that the error is about
+	ListAccess        Cure = "list_access"         // choose one of the access tokens
 	ListHolds         Cure = "list_holds"          // choose one of the holds
 	EndHold           Cure = "end_hold"            // end the hold
 	EndRun            Cure = "end_run"             // let the run end, or cancel it permanently

@@ -73,7 +73,7 @@ func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, err
 	type identity struct{ node, code, field, message string }
 	groups, shapes := map[identity]*ErrorGroup{}, map[*ErrorGroup]*shape{}
 	err := each(ctx, r.from, []any{run}, func(e ErrorHead) bool {
-		id := identity{e.Node, e.Code, e.Field, withoutValues(e.Message)}
+		id := identity{e.Node, e.Code, e.Field, WithoutValues(e.Message)}
 		g := groups[id]
 		if g == nil {
 			g = &ErrorGroup{Node: id.node, Code: id.code, Field: id.field}
@@ -122,8 +122,8 @@ func (r *Reader) nameFiles(ctx context.Context, run string, samples []Sample) er
 // aValue finds the texts and numbers that a message quotes from a row. Digits of a name or an SQLSTATE are none.
 var aValue = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'" + `|\bSQLSTATE \w{5}\b|\b[0-9]+(?:[.,][0-9]+)*\b`)
 
-// withoutValues puts "…" for quoted texts, and N for numbers.
-func withoutValues(message string) string { return aValue.ReplaceAllStringFunc(message, withoutValue) }
+// WithoutValues puts "…" for quoted texts, and N for numbers.
+func WithoutValues(message string) string { return aValue.ReplaceAllStringFunc(message, withoutValue) }
 
 func withoutValue(value string) string {
 	switch value[0] {

@@ -200,6 +200,11 @@ func (r *Reader) Start(ctx context.Context, run string, seq int64) (Start, error
 	return get[Start](ctx, r.from, run, seq)
 }
 
+// StartsOfRun returns all starts of a run, the first first; nil if there is none.
+func (r *Reader) StartsOfRun(ctx context.Context, run string) ([]Start, error) {
+	return Select[Start](ctx, r.from, run)
+}
+
 // LastStart returns the last start of a run. The error wraps ErrNotFound if there is none.
 func (r *Reader) LastStart(ctx context.Context, run string) (Start, error) {
 	last, err := r.lastStart(ctx, run)

@@ -45,6 +45,7 @@ var records = []Record{
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},
 	Hold{}, HoldEnd{}, Purge{}, PurgedRun{}, Deletion{}, DeletedPayload{}, ReturnedPayload{},
 	Forgotten{}, ForgottenLeaf{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{}, Endpoint{}, EndpointState{}, Delivery{}, DeliveryAttempt{},
+	AccessToken{}, Disclosure{},
 	OrderRuling{}, Order{}, Approval{}, OrderExecution{},
 }
 

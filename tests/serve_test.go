@@ -85,7 +85,7 @@ func begin(t *testing.T, folder string, flags ...string) *serving {
 	require.NoError(t, err)
 	s := &serving{folder: folder, pages: listener.Addr().String(), log: new(lines)}
 	require.NoError(t, listener.Close())
-	args := append([]string{"serve", ".", "--port", "0", "--http", "off", "--pages", s.pages}, flags...)
+	args := append([]string{"serve", ".", "--port", "0", "--http", "off", "--api", "off", "--pages", s.pages}, flags...)
 	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = folder, s.log, s.log
 	require.NoError(t, s.cmd.Start())

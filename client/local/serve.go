@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"waymark/client"
 	"waymark/internal/temporal/embedded"
@@ -21,6 +22,36 @@ type Serving struct {
 
 	// Began is called when everything listens, before the worker works, with Temporal's address.
 	Began func(temporal string)
+
+	// Beside does something else beside the worker, until ctx ends; nil for nothing. Its error ends the process.
+	Beside Beside
+}
+
+// Beside is what a process does beside a worker, as that is configured, until ctx ends.
+type Beside func(ctx context.Context, worker daemon.Config, logger *slog.Logger) error
+
+// RunBeside works as daemon.Run does, and does something else beside that. The one ends with the other; the error is that of the first.
+func RunBeside(ctx context.Context, c daemon.Config, p daemon.Program, beside Beside) error {
+	if beside == nil {
+		return daemon.Run(ctx, c, p)
+	}
+	logger, err := daemon.Logger(c, p)
+	if err != nil {
+		return err
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	failed := make(chan error, 1)
+	go func() {
+		err := beside(ctx, c, logger)
+		if err != nil {
+			fail(err)
+		}
+		failed <- err
+	}()
+	err = daemon.Run(ctx, c, p)
+	fail(nil)
+	return cmp.Or(<-failed, err)
 }
 
 // Serve runs a Temporal server, its web pages and a worker until ctx ends; then the worker lets what it has in hand come to its end. Other
@@ -65,7 +96,7 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 	}
 	s.Listening = func() { s.Began(server.Address()) }
 	s.Worker.Temporal = server.Address()
-	return daemon.Run(ctx, s.Worker, s.Program)
+	return RunBeside(ctx, s.Worker, s.Program, s.Beside)
 }
 
 // check refuses what cannot work on any machine, before anything starts.

@@ -79,6 +79,7 @@ var hints = map[client.Cure]string{
 	client.Resume:           "; resume it: waymark resume %s",
 	client.ResumeOther:      ": waymark resume %s",
 	client.ListHolds:        "; `waymark hold list` lists them",
+	client.ListAccess:       "; `waymark access list` lists them",
 	client.EndHold:          "; `waymark hold end` ends it",
 	client.EndRun:           ": resume it, or waymark cancel %s --final --why TEXT",
 	client.DeclareKey:       ": declare it in the document, `key: [FIELD]`; runs that begin after that record it",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var config daemon.Config
 	var port int
 	var pages string
+	var door apiServing
 	cmd := &cobra.Command{
 		Use:   "serve [FOLDER]",
 		Short: "Run Temporal, its web pages and a worker on the state folder",
@@ -33,8 +35,8 @@ func (a *app) serveCommand() *cobra.Command {
 that can be started by name, as NAME.yaml or NAME/pipeline.yaml (default the working folder). You can start runs from the pages, Temporal's
 command line, schedules, services, and waymark run in another terminal, which finds the server through the state folder.
 
-The server listens only on this machine and has no password: any program on this machine can start what FOLDER holds, with the rights of this
-process. Documents can use files only in FOLDER and the --allow-path folders.
+Temporal listens only on this machine and has no password: any program on this machine can start what FOLDER holds, with the rights of this
+process. Documents can use files only in FOLDER and the --allow-path folders. The HTTP API asks for access tokens: waymark access grant.
 
 After the first Ctrl-C or SIGTERM the process finishes its work in flight; the second ends it at once. Runs continue when it serves again.`,
 		Example: `  waymark serve examples
@@ -45,11 +47,12 @@ After the first Ctrl-C or SIGTERM the process finishes its work in flight; the s
 			if len(args) > 0 {
 				config.Pipelines = args[0]
 			}
-			return a.serve(cmd.Context(), local.Serving{Port: port, Pages: pages, Worker: config})
+			return a.serve(cmd.Context(), local.Serving{Port: port, Pages: pages, Worker: config}, &door)
 		},
 	}
 	addServing(cmd.Flags(), &config)
 	rangeFlag(cmd.Flags(), &port, "port", "", [2]int{0, math.MaxUint16}, temporalPort, "`port` of Temporal on 127.0.0.1, 0 for any free one")
+	door.bind(cmd.Flags(), apiAddress)
 	cmd.Flags().StringVar(&pages, "pages", pagesAddress, "`address` of Temporal's web pages, which have no password; off: none")
 	return cmd
 }
@@ -67,30 +70,39 @@ func addServing(flags *pflag.FlagSet, config *daemon.Config) {
 	})
 }
 
-func (a *app) serve(ctx context.Context, s local.Serving) error {
+func (a *app) serve(ctx context.Context, s local.Serving, door *apiServing) error {
 	if a.temporal != "" && !a.joined {
 		return wrongUsef("serve has a Temporal of its own: leave out --temporal %s", a.temporal)
 	}
 	if info, err := os.Stat(s.Worker.Pipelines); err != nil || !info.IsDir() {
 		return wrongUsef("%q is no folder: name the one that has the pipelines", s.Worker.Pipelines)
 	}
-	if s.Pages == "off" {
+	if s.Pages == off {
 		s.Pages = ""
 	}
 	return a.untilTold(ctx, s.Worker, func(ctx context.Context, config daemon.Config, p daemon.Program) error {
 		s.Worker, s.Program = config, p
-		s.Began = func(temporal string) { a.tellServing(s, temporal) }
+		s.Began = func(temporal string) { a.tellServing(s, temporal, door.String()) }
+		if err := door.listen(ctx); err != nil {
+			return err
+		}
+		if door.listener != nil {
+			defer door.close()
+			s.Beside = func(ctx context.Context, worker daemon.Config, logger *slog.Logger) error {
+				return door.serve(ctx, a.apiOptions(worker, worker.Temporal, true), logger)
+			}
+		}
 		return a.folder().Serve(ctx, s)
 	})
 }
 
 // tellServing tells where everything is, and how to start a run.
-func (a *app) tellServing(s local.Serving, temporal string) {
+func (a *app) tellServing(s local.Serving, temporal, door string) {
 	folder := s.Worker.Pipelines
 	if whole, err := filepath.Abs(folder); err == nil {
 		folder = whole
 	}
-	lines := [][2]string{{"temporal", temporal}, {"pages", cmp.Or(s.Pages, "off")}, {"pipelines", folder}, {"record", s.Worker.Landscape}}
+	lines := [][2]string{{"temporal", temporal}, {"pages", cmp.Or(s.Pages, off)}, {"api", door}, {"pipelines", folder}, {"record", s.Worker.Landscape}}
 	for _, line := range lines {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", line[0], line[1])
 	}

@@ -39,7 +39,7 @@ func TestServeCannotStart(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			state := filepath.Join(t.TempDir(), "state")
 			var stdout, stderr bytes.Buffer
-			args := append([]string{"serve", t.TempDir(), "--state", state, "--port", "0", "--pages", "off", "--http", "off"}, test.flags...)
+			args := append([]string{"serve", t.TempDir(), "--state", state, "--port", "0", "--pages", "off", "--http", "off", "--api", "off"}, test.flags...)
 			require.Equal(t, test.exit, execute(args, &stdout, &stderr, os.LookupEnv), stderr.String())
 			require.Contains(t, stderr.String(), test.says)
 			require.Empty(t, stdout.String())

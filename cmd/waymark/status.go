@@ -19,11 +19,8 @@ import (
 
 // statusOutput is what `waymark status --json` says.
 type statusOutput struct {
-	*client.Status
-	Log    *local.RunInLog    `json:"log,omitempty"`    // nil if the record's log has not begun
-	Orders []*local.OrderCase `json:"orders,omitempty"` // dangerous ones about the run
-	Seal   *local.RunSeal     `json:"seal,omitempty"`   // nil if the run is running, or was not sealed when it ended
-	Next   string             `json:"next,omitempty"`   // what a person can do with a run that is not complete
+	*local.Report
+	Next string `json:"next,omitempty"` // what a person can do with a run that is not complete
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -53,23 +50,11 @@ func (a *app) status(ctx context.Context, home *local.Home, word string) error {
 		}
 		return a.print(waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
 	}
-	status, err := home.Status(ctx, run.ID)
+	report, err := home.Report(ctx, run)
 	if err != nil {
 		return err
 	}
-	in, err := home.RunInLog(ctx, run.ID)
-	if err != nil {
-		return err
-	}
-	sealed, err := home.SealOf(ctx, run)
-	if err != nil {
-		return err
-	}
-	orders, err := home.OrdersAbout(ctx, run.ID)
-	if err != nil {
-		return err
-	}
-	out := statusOutput{Status: status, Log: in, Orders: orders, Seal: sealed, Next: adviceText(status.Advice, run.ID)}
+	out := statusOutput{Report: report, Next: adviceText(report.Advice, run.ID)}
 	return a.print(out, func(w io.Writer) error { return a.writeStatus(w, out) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"os/signal"
 
 	"github.com/spf13/cobra"
@@ -17,11 +18,13 @@ import (
 
 func (a *app) workerCommand() *cobra.Command {
 	var config daemon.Config
+	var door apiServing
 	cmd := &cobra.Command{
 		Use: "worker", Short: daemon.Short, Long: daemon.About, Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), config) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), config, &door) },
 	}
 	config.Bind(cmd.Flags())
+	door.bind(cmd.Flags(), off)
 	return cmd
 }
 
@@ -33,7 +36,7 @@ func workerSettings() []string {
 }
 
 // work is a worker process. Without other words its record, payloads and fingerprint key are those of the state folder.
-func (a *app) work(ctx context.Context, config daemon.Config) error {
+func (a *app) work(ctx context.Context, config daemon.Config, door *apiServing) error {
 	if config.Landscape == "" {
 		if err := a.folder().Make(); err != nil {
 			return err
@@ -45,7 +48,21 @@ func (a *app) work(ctx context.Context, config daemon.Config) error {
 			return err
 		}
 	}
-	return a.untilTold(ctx, config, daemon.Run)
+	return a.untilTold(ctx, config, func(ctx context.Context, config daemon.Config, p daemon.Program) error {
+		if err := daemon.Check(config, p); err != nil {
+			return err
+		}
+		if err := door.listen(ctx); err != nil {
+			return err
+		}
+		if door.listener == nil {
+			return daemon.Run(ctx, config, p)
+		}
+		defer door.close()
+		return local.RunBeside(ctx, config, p, func(ctx context.Context, config daemon.Config, logger *slog.Logger) error {
+			return door.serve(ctx, a.apiOptions(config, config.Temporal, false), logger)
+		})
+	})
 }
 
 // untilTold runs a process with a worker until a signal tells it to end; a second one ends it at once. What the configuration leaves out of the

@@ -72,6 +72,10 @@ func runAttacks() map[string]attack {
 		"a delivery is removed before its event":      {`delete from deliveries`, "dropped with its event"},
 		"an attempt is removed before its event":      {`delete from delivery_attempts`, "dropped with its event"},
 		"an attempt is left out":                      {`insert into delivery_attempts select endpoint, position, 3, at_us, ms, status, error, answer from delivery_attempts`, "comes after the one before it"},
+		"an access token gets another secret":         {`update access_tokens set sha256 = replace(sha256, 'a', 'b')`, "append-only"},
+		"a revoked access token counts again":         {`insert into access_tokens select token, 2, 'grant', name, sha256, roles, pipelines, expires_us, actor, why, at_us from access_tokens where seq = 1`, "granted, and then revoked"},
+		"an access token begins with its end":         {`insert into access_tokens select 'other', 0, 'revoke', name, sha256, roles, pipelines, expires_us, actor, why, at_us from access_tokens where seq = 0`, "granted, and then revoked"},
+		"who looked at values is forgotten":           {`delete from disclosures`, "append-only"},
 		"dropped events are counted again":            {`update outbox_head set dropped = dropped - 1`, "in order"},
 
 		"an attestation is left out":                 {attestedSQL("2, sink, path", "3", "equal"), "the number is not the next one"},

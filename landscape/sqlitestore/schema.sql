@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1187,6 +1187,32 @@ CREATE TABLE delivery_attempts (
   error    text not null,
   answer   text not null,
   primary key (endpoint, position, attempt)
+) strict, without rowid;
+
+CREATE TABLE access_tokens (
+  token      text not null check (token <> ''),
+  seq        integer not null check (seq >= 0),
+  action     text not null check (action in ('grant', 'revoke')),
+  name       text not null check (name <> ''),
+  sha256     text not null check (length(sha256) = 64),
+  roles      text not null check (json_valid(roles)),
+  pipelines  text not null check (json_valid(pipelines)),
+  expires_us integer not null check (expires_us >= 0),
+  actor      text not null,
+  why        text not null,
+  at_us      integer not null check (at_us > 0),
+  primary key (token, seq)
+) strict, without rowid;
+
+CREATE TABLE disclosures (
+  disclosure   text not null check (disclosure <> ''),
+  run_id       text not null,
+  actor        text not null,
+  access_token text not null,
+  what         text not null check (what <> ''),
+  subject      text not null,
+  at_us        integer not null check (at_us > 0),
+  primary key (disclosure)
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -2919,3 +2945,22 @@ CREATE TRIGGER outbox_head_drop after update on outbox_head when new.dropped > o
   delete from deliveries where position <= new.dropped;
   delete from outbox where position between 1 and new.dropped;
 end;
+
+CREATE TRIGGER access_tokens_keep before update on access_tokens begin select raise(abort, 'access_tokens: append-only'); end;
+
+CREATE TRIGGER access_tokens_stay before delete on access_tokens begin select raise(abort, 'access_tokens: append-only'); end;
+
+CREATE TRIGGER access_tokens_once before insert on access_tokens when exists (select 1 from access_tokens t where t.token = new.token and t.seq = new.seq)
+begin select raise(abort, 'access_tokens: append-only: it is there already'); end;
+
+CREATE TRIGGER access_tokens_birth before insert on access_tokens
+when (new.seq = 0) <> (new.action = 'grant')
+  or new.seq > 0 and not exists (select 1 from access_tokens t where t.token = new.token and t.seq = new.seq - 1 and t.sha256 = new.sha256 and t.action <> 'revoke')
+begin select raise(abort, 'access_tokens: append-only: a token is granted, and then revoked'); end;
+
+CREATE TRIGGER disclosures_keep before update on disclosures begin select raise(abort, 'disclosures: append-only'); end;
+
+CREATE TRIGGER disclosures_stay before delete on disclosures begin select raise(abort, 'disclosures: append-only'); end;
+
+CREATE TRIGGER disclosures_once before insert on disclosures when exists (select 1 from disclosures t where t.disclosure = new.disclosure)
+begin select raise(abort, 'disclosures: append-only: it is there already'); end;

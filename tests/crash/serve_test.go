@@ -29,7 +29,7 @@ func some(moments ...string) (tried []string) {
 // serve begins to serve the folder of the program, with a plan.
 func (p *program) serve(t *testing.T, plan string) *exec.Cmd {
 	t.Helper()
-	return p.startAt(t, plan, "serve", ".", "--port", "0", "--http", "off", "--pages", "off")
+	return p.startAt(t, plan, "serve", ".", "--port", "0", "--http", "off", "--api", "off", "--pages", "off")
 }
 
 // temporal connects to the Temporal of the process that serves the folder, or is about to.

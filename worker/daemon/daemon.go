@@ -100,6 +100,15 @@ func (e *UsageError) Unwrap() error { return e.error }
 // Check refuses what a person can cure by other words on the command line, as Run does, for programs that start something else before Run.
 func Check(c Config, p Program) error { return (&process{Config: c, Program: p}).settle() }
 
+// Logger returns where a process writes its log. The error is a *UsageError.
+func Logger(c Config, p Program) (*slog.Logger, error) {
+	logger, err := (&process{Config: c, Program: p}).newLogger()
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	return logger, nil
+}
+
 // prepare does all that needs no service.
 func (d *process) prepare(ctx context.Context) (err error) {
 	if err := d.settle(); err != nil {

@@ -1,0 +1,221 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/audit"
+	"waymark/client"
+	"waymark/landscape"
+)
+
+func whoami(c *call) (any, error) { return client.AccessOf(c.token), nil }
+
+func startsOfRun(c *call) (any, error) {
+	list, err := c.server.Home.StartsOf(c.Context(), c.PathValue("run"))
+	list = slices.DeleteFunc(list, func(s client.Start) bool { return !c.sees(s.Pipeline, s.Actor, s.Trigger) })
+	if err == nil && len(list) == 0 {
+		err = noRun(c.PathValue("run"))
+	}
+	return whole(list, err)
+}
+
+// whole is a list that has one page.
+func whole[T any](items []T, err error) (Page[T], error) {
+	if items == nil {
+		items = []T{}
+	}
+	return Page[T]{Items: items}, err
+}
+
+func edgesOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Edge], error) {
+	return whole(c.server.Home.Edges(ctx, run.ID))
+}
+
+// pageOf reads one page of a list that continues after the id of an item.
+func pageOf[T any](c *call, place func(T) string, from func(after string, limit int) ([]T, error)) (Page[T], error) {
+	limit, err := c.limit()
+	if err != nil {
+		return Page[T]{}, err
+	}
+	after, err := c.place()
+	if err != nil {
+		return Page[T]{}, err
+	}
+	items, err := from(after, limit+1)
+	return paged(c, items, limit, place), err
+}
+
+func rowsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Row], error) {
+	filter := client.RowFilter{Node: c.query.Get("node"), Edge: c.query.Get("edge")}
+	return pageOf(c, func(row client.Row) string { return row.Token }, func(after string, limit int) ([]client.Row, error) {
+		return c.server.Home.Rows(ctx, run.ID, filter, after, limit)
+	})
+}
+
+// errorsOf leaves out what messages quote.
+func errorsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.ErrorGroup], error) {
+	groups, err := c.server.Home.Errors(ctx, run.ID)
+	for i := range groups {
+		groups[i].Message = landscape.WithoutValues(groups[i].Message)
+		for k := range groups[i].Samples {
+			groups[i].Samples[k].Message = landscape.WithoutValues(groups[i].Samples[k].Message)
+		}
+	}
+	return whole(groups, err)
+}
+
+func rowErrorsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.RowError], error) {
+	if err := c.disclose(run.ID, "errors", ""); err != nil {
+		return Page[client.RowError]{}, err
+	}
+	return pageOf(c, func(e client.RowError) string { return e.ID }, func(after string, limit int) ([]client.RowError, error) {
+		return c.server.Home.RowErrors(ctx, run.ID, after, limit)
+	})
+}
+
+func effectsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Effect], error) {
+	return pageOf(c, func(e client.Effect) string { return e.ID }, func(after string, limit int) ([]client.Effect, error) {
+		effects, err := c.server.Home.Effects(ctx, run.ID, after, limit, false)
+		for _, e := range effects {
+			if e.Last != nil && e.Last.Event != landscape.EffectFinalized { // why it failed, which may quote a row
+				e.Last.Detail = landscape.WithoutValues(e.Last.Detail)
+			}
+		}
+		return effects, err
+	})
+}
+
+// explain tells what happened to one row.
+func explain(ctx context.Context, c *call, run landscape.Run) (*audit.Explanation, error) {
+	asked, err := c.question(run.ID)
+	if err != nil {
+		return nil, err
+	}
+	story, err := c.server.Home.Explain(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	return story, c.disclose(run.ID, "explain", story.Token) // not what was asked for: that may be a value
+}
+
+// question reads which row is asked for.
+func (c *call) question(run string) (audit.Question, error) {
+	q := audit.Question{Run: run, Source: c.query.Get("source"), Token: c.query.Get("token"), Sink: c.query.Get("sink")}
+	q.Row, _ = strconv.ParseInt(c.query.Get("row"), 10, 64)
+	q.Line, _ = strconv.ParseInt(c.query.Get("line"), 10, 64)
+	for _, pair := range c.query["key"] {
+		field, value, found := strings.Cut(pair, "=")
+		if !found {
+			return q, problem(http.StatusBadRequest, badQuery, fmt.Sprintf("key %.64q is not FIELD=VALUE", pair))
+		}
+		if q.Key == nil {
+			q.Key = map[string]string{}
+		}
+		q.Key[field] = value
+	}
+	return q, nil
+}
+
+func pipelines(c *call) (any, error) {
+	list, err := c.server.Home.Pipelines(c.Context(), c.query.Get("environment"))
+	return whole(slices.DeleteFunc(list, func(p client.Pipeline) bool { return !c.token.Sees(p.Pipeline) }), err)
+}
+
+func schedules(c *call) (any, error) {
+	list, err := c.server.Home.Schedules(c.Context(), c.query.Get("environment"))
+	return whole(slices.DeleteFunc(list, func(s client.Schedule) bool { return !c.token.Sees(s.Pipeline) }), err)
+}
+
+func starts(c *call) (any, error) {
+	page, err := pageOf(c, func(s client.Start) string { return s.ID }, func(after string, limit int) ([]client.Start, error) {
+		return c.server.Home.Starts(c.Context(), landscape.StartState(c.query.Get("state")), after, limit)
+	})
+	page.Items = slices.DeleteFunc(page.Items, func(s client.Start) bool { return !c.token.Sees(s.Pipeline) })
+	return page, err
+}
+
+func queue(c *call) (any, error) {
+	list, err := c.server.Home.Queue(c.Context())
+	return whole(slices.DeleteFunc(list, func(w client.Waiting) bool { return !c.token.Sees(w.Pipeline) }), err)
+}
+
+// errEnough ends a look at the outbox.
+var errEnough = errors.New("that is enough")
+
+// events returns what happened after a position.
+func events(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	after, _ := strconv.ParseInt(c.query.Get("after"), 10, 64)
+	page := Page[client.OutboxEvent]{Items: []client.OutboxEvent{}}
+	_, err = c.server.Home.Outbox(c.Context(), c.outbox(after), func(e client.OutboxEvent) error {
+		if !c.token.Sees(e.About.Pipeline) {
+			return nil
+		}
+		if len(page.Items) == limit {
+			page.Next = strconv.FormatInt(page.Items[limit-1].Position, 10)
+			return errEnough
+		}
+		page.Items = append(page.Items, e)
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return page, err
+}
+
+func (c *call) outbox(after int64) client.OutboxFilter {
+	filter := client.OutboxFilter{After: after}
+	for _, kind := range c.query["type"] {
+		filter.Kinds = append(filter.Kinds, landscape.EventKind(kind))
+	}
+	return filter
+}
+
+// streamEvents streams what happens after a position.
+func streamEvents(c *call) (any, error) {
+	word := c.query.Get("after")
+	if last := c.Header.Get("Last-Event-ID"); last != "" {
+		word = last
+	}
+	after, err := strconv.ParseInt(word, 10, 64)
+	if word != "" && (err != nil || after < 0) {
+		return nil, problem(http.StatusBadRequest, badQuery, "Last-Event-ID is no position of an event")
+	}
+	if _, err := c.server.Home.Outbox(c.Context(), c.outbox(1<<62), func(client.OutboxEvent) error { return nil }); err != nil {
+		return nil, err // of a type that there is not, before the stream begins
+	}
+	stream := c.stream()
+	for {
+		_, err := c.server.Home.Outbox(c.Context(), c.outbox(after), func(e client.OutboxEvent) error {
+			after = e.Position
+			if !c.token.Sees(e.About.Pipeline) {
+				return nil
+			}
+			return stream.send(strconv.FormatInt(e.Position, 10), string(e.Type), e)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if more, err := stream.pause(2 * mostWatch); !more {
+			return nil, err
+		}
+	}
+}
+
+func accessTokens(c *call) (any, error) { return whole(c.server.Home.AccessTokens(c.Context())) }
+
+func disclosures(c *call) (any, error) {
+	return pageOf(c, func(d client.Disclosure) string { return d.ID }, func(after string, limit int) ([]client.Disclosure, error) {
+		return c.server.Home.Disclosures(c.Context(), after, limit)
+	})
+}

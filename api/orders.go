@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+	"waymark/workflows"
+)
+
+// OrderRequest says why an order is given, for the record.
+type OrderRequest struct {
+	Why string `json:"why"` // not empty
+}
+
+// ResumeRequest says how a run is to be resumed.
+type ResumeRequest struct {
+	Why      string `json:"why"`                // not empty
+	Recorded bool   `json:"recorded,omitempty"` // with the recorded document, even if its file changed
+}
+
+// CancelRequest says how a run is to be cancelled.
+type CancelRequest struct {
+	Why   string `json:"why"`             // not empty
+	Final bool   `json:"final,omitempty"` // for ever: it cannot be resumed, and what it staged is removed
+}
+
+// ResolveRequest says what became of a blocked effect.
+type ResolveRequest struct {
+	Why     string `json:"why"`     // not empty
+	Effect  string `json:"effect"`  // its id
+	Applied bool   `json:"applied"` // the target has what was to be written
+}
+
+// RedeployRequest says what is to become of a deployed pipeline.
+type RedeployRequest struct {
+	Why         string `json:"why"`                   // not empty
+	Environment string `json:"environment,omitempty"` // in which that happens; empty for the default one
+	From        string `json:"from,omitempty"`        // of a promotion: the environment in which the version is current; empty for the default one
+	Version     int64  `json:"version,omitempty"`     // of a promotion or a rollback: which one; 0 for the current one, or the one before that
+}
+
+// Ordered says what an order did.
+type Ordered struct {
+	Run     string `json:"run,omitempty"`
+	Order   string `json:"order"`
+	Changed bool   `json:"changed"` // else it was so already
+}
+
+// why refuses an order without a reason.
+func why(text string) error {
+	if text == "" {
+		return faulty("/why", "say why, for the record")
+	}
+	return nil
+}
+
+// ordering reads an order about a run.
+func ordering[T any](c *call, reason func(*T) string) (asked T, err error) {
+	if err := c.decode(&asked); err != nil {
+		return asked, err
+	}
+	return asked, why(reason(&asked))
+}
+
+func pause(ctx context.Context, c *call, run landscape.Run) (Ordered, error) {
+	asked, err := ordering(c, func(r *OrderRequest) string { return r.Why })
+	if err != nil {
+		return Ordered{}, err
+	}
+	changed, err := c.server.Home.Pause(ctx, run, c.by(asked.Why))
+	return Ordered{Run: run.ID, Order: workflows.PauseUpdate, Changed: changed}, err
+}
+
+func resume(ctx context.Context, c *call, run landscape.Run) (Ordered, error) {
+	asked, err := ordering(c, func(r *ResumeRequest) string { return r.Why })
+	if err != nil {
+		return Ordered{}, err
+	}
+	resumed, err := c.server.Home.Resume(ctx, run, client.ResumeRequest{By: c.by(asked.Why), Recorded: asked.Recorded, Detach: true})
+	switch {
+	case err != nil:
+		return Ordered{}, err
+	case resumed.Continued != "":
+		return Ordered{Run: run.ID, Order: workflows.ContinueUpdate, Changed: true}, nil
+	case resumed.Execution == nil:
+		return Ordered{Run: run.ID, Order: "resume"}, nil
+	}
+	return Ordered{Run: run.ID, Order: "resume", Changed: true}, resumed.Execution.Close()
+}
+
+// cancel cancels a run, also one that is not recorded, because it waits or nobody has come for it.
+func cancel(c *call) (any, error) {
+	asked, err := ordering(c, func(r *CancelRequest) string { return r.Why })
+	if err != nil {
+		return nil, err
+	}
+	done := Ordered{Run: c.PathValue("run"), Order: workflows.CancelUpdate}
+	run, err := c.record()
+	if err == nil {
+		done.Changed, err = c.server.Home.Cancel(c.Context(), run, c.by(asked.Why), asked.Final)
+		return done, err
+	}
+	known, ok := errors.AsType[*client.Error](err)
+	if !ok || known.Code != client.RunNotFound {
+		return nil, err
+	}
+	if _, missing := c.started(done.Run); missing != nil {
+		return nil, missing
+	}
+	waiting, failed := c.server.Home.Waits(c.Context(), done.Run)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case waiting != nil:
+		done.Changed = true
+		return done, c.server.Home.CancelQueued(c.Context(), waiting, c.by(asked.Why))
+	}
+	if done.Changed, failed = c.server.Home.CancelWaiting(c.Context(), done.Run, c.by(asked.Why)); failed != nil {
+		return nil, failed
+	}
+	if !done.Changed {
+		return nil, err
+	}
+	return done, nil
+}
+
+func resolve(ctx context.Context, c *call, run landscape.Run) (Ordered, error) {
+	asked, err := ordering(c, func(r *ResolveRequest) string { return r.Why })
+	if err != nil {
+		return Ordered{}, err
+	}
+	if asked.Effect == "" {
+		return Ordered{}, faulty("/effect", "name the effect")
+	}
+	done, err := c.server.Home.Resolve(ctx, run, asked.Effect, asked.Applied, c.by(asked.Why))
+	return Ordered{Run: run.ID, Order: "resolve", Changed: done.Changed}, err
+}
+
+func revoke(c *call) (any, error) {
+	asked, err := ordering(c, func(r *OrderRequest) string { return r.Why })
+	if err != nil {
+		return nil, err
+	}
+	changed, err := c.server.Home.RevokeAccess(c.Context(), c.PathValue("token"), c.by(asked.Why))
+	return Ordered{Order: "revoke", Changed: changed}, err
+}
+
+// redeploy is what a route does with a deployed pipeline.
+func redeploy(do func(*local.Home, context.Context, client.RedeployRequest) (*client.Redeployed, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		asked, err := ordering(c, func(r *RedeployRequest) string { return r.Why })
+		if err != nil {
+			return nil, err
+		}
+		name := c.PathValue("name")
+		if !c.token.Sees(name) {
+			return nil, noPipeline(name)
+		}
+		request := client.RedeployRequest{By: c.by(asked.Why), Pipeline: name, Environment: asked.Environment, From: asked.From, Version: asked.Version}
+		if strings.HasSuffix(c.route.path, "/promote") && asked.Version > 0 {
+			request.Pipeline, request.Version = fmt.Sprintf("%s@%d", name, asked.Version), 0
+		}
+		return do(c.server.Home, c.Context(), request)
+	}
+}

@@ -1,0 +1,383 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"waymark/activities"
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// StartRequest says which run to start.
+type StartRequest struct {
+	Pipeline    string            `json:"pipeline"`              // NAME or NAME@VERSION
+	Environment string            `json:"environment,omitempty"` // empty for the one of the workers
+	Params      activities.Params `json:"params,omitempty"`
+	For         string            `json:"for,omitempty"`      // the slot that the run is about
+	Schedule    string            `json:"schedule,omitempty"` // whose slot that is
+	Run         string            `json:"run,omitempty"`      // id of the run; empty for a new one
+	Why         string            `json:"why,omitempty"`
+}
+
+// noRun is the problem with a run that is not recorded, or that the caller does not see.
+func noRun(id string) error {
+	return &client.Error{Kind: client.NotFound, Code: client.RunNotFound, Message: fmt.Sprintf("no run %.64q is recorded", id), Cure: client.ListRuns}
+}
+
+// noPipeline is the problem with a pipeline that the caller does not see.
+func noPipeline(name string) error {
+	return &client.Error{Kind: client.NotFound, Code: client.PipelineNotFound, Message: fmt.Sprintf("no pipeline %.64q is deployed", name), Cure: client.ListPipelines}
+}
+
+// sees reports whether the caller may know of a run.
+func (c *call) sees(pipeline, actor, trigger string) bool {
+	return c.token.Sees(pipeline) && (c.token.Has(allowed[look]...) || actor == c.token.Name && trigger == activities.TriggerAPI)
+}
+
+// record returns the run of the path.
+func (c *call) record() (landscape.Run, error) {
+	id := c.PathValue("run")
+	if err := pipeline.CheckRunID(id); err != nil {
+		return landscape.Run{}, &client.Error{Kind: client.Invalid, Code: client.InvalidRun, Message: err.Error(), Err: err}
+	}
+	run, err := c.server.Home.Recorded(c.Context(), id)
+	if known, ok := errors.AsType[*client.Error](err); ok && known.Kind == client.NotFound || err == nil && !c.sees(run.Pipeline, run.Actor, run.Trigger) {
+		return run, noRun(id)
+	}
+	return run, err
+}
+
+// started returns the start of the run of the path that counts.
+func (c *call) started(id string) (*client.Start, error) {
+	starts, err := c.server.Home.StartsOf(c.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	for i := range slices.Backward(starts) {
+		if s := &starts[i]; c.sees(s.Pipeline, s.Actor, s.Trigger) && (s.State != landscape.StartRefused || i == 0) {
+			return s, nil
+		}
+	}
+	return nil, noRun(id)
+}
+
+// getRun returns how a run is, also one that has not begun.
+func getRun(c *call) (any, error) {
+	run, err := c.record()
+	if err == nil {
+		return c.report(run)
+	}
+	known, ok := errors.AsType[*client.Error](err)
+	if !ok || known.Code != client.RunNotFound {
+		return nil, err
+	}
+	start, missing := c.started(c.PathValue("run"))
+	if missing != nil {
+		return nil, missing
+	}
+	return pending(start), nil
+}
+
+// report is what is known of a run, without values of rows.
+func (c *call) report(run landscape.Run) (*local.Report, error) {
+	report, err := c.server.Home.Report(c.Context(), run)
+	if err == nil {
+		report.Reason = landscape.WithoutValues(report.Reason)
+	}
+	return report, err
+}
+
+// pending is what is known of a run that has not begun.
+func pending(start *client.Start) *local.Report {
+	return &local.Report{
+		Status: &client.Status{
+			Run: client.Run{
+				ID: start.Run, Pipeline: start.Pipeline, Environment: start.Environment, Slot: start.Slot, Schedule: start.Schedule,
+				Status: pipeline.RunStatus(start.State), Reason: start.Reason, Actor: start.Actor, Trigger: start.Trigger,
+			},
+			Sinks: []client.Sink{}, Nodes: []landscape.NodeCount{},
+		},
+		Start: start,
+	}
+}
+
+// listRuns returns the runs that the caller sees, the newest first.
+func listRuns(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.place()
+	if err != nil {
+		return nil, err
+	}
+	page := Page[client.Run]{Items: []client.Run{}}
+	next, err := c.server.Home.RunsAfter(c.Context(), after, func(run *client.Run) (bool, error) {
+		run.Reason = landscape.WithoutValues(run.Reason)
+		wanted := c.sees(run.Pipeline, run.Actor, run.Trigger) && c.asks("pipeline", run.Pipeline) && c.asks("status", string(run.Status))
+		if wanted {
+			page.Items = append(page.Items, *run)
+		}
+		return len(page.Items) < limit, nil
+	})
+	page.Next = c.cursor(next)
+	return page, err
+}
+
+// asks reports whether a parameter has this value, or none.
+func (c *call) asks(name, value string) bool {
+	asked := c.query[name]
+	return len(asked) == 0 || slices.Contains(asked, value)
+}
+
+// visibleKey is what an Idempotency-Key may be.
+var visibleKey = regexp.MustCompile(`^[!-~]{1,255}$`)
+
+// startRun starts a run, once for each Idempotency-Key.
+func startRun(c *call) (any, error) {
+	var asked StartRequest
+	if err := c.decode(&asked); err != nil {
+		return nil, err
+	}
+	wait, err := c.prefersWait()
+	if err != nil {
+		return nil, err
+	}
+	key := c.Header.Get("Idempotency-Key")
+	name, _, _ := strings.Cut(asked.Pipeline, "@")
+	switch {
+	case asked.Pipeline == "":
+		return nil, faulty("/pipeline", "name a pipeline")
+	case key != "" && !visibleKey.MatchString(key):
+		return nil, problem(http.StatusBadRequest, badKey, "an Idempotency-Key has up to 255 visible characters of ASCII, without spaces")
+	case key != "" && asked.Run != "":
+		return nil, faulty("/run", "an Idempotency-Key gives the run its id: leave this out")
+	case !c.token.Sees(name):
+		return nil, noPipeline(asked.Pipeline)
+	case key != "":
+		asked.Run = activities.RunOfKey(name, key)
+	case asked.Run == "":
+		asked.Run = client.NewRunID()
+	}
+	started, again, err := c.once(key != "", asked)
+	if err != nil {
+		return nil, err
+	}
+	if again {
+		c.w.Header().Set("Idempotent-Replayed", "true")
+	}
+	c.w.Header().Set("Location", "/v1/runs/"+asked.Run)
+	if wait > 0 {
+		return c.await(asked.Run, wait)
+	}
+	return pending(started), nil
+}
+
+// once starts a run. With a key, a run that was asked for in the same words before is the same; again says so.
+func (c *call) once(keyed bool, asked StartRequest) (started *client.Start, again bool, err error) {
+	home := c.server.Home
+	if keyed {
+		lock, _ := c.server.starting.LoadOrStore(asked.Run, make(chan struct{}, 1))
+		turn := lock.(chan struct{})
+		select {
+		case turn <- struct{}{}:
+		case <-c.Context().Done():
+			return nil, false, client.UnlessStopped(c.Context(), c.Context().Err())
+		}
+		defer func() {
+			<-turn
+			c.server.starting.Delete(asked.Run)
+		}()
+		if started, err := c.before(asked); started != nil || err != nil {
+			return started, true, err
+		}
+	}
+	e, err := home.Start(c.Context(), client.StartRequest{
+		By: c.by(asked.Why), Run: asked.Run, Pipeline: asked.Pipeline, Environment: asked.Environment, Params: asked.Params, For: asked.For, Schedule: asked.Schedule, Detach: true,
+	})
+	if known, ok := errors.AsType[*client.Error](err); keyed && ok && (known.Code == client.RunExists || known.Code == client.RunBusy) { // another process was faster
+		if started, err := c.before(asked); started != nil || err != nil {
+			return started, true, err
+		}
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if err := e.Close(); err != nil {
+		return nil, false, err
+	}
+	starts, err := home.StartsOf(c.Context(), asked.Run)
+	if err == nil && len(starts) == 0 { // a worker of the cluster will record it
+		params, _ := json.Marshal(asked.Params)
+		starts = []client.Start{{
+			Run: asked.Run, Pipeline: asked.Pipeline, Environment: asked.Environment, State: landscape.StartAccepted, Actor: c.token.Name, Trigger: activities.TriggerAPI, Why: asked.Why,
+			Workflow: e.Workflow, Params: params,
+		}}
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return &starts[len(starts)-1], false, nil
+}
+
+// before returns what became of an earlier request with the same key; nil if there was none, or it was refused: then the key is free.
+func (c *call) before(asked StartRequest) (*client.Start, error) {
+	starts, err := c.server.Home.StartsOf(c.Context(), asked.Run)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(starts, func(s client.Start) bool { return s.State != landscape.StartRefused })
+	if i < 0 {
+		return nil, nil //nolint:nilnil // nobody asked is no error
+	}
+	first := &starts[i]
+	var params activities.Params
+	if err := json.Unmarshal(first.Params, &params); err != nil {
+		return nil, err
+	}
+	name, _, _ := strings.Cut(asked.Pipeline, "@")
+	same := (first.Pipeline == asked.Pipeline || first.Pipeline == name) && (asked.Environment == "" || asked.Environment == first.Environment) && (asked.For == "" || asked.For == first.Slot)
+	for name, value := range asked.Params {
+		same = same && params[name] == value
+	}
+	if !same || len(params) < len(asked.Params) {
+		return nil, problem(http.StatusUnprocessableEntity, keyReused, fmt.Sprintf("run %s was asked for under this Idempotency-Key in other words: give another key", asked.Run))
+	}
+	return first, nil
+}
+
+// mostWait is how long a request may wait for the end of its run.
+const mostWait = time.Minute
+
+// prefersWait returns how long the caller wants to wait for the end of the run.
+func (c *call) prefersWait() (time.Duration, error) {
+	for _, preference := range strings.Split(c.Header.Get("Prefer"), ",") {
+		word, given := strings.CutPrefix(strings.TrimSpace(preference), "wait=")
+		if !given {
+			continue
+		}
+		seconds, err := strconv.Atoi(word)
+		if err != nil || seconds < 0 {
+			return 0, problem(http.StatusBadRequest, badQuery, "Prefer: wait= takes whole seconds")
+		}
+		return min(time.Duration(seconds)*time.Second, mostWait), nil
+	}
+	return 0, nil
+}
+
+// How often a run is looked at while somebody waits for it.
+const (
+	firstWatch = 10 * time.Millisecond
+	mostWatch  = 250 * time.Millisecond
+)
+
+// await returns how a run is when it has ended, or when the time is over.
+func (c *call) await(id string, wait time.Duration) (any, error) {
+	c.w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
+	until := time.After(wait)
+	for pause := firstWatch; ; pause = min(2*pause, mostWatch) {
+		report, ended, err := c.now(id)
+		if err != nil {
+			return nil, err
+		}
+		if ended {
+			c.status = http.StatusOK
+			return report, nil
+		}
+		select {
+		case <-until:
+			return report, nil
+		case <-c.server.drained:
+			return report, nil
+		case <-c.Context().Done():
+			return nil, client.UnlessStopped(c.Context(), c.Context().Err())
+		case <-time.After(pause):
+		}
+	}
+}
+
+// now returns how a run is, and whether it has ended, or will never begin.
+func (c *call) now(id string) (report *local.Report, ended bool, err error) {
+	run, err := c.server.Home.Recorded(c.Context(), id)
+	if err == nil {
+		report, err = c.report(run)
+		return report, run.Status != pipeline.Running, err
+	}
+	known, ok := errors.AsType[*client.Error](err)
+	if !ok || known.Kind != client.NotFound {
+		return nil, false, err
+	}
+	start, err := c.started(id)
+	if err != nil {
+		return nil, false, err
+	}
+	return pending(start), start.Decided.Known() && start.State != landscape.StartWaiting && start.State != landscape.StartBegun, nil
+}
+
+// followRun streams how far a run is, until it has ended.
+func followRun(c *call) (any, error) {
+	id := c.PathValue("run")
+	if _, err := c.record(); err != nil {
+		if _, missing := c.started(id); missing != nil {
+			return nil, missing
+		}
+	}
+	stream := c.stream()
+	var last landscape.Progress
+	for first := true; ; first = false {
+		progress, run, err := c.progress(id)
+		if err != nil {
+			return nil, err
+		}
+		if first || progress != last {
+			if err := stream.send("", "progress", progress); err != nil {
+				return nil, err
+			}
+			last = progress
+		}
+		if run != nil && run.Status != pipeline.Running {
+			report, err := c.report(*run)
+			if err != nil {
+				return nil, err
+			}
+			return nil, stream.send("", "ended", report)
+		}
+		if more, err := stream.pause(mostWatch); !more {
+			return nil, err
+		}
+	}
+}
+
+// progress returns how far a run is; run is nil as long as it is not recorded.
+func (c *call) progress(id string) (progress landscape.Progress, run *landscape.Run, err error) {
+	recorded, err := c.server.Home.Recorded(c.Context(), id)
+	if known, ok := errors.AsType[*client.Error](err); ok && known.Kind == client.NotFound {
+		return progress, nil, nil
+	}
+	if err == nil {
+		progress, err = c.server.Home.ProgressOf(c.Context(), id)
+	}
+	return progress, &recorded, err
+}
+
+// withRun is what a route does with a run.
+func withRun[T any](do func(context.Context, *call, landscape.Run) (T, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		run, err := c.record()
+		if err != nil {
+			return nil, err
+		}
+		return do(c.Context(), c, run)
+	}
+}

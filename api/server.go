@@ -1,0 +1,377 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"waymark/activities"
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+)
+
+// Limits of requests.
+const (
+	mostBody     = 1 << 20 // bytes
+	mostHeader   = 16 << 10
+	mostURL      = 8 << 10
+	headerTime   = 5 * time.Second
+	bodyTime     = 10 * time.Second
+	idleTime     = time.Minute
+	failedLogins = 10 // of an address in a minute
+	drainTime    = 10 * time.Second
+)
+
+// Options say what a Server needs.
+type Options struct {
+	Home    *local.Home // whose runs it is about; not closed by the Server
+	Logger  *slog.Logger
+	Code    string  // version of the program
+	Rate    float64 // requests of an access token in a second; 0 for no limit
+	Private bool    // it listens on loopback only: requests for other hosts are refused
+	// CursorKey binds the cursors of lists; processes that share it understand each other's. nil for one of its own.
+	CursorKey []byte
+}
+
+// Server answers requests. It is safe for concurrent use.
+type Server struct {
+	Options
+	routes    []route
+	mux       *http.ServeMux
+	cursorKey []byte
+	crossSite *http.CrossOriginProtection
+	starting  sync.Map // ids of runs that requests are about to start
+	rates     rates
+	drained   chan struct{}
+	drain     func()
+}
+
+// New returns a Server.
+func New(o Options) (*Server, error) {
+	s := &Server{Options: o, routes: table(), mux: http.NewServeMux(), cursorKey: o.CursorKey, crossSite: http.NewCrossOriginProtection(), drained: make(chan struct{})}
+	s.drain = sync.OnceFunc(func() { close(s.drained) })
+	if s.cursorKey == nil {
+		s.cursorKey = make([]byte, sha256.Size)
+		if _, err := rand.Read(s.cursorKey); err != nil {
+			return nil, err
+		}
+	}
+	methods := map[string][]string{}
+	for i := range s.routes {
+		r := &s.routes[i]
+		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, request *http.Request) { s.serve(w, request, r) })
+		methods[r.path] = append(methods[r.path], r.method)
+	}
+	for path, methods := range methods {
+		if slices.Contains(methods, http.MethodGet) {
+			methods = append(methods, http.MethodHead)
+		}
+		s.mux.HandleFunc(path, func(w http.ResponseWriter, request *http.Request) {
+			w.Header().Set("Allow", strings.Join(methods, ", "))
+			s.refuse(w, request, problem(http.StatusMethodNotAllowed, wrongMethod, fmt.Sprintf("%s takes %s", path, strings.Join(methods, ", "))))
+		})
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, request *http.Request) {
+		s.refuse(w, request, problem(http.StatusNotFound, noRoute, "there is nothing at this path: GET /openapi.json lists what there is"))
+	})
+	return s, nil
+}
+
+// Serve answers what comes in through a listener until ctx ends, and then lets the requests in hand come to their ends, for a moment.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
+		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	s.drain()
+	closing, done := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer done()
+	if server.Shutdown(closing) != nil {
+		return server.Close()
+	}
+	return nil
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := make([]byte, 8)
+	_, _ = rand.Read(id)
+	w.Header().Set("Request-Id", hex.EncodeToString(id))
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	switch {
+	case len(r.RequestURI) > mostURL:
+		s.refuse(w, r, problem(http.StatusRequestURITooLong, badQuery, "the address is too long"))
+	case s.Private && !loopback(r.Host):
+		s.refuse(w, r, problem(http.StatusForbidden, wrongHost, "this server is for this machine only: ask for localhost"))
+	case s.crossSite.Check(r) != nil:
+		s.refuse(w, r, problem(http.StatusForbidden, crossSite, "a page of another site sent this request"))
+	default:
+		r.Body = http.MaxBytesReader(w, r.Body, mostBody)
+		s.mux.ServeHTTP(w, r)
+	}
+}
+
+// loopback reports whether a Host header names this machine, by a name that nobody else can give an address.
+func loopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
+	p.write(w, w.Header().Get("Request-Id"))
+	s.log(r, p.Status, "", p.Code)
+}
+
+// log writes one line about a request: never a body, a query or a header.
+func (s *Server) log(r *http.Request, status int, token string, code client.Code) {
+	level := slog.LevelInfo
+	if status < 400 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		level = slog.LevelDebug
+	}
+	s.Logger.Log(r.Context(), level, "request", "method", r.Method, "route", r.Pattern, "status", status, "access", token, "code", string(code))
+}
+
+// A call is a request that a route answers.
+type call struct {
+	*http.Request
+	server *Server
+	route  *route
+	w      http.ResponseWriter
+	token  landscape.AccessToken
+	query  url.Values
+	sent   bool // the handler sent its answer itself
+	status int  // of the answer; 0 for that of the route
+}
+
+// serve answers a request that a route is for.
+func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
+	c := &call{Request: request, server: s, route: r, w: w}
+	answer, err := c.run()
+	if err == nil && !c.sent {
+		err = c.send(answer)
+	}
+	if err == nil {
+		s.log(request, c.status, c.token.ID, "")
+		return
+	}
+	if c.sent { // too late to say anything
+		s.Logger.Debug("a stream broke off", "route", request.Pattern, "error", err)
+		return
+	}
+	p, known := problemOf(err)
+	if !known {
+		s.Logger.Error("request failed", "route", request.Pattern, "request", w.Header().Get("Request-Id"), "error", err)
+	}
+	p.write(w, w.Header().Get("Request-Id"))
+	s.log(request, p.Status, c.token.ID, p.Code)
+}
+
+// run does what the route does, for who may.
+func (c *call) run() (any, error) {
+	if err := c.admit(); err != nil {
+		return nil, err
+	}
+	if err := c.readQuery(); err != nil {
+		return nil, err
+	}
+	return c.route.handle(c)
+}
+
+// admit refuses who may not use the route.
+func (c *call) admit() error {
+	if c.route.scope == open {
+		return nil
+	}
+	sent, bearer := strings.CutPrefix(c.Header.Get("Authorization"), "Bearer ")
+	if !bearer {
+		return problem(http.StatusUnauthorized, noToken, "send an access token: Authorization: Bearer wmk_…; waymark access grant makes one")
+	}
+	token, counts, err := c.server.Home.Authenticate(c.Context(), sent)
+	switch {
+	case err != nil:
+		return err
+	case !counts && !c.server.mayFail(c.RemoteAddr):
+		return tooFast(int(time.Minute/failedLogins/time.Second), "too many requests from this address had access tokens that do not count")
+	case !counts:
+		return problem(http.StatusUnauthorized, badToken, "this access token does not count: nobody granted it, it has expired, or somebody revoked it")
+	}
+	c.token = token
+	if r := c.server.Rate; r > 0 && !c.server.rates.bucket("token "+token.ID, rate.Limit(r), int(2*r)).Allow() {
+		return tooFast(1, "requests with this access token come faster than they may")
+	}
+	if !token.Has(allowed[c.route.scope]...) {
+		return problem(http.StatusForbidden, forbidden, fmt.Sprintf("this access token is not for this: it needs a role of %s", rolesText(c.route.scope)))
+	}
+	return nil
+}
+
+// mayFail reports whether one more request from an address may have an access token that does not count. Those that count always may come.
+func (s *Server) mayFail(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	return s.Rate == 0 || s.rates.bucket("address "+host, rate.Every(time.Minute/failedLogins), failedLogins).Allow()
+}
+
+func rolesText(s scope) string {
+	var words []string
+	for _, role := range allowed[s] {
+		words = append(words, string(role))
+	}
+	return strings.Join(words, ", ")
+}
+
+func tooFast(after int, detail string) *Problem {
+	p := problem(http.StatusTooManyRequests, tooMany, detail)
+	p.after = after
+	return p
+}
+
+// mostRates is of how many callers it is known how often they ask. When there are more, all begin again.
+const mostRates = 10_000
+
+// rates count the requests of access tokens, and of addresses whose access tokens do not count.
+type rates struct {
+	mu sync.Mutex
+	of map[string]*rate.Limiter
+}
+
+// bucket returns what counts the requests of somebody.
+func (r *rates) bucket(of string, limit rate.Limit, burst int) *rate.Limiter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil || len(r.of) > mostRates {
+		r.of = map[string]*rate.Limiter{}
+	}
+	if r.of[of] == nil {
+		r.of[of] = rate.NewLimiter(limit, burst)
+	}
+	return r.of[of]
+}
+
+// readQuery refuses a query with anything that the route does not take.
+func (c *call) readQuery() (err error) {
+	if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
+		return problem(http.StatusBadRequest, badQuery, "the query cannot be read: "+err.Error())
+	}
+	for name, values := range c.query {
+		p := c.route.takes(name)
+		switch {
+		case p == nil:
+			return problem(http.StatusBadRequest, badQuery, fmt.Sprintf("there is no parameter %.64q: %s", name, c.route.paramsText()))
+		case len(values) > 1 && !p.many:
+			return problem(http.StatusBadRequest, badQuery, name+" is there twice")
+		}
+		for _, value := range values {
+			if p.values != nil && !slices.Contains(p.values, value) {
+				return problem(http.StatusBadRequest, badQuery, fmt.Sprintf("%s %.64q: choose among %s", name, value, strings.Join(p.values, ", ")))
+			}
+			if n, err := strconv.ParseInt(value, 10, 64); p.number && (err != nil || n < 0) {
+				return problem(http.StatusBadRequest, badQuery, fmt.Sprintf("%s %.64q is no whole number from 0", name, value))
+			}
+		}
+	}
+	return nil
+}
+
+// paramsText lists the parameters of a route.
+func (r *route) paramsText() string {
+	if len(r.query) == 0 {
+		return "this route takes none"
+	}
+	var names []string
+	for _, p := range r.query {
+		names = append(names, p.name)
+	}
+	return "this route takes " + strings.Join(names, ", ")
+}
+
+// send encodes an answer. One that the caller has already is not sent again.
+func (c *call) send(answer any) error {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body) // with <, > and & escaped: whatever a browser takes it for
+	if err := encoder.Encode(answer); err != nil {
+		return err
+	}
+	if c.status == 0 {
+		c.status = c.route.status
+	}
+	header := c.w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	if c.Method == http.MethodGet || c.Method == http.MethodHead {
+		sum := sha256.Sum256(body.Bytes())
+		tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+		header.Set("ETag", tag)
+		header.Set("Cache-Control", "private, no-cache")
+		if matches(c.Header.Get("If-None-Match"), tag) {
+			c.status = http.StatusNotModified
+			c.w.WriteHeader(c.status)
+			return nil
+		}
+	}
+	c.w.WriteHeader(c.status)
+	_, err := c.w.Write(body.Bytes())
+	if err != nil {
+		c.server.Logger.Debug("an answer was not taken", "error", err)
+	}
+	return nil
+}
+
+// matches reports whether an If-None-Match names the tag.
+func matches(header, tag string) bool {
+	return slices.ContainsFunc(strings.Split(header, ","), func(word string) bool {
+		word = strings.TrimSpace(word)
+		return word == "*" || strings.TrimPrefix(word, "W/") == tag
+	})
+}
+
+// by says who the caller is, for the record.
+func (c *call) by(why string) client.By {
+	return client.By{Actor: c.token.Name, Trigger: activities.TriggerAPI, Why: why}
+}
+
+// decode reads the body.
+func (c *call) decode(v any) error { return decode(c.Request, v) }
+
+// disclose records that the caller is about to be shown values.
+func (c *call) disclose(run, what, subject string) error {
+	if err := c.server.Home.Disclose(c.Context(), run, c.token, what, subject); err != nil {
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		c.server.Logger.Error("who is shown values cannot be recorded", "error", err)
+		return problem(http.StatusServiceUnavailable, notDisclosed, "that you are shown values could not be recorded, so you are not")
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package api
+
+import (
+	"net/http"
+
+	"waymark/audit"
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+)
+
+// table returns the routes. What is not here does not exist.
+func table() []route {
+	return []route{
+		{
+			method: http.MethodGet, path: "/v1/whoami", scope: anybody, about: "Who the access token is for, and what it may",
+			answer: client.Access{}, status: http.StatusOK, handle: whoami,
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs", scope: own, about: "The runs, the newest first",
+			query:  append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}}, list...),
+			answer: Page[client.Run]{}, status: http.StatusOK, handle: listRuns,
+		},
+		{
+			method: http.MethodPost, path: "/v1/runs", scope: start, about: "Start a run of a pipeline; with Prefer: wait=SECONDS, wait for its end",
+			body: StartRequest{}, answer: local.Report{}, status: http.StatusAccepted, handle: startRun,
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}", scope: own, about: "How a run is, with the counts of its nodes and sinks",
+			answer: local.Report{}, status: http.StatusOK, handle: getRun,
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/follow", scope: own, about: "How far a run is, as server-sent events, until it has ended",
+			stream: "text/event-stream", status: http.StatusOK, handle: followRun,
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/starts", scope: own, about: "Who asked for the run, and what became of that",
+			answer: Page[client.Start]{}, status: http.StatusOK, handle: startsOfRun,
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/edges", scope: own, about: "The edges of the run's graph, and how many rows took each",
+			answer: Page[client.Edge]{}, status: http.StatusOK, handle: withRun(edgesOf),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/rows", scope: own, about: "The rows that came to a node, or took an edge: their ids and ways, without values",
+			query:  append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...),
+			answer: Page[client.Row]{}, status: http.StatusOK, handle: withRun(rowsOf),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/errors", scope: own, about: "Why rows were refused, in groups, without values",
+			answer: Page[client.ErrorGroup]{}, status: http.StatusOK, handle: withRun(errorsOf),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/errors/rows", scope: read, about: "Why rows were refused, one by one, with the values that messages quote",
+			query: list, answer: Page[client.RowError]{}, status: http.StatusOK, handle: withRun(rowErrorsOf),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/explain", scope: read, about: "What happened to one row, and why, with its values",
+			query:  question,
+			answer: audit.Explanation{}, status: http.StatusOK, handle: withRun(explain),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/effects", scope: own, about: "The completion record of each part of each output",
+			query: list, answer: Page[client.Effect]{}, status: http.StatusOK, handle: withRun(effectsOf),
+		},
+		{
+			method: http.MethodPost, path: "/v1/runs/{run}/pause", scope: order, about: "Pause a run when its work in flight is finished",
+			body: OrderRequest{}, answer: Ordered{}, status: http.StatusOK, handle: withRun(pause),
+		},
+		{
+			method: http.MethodPost, path: "/v1/runs/{run}/resume", scope: order, about: "Resume a run where it left off, or let a paused one continue",
+			body: ResumeRequest{}, answer: Ordered{}, status: http.StatusAccepted, handle: withRun(resume),
+		},
+		{
+			method: http.MethodPost, path: "/v1/runs/{run}/cancel", scope: order, about: "Cancel a run, also one that has not begun",
+			body: CancelRequest{}, answer: Ordered{}, status: http.StatusOK, handle: cancel,
+		},
+		{
+			method: http.MethodPost, path: "/v1/runs/{run}/resolve", scope: order, about: "Say whether a blocked effect was applied",
+			body: ResolveRequest{}, answer: Ordered{}, status: http.StatusOK, handle: withRun(resolve),
+		},
+		{
+			method: http.MethodGet, path: "/v1/pipelines", scope: own, about: "The deployed pipelines",
+			query:  []param{{name: "environment", about: "in which they are deployed; the default one if it is left out"}},
+			answer: Page[client.Pipeline]{}, status: http.StatusOK, handle: pipelines,
+		},
+		{
+			method: http.MethodPost, path: "/v1/pipelines/{name}/promote", scope: deploy, about: "Make a version that is current in one environment the current one in another",
+			body: RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Promote),
+		},
+		{
+			method: http.MethodPost, path: "/v1/pipelines/{name}/rollback", scope: deploy, about: "Make an older version current again",
+			body: RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Rollback),
+		},
+		{
+			method: http.MethodPost, path: "/v1/pipelines/{name}/retire", scope: deploy, about: "Let no more runs of a pipeline start",
+			body: RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Retire),
+		},
+		{
+			method: http.MethodPost, path: "/v1/pipelines/{name}/restore", scope: deploy, about: "Let runs of a retired pipeline start again",
+			body: RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Unretire),
+		},
+		{
+			method: http.MethodGet, path: "/v1/schedules", scope: look, about: "The schedules of deployed pipelines",
+			query:  []param{{name: "environment", about: "only those in it"}},
+			answer: Page[client.Schedule]{}, status: http.StatusOK, handle: schedules,
+		},
+		{
+			method: http.MethodGet, path: "/v1/starts", scope: look, about: "Who asked for runs, and what became of that, the last first",
+			query:  append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "skipped", "superseded"}}}, list...),
+			answer: Page[client.Start]{}, status: http.StatusOK, handle: starts,
+		},
+		{
+			method: http.MethodGet, path: "/v1/queue", scope: look, about: "The runs that wait for places, in order",
+			answer: Page[client.Waiting]{}, status: http.StatusOK, handle: queue,
+		},
+		{
+			method: http.MethodGet, path: "/v1/events", scope: look, about: "What happened, in one order that never changes: as webhooks tell it",
+			query:  []param{{name: "after", about: "only events after this position", number: true}, {name: "limit", about: "at most so many events, from 1 to 500; 50 by default", number: true}, {name: "type", about: "only events of it", many: true}},
+			answer: Page[client.OutboxEvent]{}, status: http.StatusOK, handle: events,
+		},
+		{
+			method: http.MethodGet, path: "/v1/events/stream", scope: look, about: "The same as server-sent events, for ever; with Last-Event-ID it continues after a position",
+			query:  []param{{name: "after", about: "only events after this position", number: true}, {name: "type", about: "only events of it", many: true}},
+			stream: "text/event-stream", status: http.StatusOK, handle: streamEvents,
+		},
+		{
+			method: http.MethodGet, path: "/v1/access", scope: admin, about: "The access tokens, without their secrets",
+			answer: Page[client.Access]{}, status: http.StatusOK, handle: accessTokens,
+		},
+		{
+			method: http.MethodPost, path: "/v1/access/{token}/revoke", scope: admin, about: "Revoke an access token for ever",
+			body: OrderRequest{}, answer: Ordered{}, status: http.StatusOK, handle: revoke,
+		},
+		{
+			method: http.MethodGet, path: "/v1/disclosures", scope: admin, about: "Who was shown values of rows, the last first",
+			query: list, answer: Page[client.Disclosure]{}, status: http.StatusOK, handle: disclosures,
+		},
+		{
+			method: http.MethodGet, path: "/openapi.json", scope: open, about: "This API, as OpenAPI 3.1 describes it",
+			stream: "application/json", status: http.StatusOK, handle: openapi,
+		},
+	}
+}
+
+// question are the parameters by which one row is asked for.
+var question = []param{
+	{name: "token", about: "id of the row's token, such as orders:17"}, {name: "source", about: "of row and key, if the run has several"},
+	{name: "row", about: "its number in the source, from 1", number: true}, {name: "key", about: "FIELD=VALUE of its business key", many: true},
+	{name: "sink", about: "with line: a row of its output"}, {name: "line", about: "its number in the output, from 1, without a header", number: true},
+}
+
+// Roles returns the roles that may use each route, by METHOD PATH; all roles for one that asks for no access token.
+func Roles() map[string][]landscape.Role {
+	roles := map[string][]landscape.Role{}
+	for _, r := range table() {
+		roles[r.method+" "+r.path] = allowed[r.scope]
+	}
+	return roles
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"waymark/api"
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/worker/daemon"
+)
+
+// apiAddress is where the HTTP API is looked for.
+const apiAddress = "127.0.0.1:8686"
+
+// off is the address of what is not wanted.
+const off = "off"
+
+// apiServing says where and how a process serves the HTTP API.
+type apiServing struct {
+	address   string // HOST:PORT; off for none
+	cert, key string // files of a certificate and its private key; empty for plain HTTP
+	rate      float64
+	listener  net.Listener
+}
+
+// bind defines the flags.
+func (s *apiServing) bind(flags *pflag.FlagSet, address string) {
+	flags.StringVar(&s.address, "api", address, "`address` of the HTTP API; off for none. waymark access grant makes tokens for it")
+	flags.StringVar(&s.cert, "api-cert", "", "`file` with the certificate of the API, in PEM: needed for addresses that others can reach")
+	flags.StringVar(&s.key, "api-key", "", "`file` with its private key")
+	flags.Float64Var(&s.rate, "api-rate", 200, "how many `requests` in a second an access token may be used for; 0 for no limit")
+}
+
+// listen begins to listen, before anything else starts. It refuses to let others read access tokens on the way.
+func (s *apiServing) listen(ctx context.Context) error {
+	if s.address == off {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(s.address)
+	switch {
+	case err != nil:
+		return wrongUsef("--api %q: write HOST:PORT, or off", s.address)
+	case (s.cert == "") != (s.key == ""):
+		return wrongUsef("--api-cert and --api-key belong together")
+	case s.cert == "" && !s.loopback(host):
+		return wrongUsef("--api %s can be reached by others: give it --api-cert and --api-key, or listen on 127.0.0.1 behind a proxy with TLS", s.address)
+	case s.rate < 0:
+		return wrongUsef("--api-rate %g: write a number from 0", s.rate)
+	}
+	var certificate tls.Certificate
+	if s.cert != "" {
+		if certificate, err = tls.LoadX509KeyPair(s.cert, s.key); err != nil {
+			return wrongUsef("--api-cert: %v", err)
+		}
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("another process listens on %s: give the API another address with --api, or off", s.address)
+	case err != nil:
+		return wrongUsef("--api: %v", err)
+	}
+	if s.cert != "" {
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})
+	}
+	s.listener = listener
+	return nil
+}
+
+// String is where it listens, or off.
+func (s *apiServing) String() string {
+	if s.listener == nil {
+		return off
+	}
+	return s.listener.Addr().String()
+}
+
+// close ends listening, also if nothing was served.
+func (s *apiServing) close() { _ = s.listener.Close() }
+
+// loopback reports whether only this machine reaches the host.
+func (s *apiServing) loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// serve answers requests until ctx ends, about the runs of what the options name.
+func (s *apiServing) serve(ctx context.Context, o local.Options, logger *slog.Logger) (err error) {
+	home, err := local.Open(ctx, o)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, home.Close()) }()
+	host, _, _ := net.SplitHostPort(s.address)
+	server, err := api.New(api.Options{Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == ""})
+	if err != nil {
+		return err
+	}
+	logger.Info("listening", "for", "--api", "address", s.listener.Addr().String())
+	return server.Serve(ctx, s.listener)
+}
+
+// apiOptions are what the API of a process with a worker has to know: it starts runs as everybody else does, in Temporal at the address.
+func (a *app) apiOptions(c daemon.Config, temporal string, served bool) local.Options {
+	o := a.options()
+	o.Landscape, o.Payloads, o.LimitMemory = c.Landscape, c.Payloads, false
+	keys, _ := a.env(daemon.CodecKeysVariable)
+	o.Cluster = &client.Cluster{Address: temporal, Queue: c.Queue, Files: c.Files, CodecFile: c.CodecKeysFile, CodecKeys: keys, Env: a.env}
+	if served {
+		o.Cluster.Gone = func() bool { return false }
+	}
+	return o
+}

@@ -1,0 +1,491 @@
+package tests
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"waymark/api"
+	"waymark/landscape"
+)
+
+// apiServer is a server whose API is asked. Every answer that it gives is compared with its OpenAPI document.
+type apiServer struct {
+	*serving
+	url     string
+	tokens  map[landscape.Role]string
+	schemas *jsonschema.Compiler
+	paths   map[string]map[string]operation
+}
+
+type operation struct {
+	Responses map[string]struct {
+		Content map[string]struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"content"`
+	} `json:"responses"`
+}
+
+func serveAPI(t *testing.T) *apiServer {
+	t.Helper()
+	folder, text := t.TempDir(), page(t, "api.md")
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(blocks(text, "yaml")[0]), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.csv"), []byte(blocks(text, "csv")[0]), 0o600))
+	s := &apiServer{serving: serve(t, folder, "--api", "127.0.0.1:0", "--api-rate", "0", "--allow-path", folder), tokens: map[landscape.Role]string{}}
+	listens := regexp.MustCompile(`for=--api address=(\S+)`)
+	require.Eventually(t, func() bool { return listens.MatchString(s.log.String()) }, time.Minute, 10*time.Millisecond)
+	s.url = "http://" + listens.FindStringSubmatch(s.log.String())[1]
+	deployed := strings.NewReplacer("name: orders", "name: deployed", "path: ", "path: "+folder+"/").Replace(blocks(text, "yaml")[0])
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "deployed.yaml"), []byte(deployed), 0o600))
+	s.waymark(t, "deploy", "deployed.yaml", "--allow-path", folder)
+	for _, role := range landscape.Roles() {
+		s.tokens[role] = s.grant(t, string(role), "--role", string(role))
+	}
+	answer, body := s.ask(t, "GET", "/openapi.json", "", "")
+	require.Equal(t, 200, answer.StatusCode)
+	var described struct {
+		Paths map[string]map[string]operation
+	}
+	require.NoError(t, json.Unmarshal(body, &described))
+	s.paths = described.Paths
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	require.NoError(t, err)
+	s.schemas = jsonschema.NewCompiler()
+	s.schemas.DefaultDraft(jsonschema.Draft2020)
+	require.NoError(t, s.schemas.AddResource("mem:///openapi.json", document))
+	return s
+}
+
+func (s *apiServer) grant(t *testing.T, name string, flags ...string) string {
+	t.Helper()
+	return strings.TrimSpace(s.waymark(t, append([]string{"access", "grant", name, "--why", "a test"}, flags...)...))
+}
+
+// ask sends a request. headers are pairs.
+func (s *apiServer) ask(t *testing.T, method, path, token, body string, headers ...string) (*http.Response, []byte) {
+	t.Helper()
+	answer, text, err := s.send(t, method, path, token, body, headers...)
+	require.NoError(t, err)
+	s.conforms(t, method, path, answer, text)
+	return answer, text
+}
+
+func (s *apiServer) send(t *testing.T, method, path, token, body string, headers ...string) (*http.Response, []byte, error) {
+	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			request.Host = headers[i+1]
+		}
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {
+		return answer, nil, nil
+	}
+	text, err := io.ReadAll(answer.Body)
+	return answer, text, err
+}
+
+// conforms holds an answer against the OpenAPI document.
+func (s *apiServer) conforms(t *testing.T, method, path string, answer *http.Response, body []byte) {
+	t.Helper()
+	require.Equal(t, "nosniff", answer.Header.Get("X-Content-Type-Options"))
+	require.NotEmpty(t, answer.Header.Get("Request-Id"))
+	if s.schemas == nil || answer.StatusCode == http.StatusNotModified || len(body) == 0 {
+		return
+	}
+	reference := "mem:///openapi.json#/components/schemas/api.Problem"
+	if answer.StatusCode < 400 {
+		path, _, _ = strings.Cut(path, "?")
+		known, described := "", operation{}
+		for pattern, methods := range s.paths {
+			if regexp.MustCompile("^" + regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$").MatchString(path) {
+				known, described = pattern, methods[strings.ToLower(method)]
+			}
+		}
+		content, ok := described.Responses[fmt.Sprint(answer.StatusCode)]
+		require.True(t, ok, "%s %s answers %d, which %q does not", method, path, answer.StatusCode, known)
+		if len(content.Content["application/json"].Schema) == 0 {
+			return
+		}
+		reference = "mem:///openapi.json#/paths/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(known) + "/" + strings.ToLower(method) + "/responses/" + fmt.Sprint(answer.StatusCode) + "/content/application~1json/schema"
+	} else {
+		require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
+	}
+	schema, err := s.schemas.Compile(reference)
+	require.NoError(t, err, reference)
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	require.NoError(t, err, "%s", body)
+	require.NoError(t, schema.Validate(value), "%s %s: %s", method, path, body)
+}
+
+// code is that of a problem.
+func code(t *testing.T, body []byte) string {
+	t.Helper()
+	var problem api.Problem
+	require.NoError(t, json.Unmarshal(body, &problem), "%s", body)
+	return string(problem.Code)
+}
+
+// TestAPI asks one server everything.
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	s := serveAPI(t)
+	t.Run("page", s.walkThrough)
+	t.Run("matrix", s.matrix)
+	t.Run("bad inputs", s.badInputs)
+	t.Run("keys", s.keys)
+	t.Run("same as the command line", s.sameAsCommands)
+	t.Run("own runs", s.ownRuns)
+	t.Run("streams", s.streams)
+	t.Run("orders", s.orders)
+	t.Run("secrets", s.secrets)
+	require.Contains(t, page(t, "api.md"), api.Table(), "the table of routes is that of the program")
+}
+
+// walkThrough types what docs/api.md shows.
+func (s *apiServer) walkThrough(t *testing.T) {
+	requireTool(t, "curl")
+	scripts := blocks(page(t, "api.md"), "sh")
+	require.Len(t, scripts, 4)
+	binary, err := built()
+	require.NoError(t, err)
+	script := strings.ReplaceAll(strings.Join(scripts[1:], "echo\n"), "http://127.0.0.1:8686", s.url)
+	cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", script)
+	tools := t.TempDir()
+	require.NoError(t, os.Symlink(binary, filepath.Join(tools, "waymark")))
+	cmd.Dir, cmd.Env = s.folder, append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Regexp(t, `"status":"completed_with_failures"`, string(out))
+	require.Regexp(t, `"code":"CONVERT","field":"total","message":"\\"…\\" is not`, string(out))
+	require.Regexp(t, `(?m)"way":"in (>|\\u003e) large (>|\\u003e) all`, string(out))
+	require.Regexp(t, `(?m)ann@example.com +\w{12} +\S+ +explain +in:3`, string(out))
+	content, err := os.ReadFile(filepath.Join(s.folder, "out/all.csv"))
+	require.NoError(t, err)
+	require.Equal(t, "id,total\n3,99\n", string(content))
+}
+
+// matrix asks for every route in every role, and with tokens that do not count: who is not allowed is refused, and who is allowed is not.
+func (s *apiServer) matrix(t *testing.T) {
+	revoked := s.grant(t, "gone", "--role", "viewer,auditor,service,operator,deployer,admin")
+	s.waymark(t, "access", "revoke", strings.Split(revoked, "_")[1], "--why", "left")
+	forged := s.tokens[landscape.Admin]
+	forged = forged[:len(forged)-1] + map[bool]string{true: "B", false: "A"}[strings.HasSuffix(forged, "A")]
+	for asked, roles := range api.Roles() {
+		method, path, _ := strings.Cut(asked, " ")
+		path = strings.NewReplacer("{run}", "nobody", "{token}", "0123456789ab", "{name}", "nobody").Replace(path)
+		body := ""
+		if method == http.MethodPost {
+			body = "{}"
+		}
+		if roles == nil {
+			answer, _ := s.ask(t, method, path, "", body)
+			require.Equal(t, 200, answer.StatusCode, asked)
+			continue
+		}
+		for name, token := range map[string]string{"none": "", "garbage": "x", "revoked": revoked, "unknown": "wmk_0123456789ab_" + strings.Repeat("A", 43), "forged": forged} {
+			answer, text := s.ask(t, method, path, token, body)
+			require.Equal(t, 401, answer.StatusCode, "%s with %s", asked, name)
+			require.Equal(t, map[bool]string{true: "NO_TOKEN", false: "BAD_TOKEN"}[token == ""], code(t, text))
+			require.NotEmpty(t, answer.Header.Get("WWW-Authenticate"))
+		}
+		if strings.HasSuffix(path, "/stream") {
+			continue
+		}
+		for role, token := range s.tokens {
+			answer, text := s.ask(t, method, path, token, body)
+			if !slices.Contains(roles, role) {
+				require.Equal(t, 403, answer.StatusCode, "%s as %s", asked, role)
+				require.Equal(t, "FORBIDDEN", code(t, text))
+				continue
+			}
+			require.Contains(t, []int{200, 400, 404}, answer.StatusCode, "%s as %s: %s", asked, role, text)
+		}
+	}
+}
+
+// badInputs sends what no client should.
+func (s *apiServer) badInputs(t *testing.T) {
+	operator := s.tokens[landscape.Operator]
+	for _, test := range []struct {
+		name, method, path, body string
+		status                   int
+		code                     string
+		headers                  []string
+	}{
+		{"unknown member", "POST", "/v1/runs", `{"pipeline":"orders","who":"me"}`, 400, "MALFORMED", nil},
+		{"another case", "POST", "/v1/runs", `{"Pipeline":"orders"}`, 400, "MALFORMED", nil},
+		{"twice", "POST", "/v1/runs", `{"pipeline":"a","pipeline":"orders"}`, 400, "MALFORMED", nil},
+		{"deep", "POST", "/v1/runs", `{"params":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, 400, "MALFORMED", nil},
+		{"no UTF-8", "POST", "/v1/runs", "{\"pipeline\":\"\xff\"}", 400, "MALFORMED", nil},
+		{"wrong kind", "POST", "/v1/runs", `{"pipeline":7}`, 400, "MALFORMED", nil},
+		{"two values", "POST", "/v1/runs", `{"pipeline":"orders"} {}`, 400, "MALFORMED", nil},
+		{"broken off", "POST", "/v1/runs", `{"pipeline":"ord`, 400, "MALFORMED", nil},
+		{"no pipeline", "POST", "/v1/runs", `{}`, 400, "MALFORMED", nil},
+		{"form", "POST", "/v1/runs", `pipeline=orders`, 415, "WRONG_MEDIA", []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{"huge", "POST", "/v1/runs", `{"why":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "TOO_LARGE", nil},
+		{"key with a space", "POST", "/v1/runs", `{"pipeline":"orders"}`, 400, "BAD_KEY", []string{"Idempotency-Key", "a b"}},
+		{"run id with dots", "POST", "/v1/runs", `{"pipeline":"orders","run":"../../etc"}`, 400, "INVALID_RUN", nil},
+		{"run id of SQL", "GET", "/v1/runs/'%20or%201=1", "", 400, "INVALID_RUN", nil},
+		{"long run id", "GET", "/v1/runs/" + strings.Repeat("a", 4_000), "", 400, "INVALID_RUN", nil},
+		{"unknown pipeline", "POST", "/v1/runs", `{"pipeline":"nobody"}`, 202, "", nil},
+		{"no such run", "GET", "/v1/runs/nobody", "", 404, "RUN_NOT_FOUND", nil},
+		{"no such path", "GET", "/v1/rnus", "", 404, "NO_ROUTE", nil},
+		{"path tricks", "GET", "/v1/../../etc/passwd", "", 404, "NO_ROUTE", nil},
+		{"method", "DELETE", "/v1/runs", "", 405, "WRONG_METHOD", nil},
+		{"negative limit", "GET", "/v1/runs?limit=-1", "", 400, "BAD_QUERY", nil},
+		{"huge limit", "GET", "/v1/runs?limit=1000000000", "", 400, "BAD_QUERY", nil},
+		{"limit of letters", "GET", "/v1/runs?limit=abc", "", 400, "BAD_QUERY", nil},
+		{"limit twice", "GET", "/v1/runs?limit=1&limit=2", "", 400, "BAD_QUERY", nil},
+		{"unknown parameter", "GET", "/v1/runs?order=1", "", 400, "BAD_QUERY", nil},
+		{"unknown state", "GET", "/v1/starts?state=eaten", "", 400, "BAD_QUERY", nil},
+		{"unknown type", "GET", "/v1/events?type=run.eaten", "", 400, "INVALID_OPTION", nil},
+		{"made-up cursor", "GET", "/v1/runs?after=AAAAAAAAAAAAAAAAAAAAAAAAAAAA", "", 400, "BAD_CURSOR", nil},
+		{"another host", "GET", "/v1/runs", "", 403, "WRONG_HOST", []string{"Host", "evil.example"}},
+		{"another site", "POST", "/v1/runs", `{"pipeline":"orders"}`, 403, "CROSS_SITE", []string{"Sec-Fetch-Site", "cross-site"}},
+		{"another origin", "POST", "/v1/runs", `{"pipeline":"orders"}`, 403, "CROSS_SITE", []string{"Origin", "https://evil.example"}},
+		{"no origin", "POST", "/v1/runs", `{"pipeline":"orders"}`, 403, "CROSS_SITE", []string{"Origin", "null"}},
+		{"order without a reason", "POST", "/v1/runs/nobody/cancel", `{}`, 400, "MALFORMED", nil},
+		{"wait for words", "POST", "/v1/runs", `{"pipeline":"orders"}`, 400, "BAD_QUERY", []string{"Prefer", "wait=long"}},
+	} {
+		answer, body := s.ask(t, test.method, test.path, operator, test.body, test.headers...)
+		require.Equal(t, test.status, answer.StatusCode, "%s: %s", test.name, body)
+		if test.code != "" {
+			require.Equal(t, test.code, code(t, body), test.name)
+		}
+		require.NotContains(t, string(body), "<", "nothing that a page could execute")
+	}
+	_, body := s.ask(t, "POST", "/v1/runs", operator, `{"params":{"a":1},"pipeline":"orders","for":{"x":1}}`)
+	var problem api.Problem
+	require.NoError(t, json.Unmarshal(body, &problem))
+	require.Equal(t, []api.PointerFault{{Pointer: "/for", Detail: "an object cannot be here: write a string"}}, problem.Errors)
+
+	first, body := s.ask(t, "GET", "/v1/starts?limit=1", operator, "")
+	var list struct{ Next string }
+	require.NoError(t, json.Unmarshal(body, &list))
+	require.NotEmpty(t, list.Next)
+	answer, body := s.ask(t, "GET", "/v1/starts?state=begun&after="+list.Next, operator, "")
+	require.Equal(t, 400, answer.StatusCode, "a place is good for the list that it is of")
+	require.Equal(t, "BAD_CURSOR", code(t, body))
+	answer, _ = s.ask(t, "GET", "/v1/starts?limit=1", operator, "", "If-None-Match", first.Header.Get("ETag"))
+	require.Equal(t, 304, answer.StatusCode)
+}
+
+// keys sends fifty requests with one key at once: there is one run, and other parameters are refused.
+func (s *apiServer) keys(t *testing.T) {
+	token := s.tokens[landscape.Service]
+	var side sync.WaitGroup
+	answers := make([]string, 50)
+	for i := range answers {
+		side.Go(func() {
+			answer, body, err := s.send(t, "POST", "/v1/runs", token, `{"pipeline":"orders","params":{"least":1}}`, "Idempotency-Key", "fifty")
+			if err != nil {
+				answers[i] = err.Error()
+				return
+			}
+			var run struct{ Run string }
+			_ = json.Unmarshal(body, &run)
+			answers[i] = fmt.Sprint(answer.StatusCode, run.Run)
+		})
+	}
+	side.Wait()
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(answers))), 1, answers)
+	run := strings.TrimPrefix(answers[0], "202")
+	require.Len(t, listed[json.RawMessage](t, s.serving, "starts", "--json"), len(listed[json.RawMessage](t, s.serving, "starts")))
+	answer, body := s.ask(t, "POST", "/v1/runs", token, `{"pipeline":"orders","params":{"least":1}}`, "Idempotency-Key", "fifty", "Prefer", "wait=60")
+	require.Equal(t, 200, answer.StatusCode, "%s", body)
+	require.Equal(t, "true", answer.Header.Get("Idempotent-Replayed"))
+	require.Equal(t, "/v1/runs/"+run, answer.Header.Get("Location"))
+	_, body = s.ask(t, "GET", "/v1/runs/"+run+"/starts", token, "")
+	require.Equal(t, 1, strings.Count(string(body), `"state"`), "%s", body)
+	answer, body = s.ask(t, "POST", "/v1/runs", token, `{"pipeline":"orders","params":{"least":2}}`, "Idempotency-Key", "fifty")
+	require.Equal(t, 422, answer.StatusCode)
+	require.Equal(t, "KEY_REUSED", code(t, body))
+}
+
+// sameAsCommands compares answers with what the command line prints.
+func (s *apiServer) sameAsCommands(t *testing.T) {
+	_, body := s.ask(t, "POST", "/v1/runs", s.tokens[landscape.Operator], `{"pipeline":"orders","run":"same"}`, "Prefer", "wait=60")
+	require.Contains(t, string(body), `"completed_with_failures"`)
+	auditor := s.tokens[landscape.Auditor]
+	require.Eventually(t, func() bool { // until nothing of it changes any more
+		_, body := s.ask(t, "GET", "/v1/runs/same", auditor, "")
+		return strings.Contains(string(body), `"anchored":1`)
+	}, time.Minute, 50*time.Millisecond)
+	for path, command := range map[string][]string{
+		"/v1/runs/same": {"status", "same"}, "/v1/runs/same/explain?row=3": {"explain", "same", "--row", "3"}, "/v1/runs/same/explain?sink=all&line=1": {"explain", "same", "--sink", "all", "--line", "1"},
+	} {
+		_, body := s.ask(t, "GET", path, auditor, "")
+		told := s.waymark(t, append(command, "--json")...)
+		require.JSONEq(t, told, string(body), path)
+	}
+	for path, command := range map[string][]string{
+		"/v1/runs?limit=500": {"runs", "--limit", "0"}, "/v1/runs/same/edges": {"rows", "same"}, "/v1/runs/same/errors/rows": {"errors", "same", "--each"}, "/v1/runs/same/effects": {"effects", "same"},
+		"/v1/pipelines": {"pipelines"}, "/v1/starts?limit=500": {"starts", "--limit", "0"}, "/v1/events?limit=500": {"outbox"},
+	} {
+		_, body := s.ask(t, "GET", path, auditor, "")
+		var list struct{ Items []json.RawMessage }
+		require.NoError(t, json.Unmarshal(body, &list))
+		told := listed[json.RawMessage](t, s.serving, command...)
+		require.Len(t, list.Items, len(told), path)
+		for i, item := range told {
+			require.JSONEq(t, string(item), string(list.Items[i]), path)
+		}
+	}
+	var found []string // page by page
+	for next := ""; ; {
+		_, body := s.ask(t, "GET", "/v1/runs?limit=1"+next, auditor, "")
+		var list struct {
+			Items []struct{ Run string }
+			Next  string
+		}
+		require.NoError(t, json.Unmarshal(body, &list))
+		for _, item := range list.Items {
+			found = append(found, item.Run)
+		}
+		if list.Next == "" {
+			break
+		}
+		next = "&after=" + list.Next
+	}
+	require.Len(t, found, len(listed[json.RawMessage](t, s.serving, "runs", "--limit", "0")))
+}
+
+// ownRuns holds what a service sees, and somebody whose token is about other pipelines: nothing, in the words for what is not there.
+func (s *apiServer) ownRuns(t *testing.T) {
+	other := s.grant(t, "other", "--role", "operator,auditor", "--pipelines", "others*")
+	service := s.tokens[landscape.Service]
+	_, unknown := s.ask(t, "GET", "/v1/runs/nobody", other, "")
+	for _, path := range []string{"", "/edges", "/rows", "/errors", "/effects", "/starts", "/follow"} {
+		for _, token := range []string{other, service} {
+			answer, body := s.ask(t, "GET", "/v1/runs/same"+path, token, "")
+			require.Equal(t, 404, answer.StatusCode, path)
+			same := regexp.MustCompile(`"request":"\w+"`)
+			require.Equal(t, same.ReplaceAllString(strings.ReplaceAll(string(unknown), "nobody", "same"), ""), same.ReplaceAllString(string(body), ""))
+		}
+	}
+	for _, path := range []string{"/explain?row=1", "/errors/rows"} {
+		answer, _ := s.ask(t, "GET", "/v1/runs/same"+path, other, "")
+		require.Equal(t, 404, answer.StatusCode)
+	}
+	answer, _ := s.ask(t, "POST", "/v1/runs/same/cancel", other, `{"why":"x"}`)
+	require.Equal(t, 404, answer.StatusCode)
+	answer, body := s.ask(t, "POST", "/v1/runs", other, `{"pipeline":"orders"}`)
+	require.Equal(t, 404, answer.StatusCode, "%s", body)
+	_, body = s.ask(t, "GET", "/v1/runs", service, "")
+	require.NotContains(t, string(body), `"same"`)
+	require.Contains(t, string(body), `"actor":"service"`)
+	for _, path := range []string{"/v1/runs", "/v1/pipelines", "/v1/starts", "/v1/events", "/v1/queue"} {
+		_, body = s.ask(t, "GET", path, other, "")
+		require.NotContains(t, string(body), "orders", path)
+	}
+}
+
+// streams reads events, is cut off, and goes on.
+func (s *apiServer) streams(t *testing.T) {
+	read := func(path, last string, until func(event, id string) bool) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+s.tokens[landscape.Viewer])
+		request.Header.Set("Last-Event-ID", last)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		defer func() { _ = answer.Body.Close() }()
+		require.Equal(t, "text/event-stream", answer.Header.Get("Content-Type"))
+		id := ""
+		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+			if word, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+				id = word
+			}
+			if event, ok := strings.CutPrefix(lines.Text(), "event: "); ok && until(event, id) {
+				return
+			}
+		}
+		t.Fatal("the stream ended")
+	}
+	var ids []string
+	read("/v1/events/stream", "", func(_, id string) bool {
+		ids = append(ids, id)
+		return len(ids) == 3
+	})
+	require.Equal(t, []string{"1", "2", "3"}, ids)
+	read("/v1/events/stream", "3", func(_, id string) bool {
+		require.Equal(t, "4", id)
+		return true
+	})
+	var events []string
+	read("/v1/runs/same/follow", "", func(event, _ string) bool {
+		events = append(events, event)
+		return event == "ended"
+	})
+	require.Equal(t, []string{"progress", "ended"}, events)
+}
+
+// orders gives orders to a run that has ended, and to none.
+func (s *apiServer) orders(t *testing.T) {
+	operator := s.tokens[landscape.Operator]
+	for verb, want := range map[string]int{"pause": 409, "cancel": 409, "resume": 202} {
+		answer, body := s.ask(t, "POST", "/v1/runs/same/"+verb, operator, `{"why":"a test"}`)
+		require.Equal(t, want, answer.StatusCode, "%s: %s", verb, body)
+	}
+	answer, body := s.ask(t, "POST", "/v1/runs/same/resolve", operator, `{"why":"a test","effect":"all/in:0","applied":true}`)
+	require.Equal(t, 409, answer.StatusCode, "%s", body)
+	require.Equal(t, "EFFECT_NOT_BLOCKED", code(t, body))
+	for _, verb := range []string{"retire", "restore", "promote", "rollback"} {
+		answer, body := s.ask(t, "POST", "/v1/pipelines/deployed/"+verb, s.tokens[landscape.Deployer], `{"why":"a test"}`)
+		require.Equal(t, map[string]int{"retire": 200, "restore": 200, "promote": 400, "rollback": 409}[verb], answer.StatusCode, "%s: %s", verb, body)
+	}
+	id := strings.Split(s.grant(t, "brief", "--role", "viewer"), "_")[1]
+	for _, changed := range []string{"true", "false"} {
+		_, body = s.ask(t, "POST", "/v1/access/"+id+"/revoke", s.tokens[landscape.Admin], `{"why":"over"}`)
+		require.Contains(t, string(body), `"changed":`+changed)
+	}
+}
+
+// secrets looks for the secrets of access tokens where they must not be: in everything that is on disk, and in the log.
+func (s *apiServer) secrets(t *testing.T) {
+	for role, token := range s.tokens {
+		secret := []byte(strings.SplitN(token, "_", 3)[2])
+		require.NotContains(t, s.log.String(), string(secret), role)
+		require.NoError(t, filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if err == nil && bytes.Contains(content, secret) {
+				return fmt.Errorf("%s has the secret of the %s", path, role)
+			}
+			return err
+		}))
+	}
+}
