@@ -102,6 +102,10 @@ bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of 
 	go run ./tests/bench -binary bin/waymark $(if $(BESIDE),-beside $(BESIDE))
 	go test ./tests/cluster -run '^$$' -bench Run -benchtime 3x -rows 1000000 -timeout 20m
 
+.PHONY: bench-starts
+bench-starts: build ## measure many small runs that are asked for through the HTTP API
+	go run ./tests/bench/starts -binary bin/waymark
+
 .PHONY: mutants
 mutants: ## break the code in one place after the other, and fail if no test notices
 	go run ./tests/mutants
@@ -117,12 +121,14 @@ crash: lab ## kill runs at every moment, and recoveries at 2,000 more, and compa
 	bin/lab -singles all -pairs 2000 -report bin/crash.json tests/crash/reference.yaml
 	bin/lab -singles all -report bin/crash-timed.json tests/crash/timed.yaml
 	bin/lab -singles all -pairs 300 -report bin/crash-repeats.json tests/crash/repeats.yaml
+	bin/lab -singles all -pairs 300 -report bin/crash-small.json tests/crash/small.yaml
 
 .PHONY: crash-quick
 crash-quick: lab ## the same for a few moments of every name
 	bin/lab -singles 30 -pairs 10 tests/crash/reference.yaml
 	bin/lab -singles 5 tests/crash/timed.yaml
 	bin/lab -singles 10 tests/crash/repeats.yaml
+	bin/lab -singles 10 tests/crash/small.yaml
 
 .PHONY: zombies
 zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it

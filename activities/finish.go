@@ -17,29 +17,31 @@ import (
 //
 // It may run twice: a run that is concluded stays as it is.
 func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (FinishResult, error) {
-		status, err := a.log.Conclude(ctx, in.Run)
-		if err == nil {
-			err = a.discardLate(ctx, in.Run)
-		}
-		if err == nil {
-			err = a.log.FinishRun(ctx, in.Run, status, "")
-		}
-		if err == nil {
-			err = a.forget(in.Run)
-		}
-		if err == nil {
-			a.tellEnded(ctx, in.Joiners)
-		}
-		if err == nil {
-			a.release(ctx, in.Run)
-		}
-		result := FinishResult{Status: status, Labels: a.labels(ctx)}
-		if err == nil {
-			result.Ending, err = a.ending(ctx, in.Run)
-		}
-		return result, err
-	})
+	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (FinishResult, error) { return a.finishRun(ctx, in) })
+}
+
+func (a *Activities) finishRun(ctx context.Context, in FinishInput) (FinishResult, error) {
+	status, err := a.log.Conclude(ctx, in.Run)
+	if err == nil {
+		err = a.discardLate(ctx, in.Run)
+	}
+	if err == nil {
+		err = a.log.FinishRun(ctx, in.Run, status, "")
+	}
+	if err == nil {
+		err = a.forget(in.Run)
+	}
+	if err == nil {
+		a.tellEnded(ctx, in.Joiners)
+	}
+	if err == nil {
+		a.release(ctx, in.Run)
+	}
+	result := FinishResult{Status: status, Labels: a.labels(ctx)}
+	if err == nil {
+		result.Ending, err = a.ending(ctx, in.Run)
+	}
+	return result, err
 }
 
 // What an Ending has at most: it travels through workflow history. Of more refused tokens than maxRefused it takes too long to count them.

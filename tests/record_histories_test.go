@@ -93,6 +93,7 @@ func TestRecord(t *testing.T) {
 	s.record(t, "invalid", "name: nothing\n", false)
 	s.record(t, "graph", recordedGraph, true)
 	s.record(t, "wide", recordedWide(), true)
+	s.record(t, "whole", strings.NewReplacer("chunk: {rows: 100}\n", "", "in.csv", "few.csv").Replace(recorded), true)
 	s.recordCancelled(t)
 	s.recordDeadline(t)
 	s.recordOrders(t, "ordered")

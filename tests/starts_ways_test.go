@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -124,7 +125,7 @@ func strangeSchedule(ctx context.Context, d *doorsteps, a asking) (answer, error
 	if a.key == "" {
 		in["run"] = a.run
 	}
-	id := "strange-" + a.run + a.key
+	id := "strange-" + uuid.NewString()
 	handle, err := d.temporal.ScheduleClient().Create(ctx, sdk.ScheduleOptions{
 		ID: id, Action: &sdk.ScheduleWorkflowAction{ID: id, Workflow: workflows.RunPipelineName, TaskQueue: workflows.TaskQueue, Args: []any{in}}, TriggerImmediately: true,
 	})

@@ -46,7 +46,10 @@ func (f *flow) run(ctx workflow.Context) error {
 	f.ahead = f.state.Plan.Ordered && workflow.GetVersion(ctx, passedAhead, workflow.DefaultVersion, 1) == 1
 	f.watchDeadlines(ctx)
 	f.fail(f.unpaused(ctx))
-	for f.running() && f.state.next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+	if f.running() && f.state.Next() != nil && wholeRuns(ctx, f.state) {
+		f.fail(f.passWhole(ctx))
+	}
+	for f.running() && f.state.Next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		if err := f.read(ctx, f.next(ctx)); err != nil {
 			f.fail(err)
 		}
@@ -57,7 +60,7 @@ func (f *flow) run(ctx workflow.Context) error {
 	}
 	f.over = true
 	f.drain(ctx)
-	if f.running() && f.state.next() == nil {
+	if f.running() && f.state.Next() == nil {
 		f.fail(f.endBarriers(ctx))
 	}
 	f.fail(f.unpaused(ctx))
@@ -81,7 +84,7 @@ func (f *flow) unpaused(ctx workflow.Context) error {
 // flight need not be finished; what it has written is recorded.
 func (f *flow) drain(ctx workflow.Context) {
 	lasting, _ := workflow.NewDisconnectedContext(ctx)
-	redone := func() bool { return f.state.Redo.Next() == nil || f.state.next() != nil }
+	redone := func() bool { return f.state.Redo.Next() == nil || f.state.Next() != nil }
 	if err := workflow.Await(lasting, func() bool { return f.going == 0 && redone() || !f.running() }); err != nil {
 		f.fail(err)
 	}
@@ -252,14 +255,11 @@ func (f *flow) place(chunk activities.ProcessInput, passed activities.ProcessRes
 	parts := make([]part, len(passed.Parts))
 	for i, size := range passed.Parts {
 		sink := f.sink(size.Sink)
-		output := &f.state.Outputs[sink]
+		place := f.state.Place(size.Sink, size.Rows, size.Bytes)
 		in := activities.WriteInput{
 			Run: f.id, Epoch: f.state.Epoch, Source: chunk.Source, Chunk: chunk.Chunk,
-			Sink: size.Sink, Ordinal: output.Ordinal, Offset: output.Offset,
+			Sink: size.Sink, Ordinal: place.Ordinal, Offset: place.Offset,
 		}
-		output.Ordinal++
-		output.Offset += size.Bytes
-		output.Rows += size.Rows
 		parts[i] = part{WriteInput: in, rows: size.Rows, bytes: size.Bytes, inOrder: f.state.Plan.Sinks[sink].InOrder}
 	}
 	return parts

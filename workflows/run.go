@@ -274,18 +274,6 @@ func (s *State) migrate() {
 	s.Sources, s.Cursor, s.Chunk, s.AtEnd = []resumepoint.Reading{reading}, nil, 0, false
 }
 
-// next returns the source that is read next: of those that are not at their end the one with the fewest chunks, the first
-// of equals; nil if all are at their end.
-func (s *State) next() *resumepoint.Reading {
-	var next *resumepoint.Reading
-	for i := range s.Sources {
-		if reading := &s.Sources[i]; !reading.AtEnd && (next == nil || reading.Chunk < next.Chunk) {
-			next = reading
-		}
-	}
-	return next
-}
-
 // chunks returns how many chunks of sources were read.
 func (s *State) chunks() int64 {
 	var chunks int64
@@ -311,7 +299,7 @@ func (s *State) done() bool {
 			return false
 		}
 	}
-	return s.next() == nil
+	return s.Next() == nil
 }
 
 // deadline returns the earliest moment at which a batch is due; 0 if none is.
@@ -327,6 +315,9 @@ func (s *State) deadline() int64 {
 
 // finish publishes every sink and concludes the run. Sinks are published only now, when all rows are accounted for.
 func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
+	if wholeRuns(ctx, in.State) {
+		return concludeWhole(ctx, in)
+	}
 	for _, future := range publish(ctx, in) {
 		if err := future.Get(ctx, nil); err != nil {
 			return RunResult{}, err
@@ -339,11 +330,16 @@ func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err := future.Get(ctx, &finished); err != nil {
 		return RunResult{}, err
 	}
-	result := in.result(finished.Status)
-	result.Ending = finished.Ending
-	showEnd(ctx, finished.Labels, string(finished.Status), result)
-	in.detailEnd(ctx, string(finished.Status), "")
-	return result, nil
+	return in.finished(ctx, finished), nil
+}
+
+// finished is the result of a run that is concluded, and shows it.
+func (in *RunInput) finished(ctx workflow.Context, how activities.FinishResult) RunResult {
+	result := in.result(how.Status)
+	result.Ending = how.Ending
+	showEnd(ctx, how.Labels, string(how.Status), result)
+	in.detailEnd(ctx, string(how.Status), "")
+	return result
 }
 
 // publish begins to publish every sink: those with small outputs together, if there are many.

@@ -48,7 +48,7 @@ func performAll[In, Out any](ctx workflow.Context, f *flow, near string, activit
 
 // next returns the sources that are read next, each a chunk: the next in turn, with those after it if all are small.
 func (f *flow) next(ctx workflow.Context) []*resumepoint.Reading {
-	first, plan := f.state.next(), &f.state.Plan
+	first, plan := f.state.Next(), &f.state.Plan
 	var sources []*resumepoint.Reading
 	for i := range f.state.Sources {
 		source := &f.state.Sources[i]

@@ -23,6 +23,8 @@ type Plan struct {
 	Small  []bool `json:"small,omitempty"`  // of each source, in document order: it holds so little that it may be read together with others; nil if none does
 	Depths []int  `json:"depths,omitempty"` // of each barrier, in node order: how many barriers its rows meet before it, at most; nil if there are none
 
+	Whole bool `json:"whole,omitempty"` // the run holds so little that it is read, processed and written in one activity
+
 	Queue  string `json:"queue,omitempty"`  // task queue of the workers that see the run's files; "" if any worker can do the run
 	Worker string `json:"worker,omitempty"` // task queue of the process that opened the run; "" if it works alone
 }
@@ -61,12 +63,14 @@ func PlanOf(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (Plan, error
 		}
 		out.Small = append(out.Small, IsSmall(pins[node.Name]))
 	}
+	out.Whole = !slices.Contains(out.Small, false) && len(out.Small)+len(out.Sinks) <= mostWhole && !out.Ordered && compiled.Chunk.Rows >= wholeRows
 	if !slices.Contains(out.Small, true) {
 		out.Small = nil
 	}
 	depths := compiled.Depths()
 	for i := range compiled.Nodes {
 		if compiled.Nodes[i].Barrier {
+			out.Whole = false
 			out.Barriers, out.Depths = append(out.Barriers, compiled.Nodes[i].Name), append(out.Depths, depths[i])
 		}
 	}
@@ -76,6 +80,14 @@ func PlanOf(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (Plan, error
 // smallBytes is the size up to which a source's files are read together with those of other sources. What they hold is a few times as
 // much if they are compressed.
 const smallBytes = 32 << 10
+
+const (
+	// mostWhole is how many sources and sinks a run has at most that is done as a whole.
+	mostWhole = 16
+
+	// wholeRows is how many rows a chunk has room for, so that what a small source holds is one.
+	wholeRows = smallBytes / 2
+)
 
 // IsSmall reports whether it is known that a source holds little.
 func IsSmall(source plugin.SourceInfo) bool {

@@ -94,6 +94,32 @@ func NewState(plan Plan) State {
 	return state
 }
 
+// Next returns the source that is read next: of those that are not at their end the one with the fewest chunks, the first of equals; nil if all are at their end.
+func (s *State) Next() *Reading {
+	var next *Reading
+	for i := range s.Sources {
+		if reading := &s.Sources[i]; !reading.AtEnd && (next == nil || reading.Chunk < next.Chunk) {
+			next = reading
+		}
+	}
+	return next
+}
+
+// Place gives a part its place behind those that the sink got before.
+func (s *State) Place(sink string, rows, bytes int64) Output {
+	for i := range s.Plan.Sinks {
+		if s.Plan.Sinks[i].Name == sink {
+			output := &s.Outputs[i]
+			place := *output
+			output.Ordinal++
+			output.Offset += bytes
+			output.Rows += rows
+			return place
+		}
+	}
+	panic("the plan has no sink named " + sink)
+}
+
 // SavedFold is the state of a barrier in the payload store.
 type SavedFold struct {
 	Digest string `json:"digest,omitempty"` // "" before the first is stored

@@ -62,7 +62,7 @@ func TestRecordInPostgres(t *testing.T) {
 	require.NoError(t, os.WriteFile(document, []byte("name: p\nsources: {in: {csv: {path: in.csv}, schema: {fields: {a: int}}}}\nsinks: {out: {csv: {path: out.csv}}}\n"), 0o600))
 	code, _, stderr = waymark("run", document, "--state", state, "--landscape", ann)
 	require.Equal(t, exitFailed, code)
-	require.Contains(t, stderr, "the role ann may not work for runs: it lacks insert on actions, ")
+	require.Contains(t, stderr, "the role ann may not work for runs: it lacks insert on access_tokens, ")
 	code, _, stderr = waymark("run", document, "--state", state, "--landscape", db.DSN())
 	require.Zero(t, code, stderr)
 	require.Contains(t, stderr, "waymark: the role "+db.Owner()+" owns the record, and so could change what is there")

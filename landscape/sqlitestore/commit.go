@@ -30,6 +30,16 @@ func (s *Store) Commit(ctx context.Context, b landscape.Tx) (err error) {
 		return err
 	}
 	w := &waiting{ctx: ctx, tx: b, moves: moves, pass: pass}
+	if b.Check != "" {
+		if w.checks, err = s.writes.all(ctx, s.write, questions(sweep.Counts)...); err != nil {
+			return fmt.Errorf("landscape: sweep: %w", err)
+		}
+	}
+	if b.Seal != nil {
+		if w.counts, err = s.writes.all(ctx, s.write, countQueries(b.Seal)...); err != nil {
+			return fmt.Errorf("landscape: seal: %w", err)
+		}
+	}
 	if b.Append != nil {
 		if w.append, err = s.writes.of(ctx, s.write, appendSQL); err != nil {
 			return fmt.Errorf("landscape: append to the log: %w", err)
@@ -67,12 +77,12 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
 		}
 	}
 	if b.Seal != nil {
-		if err := seal(ctx, tx, *b.Seal); err != nil {
+		if err := seal(ctx, tx, *b.Seal, w.counts); err != nil {
 			return err
 		}
 	}
 	if b.Check != "" {
-		if err := balanced(ctx, tx, b.Check); err != nil {
+		if err := balanced(ctx, tx, b.Check, w.checks); err != nil {
 			return err
 		}
 	}
@@ -86,19 +96,29 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
 }
 
 // balanced refuses a run with whose counts something is wrong.
-func balanced(ctx context.Context, tx *sql.Tx, run string) error {
-	wrong, err := findings(ctx, tx, run, sweep.Counts)
+func balanced(ctx context.Context, tx *sql.Tx, run string, prepared []*sql.Stmt) error {
+	wrong, err := findings(ctx, tx, run, sweep.Counts, prepared)
 	if err == nil && len(wrong) > 0 {
 		return &landscape.ImbalanceError{Run: run, Findings: wrong}
 	}
 	return err
 }
 
-// seal inserts the seal of a run, unless the run has other records than it binds.
-func seal(ctx context.Context, tx *sql.Tx, s landscape.NewSeal) error {
-	count := func(table, what string, want int64) error {
+// countQueries count the records that a seal binds, table by table, and then how often effects were moved.
+func countQueries(s *landscape.NewSeal) []string {
+	queries := make([]string, 0, len(s.Counts)+1)
+	for _, c := range s.Counts {
+		queries = append(queries, "select count(*) from "+c.Table+" where run_id = ?")
+	}
+	return append(queries, fmt.Sprintf("select coalesce(sum(changed_us & %d), 0) from effects where run_id = ?", landscape.MovedBits))
+}
+
+// seal inserts the seal of a run, unless the run has other records than it binds. counts are the statements of countQueries.
+func seal(ctx context.Context, tx *sql.Tx, s landscape.NewSeal, counts []*sql.Stmt) error {
+	count := func(i int, table string, want int64) error {
 		var found int64
-		if err := tx.QueryRowContext(ctx, "select "+what+" from "+table+" where run_id = ?", s.Run).Scan(&found); err != nil {
+		stmt := tx.StmtContext(ctx, counts[i]) //nolint:sqlclosecheck // the transaction closes it
+		if err := stmt.QueryRowContext(ctx, s.Run).Scan(&found); err != nil {
 			return fmt.Errorf("landscape: seal: count %s: %w", table, err)
 		}
 		if found != want {
@@ -106,12 +126,12 @@ func seal(ctx context.Context, tx *sql.Tx, s landscape.NewSeal) error {
 		}
 		return nil
 	}
-	for _, c := range s.Counts {
-		if err := count(c.Table, "count(*)", c.Records); err != nil {
+	for i, c := range s.Counts {
+		if err := count(i, c.Table, c.Records); err != nil {
 			return err
 		}
 	}
-	if err := count("effects", fmt.Sprintf("coalesce(sum(changed_us & %d), 0)", landscape.MovedBits), s.Moved); err != nil {
+	if err := count(len(s.Counts), "effects", s.Moved); err != nil {
 		return err
 	}
 	t := landscape.TableOf(s.RunSeal)

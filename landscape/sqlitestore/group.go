@@ -28,6 +28,9 @@ type waiting struct {
 	moves []*sql.Stmt // of its moves
 	pass  *pass
 
+	checks []*sql.Stmt // of the sweep
+	counts []*sql.Stmt // of the seal
+
 	append *sql.Stmt // nil if nothing is appended to the log
 	done   bool      // it was dealt with; written with turn held, as err is
 	err    error

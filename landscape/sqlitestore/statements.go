@@ -58,6 +58,18 @@ type statements struct {
 	known sync.Map // SQL → *sql.Stmt
 }
 
+// all returns the statements of queries, as of does.
+func (s *statements) all(ctx context.Context, db *sql.DB, queries ...string) ([]*sql.Stmt, error) {
+	stmts := make([]*sql.Stmt, len(queries))
+	for i, query := range queries {
+		var err error
+		if stmts[i], err = s.of(ctx, db, query); err != nil { //nolint:sqlclosecheck // they stay
+			return nil, err
+		}
+	}
+	return stmts, nil
+}
+
 // of returns the statement of a query. It must not be called within a transaction of the pool, nor with a lock that one needs, if the pool
 // has one connection.
 func (s *statements) of(ctx context.Context, db *sql.DB, query string) (*sql.Stmt, error) {

@@ -13,22 +13,36 @@ import (
 // Sweep does what landscape.Driver says. All checks see the same state.
 func (s *Store) Sweep(ctx context.Context, run string, deep bool) (found []landscape.Finding, err error) {
 	defer func() { err = explain(s.path, err) }()
+	checks := sweep.Counts
+	if deep {
+		checks = slices.Concat(sweep.Counts, tokenChecks)
+	}
+	prepared, err := s.reads.all(ctx, s.read, questions(checks)...)
+	if err != nil {
+		return nil, fmt.Errorf("landscape: sweep: %w", err)
+	}
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, fmt.Errorf("landscape: begin: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // it only read
-	checks := sweep.Counts
-	if deep {
-		checks = slices.Concat(sweep.Counts, tokenChecks)
-	}
-	return findings(ctx, tx, run, checks)
+	return findings(ctx, tx, run, checks, prepared)
 }
 
-func findings(ctx context.Context, tx *sql.Tx, run string, checks []sweep.Check) ([]landscape.Finding, error) {
+// questions returns the queries of checks.
+func questions(checks []sweep.Check) []string {
+	queries := make([]string, len(checks))
+	for i, c := range checks {
+		queries[i] = c.SQL
+	}
+	return queries
+}
+
+// findings makes the checks; prepared are their statements.
+func findings(ctx context.Context, tx *sql.Tx, run string, checks []sweep.Check, prepared []*sql.Stmt) ([]landscape.Finding, error) {
 	var found []landscape.Finding
-	for _, c := range checks {
-		some, err := ask(ctx, tx, run, c)
+	for i, c := range checks {
+		some, err := ask(ctx, tx.StmtContext(ctx, prepared[i]), run, c)
 		if err != nil {
 			return nil, fmt.Errorf("landscape: sweep: %s: %w", c.Name, err)
 		}
@@ -38,8 +52,8 @@ func findings(ctx context.Context, tx *sql.Tx, run string, checks []sweep.Check)
 	return found, nil
 }
 
-func ask(ctx context.Context, tx *sql.Tx, run string, c sweep.Check) ([]landscape.Finding, error) {
-	rows, err := tx.QueryContext(ctx, c.SQL, run)
+func ask(ctx context.Context, stmt *sql.Stmt, run string, c sweep.Check) ([]landscape.Finding, error) {
+	rows, err := stmt.QueryContext(ctx, run)
 	if err != nil {
 		return nil, err
 	}

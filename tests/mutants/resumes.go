@@ -271,4 +271,14 @@ var retries = []mutant{
 		file: "audit/verify_retry.go", old: "placed(record, now, i) != placed(", new: "false && placed(record, now, i) != placed(",
 		pkg: "./tests/retries", run: "^TestVerifyFindsWhatIsNotWhatWasFedAgain$",
 	},
+	{
+		name: "what a small run did is not compared with the record", never: "a run continues on a record that somebody put back",
+		file: "workflows/recovery/compare.go", old: "return compare(ctx, r, input, result, r.holdsSmall)", new: "return nil",
+		pkg: "./workflows/recovery", run: "",
+	},
+	{
+		name: "a run with values that must be unique is done as a whole", never: "a value comes twice",
+		file: "activities/resumepoint/plan.go", old: "!out.Ordered && compiled", new: "compiled",
+		pkg: "./activities", run: "^TestWhatIsSmall$",
+	},
 }

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -157,7 +158,7 @@ func (e event) ended(pipeline string) (status string, ended bool) {
 	switch in := e.in.(type) {
 	case activities.StopInput:
 		return string(in.Status), !neverBegan(in, pipeline)
-	case activities.FinishInput:
+	case activities.FinishInput, activities.ConcludeInput:
 		out, ok := e.out.(activities.FinishResult)
 		return string(out.Status), ok
 	}
@@ -195,9 +196,29 @@ func (e event) apart() []event {
 		return split[activities.WriteInput, activities.WriteResult](e, in)
 	case activities.Together[activities.SinkInput]:
 		return split[activities.SinkInput, struct{}](e, in)
+	case activities.SmallInput:
+		did, _ := e.out.(activities.SmallResult)
+		return slices.Concat(deeds(did.Reads), deeds(did.Passes), deeds(did.Writes))
+	case activities.ConcludeInput:
+		events := []event{e}
+		for _, sink := range in.Sinks {
+			if e.err == nil {
+				events = append(events, event{in: activities.SinkInput{Run: in.Run, Epoch: in.Epoch, Sink: sink}})
+			}
+		}
+		return events
 	default:
 		return []event{e}
 	}
+}
+
+// deeds returns what an activity did as if each had had an activity of its own.
+func deeds[In, Out any](did []activities.Deed[In, Out]) []event {
+	events := make([]event, len(did))
+	for i, deed := range did {
+		events[i] = event{in: deed.In, out: deed.Out}
+	}
+	return events
 }
 
 func split[In, Out any](e event, in activities.Together[In]) (events []event) {

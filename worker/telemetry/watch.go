@@ -127,6 +127,10 @@ func runOf(in any) string {
 		return in.Run
 	case activities.FinishInput:
 		return in.Run
+	case activities.SmallInput:
+		return in.Run
+	case activities.ConcludeInput:
+		return in.Run
 	case activities.StopInput:
 		return in.Run
 	case activities.ResumeInput:

@@ -118,6 +118,10 @@ func (r *record) holds(ctx context.Context, scheduled *history.ActivityTaskSched
 		return compare(ctx, r, input, result, r.holdsWrite)
 	case "PublishSink":
 		return compare(ctx, r, input, result, r.holdsOutput)
+	case "PassSmall":
+		return compare(ctx, r, input, result, r.holdsSmall)
+	case "ConcludeRun":
+		return compare(ctx, r, input, result, r.holdsConcluded)
 	case "ReadChunks":
 		return compare(ctx, r, input, result, each(r.holdsRead))
 	case "ProcessChunks":
@@ -176,6 +180,35 @@ func (r *record) holdsRead(ctx context.Context, in activities.ReadInput, out act
 		err = contradict("source %s was read to its end, and its end is not recorded", in.Source)
 	}
 	return err
+}
+
+// holdsSmall compares what was done in one activity, deed by deed.
+func (r *record) holdsSmall(ctx context.Context, _ activities.SmallInput, out activities.SmallResult) error {
+	for _, read := range out.Reads {
+		if err := r.holdsRead(ctx, read.In, read.Out); err != nil {
+			return err
+		}
+	}
+	for _, passed := range out.Passes {
+		if err := r.holdsPassage(ctx, passed.In, passed.Out); err != nil {
+			return err
+		}
+	}
+	for _, written := range out.Writes {
+		if err := r.holdsWrite(ctx, written.In, written.Out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *record) holdsConcluded(ctx context.Context, in activities.ConcludeInput, _ activities.FinishResult) error {
+	for _, sink := range in.Sinks {
+		if err := r.holdsOutput(ctx, activities.SinkInput{Run: in.Run, Epoch: in.Epoch, Sink: sink}, struct{}{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *record) holdsPassage(ctx context.Context, in activities.ProcessInput, out activities.ProcessResult) error {

@@ -131,6 +131,11 @@ func TestContradictions(t *testing.T) {
 		"several writes":                  {deed: several("WriteChunks", wrote(1), wrote(2)), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are recorded"},
 		"several writes on record":        {deed: several("WriteChunks", wrote(1), wrote(1))},
 		"several outputs":                 {deed: several("PublishSinks", &did{"", activities.SinkInput{Sink: "review"}, nil}), says: "the output of sink review was published, and that is not recorded"},
+		"a small run":                     {deed: small(read(1, 20), processed(0, review.Bytes), wrote(1))},
+		"a small run without its chunk":   {deed: small(read(2, 30), processed(0, review.Bytes), wrote(1)), says: "chunk 2 of strikes was read, and it is not recorded"},
+		"a small run with other steps":    {deed: small(read(1, 20), processed(1, review.Bytes), wrote(1)), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
+		"a small run that wrote more":     {deed: small(read(1, 20), processed(0, review.Bytes), wrote(2)), says: "the target of sink all refused 2 rows, and 1 are recorded"},
+		"a small run without its output":  {deed: &did{"ConcludeRun", activities.ConcludeInput{Sinks: []string{"review"}}, activities.FinishResult{}}, says: "the output of sink review was published, and that is not recorded"},
 		"the run":                         {deed: &did{"OpenRun", activities.OpenInput{}, resumepoint.Plan{}}},
 		"a state":                         {state: began(2, 20, 0)},
 		"a state with a chunk more":       {state: began(3, 30, 0), says: "chunk 2 of strikes was read, and it is not recorded"},
@@ -169,5 +174,14 @@ func began(chunks, row, folds int64) *workflows.State {
 	return &workflows.State{State: resumepoint.State{
 		Sources: []resumepoint.Reading{{Source: landscapetest.Source, Chunk: chunks, Cursor: plugin.Cursor{Row: row}}},
 		Held:    []resumepoint.BarrierState{{Barrier: "sums", Folds: folds}},
+	}}
+}
+
+// small is what PassSmall answers when it did these.
+func small(read, passed, wrote *did) *did {
+	return &did{"PassSmall", activities.SmallInput{}, activities.SmallResult{
+		Reads:  []activities.Deed[activities.ReadInput, activities.ReadResult]{{In: read.in.(activities.ReadInput), Out: read.out.(activities.ReadResult)}},
+		Passes: []activities.Deed[activities.ProcessInput, activities.ProcessResult]{{In: passed.in.(activities.ProcessInput), Out: passed.out.(activities.ProcessResult)}},
+		Writes: []activities.Deed[activities.WriteInput, activities.WriteResult]{{In: wrote.in.(activities.WriteInput), Out: wrote.out.(activities.WriteResult)}},
 	}}
 }
