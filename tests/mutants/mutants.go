@@ -191,7 +191,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "sources are not read in turn", never: "the order of the rows of two sources is that of chance",
-		file: "workflows/run.go", old: "reading.Chunk < next.Chunk", new: "reading.Chunk <= next.Chunk",
+		file: "activities/resumepoint/state.go", old: "reading.Chunk < next.Chunk", new: "reading.Chunk <= next.Chunk",
 		pkg: "./workflows", run: turnsTest,
 	},
 	{

@@ -34,7 +34,7 @@ var queues = []mutant{
 	},
 	{
 		name: "the end of a run wakes nobody", never: "runs wait for minutes while there are places",
-		file: "activities/finish.go", old: "\t\tif err == nil {\n\t\t\ta.release(ctx, in.Run)\n\t\t}\n\t\tresult :=", new: "\t\tresult :=",
+		file: "activities/finish.go", old: "\tif err == nil {\n\t\ta.release(ctx, in.Run)\n\t}\n\tresult :=", new: "\t\tresult :=",
 		pkg: "./tests", run: "^TestARunWaitsForItsTurn$",
 	},
 	{
