@@ -52,7 +52,7 @@ func (c *call) record() (landscape.Run, error) {
 		return landscape.Run{}, &client.Error{Kind: client.Invalid, Code: client.InvalidRun, Message: err.Error(), Err: err}
 	}
 	run, err := c.server.Home.Recorded(c.Context(), id)
-	if known, ok := errors.AsType[*client.Error](err); ok && known.Kind == client.NotFound || err == nil && !c.sees(run.Pipeline, run.Actor, run.Trigger) {
+	if isMissing(err) || err == nil && !c.sees(run.Pipeline, run.Actor, run.Trigger) {
 		return run, noRun(id)
 	}
 	return run, err
@@ -78,13 +78,12 @@ func getRun(c *call) (any, error) {
 	if err == nil {
 		return c.report(run)
 	}
-	known, ok := errors.AsType[*client.Error](err)
-	if !ok || known.Code != client.RunNotFound {
+	if !isMissing(err) {
 		return nil, err
 	}
-	start, missing := c.started(c.PathValue("run"))
-	if missing != nil {
-		return nil, missing
+	start, err := c.started(c.PathValue("run"))
+	if err != nil {
+		return nil, err
 	}
 	return pending(start), nil
 }
@@ -212,7 +211,7 @@ func (c *call) once(keyed bool, asked StartRequest) (started *client.Start, agai
 		}
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, false, c.discreet(asked.Run, err)
 	}
 	if err := e.Close(); err != nil {
 		return nil, false, err
@@ -231,6 +230,19 @@ func (c *call) once(keyed bool, asked StartRequest) (started *client.Start, agai
 	return &starts[len(starts)-1], false, nil
 }
 
+// discreet says of a run whose id somebody else gave no more than that it is there.
+func (c *call) discreet(id string, err error) error {
+	known, ok := errors.AsType[*client.Error](err)
+	if !ok || known.Code != client.RunExists && known.Code != client.RunBusy {
+		return err
+	}
+	run, failed := c.server.Home.Recorded(c.Context(), id)
+	if failed != nil || c.sees(run.Pipeline, run.Actor, run.Trigger) {
+		return err
+	}
+	return &client.Error{Kind: client.Conflict, Code: client.RunExists, Message: fmt.Sprintf("the id %.64q is taken", id), Cure: client.OtherID}
+}
+
 // before returns what became of an earlier request with the same key; nil if there was none, or it was refused: then the key is free.
 func (c *call) before(asked StartRequest) (*client.Start, error) {
 	starts, err := c.server.Home.StartsOf(c.Context(), asked.Run)
@@ -242,6 +254,9 @@ func (c *call) before(asked StartRequest) (*client.Start, error) {
 		return nil, nil //nolint:nilnil // nobody asked is no error
 	}
 	first := &starts[i]
+	if !c.sees(first.Pipeline, first.Actor, first.Trigger) {
+		return nil, problem(http.StatusUnprocessableEntity, keyReused, "somebody else asked for a run under this Idempotency-Key: give another key")
+	}
 	var params activities.Params
 	if err := json.Unmarshal(first.Params, &params); err != nil {
 		return nil, err
@@ -287,19 +302,19 @@ func (c *call) await(id string, wait time.Duration) (any, error) {
 	c.w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
 	until := time.After(wait)
 	for pause := firstWatch; ; pause = min(2*pause, mostWatch) {
-		report, ended, err := c.now(id)
+		ended, err := c.ended(id)
 		if err != nil {
 			return nil, err
 		}
 		if ended {
 			c.status = http.StatusOK
-			return report, nil
+			return c.reportOf(id)
 		}
 		select {
 		case <-until:
-			return report, nil
+			return c.reportOf(id)
 		case <-c.server.drained:
-			return report, nil
+			return c.reportOf(id)
 		case <-c.Context().Done():
 			return nil, client.UnlessStopped(c.Context(), c.Context().Err())
 		case <-time.After(pause):
@@ -307,22 +322,36 @@ func (c *call) await(id string, wait time.Duration) (any, error) {
 	}
 }
 
-// now returns how a run is, and whether it has ended, or will never begin.
-func (c *call) now(id string) (report *local.Report, ended bool, err error) {
+// ended reports whether a run has ended, or will never begin.
+func (c *call) ended(id string) (bool, error) {
+	run, err := c.server.Home.Recorded(c.Context(), id)
+	if err == nil || !isMissing(err) {
+		return err == nil && run.Status != pipeline.Running, err
+	}
+	start, err := c.started(id)
+	return err == nil && start.Decided.Known() && start.State != landscape.StartWaiting && start.State != landscape.StartBegun, err
+}
+
+// reportOf returns how a run is, also one that has not begun.
+func (c *call) reportOf(id string) (*local.Report, error) {
 	run, err := c.server.Home.Recorded(c.Context(), id)
 	if err == nil {
-		report, err = c.report(run)
-		return report, run.Status != pipeline.Running, err
+		return c.report(run)
 	}
-	known, ok := errors.AsType[*client.Error](err)
-	if !ok || known.Kind != client.NotFound {
-		return nil, false, err
+	if !isMissing(err) {
+		return nil, err
 	}
 	start, err := c.started(id)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return pending(start), start.Decided.Known() && start.State != landscape.StartWaiting && start.State != landscape.StartBegun, nil
+	return pending(start), nil
+}
+
+// isMissing reports whether something is not recorded.
+func isMissing(err error) bool {
+	known, ok := errors.AsType[*client.Error](err)
+	return ok && known.Kind == client.NotFound
 }
 
 // followRun streams how far a run is, until it has ended.
@@ -362,7 +391,7 @@ func followRun(c *call) (any, error) {
 // progress returns how far a run is; run is nil as long as it is not recorded.
 func (c *call) progress(id string) (progress landscape.Progress, run *landscape.Run, err error) {
 	recorded, err := c.server.Home.Recorded(c.Context(), id)
-	if known, ok := errors.AsType[*client.Error](err); ok && known.Kind == client.NotFound {
+	if isMissing(err) {
 		return progress, nil, nil
 	}
 	if err == nil {

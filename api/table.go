@@ -64,6 +64,10 @@ func table() []route {
 			query: list, answer: Page[client.Effect]{}, status: http.StatusOK, handle: withRun(effectsOf),
 		},
 		{
+			method: http.MethodGet, path: "/v1/runs/{run}/outputs/{sink}", scope: read, about: "The file that a sink published, if it still holds that; also in ranges",
+			stream: "application/octet-stream", status: http.StatusOK, handle: withRun(output),
+		},
+		{
 			method: http.MethodPost, path: "/v1/runs/{run}/pause", scope: order, about: "Pause a run when its work in flight is finished",
 			body: OrderRequest{}, answer: Ordered{}, status: http.StatusOK, handle: withRun(pause),
 		},

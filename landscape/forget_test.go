@@ -16,7 +16,7 @@ import (
 var kept = map[string]string{
 	"a name or a number": "run_id source chunk row rows lane node slice seq slot kind code label batch fold turn field sink epoch fence ordinal attempt number leaf leaves " +
 		"first_row first_line first_offset line byte_offset raw_bytes raw_is_text blank comments bytes last lines offsets lengths chunks refused version environment_seq " +
-		"file hold_id purge_id class payload claim",
+		"file hold_id purge_id class payload claim disclosure what",
 	"the document, and the graph": "document document_file document_sha256 plan plan_sha256 params refs pipeline operation config determinism guarantee nodes.hashes " +
 		"from_node to_node name parent branch fork info path policy merge quorum timeout_ms expected arrived lost not_needed fired_by collisions origins result assertion gate",
 	"ways, and what became of tokens": "way way_codes code_bytes codes signature outcome last_node first_seq sent_to batches tokens firsts trigger of arrivals wait_ms out_row " +
@@ -24,7 +24,7 @@ var kept = map[string]string{
 	"events: names, ids, counts and digests": "about event subject body position",
 	"a moment": "started_us finished_us read_us ended_us at_us opened_us fired_us deadline_us changed_us published_us accepted_us decided_us from_us to_us due_us until_us " +
 		"ready_us late_us expires_us",
-	"who and where":                                              "actor host base_dir worker execution workflow namespace identity principal environment",
+	"who and where":                                              "actor host base_dir worker execution workflow namespace identity principal environment access_token",
 	"a text that people or services wrote":                       "reason why verb event detail receipt refusal terms request",
 	"what people signed, and who":                                "person role statement signature approver seal order_sha256 emergency persons",
 	"a count or sum of many rows":                                "figures total amount unreadable unit sample looked_at equal changed missing replaced unknown",
