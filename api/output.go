@@ -61,14 +61,14 @@ func output(ctx context.Context, c *call, run landscape.Run) (any, error) {
 // openOutput opens a file for reading; a folder, a table or an object in a bucket is none.
 func openOutput(path string) (*os.File, error) {
 	if !filepath.IsAbs(path) {
-		return nil, errors.New("it is no file")
+		return nil, errors.New("it is not a file")
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, errors.Unwrap(err) // without the path
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(errors.New("it is no file"), file.Close())
+		return nil, errors.Join(errors.New("it is not a file"), file.Close())
 	}
 	return file, nil
 }
