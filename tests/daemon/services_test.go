@@ -60,7 +60,7 @@ func TestAProcessMayWriteBeforeItWorks(t *testing.T) {
 	require.Contains(t, p.said(t, "waiting for landscape")["error"], "the role "+role+" may not read the schema waymark")
 
 	require.NoError(t, pgstore.Grant(t.Context(), db.DSN(), pgstore.Roles{Reader: role}))
-	const lacks = "may not work for runs: it lacks insert on actions, "
+	const lacks = "may not work for runs: it lacks insert on access_tokens, "
 	for { // what it says of the time before the grant may come first
 		why, is := p.said(t, "waiting for landscape")["error"].(string)
 		require.True(t, is)

@@ -17,6 +17,7 @@ import (
 
 const twoSources = `
 name: turns
+chunk: {rows: 100}
 sources:
   one: {jsonl: {path: one.jsonl}, schema: {fields: {id: int}}}
   more: {jsonl: {path: more.jsonl}, schema: {fields: {id: int}}}
