@@ -82,7 +82,9 @@ func Keys(ctx context.Context, log *landscape.Reader) (known []KnownKey, err err
 	if err != nil {
 		return nil, err
 	}
-	known = append(known, KnownKey{Key: ring.genesis.Key, Kind: "log"})
+	for _, key := range ring.log {
+		known = append(known, KnownKey{Key: key.vkey, Kind: "log", Since: key.from})
+	}
 	for key, since := range ring.since {
 		known = append(known, KnownKey{Key: key, Kind: "sealer", Since: since, Revoked: ring.revoked[key]})
 	}

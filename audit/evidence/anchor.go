@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"waymark/internal/failpoint"
@@ -44,7 +43,7 @@ func (f Folder) Begun(context.Context) (bool, error) {
 
 // Heads returns the heads that the folder has, as they came; nil if it has none. A last line that is torn, as by a kill, is left out; so is all after
 // another line that this key did not sign, which is the one stray.
-func (f Folder) Heads(_ context.Context, by note.Verifier) (heads []Head, strays []error, err error) {
+func (f Folder) Heads(_ context.Context, by LogKeys) (heads []Head, strays []error, err error) {
 	text, err := os.ReadFile(f.file(headsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -66,7 +65,7 @@ func (f Folder) Heads(_ context.Context, by note.Verifier) (heads []Head, strays
 }
 
 // Head returns the last head that the folder has, in its list or as its checkpoint; the zero Head if it has none.
-func (f Folder) Head(_ context.Context, by note.Verifier) (Head, error) {
+func (f Folder) Head(_ context.Context, by LogKeys) (Head, error) {
 	listed, err := f.lastListed(by)
 	if err != nil {
 		return Head{}, err
@@ -79,7 +78,7 @@ func (f Folder) Head(_ context.Context, by note.Verifier) (Head, error) {
 }
 
 // checkpoint returns the head that is the folder's checkpoint; the zero Head if it has none.
-func (f Folder) checkpoint(by note.Verifier) (Head, error) {
+func (f Folder) checkpoint(by LogKeys) (Head, error) {
 	text, err := os.ReadFile(f.file(checkpointFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Head{}, nil
@@ -95,7 +94,7 @@ func (f Folder) checkpoint(by note.Verifier) (Head, error) {
 }
 
 // lastListed returns the last head of the list; the zero Head if there is none.
-func (f Folder) lastListed(by note.Verifier) (Head, error) {
+func (f Folder) lastListed(by LogKeys) (Head, error) {
 	const tail = 4096 // longer than two lines
 	file, err := os.Open(f.file(headsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,12 +135,12 @@ func signatureOf(h Head) string {
 	return lines[len(lines)-1]
 }
 
-func parseLine(line string, by note.Verifier) (Head, error) {
+func parseLine(line string, by LogKeys) (Head, error) {
 	parts := strings.Split(line, " ")
 	if len(parts) != 3 {
 		return Head{}, errors.New("it is not a size, a root and a signature")
 	}
-	return openHead(fmt.Sprintf("%s\n%s\n%s\n\n— %s %s\n", by.Name(), parts[0], parts[1], by.Name(), parts[2]), by)
+	return openHead(fmt.Sprintf("%s\n%s\n%s\n\n— %s %s\n", by.origin(), parts[0], parts[1], by.origin(), parts[2]), by)
 }
 
 func (f Folder) file(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
@@ -157,7 +156,7 @@ func (f Folder) agrees(ctx context.Context, here here) error {
 	return here.agrees(ctx, there, f.String())
 }
 
-func (f Folder) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
+func (f Folder) bring(ctx context.Context, log *landscape.Reader, by LogKeys, head Head) (receipt string, err error) {
 	if err := f.agrees(ctx, here{log, by, head.Size, head.Size}); err != nil {
 		return "", err
 	}
@@ -200,7 +199,7 @@ func (f Folder) put(ctx context.Context, log *landscape.Reader, old int64, head 
 }
 
 // putCheckpoint makes a head that is in the list the checkpoint, if a kill came between the two.
-func (f Folder) putCheckpoint(by note.Verifier, head Head) error {
+func (f Folder) putCheckpoint(by LogKeys, head Head) error {
 	is, err := f.checkpoint(by)
 	if err != nil || is.Size == head.Size {
 		return err

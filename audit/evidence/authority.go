@@ -21,7 +21,6 @@ import (
 
 	"github.com/digitorus/pkcs7"
 	"github.com/digitorus/timestamp"
-	"golang.org/x/mod/sumdb/note"
 
 	"waymark/landscape"
 )
@@ -101,7 +100,7 @@ func (a Authority) Begun(context.Context) (bool, error) { return false, ErrCanno
 func (a Authority) agrees(context.Context, here) error { return nil }
 
 // bring has a head stamped. The receipt is the stamp, a TimeStampToken of RFC 3161, in base64. The error is errNotDue if the last stamp is too young.
-func (a Authority) bring(ctx context.Context, log *landscape.Reader, _ note.Verifier, head Head) (receipt string, err error) {
+func (a Authority) bring(ctx context.Context, log *landscape.Reader, _ LogKeys, head Head) (receipt string, err error) {
 	kept, err := landscape.Select[landscape.Anchored](ctx, log, a.String())
 	if err != nil {
 		return "", err

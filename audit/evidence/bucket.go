@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/mod/sumdb/note"
-
 	"waymark/landscape"
 	"waymark/payload/s3store"
 )
@@ -119,7 +117,7 @@ func (b *Bucket) listed(ctx context.Context) (listed []s3store.Note, err error) 
 
 // Heads returns the last heads, at most 1,000, also those that a deletion hides and the lock keeps. strays are what this key did not sign, and heads that
 // are hidden. Otherwise it does what keeper says.
-func (b *Bucket) Heads(ctx context.Context, by note.Verifier) (heads []Head, strays []error, err error) {
+func (b *Bucket) Heads(ctx context.Context, by LogKeys) (heads []Head, strays []error, err error) {
 	listed, err := b.listed(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -147,7 +145,7 @@ func (b *Bucket) Heads(ctx context.Context, by note.Verifier) (heads []Head, str
 }
 
 // newest returns the last head that this key signed, and others of its size; nil if there is none. stray is why something that is listed before it is not one.
-func (b *Bucket) newest(ctx context.Context, by note.Verifier) (heads []Head, stray, err error) {
+func (b *Bucket) newest(ctx context.Context, by LogKeys) (heads []Head, stray, err error) {
 	listed, err := b.listed(ctx)
 	for _, object := range listed {
 		if heads != nil && sizeOf(object.Name) != heads[0].Size {
@@ -167,7 +165,7 @@ func (b *Bucket) newest(ctx context.Context, by note.Verifier) (heads []Head, st
 }
 
 // read returns the head that an object is; stray is why it is not one.
-func (b *Bucket) read(ctx context.Context, object s3store.Note, by note.Verifier) (head Head, stray, err error) {
+func (b *Bucket) read(ctx context.Context, object s3store.Note, by LogKeys) (head Head, stray, err error) {
 	var text []byte
 	err = b.ask(ctx, func(ctx context.Context, notes *s3store.Notes) (err error) {
 		text, err = notes.Get(ctx, object)
@@ -204,7 +202,7 @@ func (b *Bucket) agrees(ctx context.Context, here here) error {
 	return nil
 }
 
-func (b *Bucket) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
+func (b *Bucket) bring(ctx context.Context, log *landscape.Reader, by LogKeys, head Head) (receipt string, err error) {
 	if known, err := log.LastAnchored(ctx, b.String()); err != nil || known >= head.Size {
 		return "", err
 	}

@@ -116,7 +116,7 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 			return c.Report, err
 		}
 	}
-	if key != "" && c.Entries > 0 && key != c.Key {
+	if key != "" && c.Entries > 0 && !c.ring.log.has(key) {
 		c.problem("log", "its key is %s, not the trusted %s", short(c.Key), short(key))
 	}
 	return c.Report, nil
@@ -154,7 +154,7 @@ func (c *checker) entries(ctx context.Context) error {
 		c.problem("log", "has %d entries, and its head counts %d", c.Entries, size)
 	}
 	if c.ring.log != nil {
-		c.Origin, c.Key = c.ring.genesis.Origin, c.ring.genesis.Key
+		c.Origin, c.Key = c.ring.genesis.Origin, c.ring.log.last().vkey
 	}
 	return nil
 }

@@ -30,22 +30,22 @@ func trusts(policy *trust.Policy, key string) error {
 
 // openCosigned opens a head in the one form, which the log signed first, and returns which of the policy's witnesses cosigned it. The error says that one of
 // their cosignatures is wrong, or that they are not the quorum. Other signatures are skipped.
-func openCosigned(text string, by note.Verifier, policy *trust.Policy) (head Head, cosigned []Cosignature, err error) {
+func openCosigned(text string, by LogKeys, policy *trust.Policy) (head Head, cosigned []Cosignature, err error) {
 	if policy == nil {
 		policy = &trust.Policy{}
 	}
 	if head, err = openHead(text, by); err != nil {
 		return head, nil, err
 	}
-	known := []note.Verifier{by}
+	var known []note.Verifier
 	for _, w := range policy.Witnesses {
 		known = append(known, w.Verifier)
 	}
-	n, err := note.Open([]byte(text), note.VerifierList(known...))
+	n, err := note.Open([]byte(text), by.verifiers(known...))
 	if err != nil {
 		return head, nil, err
 	}
-	if !inOneForm(n, text, fmt.Sprintf("%s\n%d\n%s\n", by.Name(), head.Size, head.Root), by) {
+	if !inOneForm(n, text, fmt.Sprintf("%s\n%d\n%s\n", by.origin(), head.Size, head.Root), by.at(head.Size)) {
 		return head, nil, errors.New("it is not in the strict form")
 	}
 	cosigned, names := []Cosignature{}, map[string]bool{}

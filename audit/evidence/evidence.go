@@ -131,22 +131,22 @@ func keyName(kind keys.Kind, host string) string {
 	return host + "/" + hex.EncodeToString(chance[:])
 }
 
-// verifier is the public key of the log: the log's own word for it, or one's own if it has not begun here.
-func (o *opening) verifier() (note.Verifier, error) {
+// verifiers are the public keys of the log: the log's own word for them, or one's own if it has not begun here.
+func (o *opening) verifiers() (LogKeys, error) {
 	if o.ring.log != nil || o.key == nil {
 		return o.ring.log, nil
 	}
-	return note.NewVerifier(o.key.VKey)
+	return OneKey(o.key.VKey)
 }
 
 // notary reports whether this process has the key of the log.
 func (o *opening) notary() bool {
-	return o.key != nil && (o.ring.log == nil || o.ring.genesis.Key == o.key.VKey)
+	return o.key != nil && (o.ring.log == nil || o.ring.log.last().vkey == o.key.VKey)
 }
 
 // compare holds the heads that anchors and the notary have against the log.
 func (o *opening) compare(ctx context.Context) error {
-	by, err := o.verifier()
+	by, err := o.verifiers()
 	if err != nil || by == nil {
 		return err
 	}

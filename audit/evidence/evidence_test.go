@@ -237,6 +237,13 @@ func TestEntriesAreNotes(t *testing.T) {
 	require.FileExists(t, filepath.Join(p.anchor, "tile/entries/000"))
 }
 
+func oneKey(t *testing.T, vkey string) evidence.LogKeys {
+	t.Helper()
+	known, err := evidence.OneKey(vkey)
+	require.NoError(t, err)
+	return known
+}
+
 func verifierOf(t *testing.T, vkey string) note.Verifier {
 	t.Helper()
 	verifier, err := note.NewVerifier(vkey)

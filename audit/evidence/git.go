@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/mod/sumdb/note"
-
 	"waymark/landscape"
 )
 
@@ -126,7 +124,7 @@ func (g Git) Begun(ctx context.Context) (bool, error) {
 }
 
 // last returns the last head that this key signed; the zero Head if none of the last 1,000 commits has one. stray is why the last commit has none.
-func (g Git) last(ctx context.Context, by note.Verifier) (head Head, stray, err error) {
+func (g Git) last(ctx context.Context, by LogKeys) (head Head, stray, err error) {
 	heads, strays, err := g.heads(ctx, 1, by)
 	if err != nil || strays == nil {
 		return lastOf(heads), nil, err
@@ -137,12 +135,12 @@ func (g Git) last(ctx context.Context, by note.Verifier) (head Head, stray, err 
 }
 
 // Heads returns the last heads, at most 1,000. Otherwise it does what keeper says.
-func (g Git) Heads(ctx context.Context, by note.Verifier) (heads []Head, strays []error, err error) {
+func (g Git) Heads(ctx context.Context, by LogKeys) (heads []Head, strays []error, err error) {
 	return g.heads(ctx, mostHeads, by)
 }
 
 // heads returns the heads of the last commits, as they came.
-func (g Git) heads(ctx context.Context, most int, by note.Verifier) (heads []Head, strays []error, err error) {
+func (g Git) heads(ctx context.Context, most int, by LogKeys) (heads []Head, strays []error, err error) {
 	commits, err := g.commits(ctx, most)
 	if err != nil || commits == nil {
 		return nil, nil, err
@@ -189,7 +187,7 @@ func (g Git) agrees(ctx context.Context, here here) error {
 	return err
 }
 
-func (g Git) bring(ctx context.Context, log *landscape.Reader, by note.Verifier, head Head) (receipt string, err error) {
+func (g Git) bring(ctx context.Context, log *landscape.Reader, by LogKeys, head Head) (receipt string, err error) {
 	if known, err := log.LastAnchored(ctx, g.String()); err != nil || known >= head.Size {
 		return "", err
 	}
@@ -204,7 +202,7 @@ func (g Git) bring(ctx context.Context, log *landscape.Reader, by note.Verifier,
 	if err := (here{log, by, head.Size, head.Size}).agrees(ctx, there, g.String()); err != nil || there.Size == head.Size {
 		return "", err
 	}
-	return "", g.commit(ctx, by.Name(), head, last)
+	return "", g.commit(ctx, by.origin(), head, last)
 }
 
 // commit adds a commit with a head to the branch, if its last commit is still this one; none if there is no branch.

@@ -28,14 +28,14 @@ func signHead(by note.Signer, size int64, root tlog.Hash) (Head, error) {
 	return Head{size, root, string(signed)}, err
 }
 
-// openHead reads a checkpoint that this key signed.
-func openHead(text string, by note.Verifier) (Head, error) {
-	n, err := note.Open([]byte(text), note.VerifierList(by))
+// openHead reads a checkpoint that the key of its size signed.
+func openHead(text string, by LogKeys) (Head, error) {
+	n, err := note.Open([]byte(text), by.verifiers())
 	if err != nil {
 		return Head{}, err
 	}
 	lines := strings.Split(n.Text, "\n")
-	if len(lines) < 4 || lines[0] != by.Name() {
+	if len(lines) < 4 || lines[0] != by.origin() {
 		return Head{}, errors.New("it is not a checkpoint of this log")
 	}
 	size, err := strconv.ParseInt(lines[1], 10, 64)
@@ -46,11 +46,14 @@ func openHead(text string, by note.Verifier) (Head, error) {
 	if err != nil || len(root) != tlog.HashSize {
 		return Head{}, errors.New("it has no root")
 	}
+	if err := by.signed(n, size); err != nil {
+		return Head{}, err
+	}
 	return Head{size, tlog.Hash(root), text}, nil
 }
 
 // headOf reads a head that the landscape keeps.
-func headOf(stored landscape.SignedHead, by note.Verifier) (Head, error) {
+func headOf(stored landscape.SignedHead, by LogKeys) (Head, error) {
 	head, err := openHead(stored.Note, by)
 	if err == nil && (head.Size != stored.Size || string(head.Root[:]) != string(stored.Root)) {
 		err = errors.New("it is the head of another size or root")
@@ -59,7 +62,7 @@ func headOf(stored landscape.SignedHead, by note.Verifier) (Head, error) {
 }
 
 // signedHead returns the head of this size that the landscape keeps; the zero Head if there is none.
-func signedHead(ctx context.Context, log *landscape.Reader, by note.Verifier, size int64) (Head, error) {
+func signedHead(ctx context.Context, log *landscape.Reader, by LogKeys, size int64) (Head, error) {
 	stored, err := landscape.Select[landscape.SignedHead](ctx, log, size)
 	if err != nil || len(stored) == 0 {
 		return Head{}, err

@@ -16,7 +16,7 @@ import (
 
 // keyring are the keys that count at a position of the log, as the entries before it say. Entries are given to it in order.
 type keyring struct {
-	log     note.Verifier            // nil before the first entry
+	log     LogKeys                  // nil before the first entry
 	genesis Statement                // the first entry
 	sealers map[string]note.Verifier // by public key
 	since   map[string]int64         // positions, by public key
@@ -67,7 +67,7 @@ func (k *keyring) take(e landscape.LogEntry) (Statement, error) {
 		err = k.begin(s)
 	}
 	if err == nil {
-		err = k.signed(e.Entry, s.Type)
+		err = k.signed(e.Entry, s.Type, e.Position)
 	}
 	if err != nil {
 		return s, err
@@ -84,16 +84,16 @@ func (k *keyring) begin(s Statement) error {
 	if err != nil || verifier.Name() != s.Origin {
 		return errors.New("it names no key of the log")
 	}
-	k.log, k.genesis = verifier, s
+	k.log, k.genesis = LogKeys{{verifier, s.Key, 0}}, s
 	return nil
 }
 
 // signed verifies the one signature of an entry.
-func (k *keyring) signed(entry string, of Type) error {
+func (k *keyring) signed(entry string, of Type, position int64) error {
 	if k.log == nil {
 		return errors.New("the log has no genesis that counts")
 	}
-	allowed := []note.Verifier{k.log}
+	allowed := []note.Verifier{k.log.at(position)}
 	if bySealer(of) {
 		allowed = allowed[:0]
 		for _, sealer := range k.sealers {

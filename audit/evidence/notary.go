@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"waymark/audit/evidence/keys"
@@ -27,7 +26,7 @@ import (
 type Notary struct {
 	log     *landscape.Log
 	key     keys.Key
-	own     note.Verifier
+	own     LogKeys
 	anchors []Place
 	clock   func() time.Time
 	mu      sync.Mutex
@@ -49,7 +48,7 @@ func statePath(keyFile string) string {
 }
 
 // readState returns the last head that the key in a file signed; the zero Head if there is none.
-func readState(keyFile string, by note.Verifier) (Head, error) {
+func readState(keyFile string, by LogKeys) (Head, error) {
 	text, err := os.ReadFile(statePath(keyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Head{}, nil

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/mod/sumdb/note"
-
 	"waymark/landscape"
 	"waymark/payload/s3store"
 )
@@ -26,7 +24,7 @@ type Place interface {
 	// agrees, a *StrayError.
 	agrees(context.Context, here) error
 	// bring brings a head, unless it is there, and returns what the place answered. What is there is compared before. Killed anywhere, it may be repeated.
-	bring(context.Context, *landscape.Reader, note.Verifier, Head) (receipt string, err error)
+	bring(context.Context, *landscape.Reader, LogKeys, Head) (receipt string, err error)
 	// check looks for what is wrong with what is there; said is how many entries the landscape says are there.
 	check(ctx context.Context, c *checker, said int64) error
 }
@@ -37,7 +35,7 @@ var ErrCannotSay = errors.New("it only answers who shows it a head")
 // here is the log as a place is compared with it.
 type here struct {
 	log    *landscape.Reader
-	by     note.Verifier
+	by     LogKeys
 	size   int64 // entries
 	hashed int64 // of them, those whose hashes are kept
 }
@@ -57,7 +55,7 @@ func (h here) agrees(ctx context.Context, there Head, place string) error {
 type keeper interface {
 	Place
 	// Heads returns the heads that are there, as they came; nil if there are none. strays says what is there beside them that should not be.
-	Heads(context.Context, note.Verifier) (heads []Head, strays []error, err error)
+	Heads(context.Context, LogKeys) (heads []Head, strays []error, err error)
 }
 
 const bucketScheme = "s3://"

@@ -31,7 +31,7 @@ func Restore(ctx context.Context, log *landscape.Log, o Options, from, why strin
 	if opening.key == nil {
 		return done, fmt.Errorf("only who has the key of the log restores it, and %s has none", o.Keys)
 	}
-	by, err := trusted(opening.key.VKey)
+	by, err := OneKey(opening.key.VKey)
 	if err != nil {
 		return done, err
 	}

@@ -34,7 +34,7 @@ func TestTesseraReadsAnAnchor(t *testing.T) {
 	p.runs(ids[3:]...)
 	key, err := keys.Load(p.keys, keys.Log)
 	require.NoError(t, err)
-	head, err := evidence.Folder(p.anchor).Head(t.Context(), verifierOf(t, key.VKey))
+	head, err := evidence.Folder(p.anchor).Head(t.Context(), oneKey(t, key.VKey))
 	require.NoError(t, err)
 	verify := func() (string, error) {
 		out, err := exec.CommandContext(t.Context(), program, p.anchor, key.VKey).CombinedOutput()

@@ -207,7 +207,7 @@ func (w Witness) askOlder(ctx context.Context, here here, size, shown int64) err
 }
 
 // bring shows the witness a head, with the proof from the head that it has, until it cosigns it. The receipt is the line of the cosignature.
-func (w Witness) bring(ctx context.Context, log *landscape.Reader, _ note.Verifier, head Head) (receipt string, err error) {
+func (w Witness) bring(ctx context.Context, log *landscape.Reader, _ LogKeys, head Head) (receipt string, err error) {
 	old, err := log.LastAnchored(ctx, w.String())
 	if err != nil || old >= head.Size {
 		return "", err

@@ -1,0 +1,66 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// LogKeys are the keys of a log by position, the first one first. The key at position n signs the entry n, if that is one of the log itself, and the head
+// of n entries. It is nil of a log that has not begun.
+type LogKeys []logKey
+
+// logKey is a key of a log.
+type logKey struct {
+	note.Verifier
+	vkey string // public, as name+hash+base64
+	from int64  // the first position at which it signs; until that of the next key
+}
+
+// OneKey returns the keys of a log that has had this one from its beginning, and no other. The error wraps ErrNoKey.
+func OneKey(key string) (LogKeys, error) {
+	verifier, err := trusted(key)
+	if err != nil {
+		return nil, err
+	}
+	return LogKeys{{verifier, key, 0}}, nil
+}
+
+// at returns the key at a position.
+func (k LogKeys) at(position int64) logKey {
+	for _, key := range slices.Backward(k) {
+		if key.from <= position {
+			return key
+		}
+	}
+	return k[0]
+}
+
+// last returns the key that signs what comes next.
+func (k LogKeys) last() logKey { return k[len(k)-1] }
+
+// origin is the name of the log, which all its keys have.
+func (k LogKeys) origin() string { return k[0].Name() }
+
+// has reports whether a public key is one of them.
+func (k LogKeys) has(vkey string) bool {
+	return slices.ContainsFunc(k, func(key logKey) bool { return key.vkey == vkey })
+}
+
+// verifiers are all of them, for note.Open: which one may sign what is to be compared afterwards.
+func (k LogKeys) verifiers(others ...note.Verifier) note.Verifiers {
+	for _, key := range k {
+		others = append(others, key)
+	}
+	return note.VerifierList(others...)
+}
+
+// signed returns nil if the key at a position is among those that signed a note.
+func (k LogKeys) signed(n *note.Note, position int64) error {
+	key := k.at(position)
+	if slices.ContainsFunc(n.Sigs, func(s note.Signature) bool { return s.Name == key.Name() && s.Hash == key.KeyHash() }) {
+		return nil
+	}
+	return fmt.Errorf("it is signed by another key than %s, which the log has from position %d on", short(key.vkey), key.from)
+}
