@@ -66,33 +66,40 @@ func CheckName(name string) error {
 // Generate makes a key of this name and kind in the folder, which it makes if need be. The error wraps fs.ErrExist if the folder has one of the
 // kind. Of two processes that make one, the first wins.
 func Generate(folder string, kind Kind, name string) (Key, error) {
-	if err := CheckName(name); err != nil {
-		return Key{}, err
-	}
-	secret, _, err := note.GenerateKey(rand.Reader, name)
+	secret, err := generated(name)
 	if err != nil {
 		return Key{}, err
 	}
-	return place(folder, kind, secret)
+	return place(file(folder, kind), kind, secret)
 }
 
-// place makes the folder's key of a kind, and the folder if need be.
-func place(folder string, kind Kind, text string) (Key, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+// generated makes a private key of this name.
+func generated(name string) (secret string, err error) {
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
+	secret, _, err = note.GenerateKey(rand.Reader, name)
+	return secret, err
+}
+
+// place makes the file of a key, and its folder if need be.
+func place(path string, kind Kind, text string) (Key, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return Key{}, fmt.Errorf("keys: %w", err)
 	}
-	err := write(folder, kind, text)
+	err := write(path, text)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return Key{}, fmt.Errorf("%s: %w, and no key is replaced; --keys names another folder", file(folder, kind), fs.ErrExist)
+		return Key{}, fmt.Errorf("%s: %w, and no key is replaced; --keys names another folder", path, fs.ErrExist)
 	case err != nil:
 		return Key{}, fmt.Errorf("keys: %w", err)
 	}
-	return Load(folder, kind)
+	return usable(load(path, kind))
 }
 
 // write makes the file of a key, whole or not at all.
-func write(folder string, kind Kind, text string) (err error) {
+func write(path, text string) (err error) {
+	folder := filepath.Dir(path)
 	made, err := os.CreateTemp(folder, ".key-*") // for its owner alone
 	if err != nil {
 		return err
@@ -102,7 +109,7 @@ func write(folder string, kind Kind, text string) (err error) {
 	if err := errors.Join(err, made.Sync(), made.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(made.Name(), file(folder, kind)); err != nil {
+	if err := os.Link(made.Name(), path); err != nil {
 		return err
 	}
 	return SyncFolder(folder)
@@ -139,7 +146,11 @@ func file(folder string, kind Kind) string { return filepath.Join(folder, string
 // Load reads the folder's key of a kind. The error wraps ErrNone if there is none, and is an *UnusableError otherwise: a key that others than its owner
 // may read is refused. Errors repeat nothing of it.
 func Load(folder string, kind Kind) (Key, error) {
-	key, err := load(file(folder, kind), kind)
+	return usable(load(file(folder, kind), kind))
+}
+
+// usable makes an *UnusableError of an error, unless it wraps ErrNone.
+func usable(key Key, err error) (Key, error) {
 	if err != nil && !errors.Is(err, ErrNone) {
 		err = &UnusableError{err}
 	}

@@ -177,25 +177,33 @@ func readPublicKey(file string) (ed25519.PublicKey, error) {
 // ssh-agent, or exec:PROGRAM, whose public key is in a PEM file: it reads a message, and writes the 64 bytes of its Ed25519 signature. The error wraps
 // fs.ErrExist if the folder has a key of the kind.
 func Adopt(folder string, kind Kind, name, from, publicFile string) (Key, error) {
-	if err := CheckName(name); err != nil {
+	path := file(folder, kind)
+	text, err := adopted(path, kind, name, from, publicFile)
+	if err != nil {
 		return Key{}, err
+	}
+	return place(path, kind, text)
+}
+
+// adopted makes what the file of a key has whose private key a signer has, after that signed something for a test.
+func adopted(path string, kind Kind, name, from, publicFile string) (text string, err error) {
+	if err := CheckName(name); err != nil {
+		return "", err
 	}
 	public, err := publicKeyOf(from, publicFile)
 	if err != nil {
-		return Key{}, fmt.Errorf("%s: %w", from, err)
+		return "", fmt.Errorf("%s: %w", from, err)
 	}
 	vkey, err := note.NewEd25519VerifierKey(name, public)
 	if err != nil {
-		return Key{}, err
+		return "", err
 	}
-	key, err := referTo(file(folder, kind), kind, vkey+" "+from)
+	text = vkey + " " + from
+	key, err := referTo(path, kind, text)
 	if err == nil {
 		err = key.Test()
 	}
-	if err != nil {
-		return Key{}, err
-	}
-	return place(folder, kind, vkey+" "+from)
+	return text, err
 }
 
 // Test lets the signer sign something that means nothing, and says why it cannot; nil if it can, or the file has the key.
