@@ -78,14 +78,16 @@ def verify(path, policy=None, record=None):
     for leaf in [proof["row"]] + records + entries:
         b64(leaf["path"], "form: a path")
     log, entry, last = Log(read_policy(policy)), {}, -1
-    for e in entries:
-        refuse(e["index"] <= last, "log: its entries are not in order")
-        last, path = e["index"], [base64.b64encode(h).decode() for h in hashes(e["path"], "log")]
-        text = "c2sp.org/tlog-proof@v1\nindex %d\n%s\n%s" % (last, "".join(h + "\n" for h in path), proof["head"])
-        try:
-            entry = log.take("log: entry %d" % last, last, e["text"].encode("utf-8", "replace"), text.encode("utf-8", "replace"))
-        except Refused as reason:
-            raise Refused(str(reason) if str(reason).startswith("log: ") else "log: %s" % reason)
+    try:
+        for e in entries:
+            refuse(e["index"] <= last, "log: its entries are not in order")
+            last, path = e["index"], [base64.b64encode(h).decode() for h in hashes(e["path"], "log")]
+            text = "c2sp.org/tlog-proof@v1\nindex %d\n%s\n%s" % (last, "".join(h + "\n" for h in path), proof["head"])
+            taken = log.take("log: entry %d" % last, last, e["text"].encode("utf-8", "replace"), text.encode("utf-8", "replace"))
+            entry = entry if taken.get("type") == "rotated" else taken
+        log.close()
+    except Refused as reason:
+        raise Refused(str(reason) if str(reason).startswith("log: ") else "log: %s" % reason)
     refuse(entry.get("type") != "sealed", "log: the last entry is not about the seal of a run")
     run = entry.get("run")
     tree = hexadecimal(entry.get("root"), 32, "log: the entry has no root")
@@ -107,7 +109,7 @@ def verify(path, policy=None, record=None):
         print("way %s" % of.get("signature"))
     print_witnesses(log.cosigned)
     print("verified%s: recorded so when the run was sealed%s, %s, and not changed since; log %s" % (
-        "" if log.policy else " by its own word", " late" if entry.get("late") else "", entry.get("at"), log.key.name))
+        "" if log.policy else " by its own word", " late" if entry.get("late") else "", entry.get("at"), log.keys[0][1].name))
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ class Policy:
 
 
 def open_head(note, log, witnesses):
-    """The text of a head that a log signed first, and which witnesses cosigned it when. Signatures by others are skipped, each line of them once."""
+    """Which witnesses cosigned a head, and when; a key of its log signed it first. Signatures by others are skipped, each line of them once."""
     text, found, lines = note.partition("\n\n")
     text, cosigned, seen = text + "\n", {}, set()
     refuse(not found or not lines.endswith("\n") or "\r" in note, "the head is not a note")
@@ -192,7 +192,7 @@ def open_head(note, log, witnesses):
         seen.add(by[0][1] if by else line)
         if by and i:
             cosigned[by[0][0]] = moment(int.from_bytes(signature[4:12], "big") * 10**6)
-    return text, cosigned
+    return cosigned
 
 
 def open_note(note, keys):
@@ -486,13 +486,16 @@ SEALER = "began sealed attested signed-off order approved executed".split()  # t
 
 
 class Log:
-    """Entries of a log in its order, all under one signed head. key is that of the log, sealers are the keys that count."""
+    """Entries of a log in its order, all under one signed head. keys are those of the log, with the position from which on each signs; sealers are the keys that count."""
 
     def __init__(self, policy):
-        self.policy, self.key, self.sealers, self.head, self.cosigned = policy, None, {}, None, {}
+        self.policy, self.keys, self.sealers, self.head, self.cosigned, self.taken = policy, [], {}, None, {}, []
+
+    def at(self, position):
+        return [key for since, key in self.keys if since <= position][-1]
 
     def take(self, name, position, note, proof):
-        """Verifies the next entry and its tlog-proof, and returns what it says."""
+        """Verifies who signed the next entry, and returns what it says. close verifies its tlog-proof."""
         text = note.decode("utf-8", "replace")
         line = text.partition("\n")[0]
         try:
@@ -503,17 +506,26 @@ class Log:
         refuse(any(type(entry.get(member, "")) is not str for member in ("key", "origin", "type")), name + ": a member is not a text")
         if position == 0:
             refuse(entry.get("type") != "genesis", name + ": it is the first, and no genesis")
-            self.key = Key(entry.get("key", ""))
-            refuse(self.key.name != entry.get("origin"), name + ": it names no key of the log")
-            refuse(self.policy and self.key.text not in [k.text for k in self.policy.logs], "the log's key is not the trusted one")
-        refuse(self.key is None, name + ": the log has no genesis")
-        open_note(text, self.sealers.values() if entry.get("type") in SEALER else [self.key])
-        self.include(name, position, note, proof.decode("utf-8", "replace"))
+            self.keys = [(0, Key(entry.get("key", "")))]
+            refuse(self.keys[0][1].name != entry.get("origin"), name + ": it names no key of the log")
+        refuse(not self.keys, name + ": the log has no genesis")
+        open_note(text, self.sealers.values() if entry.get("type") in SEALER else [self.at(position)])
+        self.taken.append((name, position, note, proof.decode("utf-8", "replace")))
         if entry.get("type") == "key":
             self.sealers[entry.get("key")] = Key(entry.get("key", ""))
         elif entry.get("type") == "revoked":
             self.sealers.pop(entry.get("key"), None)
+        elif entry.get("type") == "rotated":
+            key = Key(entry.get("key", ""))
+            refuse(key.name != self.keys[0][1].name or key.hash in [k.hash for _, k in self.keys], name + ": it does not name a new key of the log")
+            self.keys.append((position + 1, key))
         return entry
+
+    def close(self):
+        """Verifies that the policy has a key of the log, each of which signed which one follows, and that all entries are under the head."""
+        refuse(self.policy and not {k.text for _, k in self.keys} & {k.text for k in self.policy.logs}, "the log's key is not the trusted one")
+        for taken in self.taken:
+            self.include(*taken)
 
     def include(self, name, position, note, proof):
         lines, _, head = proof.partition("\n\n")
@@ -521,9 +533,9 @@ class Log:
         refuse(lines[:2] != ["c2sp.org/tlog-proof@v1", "index %d" % position] or len(lines) > 65, name + ": its proof is missing, or is that of another entry")
         refuse(self.head is not None and self.head[0] != head, name + ": its proof is under another head")
         if self.head is None:
-            body, self.cosigned = open_head(head, self.key, self.policy.witnesses if self.policy else {})
-            match = re.fullmatch(r"(.*)\n([1-9][0-9]{0,18})\n(.*)\n", body)
-            refuse(not match or match.group(1) != self.key.name, name + ": its head is not one of the log")
+            match = re.match(r"(.*)\n([1-9][0-9]{0,18})\n(.*)\n\n", head)
+            refuse(not match or match.group(1) != self.keys[0][1].name, name + ": its head is not one of the log")
+            self.cosigned = open_head(head, self.at(int(match.group(2))), self.policy.witnesses if self.policy else {})
             if self.policy:
                 self.policy.check(self.cosigned)
             self.head = (head, int(match.group(2)), b64(match.group(3), "the root"))
@@ -1006,9 +1018,10 @@ class Bundle:
                 began, self.sealed = began or document, self.sealed if document else entry
             self.attested += [entry] if entry.get("type") == "attested" else []
             self.ordered += [entry] if entry.get("type") in ("order", "approved", "executed") else []
-        if log.key is None:
+        if not log.keys:
             refuse(self.policy or not any(g["what"] == "log" for g in self.gaps), "the bundle contains no log entry: nothing vouches for the key that signed it")
             return
+        log.close()
         refuse(self.key.text not in log.sealers, "the key that signed the bundle does not count in the log")
         refuse(not began, "no entry says that the run began")
         self.cosigned = log.cosigned

@@ -50,14 +50,7 @@ func (n *Notary) ring(ctx context.Context, key string) (*keyring, error) {
 
 // state appends a statement, and signs the log with it.
 func (n *Notary) state(ctx context.Context, s Statement) error {
-	e, err := entry(s, n.key, n.clock())
-	switch {
-	case err != nil:
-	case s.Type == Revoked:
-		err = n.log.AppendOrdered(ctx, landscape.OrderRevoke, e)
-	default:
-		err = n.log.AppendToLog(ctx, e)
-	}
+	err := n.once(ctx, func() error { return n.say(ctx, s) })
 	if err == nil {
 		err = n.Pass(ctx)
 	}
@@ -70,6 +63,8 @@ type KnownKey struct {
 	Kind    string `json:"kind"`              // log or sealer
 	Since   int64  `json:"since"`             // the entry from which on it counts
 	Revoked int64  `json:"revoked,omitempty"` // the entry from which on it does not; 0 if it counts
+
+	Replaced int64 `json:"replaced,omitempty"` // of the log: the entry that names the next one; 0 if it signs
 }
 
 // Keys returns the keys of the log, in the order in which they came; nil if it has not begun.
@@ -82,8 +77,12 @@ func Keys(ctx context.Context, log *landscape.Reader) (known []KnownKey, err err
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range ring.log {
-		known = append(known, KnownKey{Key: key.vkey, Kind: "log", Since: key.from})
+	for i, key := range ring.log {
+		of := KnownKey{Key: key.vkey, Kind: "log", Since: max(key.from-1, 0)}
+		if i+1 < len(ring.log) {
+			of.Replaced = ring.log[i+1].from - 1
+		}
+		known = append(known, of)
 	}
 	for key, since := range ring.since {
 		known = append(known, KnownKey{Key: key, Kind: "sealer", Since: since, Revoked: ring.revoked[key]})

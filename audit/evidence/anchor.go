@@ -10,6 +10,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -43,7 +45,7 @@ func (f Folder) Begun(context.Context) (bool, error) {
 
 // Heads returns the heads that the folder has, as they came; nil if it has none. A last line that is torn, as by a kill, is left out; so is all after
 // another line that this key did not sign, which is the one stray.
-func (f Folder) Heads(_ context.Context, by LogKeys) (heads []Head, strays []error, err error) {
+func (f Folder) Heads(ctx context.Context, by LogKeys) (heads []Head, strays []error, err error) {
 	text, err := os.ReadFile(f.file(headsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -57,6 +59,9 @@ func (f Folder) Heads(_ context.Context, by LogKeys) (heads []Head, strays []err
 		}
 		head, err := parseLine(strings.TrimSuffix(line, "\n"), by)
 		if err != nil {
+			if more := f.continued(by); len(more) > len(by) {
+				return f.Heads(ctx, more)
+			}
 			return heads, []error{fmt.Errorf("%s:%d: this head is not one that the log signed: %w", f.file(headsFile), number+1, err)}, nil
 		}
 		heads = append(heads, head)
@@ -65,16 +70,49 @@ func (f Folder) Heads(_ context.Context, by LogKeys) (heads []Head, strays []err
 }
 
 // Head returns the last head that the folder has, in its list or as its checkpoint; the zero Head if it has none.
-func (f Folder) Head(_ context.Context, by LogKeys) (Head, error) {
+func (f Folder) Head(ctx context.Context, by LogKeys) (Head, error) {
 	listed, err := f.lastListed(by)
+	var checkpoint Head
+	if err == nil {
+		checkpoint, err = f.checkpoint(by)
+	}
 	if err != nil {
+		if more := f.continued(by); len(more) > len(by) {
+			return f.Head(ctx, more)
+		}
 		return Head{}, err
 	}
-	checkpoint, err := f.checkpoint(by)
-	if err == nil && checkpoint.Size > listed.Size {
+	if checkpoint.Size > listed.Size {
 		return checkpoint, nil
 	}
-	return listed, err
+	return listed, nil
+}
+
+// continued returns the keys of the log as the folder's entries continue them: the landscape may be older than the rotation of a key. They are those that
+// were given if the entries do not continue them.
+func (f Folder) continued(by LogKeys) LogKeys {
+	text, err := os.ReadFile(f.file(checkpointFile))
+	if err != nil {
+		return by
+	}
+	_, rest, _ := strings.Cut(string(text), "\n")
+	line, _, _ := strings.Cut(rest, "\n")
+	size, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
+		return by
+	}
+	ring := newKeyring()
+	err = f.entries(Head{Size: size}, func(position int64, entry string) error {
+		leaf := tlog.RecordHash([]byte(entry))
+		if s, _, err := read(entry); err == nil && slices.Contains(aboutKeys, s.Type) {
+			_, _ = ring.take(landscape.LogEntry{Position: position, About: s.about(), Entry: entry, Leaf: leaf[:]}) // what does not count says nothing of keys
+		}
+		return nil
+	})
+	if err != nil || !ring.log.extends(by) {
+		return by
+	}
+	return ring.log
 }
 
 // checkpoint returns the head that is the folder's checkpoint; the zero Head if it has none.

@@ -174,6 +174,9 @@ func (c *checker) compareListed(at Place, before []Head, head Head) {
 func (c *checker) compareCheckpoint(at Folder, listed []Head, said int64) error {
 	last := lastOf(listed)
 	is, wrong := at.checkpoint(c.ring.log)
+	if wrong != nil {
+		is, wrong = at.checkpoint(at.continued(c.ring.log))
+	}
 	killed := len(listed) > 0 && said < last.Size && is.Size == lastOf(listed[:len(listed)-1]).Size
 	switch {
 	case wrong != nil:

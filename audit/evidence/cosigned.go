@@ -13,19 +13,27 @@ import (
 	"waymark/audit/evidence/trust"
 )
 
-// trusts returns nil if a policy trusts the log with this key, or there is no policy.
-func trusts(policy *trust.Policy, key string) error {
+// trusts returns nil if a policy trusts the log with these keys, or there is no policy. The last of them signs the head: it may be trusted, or a key that
+// says which one follows.
+func trusts(policy *trust.Policy, of LogKeys) error {
 	if policy == nil {
 		return nil
 	}
-	if _, ok := policy.LogOf(key); ok {
-		return nil
+	for _, known := range of {
+		key := known.vkey
+		if _, ok := policy.LogOf(key); ok {
+			return nil
+		}
 	}
 	var trusted []string
+	rotated := ""
 	for _, log := range policy.Logs {
 		trusted = append(trusted, short(log.Key))
+		if log.Name() == of.origin() {
+			rotated = ": if the key was rotated after this was made, the policy of then trusts it"
+		}
 	}
-	return fmt.Errorf("the log's key is %s, not the trusted %s", short(key), strings.Join(trusted, " or "))
+	return fmt.Errorf("the log's key is %s, not the trusted %s%s", short(of.last().vkey), strings.Join(trusted, " or "), rotated)
 }
 
 // openCosigned opens a head in the one form, which the log signed first, and returns which of the policy's witnesses cosigned it. The error says that one of

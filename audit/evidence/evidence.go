@@ -42,6 +42,7 @@ type Evidence struct {
 	Unsealed string         // why no entries are made, for people; empty if they are
 	Away     []error        // anchors that could not be reached, or have what the log did not sign, which keeps nothing from anything
 	Notary   *Notary        // nil if this process does not have the key of the log
+	Replaced error          // a *RotatedError if it has one that another replaced; else nil
 }
 
 // Open compares the log with the heads that were signed, and begins it if there is none. The error is a *RolledBackError or a *ForkedError if the
@@ -109,8 +110,25 @@ func (o *opening) loadKeys(ctx context.Context) (err error) {
 	if o.key, err = load(keys.Log, o.Make && o.size == 0); err != nil {
 		return err
 	}
+	if err := o.takeNext(); err != nil {
+		return err
+	}
 	o.sealer, err = load(keys.Sealer, o.Make)
 	return err
+}
+
+// takeNext takes the key that was to take the place of the log's, if the log has it: a kill came before it was in its place.
+func (o *opening) takeNext() error {
+	if o.key == nil || o.ring.log == nil {
+		return nil
+	}
+	key, err := keys.LoadAs(o.Keys, keys.Log, o.ring.log.last().vkey)
+	if err == nil {
+		o.key = &key
+	} else if !errors.Is(err, keys.ErrNone) {
+		return err
+	}
+	return nil
 }
 
 var noName = regexp.MustCompile(`[^a-z0-9.-]+`)
@@ -168,19 +186,24 @@ func (o *opening) compare(ctx context.Context) error {
 			return err
 		}
 	}
-	if !o.notary() {
+	if o.key == nil || !o.notary() && o.key.Name() != by.origin() {
 		return nil
 	}
-	head, err := readState(o.key.Place, by)
+	if !by.has(o.key.VKey) { // the log had this key before an older record was put in its place
+		if by, err = OneKey(o.key.VKey); err != nil {
+			return err
+		}
+	}
+	head, err := readState(o.Keys, by)
 	if err == nil {
-		err = here.agrees(ctx, head, statePath(o.key.Place))
+		err = here.agrees(ctx, head, statePath(o.Keys))
 	}
 	return err
 }
 
 // begin appends what the log has to have before the first run, and returns what works with it.
 func (o *opening) begin(ctx context.Context) (*Evidence, error) {
-	e := &Evidence{Log: o.log, Away: o.away}
+	e := &Evidence{Log: o.log, Away: o.away, Replaced: o.ring.log.replaced(o.key, o.Keys)}
 	if !o.notary() {
 		return o.seal(e), nil
 	}
@@ -212,7 +235,7 @@ func (o *opening) begin(ctx context.Context) (*Evidence, error) {
 		}
 	}
 	if o.notary() { // it is not if another process was faster
-		e.Notary = &Notary{log: o.log, key: *o.key, own: o.ring.log, anchors: o.anchors, clock: o.Clock, away: map[string]time.Time{}, failed: map[string]error{}}
+		e.Notary = &Notary{log: o.log, folder: o.Keys, key: *o.key, own: o.ring.log, anchors: o.anchors, clock: o.Clock, away: map[string]time.Time{}, failed: map[string]error{}}
 		for _, away := range o.away {
 			_ = e.Notary.isAway(away)
 		}

@@ -29,12 +29,18 @@ func newKeyring() *keyring {
 
 // keysOf returns the keys that count before a position of the log: only the entries about keys are read.
 func keysOf(ctx context.Context, log *landscape.Reader, before int64) (*keyring, error) {
-	ring := newKeyring()
+	_, ring, err := entriesAboutKeys(ctx, log, before)
+	return ring, err
+}
+
+// entriesAboutKeys returns the entries before a position that say which keys count, and that count themselves, and those keys.
+func entriesAboutKeys(ctx context.Context, log *landscape.Reader, before int64) (counting []landscape.LogEntry, ring *keyring, err error) {
+	ring = newKeyring()
 	var about []landscape.LogEntry
-	for _, kind := range []Type{Genesis, Admitted, Revoked} {
+	for _, kind := range aboutKeys {
 		found, err := log.LogEntriesAbout(ctx, string(kind))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		about = append(about, found...)
 	}
@@ -43,11 +49,14 @@ func keysOf(ctx context.Context, log *landscape.Reader, before int64) (*keyring,
 		if e.Position >= before {
 			break
 		}
-		if _, err := ring.take(e); err != nil && e.Position == 0 {
-			return nil, fmt.Errorf("the log does not begin with a genesis that counts: %w", err)
+		switch _, err := ring.take(e); {
+		case err == nil:
+			counting = append(counting, e)
+		case e.Position == 0:
+			return nil, nil, fmt.Errorf("the log does not begin with a genesis that counts: %w", err)
 		}
 	}
-	return ring, nil
+	return counting, ring, nil
 }
 
 // take reads the next entry. The error says why it does not count. What an entry that counts says of keys holds from the next one on.
@@ -105,7 +114,7 @@ func (k *keyring) signed(entry string, of Type, position int64) error {
 	case err != nil && bySealer(of):
 		return fmt.Errorf("it is signed by no sealer that counts here: %w", err)
 	case err != nil:
-		return fmt.Errorf("it is not signed by the key of the log: %w", err)
+		return fmt.Errorf("it is not signed by the key that the log has there: %w", err)
 	case !oneSignature(n, entry):
 		return errors.New("it does not have one signature")
 	}
@@ -138,7 +147,22 @@ func (k *keyring) learn(s Statement, at int64) error {
 	case Revoked:
 		delete(k.sealers, s.Key)
 		k.revoked[s.Key] = at
+	case Rotated:
+		return k.rotate(s.Key, at+1)
 	}
+	return nil
+}
+
+// rotate lets another key of the log sign from a position on. One that it had before never comes back: its earlier signatures would count again.
+func (k *keyring) rotate(vkey string, from int64) error {
+	verifier, err := note.NewVerifier(vkey)
+	switch {
+	case err != nil || verifier.Name() != k.log.origin():
+		return errors.New("it names no key of this log")
+	case slices.ContainsFunc(k.log, func(had logKey) bool { return had.KeyHash() == verifier.KeyHash() }):
+		return errors.New("it names a key that the log had already")
+	}
+	k.log = append(slices.Clip(k.log), logKey{verifier, vkey, from})
 	return nil
 }
 

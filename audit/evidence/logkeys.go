@@ -43,6 +43,11 @@ func (k LogKeys) last() logKey { return k[len(k)-1] }
 // origin is the name of the log, which all its keys have.
 func (k LogKeys) origin() string { return k[0].Name() }
 
+// extends reports whether they are others, and perhaps more that follow these.
+func (k LogKeys) extends(others LogKeys) bool {
+	return len(k) >= len(others) && slices.EqualFunc(k[:len(others)], others, func(a, b logKey) bool { return a.vkey == b.vkey && a.from == b.from })
+}
+
 // has reports whether a public key is one of them.
 func (k LogKeys) has(vkey string) bool {
 	return slices.ContainsFunc(k, func(key logKey) bool { return key.vkey == vkey })

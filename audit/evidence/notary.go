@@ -25,8 +25,9 @@ import (
 // concurrent use.
 type Notary struct {
 	log     *landscape.Log
-	key     keys.Key
-	own     LogKeys
+	folder  string   // of the keys
+	key     keys.Key // of the log, that signs
+	own     LogKeys  // of the log, public
 	anchors []Place
 	clock   func() time.Time
 	mu      sync.Mutex
@@ -43,13 +44,11 @@ const most = 8_192
 const stateFile = "notary.state"
 
 // statePath is the file with the last head that was signed: it is durable before the signature is anywhere else.
-func statePath(keyFile string) string {
-	return filepath.Join(filepath.Dir(keyFile), stateFile)
-}
+func statePath(folder string) string { return filepath.Join(folder, stateFile) }
 
-// readState returns the last head that the key in a file signed; the zero Head if there is none.
-func readState(keyFile string, by LogKeys) (Head, error) {
-	text, err := os.ReadFile(statePath(keyFile))
+// readState returns the last head that the key in a folder signed; the zero Head if there is none.
+func readState(folder string, by LogKeys) (Head, error) {
+	text, err := os.ReadFile(statePath(folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Head{}, nil
 	}
@@ -58,7 +57,7 @@ func readState(keyFile string, by LogKeys) (Head, error) {
 	}
 	head, err := openHead(string(text), by)
 	if err != nil {
-		return Head{}, fmt.Errorf("%s is not the last head that this key signed: restore it: %w", statePath(keyFile), err)
+		return Head{}, fmt.Errorf("%s is not the last head that this key signed: restore it: %w", statePath(folder), err)
 	}
 	return head, nil
 }
@@ -67,18 +66,54 @@ func readState(keyFile string, by LogKeys) (Head, error) {
 // one that says so. The error is a *RolledBackError or a *ForkedError if the log is not what was signed before: then nothing is signed. An anchor
 // that cannot be reached keeps the others from nothing. If another process is at work, nothing is done.
 func (n *Notary) Pass(ctx context.Context) error {
+	_, err := n.ifFree(func() error {
+		err := n.renew(ctx)
+		var head Head
+		if err == nil {
+			head, err = n.sign(ctx)
+		}
+		if err != nil || head.Size == 0 {
+			return err
+		}
+		return n.bring(ctx, head)
+	})
+	return err
+}
+
+// ifFree does something with the key of the log, unless another process does.
+func (n *Notary) ifFree(do func() error) (free bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	unlock, err := n.lock()
 	if err != nil || unlock == nil {
-		return err
+		return false, err
 	}
 	defer unlock()
-	head, err := n.sign(ctx)
-	if err != nil || head.Size == 0 {
-		return err
+	return true, do()
+}
+
+// lockPatience is how long an order about keys waits for another process that signs the log.
+const lockPatience = 20 * time.Second
+
+// once does something with the key of the log, once no other process does.
+func (n *Notary) once(ctx context.Context, do func() error) error {
+	for until := time.Now().Add(lockPatience); ; {
+		if free, err := n.ifFree(do); free || err != nil {
+			return err
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("another process has signed the log for %s: try again", lockPatience)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	var failed error
+}
+
+// bring brings a head to the anchors.
+func (n *Notary) bring(ctx context.Context, head Head) (failed error) {
 	for _, anchor := range n.anchors {
 		if time.Since(n.away[anchor.String()]) > awayFor {
 			err := n.isAway(n.anchor(ctx, anchor, head))
@@ -89,10 +124,24 @@ func (n *Notary) Pass(ctx context.Context) error {
 	return failed
 }
 
+// bringAll brings a head to the anchors, and returns why it is not at all of them.
+func (n *Notary) bringAll(ctx context.Context, head Head) (waiting []string) {
+	_ = n.bring(ctx, head) // failed says so, by anchor
+	for _, err := range n.failures() {
+		waiting = append(waiting, err.Error())
+	}
+	return waiting
+}
+
 // Failed returns why the last head could not be brought to anchors, by their names; nil if it is at all of them, or there was nothing to bring.
-func (n *Notary) Failed() (why []error) {
+func (n *Notary) Failed() []error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.failures()
+}
+
+// failures is Failed with the lock.
+func (n *Notary) failures() (why []error) {
 	for _, anchor := range slices.Sorted(maps.Keys(n.failed)) {
 		if err := n.failed[anchor]; err != nil {
 			why = append(why, err)
@@ -111,7 +160,7 @@ func (n *Notary) isAway(err error) error {
 
 // lock keeps other processes from signing; nil if one does.
 func (n *Notary) lock() (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(filepath.Dir(n.key.Place), "notary.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(filepath.Join(n.folder, "notary.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("notary: %w", err)
 	}
@@ -135,7 +184,7 @@ func (n *Notary) signed(ctx context.Context) (kept, last Head, err error) {
 		}
 	}
 	if err == nil {
-		last, err = readState(n.key.Place, n.own)
+		last, err = readState(n.folder, n.own)
 	}
 	return kept, last, err
 }
@@ -153,12 +202,12 @@ func (n *Notary) sign(ctx context.Context) (Head, error) {
 			break
 		}
 		if size < last.Size {
-			return Head{}, &RolledBackError{Here: size, There: last.Size, Place: statePath(n.key.Place)}
+			return Head{}, &RolledBackError{Here: size, There: last.Size, Place: statePath(n.folder)}
 		}
 		if size == kept.Size {
 			return kept, nil
 		}
-		if kept, err = n.extend(ctx, ring, kept, last, min(size, max(kept.Size+most, last.Size))); err == nil && kept.Size > last.Size {
+		if kept, err = n.extend(ctx, ring, kept, last, min(size, max(kept.Size+most, last.Size, n.own.last().from))); err == nil && kept.Size > last.Size {
 			last = kept
 		}
 	}
@@ -179,7 +228,7 @@ func (n *Notary) extend(ctx context.Context, ring *keyring, kept, last Head, siz
 		return kept, err
 	}
 	if last.Size > kept.Size {
-		if err := grown.has(last, statePath(n.key.Place)); err != nil {
+		if err := grown.has(last, statePath(n.folder)); err != nil {
 			return kept, err
 		}
 	}
@@ -232,7 +281,7 @@ func (n *Notary) look(ctx context.Context, ring *keyring, grown *tree, from, to 
 
 // save makes a head durable as the last one that was signed.
 func (n *Notary) save(head Head) error {
-	err := keys.Replace(statePath(n.key.Place), head.Note)
+	err := keys.Replace(statePath(n.folder), head.Note)
 	if err == nil {
 		err = failpoint.Hit("log.signed")
 	}
@@ -295,9 +344,21 @@ func (n *Notary) tick(ctx context.Context) error {
 	if err != nil || size != last.Size || last.At.Time().UTC().Format(time.DateOnly) == today {
 		return err
 	}
-	e, err := entry(Statement{Type: Tick}, n.key, n.clock())
-	if err == nil {
-		err = n.log.AppendToLog(ctx, e)
-	}
+	_, err = n.ifFree(func() error { return n.say(ctx, Statement{Type: Tick}) })
 	return err
+}
+
+// say appends a statement, signed by the key that the log has now. Nobody else signs the log meanwhile.
+func (n *Notary) say(ctx context.Context, s Statement) error {
+	if err := n.renew(ctx); err != nil {
+		return err
+	}
+	e, err := entry(s, n.key, n.clock())
+	switch {
+	case err != nil:
+		return err
+	case s.Type == Revoked:
+		return n.log.AppendOrdered(ctx, landscape.OrderRevoke, e)
+	}
+	return n.log.AppendToLog(ctx, e)
 }

@@ -25,6 +25,12 @@ type Proof struct {
 	Text     string // tlog-proof: the path in the tree, and the head
 }
 
+// Rotates reports whether the entry says that the log has another key from there on: without it nothing proves whose the head is.
+func (p Proof) Rotates() bool {
+	s, _, err := read(p.Entry)
+	return err == nil && s.Type == Rotated
+}
+
 // ErrUnsigned says that an entry is under no signed head yet.
 var ErrUnsigned = errors.New("no signed head covers the run's entry yet")
 
@@ -104,13 +110,11 @@ func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs
 		}
 		entries = append(entries, entry)
 	}
-	for _, kind := range []Type{Genesis, Admitted, Revoked} {
-		found, err := log.LogEntriesAbout(ctx, string(kind))
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, found...)
+	about, _, err := entriesAboutKeys(ctx, log, last.Size)
+	if err != nil {
+		return nil, err
 	}
+	entries = append(entries, about...)
 	entries = slices.DeleteFunc(entries, func(e landscape.LogEntry) bool { return e.Position >= last.Size })
 	slices.SortFunc(entries, func(a, b landscape.LogEntry) int { return int(a.Position - b.Position) })
 	head, err := mostCosigned(ctx, log, last.Size, entries[len(entries)-1].Position)
@@ -232,45 +236,62 @@ func (p *Proven) Admits(key string) (position int64, ok bool) {
 }
 
 // VerifyProofs verifies that entries are in one log, and signed by keys that counted there. The policy says which logs the caller trusts, and which witnesses
-// must have cosigned the head; with none the log's own word is taken for its key. The error names what does not hold.
+// must have cosigned the head; with none the log's own word is taken for its key. A log whose key was rotated is trusted if the policy has one of its keys: each
+// of them signed which one follows. The error names what does not hold.
 func VerifyProofs(policy *trust.Policy, proofs []Proof) (*Proven, error) {
-	ring := newKeyring()
-	p := &Proven{verified: ring}
-	var shared string // the head of all proofs
-	var head Head
-	for i, proof := range proofs {
-		position, path, text, err := ParseProof(proof.Text)
-		if err != nil {
-			return nil, fmt.Errorf("the proof of entry %d: %w", proof.Position, err)
-		}
-		s, by, err := read(proof.Entry)
-		if err != nil {
+	p := &Proven{verified: newKeyring()}
+	for _, proof := range proofs {
+		if err := p.take(proof); err != nil {
 			return nil, fmt.Errorf("entry %d: %w", proof.Position, err)
 		}
-		leaf := tlog.RecordHash([]byte(proof.Entry))
-		if _, err := ring.take(landscape.LogEntry{Position: proof.Position, About: s.about(), Entry: proof.Entry, Leaf: leaf[:]}); err != nil {
-			return nil, fmt.Errorf("entry %d: %w", proof.Position, err)
-		}
-		if i == 0 {
-			if err := trusts(policy, ring.genesis.Key); err != nil {
-				return nil, err
-			}
-			if head, p.Cosigned, err = openCosigned(text, ring.log, policy); err != nil {
-				return nil, fmt.Errorf("the head of the log: %w", err)
-			}
-			shared = text
-		}
-		if position != proof.Position || text != shared {
-			return nil, fmt.Errorf("the proof of entry %d is of another entry, or under another head", proof.Position)
-		}
-		if err := tlog.CheckRecord(path, head.Size, head.Root, position, leaf); err != nil {
-			return nil, fmt.Errorf("entry %d is not in the log: %w", position, err)
-		}
-		p.Entries = append(p.Entries, Entry{Position: position, Statement: s, By: by})
 	}
 	if len(proofs) == 0 {
 		return nil, errors.New("there is no entry")
 	}
-	p.Origin, p.Key, p.Size = ring.genesis.Origin, ring.genesis.Key, head.Size
+	if err := p.under(policy, proofs); err != nil {
+		return nil, err
+	}
 	return p, nil
+}
+
+// take verifies the signature of the next entry.
+func (p *Proven) take(proof Proof) error {
+	s, by, err := read(proof.Entry)
+	if err != nil {
+		return err
+	}
+	leaf := tlog.RecordHash([]byte(proof.Entry))
+	_, err = p.verified.take(landscape.LogEntry{Position: proof.Position, About: s.about(), Entry: proof.Entry, Leaf: leaf[:]})
+	p.Entries = append(p.Entries, Entry{Position: proof.Position, Statement: s, By: by})
+	return err
+}
+
+// under verifies that the entries, which were taken, are under one head of a log that a policy trusts.
+func (p *Proven) under(policy *trust.Policy, proofs []Proof) error {
+	known := p.verified.log
+	if err := trusts(policy, known); err != nil {
+		return err
+	}
+	var head Head
+	var shared string
+	for i, proof := range proofs {
+		position, path, text, err := ParseProof(proof.Text)
+		if err != nil {
+			return fmt.Errorf("the proof of entry %d: %w", proof.Position, err)
+		}
+		if i == 0 {
+			if head, p.Cosigned, err = openCosigned(text, known, policy); err != nil {
+				return fmt.Errorf("the head of the log: %w", err)
+			}
+			shared = text
+		}
+		if position != proof.Position || text != shared {
+			return fmt.Errorf("the proof of entry %d is of another entry, or under another head", proof.Position)
+		}
+		if err := tlog.CheckRecord(path, head.Size, head.Root, position, tlog.RecordHash([]byte(proof.Entry))); err != nil {
+			return fmt.Errorf("entry %d is not in the log: %w", position, err)
+		}
+	}
+	p.Origin, p.Key, p.Size = known.origin(), known.at(head.Size).vkey, head.Size
+	return nil
 }

@@ -31,7 +31,7 @@ func Restore(ctx context.Context, log *landscape.Log, o Options, from, why strin
 	if opening.key == nil {
 		return done, fmt.Errorf("only who has the key of the log restores it, and %s has none", o.Keys)
 	}
-	by, err := OneKey(opening.key.VKey)
+	by, err := opening.verifiers()
 	if err != nil {
 		return done, err
 	}
@@ -40,6 +40,9 @@ func Restore(ctx context.Context, log *landscape.Log, o Options, from, why strin
 	}
 	r := &restorer{opening: opening, at: Folder(from), tree: &tree{ctx: ctx, log: log.Reader, new: map[int64]tlog.Hash{}}}
 	if r.head, err = r.at.Head(ctx, by); err != nil {
+		return done, err
+	}
+	if err := r.at.continued(by).replaced(opening.key, o.Keys); err != nil {
 		return done, err
 	}
 	done.Found, done.Anchored = opening.size, r.head.Size

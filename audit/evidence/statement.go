@@ -27,6 +27,7 @@ const (
 	Genesis  Type = "genesis"  // the log begins
 	Admitted Type = "key"      // from here on, a sealer's key counts
 	Revoked  Type = "revoked"  // from here on, it does not
+	Rotated  Type = "rotated"  // from here on, the log has another key
 	Began    Type = "began"    // a run begins
 	Sealed   Type = "sealed"   // a run ended, or something was recorded of it afterwards: what binds its records
 	Refused  Type = "refused"  // an entry before does not count
@@ -44,6 +45,9 @@ const (
 	Executed Type = "executed" // it was executed
 	Saw      Type = "approver" // a person's key was in the approvers file for the first time
 )
+
+// aboutKeys are the types of the entries that say which keys count.
+var aboutKeys = []Type{Genesis, Admitted, Revoked, Rotated}
 
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
 type Statement struct {
@@ -97,7 +101,7 @@ func (s Statement) about() string {
 	switch s.Type {
 	case Genesis:
 		return string(s.Type)
-	case Admitted, Revoked:
+	case Admitted, Revoked, Rotated:
 		return string(s.Type) + "/" + s.Key
 	case Refused:
 		return fmt.Sprintf("%s/%d", s.Type, s.Position)

@@ -89,6 +89,9 @@ func (e *otherSizeError) Error() string { return fmt.Sprintf("its last head has 
 // errNoProof says that a witness has a head which a proof does not continue.
 var errNoProof = errors.New("the witness has another tree")
 
+// errUnknownKey says that a witness does not know who signed a head.
+var errUnknownKey = errors.New("it does not know the key of this head")
+
 // send shows a witness a head, with the proof that it continues the head with the old size, and returns the line of its cosignature. The error is an
 // *otherSizeError if its last head does not have that many entries, or is another one of this size; errNoProof if the proof does not convince it; else an
 // *UnreachableError.
@@ -116,6 +119,8 @@ func (w Witness) send(ctx context.Context, old int64, proof tlog.TreeProof, head
 		return "", errNoProof
 	case status == http.StatusNotFound:
 		return "", away("it does not know this log: its operator needs the line `log` that waymark keys policy prints (%d %.120q)", status, body)
+	case status == http.StatusForbidden:
+		return "", away("%w: if the log's key was rotated, its operator needs the line `log` that waymark keys policy prints now (%d %.120q)", errUnknownKey, status, body)
 	}
 	return "", away("it answered %d %.120q", status, body)
 }
@@ -193,7 +198,8 @@ func (w Witness) agrees(ctx context.Context, here here) error {
 	return w.askOlder(ctx, here, size, head.Size)
 }
 
-// askOlder shows the witness the head of the size that it says it has, if the landscape has it and it is older than the one that it was shown.
+// askOlder shows the witness the head of the size that it says it has, if the landscape has it and it is older than the one that it was shown. A witness that
+// knows the log's new key may have forgotten the one before: then the proof from that head, which comes with the next one, says whether it agrees.
 func (w Witness) askOlder(ctx context.Context, here here, size, shown int64) error {
 	if size >= shown {
 		return nil
@@ -203,6 +209,9 @@ func (w Witness) askOlder(ctx context.Context, here here, size, shown int64) err
 		return err
 	}
 	_, err = w.ask(ctx, head)
+	if errors.Is(err, errUnknownKey) && here.by.at(size).vkey != here.by.last().vkey {
+		return nil
+	}
 	return err
 }
 

@@ -152,8 +152,8 @@ func (m *maker) addEntries(ctx context.Context, sealed landscape.RunSeal, about 
 		return err
 	}
 	for _, p := range proofs {
-		if p.Position > about { // keys that were admitted later say nothing of it
-			break
+		if p.Position > about && !p.Rotates() { // sealers' keys of later say nothing of it; who signs the head does
+			continue
 		}
 		entry, head, err := entryOf(p)
 		if err != nil {

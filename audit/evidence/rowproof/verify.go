@@ -116,7 +116,11 @@ func (v *verification) log() error {
 	if err != nil {
 		return err
 	}
-	last := proven.Entries[len(proven.Entries)-1]
+	entries := slices.Clone(proven.Entries)
+	for len(entries) > 1 && entries[len(entries)-1].Type == evidence.Rotated {
+		entries = entries[:len(entries)-1]
+	}
+	last := entries[len(entries)-1]
 	root, err := hex.DecodeString(last.Root)
 	if last.Type != evidence.Sealed || err != nil || len(root) != tlog.HashSize {
 		return fmt.Errorf("entry %d is not about the seal of a run", last.Position)

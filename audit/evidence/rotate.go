@@ -1,0 +1,154 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"waymark/audit/evidence/keys"
+	"waymark/internal/failpoint"
+)
+
+// Rotation says which key took the place of another.
+type Rotation struct {
+	Kind  string `json:"kind"`  // log or sealer
+	Old   string `json:"old"`   // public keys, as name+hash+base64
+	New   string `json:"new"`   //
+	Entry int64  `json:"entry"` // of the log that says so: the new one signs what follows
+	Kept  string `json:"kept"`  // the file of the old one
+
+	// Why the head with the new key, or the entry about it, is not at anchors yet; nil if it is at all of them.
+	Waiting []string `json:"waiting,omitempty"`
+}
+
+// RotatedError says that a process has a key of the log that another one replaced: it signs nothing.
+type RotatedError struct {
+	Had, Has string // public keys
+	Entry    int64  // that says so
+	Folder   string // of the keys of this process
+}
+
+// Error names both keys and the cure.
+func (e *RotatedError) Error() string {
+	return fmt.Sprintf("the key of the log is %s since entry %d, and %s has %s, which it replaced: copy the new log.key there, or move the old one away",
+		short(e.Has), e.Entry, e.Folder, short(e.Had))
+}
+
+// replaced returns a *RotatedError if a key is one that the log had before; nil if it is not.
+func (k LogKeys) replaced(key *keys.Key, folder string) error {
+	if key == nil || len(k) == 0 || k.last().vkey == key.VKey || !k.has(key.VKey) {
+		return nil
+	}
+	return &RotatedError{Had: key.VKey, Has: k.last().vkey, Entry: k.last().from - 1, Folder: folder}
+}
+
+// renew reads which key the log has, and takes it from the folder if it is another one than before. One that was to take its place does so now: a kill
+// may have come before. The log's owner may have put back an older record; then the keys that were known stay, and what is signed does not agree.
+func (n *Notary) renew(ctx context.Context) error {
+	size, err := n.log.LogSize(ctx)
+	if err != nil {
+		return err
+	}
+	ring, err := keysOf(ctx, n.log.Reader, size)
+	if err != nil {
+		return err
+	}
+	if ring.log.extends(n.own) {
+		n.own = ring.log
+	}
+	has := n.own.last()
+	if n.key.VKey != has.vkey {
+		key, err := keys.LoadAs(n.folder, keys.Log, has.vkey)
+		if errors.Is(err, keys.ErrNone) {
+			return n.own.replaced(&n.key, n.folder)
+		}
+		if err != nil {
+			return err
+		}
+		n.key = key
+	}
+	if n.key.IsNext() {
+		n.key, _, err = n.key.Replace(n.folder)
+	}
+	return err
+}
+
+// NextKey returns the key of keys.Next of a name: a rotation makes it only once nothing else stands in its way.
+type NextKey func(name string) (keys.Key, error)
+
+// Rotate lets a key of keys.Next take the place of the log's: the old one signs an entry that says so, and the new one all that comes after it. If a
+// rotation was killed before its end, that one is finished instead. An anchor that cannot be reached, such as a witness that does not know the new key,
+// stops nothing.
+func (n *Notary) Rotate(ctx context.Context, next NextKey, why string) (done Rotation, err error) {
+	err = n.once(ctx, func() error {
+		unfinished := n.key.IsNext()
+		if err := n.renew(ctx); err != nil {
+			return err
+		}
+		if !unfinished {
+			if err := n.replace(ctx, next, why); err != nil {
+				return err
+			}
+		}
+		has, had := n.own.last(), n.own.at(n.own.last().from-1)
+		done = Rotation{Kind: string(keys.Log), Old: had.vkey, New: has.vkey, Entry: has.from - 1, Kept: keys.Kept(n.folder, keys.Log, had.KeyHash())}
+		clear(n.away)
+		head, err := n.sign(ctx)
+		if err == nil {
+			done.Waiting = n.bringAll(ctx, head)
+		}
+		return err
+	})
+	return done, err
+}
+
+// replace appends the entry that names the next key, and lets it take its place.
+func (n *Notary) replace(ctx context.Context, next NextKey, why string) error {
+	if _, err := n.sign(ctx); err != nil { // what the old key can sign
+		return err
+	}
+	key, err := next(n.key.Name())
+	if err != nil {
+		return err
+	}
+	if err := key.Test(); err != nil {
+		return err
+	}
+	said, err := entry(Statement{Type: Rotated, Key: key.VKey, Why: why}, n.key, n.clock())
+	if err == nil {
+		err = n.log.AppendToLog(ctx, said)
+	}
+	if err == nil {
+		err = failpoint.Hit("log.rotated")
+	}
+	if err == nil {
+		err = n.renew(ctx)
+	}
+	if err == nil && n.key.VKey != key.VKey {
+		err = fmt.Errorf("the entry that names %s does not count: waymark log check says why", short(key.VKey))
+	}
+	return err
+}
+
+// RotateSealer lets a key of keys.Next take the place of the sealer's key in the folder: the log admits it. The old one counts until it is revoked, because
+// processes may work with it.
+func (n *Notary) RotateSealer(ctx context.Context, next NextKey, why string) (Rotation, error) {
+	was, err := keys.Load(n.folder, keys.Sealer)
+	if err != nil {
+		return Rotation{}, err
+	}
+	key, err := next(was.Name())
+	if err != nil {
+		return Rotation{}, err
+	}
+	if _, err := n.Admit(ctx, key.VKey, why); err != nil {
+		return Rotation{}, err
+	}
+	ring, err := n.ring(ctx, key.VKey)
+	if err != nil {
+		return Rotation{}, err
+	}
+	done := Rotation{Kind: string(keys.Sealer), Old: was.VKey, New: key.VKey, Entry: ring.since[key.VKey]}
+	_, done.Kept, err = key.Replace(n.folder)
+	return done, err
+}
