@@ -36,6 +36,9 @@ func (h *Home) openLog(ctx context.Context) error {
 	if why := h.evidence.Unsealed; why != "" {
 		h.options.Warn("runs of this process have no entries in the log: " + why)
 	}
+	if why := h.evidence.Replaced; why != nil {
+		h.options.Warn("this process does not sign the log: " + why.Error())
+	}
 	for _, away := range h.evidence.Away {
 		h.options.Warn(away.Error())
 	}

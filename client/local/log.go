@@ -27,8 +27,11 @@ type LogKey struct {
 	Where   string `json:"where,omitempty"`   // the file, if it is in the folder of keys; agent:… or exec:… if another program signs with it
 	Since   int64  `json:"since"`             // the entry of the log from which on it counts; -1 if it does not
 	Revoked int64  `json:"revoked,omitempty"` // the entry from which on it does not
-	Worth   string `json:"worth,omitempty"`   // who else than its holder could sign with it
-	Key     string `json:"key"`               // the public key: name+hash+base64
+
+	Replaced int64 `json:"replaced,omitempty"` // of the log: the entry that names the key that took its place; 0 if it signs
+
+	Worth string `json:"worth,omitempty"` // who else than its holder could sign with it
+	Key   string `json:"key"`             // the public key: name+hash+base64
 }
 
 // What keys are worth.
@@ -59,7 +62,7 @@ func (h *Home) LogKeys(ctx context.Context) ([]LogKey, error) {
 	}
 	for _, k := range known {
 		name, _, _ := strings.Cut(k.Key, "+")
-		key := LogKey{Name: name, Kind: k.Kind, Since: k.Since, Revoked: k.Revoked, Key: k.Key}
+		key := LogKey{Name: name, Kind: k.Kind, Since: k.Since, Revoked: k.Revoked, Replaced: k.Replaced, Key: k.Key}
 		if file, here := files[k.Key]; here {
 			key.Where, key.Worth = whereIs(file), h.options.worth(file)
 			delete(files, k.Key)
@@ -147,7 +150,8 @@ type TrustPolicy struct {
 	SHA256 string `json:"sha256"` // of the text
 }
 
-// TrustPolicy returns the trust policy for the landscape's log and its witnesses: more than half of them must have cosigned a head. The error is an *Error of kind NotFound if that has not begun.
+// TrustPolicy returns the trust policy for the key that the landscape's log has now and its witnesses: more than half of them must have cosigned a head. Keys that
+// it had before are in comments. The error is an *Error of kind NotFound if that has not begun.
 func (h *Home) TrustPolicy(ctx context.Context) (TrustPolicy, error) {
 	known, err := evidence.Keys(ctx, h.stores.Log.Reader)
 	if err != nil {
@@ -162,10 +166,21 @@ func (h *Home) TrustPolicy(ctx context.Context) (TrustPolicy, error) {
 			witnesses = append(witnesses, w.Trust())
 		}
 	}
-	text, err := trust.Text(known[0].Key, witnesses...)
+	now, before := "", ""
+	for _, key := range known {
+		switch {
+		case key.Kind != string(keys.Log):
+		case key.Replaced > 0:
+			before += fmt.Sprintf("# until entry %d, and for files of before: log %s\n", key.Replaced, key.Key)
+		default:
+			now = key.Key
+		}
+	}
+	text, err := trust.Text(now, witnesses...)
 	if err != nil {
 		return TrustPolicy{}, invalidOption(fmt.Errorf("--log-anchor: two witnesses have one name or key: %w", err))
 	}
+	text = before + text
 	sum := sha256.Sum256([]byte(text))
 	return TrustPolicy{text, hex.EncodeToString(sum[:])}, nil
 }
@@ -185,20 +200,60 @@ func (h *Home) RevokeKey(ctx context.Context, key, why string) (changed bool, er
 	return h.withNotary(ctx, h.stores.Log, func(n *evidence.Notary) (bool, error) { return n.Revoke(ctx, key, why) })
 }
 
-func (h *Home) withNotary(ctx context.Context, log *landscape.Log, do func(*evidence.Notary) (bool, error)) (changed bool, err error) {
+// RotateRequest says which key gets another one in its place.
+type RotateRequest struct {
+	Kind      keys.Kind // keys.Log or keys.Sealer
+	Why       string
+	Signer    string // who has the private key of the log: agent:FINGERPRINT or exec:PROGRAM; empty for a file
+	PublicKey string // PEM file with the public key of such a program
+}
+
+// RotateKey lets another key take the place of the log's, or of the sealer's in the folder of keys, and makes it. This process needs the key of the log, which
+// signs the entry that names the new one.
+func (h *Home) RotateKey(ctx context.Context, r RotateRequest) (evidence.Rotation, error) {
+	notary, err := h.notary(ctx, h.stores.Log)
+	if err != nil {
+		return evidence.Rotation{}, err
+	}
+	next := func(name string) (keys.Key, error) {
+		return keys.Next(h.options.evidence().Keys, r.Kind, name, r.Signer, r.PublicKey)
+	}
+	rotate := notary.Rotate
+	if r.Kind == keys.Sealer {
+		rotate = notary.RotateSealer
+	}
+	done, err := rotate(ctx, next, r.Why)
+	if err != nil {
+		return evidence.Rotation{}, keyError(err)
+	}
+	return done, nil
+}
+
+// notary returns who signs the log with the key of this process.
+func (h *Home) notary(ctx context.Context, log *landscape.Log) (*evidence.Notary, error) {
 	if size, err := h.stores.Log.LogSize(ctx); err != nil || size == 0 {
-		return false, errors.Join(err, noLog())
+		return nil, errors.Join(err, noLog())
 	}
 	o := h.options.evidence()
 	o.Make = false
 	e, err := evidence.Open(ctx, log, o)
+	switch {
+	case err != nil:
+		return nil, h.options.wordedLog(ctx, err)
+	case e.Replaced != nil:
+		return nil, keyError(e.Replaced)
+	case e.Notary == nil:
+		return nil, keyError(errors.New("the key of the log is not in " + o.Keys + ": only who has it admits, revokes and rotates keys"))
+	}
+	return e.Notary, nil
+}
+
+func (h *Home) withNotary(ctx context.Context, log *landscape.Log, do func(*evidence.Notary) (bool, error)) (changed bool, err error) {
+	notary, err := h.notary(ctx, log)
 	if err != nil {
-		return false, h.options.wordedLog(ctx, err)
+		return false, err
 	}
-	if e.Notary == nil {
-		return false, keyError(errors.New("the key of the log is not in " + o.Keys + ": only who has it admits and revokes keys"))
-	}
-	changed, err = do(e.Notary)
+	changed, err = do(notary)
 	if needs, ok := errors.AsType[*landscape.NeedsOrderError](err); ok {
 		return false, client.NeedsOrder(needs)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/audit/evidence"
+	"waymark/audit/evidence/keys"
 	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -32,7 +34,7 @@ anchor elsewhere protects the log. For better protection, keep the log's key und
 			})
 		},
 	}
-	cmd.AddCommand(a.keysGenerateCommand(), a.keysPolicyCommand(),
+	cmd.AddCommand(a.keysGenerateCommand(), a.keysPolicyCommand(), a.keysRotateCommand(),
 		a.keyOrderCommand("admit", "admitted", "Admit a sealer's key, so that its entries count from now on", (*local.Home).AdmitKey),
 		a.keyOrderCommand("revoke", "revoked", "Revoke a sealer's key; its earlier entries still count", (*local.Home).RevokeKey))
 	return cmd
@@ -47,6 +49,9 @@ func writeKeys(w io.Writer, list []local.LogKey) error {
 		}
 		if k.Revoked > 0 {
 			since += fmt.Sprintf(", revoked in %d", k.Revoked)
+		}
+		if k.Replaced > 0 {
+			since += fmt.Sprintf(", replaced in %d", k.Replaced)
 		}
 		lines = append(lines, []string{k.Name, k.Kind, cmp.Or(k.Where, "not here"), since, cmp.Or(k.Worth, "-")})
 	}
@@ -116,6 +121,63 @@ its SHA-256, which fits in a letter.`,
 			})
 		},
 	}
+}
+
+func (a *app) keysRotateCommand() *cobra.Command {
+	var wanted local.RotateRequest
+	cmd := &cobra.Command{
+		Use:   "rotate log|sealer --why TEXT [--signer WHO]",
+		Short: "Replace the log's key, or the sealer's, by a new one",
+		Long: `Generates a new key and lets it take the place of the one in the --keys folder. This needs the log's key, which signs an entry that names the new one.
+
+log: the old key signs the log up to this entry, and the new one everything after it. Whoever trusts the old key also accepts the new one. Send the new
+trust policy (waymark keys policy) to auditors, and to the operators of witnesses, who cosign no head of an unknown key. --signer and --public-key are as
+for waymark keys generate.
+
+sealer: the new key counts from this entry on. The old one still counts, because running processes have it: restart them, then revoke it.`,
+		Args: exactlyOne("kind of key: log or sealer"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			wanted.Kind = keys.Kind(args[0])
+			switch {
+			case wanted.Kind != keys.Log && wanted.Kind != keys.Sealer:
+				return wrongUsef("%q is no key that can be rotated: write log or sealer", args[0])
+			case wanted.Signer != "" && wanted.Kind != keys.Log:
+				return wrongUsef("--signer is for the key of a log: write waymark keys rotate log")
+			case strings.HasPrefix(wanted.Signer, "exec:") != (wanted.PublicKey != ""):
+				return wrongUsef("--public-key names the public key of an exec: signer: give both, or neither")
+			}
+			if err := whyGiven(wanted.Why); err != nil {
+				return err
+			}
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				done, err := home.RotateKey(cmd.Context(), wanted)
+				if err != nil {
+					return err
+				}
+				return a.print(done, func(w io.Writer) error { return writeRotation(w, done) })
+			})
+		},
+	}
+	whyFlag(cmd, &wanted.Why)
+	cmd.Flags().StringVar(&wanted.Signer, "signer", "", "`who` has the log's new private key: agent:SHA256:… or exec:/path/of/a/program")
+	cmd.Flags().StringVar(&wanted.PublicKey, "public-key", "", "PEM `file` with the public key of the exec: program")
+	return cmd
+}
+
+// writeRotation says which key took over, and what is left to do.
+func writeRotation(w io.Writer, done evidence.Rotation) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "entry %d: the %s key is now %s\nthe old key is kept in %s\n", done.Entry, done.Kind, done.New, done.Kept)
+	for _, why := range done.Waiting {
+		fmt.Fprintf(&b, "waiting: %s\n", why)
+	}
+	next := "send the new trust policy to auditors and to the operators of witnesses: waymark keys policy"
+	if done.Kind == string(keys.Sealer) {
+		next = "the old key still counts: restart the processes that use it, then waymark keys revoke " + done.Old + " --why TEXT"
+	}
+	fmt.Fprintln(&b, next)
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // keyOrdered is what an order about a key prints.
