@@ -198,6 +198,16 @@ func TestFalseRotations(t *testing.T) {
 	}
 }
 
+// old is the key that a rotation replaced.
+func (p *place) old(done evidence.Rotation) keys.Key {
+	p.t.Helper()
+	folder := p.t.TempDir()
+	copyFile(p.t, done.Kept, filepath.Join(folder, "log.key"))
+	key, err := keys.Load(folder, keys.Log)
+	require.NoError(p.t, err)
+	return key
+}
+
 // headBy is the last head of a place, as another key signs it.
 func (p *place) headBy(by note.Signer) string {
 	p.t.Helper()

@@ -68,6 +68,39 @@ func TestTesseraReadsAnAnchor(t *testing.T) {
 	require.NoError(t, err, "what was put back is as it was: %s", said)
 }
 
+// TestTesseraReadsTheAnchorOfARotatedLog: by any key that the log has had, and only as far as each signed the next one.
+func TestTesseraReadsTheAnchorOfARotatedLog(t *testing.T) {
+	program := tessera(t)
+	verify := func(p *place, key string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), program, p.anchor, key).CombinedOutput()
+		return string(out), err
+	}
+	p := newPlace(t)
+	p.runs("r1")
+	first := p.rotate()
+	p.runs("r2")
+	second := p.rotate()
+	thief := newKey(t, p.check().Origin)
+	about, statement := rotated(thief.VKey)
+	p.said(thief, about, statement)
+	p.runs("r3")
+	for _, key := range []string{first.Old, first.New, second.New} {
+		said, err := verify(p, key)
+		require.NoError(t, err, said)
+		require.Contains(t, said, "tiles: entry 6 names no key: the key of the log did not sign it")
+	}
+	said, err := verify(p, thief.VKey)
+	require.Error(t, err)
+	require.Contains(t, said, "none of the keys of the log is the trusted one")
+
+	for _, by := range []note.Signer{thief, p.old(first)} {
+		require.NoError(t, os.WriteFile(filepath.Join(p.anchor, "checkpoint"), []byte(p.headBy(by)), 0o600))
+		said, err = verify(p, second.New)
+		require.Error(t, err)
+		require.Contains(t, said, "tiles: failed to parse Checkpoint")
+	}
+}
+
 // tessera builds tests/tiles from modules that were downloaded before, so that the test asks nothing of the network.
 func tessera(t *testing.T) (program string) {
 	t.Helper()

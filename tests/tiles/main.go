@@ -1,5 +1,6 @@
 // Command tiles verifies an anchor of a landscape's log with tessera, which knows nothing of Waymark: its fsck compares every entry, every tile and the
 // checkpoint, and the proofs that its client builds from the tiles hold for every entry and every size. It prints the size of the log and its root.
+// The key is one that the log has or had: entries that the key of then signed name the next one.
 //
 //	tiles FOLDER VERIFIER-KEY
 //
@@ -21,7 +22,6 @@ import (
 	"github.com/transparency-dev/tessera/api/layout"
 	"github.com/transparency-dev/tessera/client"
 	"github.com/transparency-dev/tessera/fsck"
-	"golang.org/x/mod/sumdb/note"
 )
 
 func main() {
@@ -45,7 +45,7 @@ func main() {
 }
 
 func check(ctx context.Context, files client.FileFetcher, key string) error {
-	verifier, err := note.NewVerifier(key)
+	verifier, err := lastKey(ctx, files, key)
 	if err != nil {
 		return err
 	}
