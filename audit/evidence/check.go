@@ -51,6 +51,7 @@ type Problem struct {
 type Report struct {
 	Origin   string    `json:"origin"`    // of the log; empty if it has not begun
 	Key      string    `json:"key"`       // that signs its heads
+	Before   []string  `json:"before"`    // keys that signed them before, the first one first; nil if there are none
 	Entries  int64     `json:"entries"`   // that were read
 	Signed   int64     `json:"signed"`    // of them, under a head
 	Root     string    `json:"root"`      // of all entries
@@ -98,7 +99,7 @@ type checker struct {
 }
 
 // Check reads the whole log and compares it with its tree, its signed heads, what anchors have, and the runs that are recorded. key is the public
-// key of the log, as name+hash+base64, that the caller trusts; with an empty one the log's own word is taken for it. It changes nothing. The error wraps
+// key of the log, as name+hash+base64, that the caller trusts, or one that it had before; with an empty one the log's own word is taken for it. It changes nothing. The error wraps
 // ErrNoKey if key is something else.
 func Check(ctx context.Context, log *landscape.Reader, key string, anchors []string) (Report, error) {
 	if key != "" {
@@ -155,6 +156,9 @@ func (c *checker) entries(ctx context.Context) error {
 	}
 	if c.ring.log != nil {
 		c.Origin, c.Key = c.ring.genesis.Origin, c.ring.log.last().vkey
+		for _, key := range c.ring.log[:len(c.ring.log)-1] {
+			c.Before = append(c.Before, key.vkey)
+		}
 	}
 	return nil
 }

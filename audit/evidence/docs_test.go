@@ -93,6 +93,7 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 		require.NoError(t, e.Notary.Pass(t.Context()))
 	}))
 
+	p.rotate()
 	found := map[string]map[string]bool{}
 	store, err = sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +67,7 @@ func aboutText(e evidence.Entry) string {
 		return e.Origin
 	case evidence.Began, evidence.Sealed, evidence.SignedOff, evidence.Lost:
 		return e.Run
-	case evidence.Admitted, evidence.Revoked:
+	case evidence.Admitted, evidence.Revoked, evidence.Rotated:
 		return e.Key
 	case evidence.Ordered, evidence.Approved, evidence.Executed:
 		return fmt.Sprintf("order %.12s", e.Digest)
@@ -144,10 +145,12 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 		return writeNoLog(w, r.Problems)
 	}
 	trust := "by its own word: compare it with the key that you got in another way"
-	switch key {
-	case "":
-	case r.Key:
+	switch {
+	case key == "":
+	case key == r.Key:
 		trust = "the trusted one"
+	case slices.Contains(r.Before, key):
+		trust = "it follows the trusted one"
 	default:
 		trust = "not the trusted one"
 	}

@@ -43,6 +43,26 @@ var logs = []mutant{
 		pkg: logTests, run: "^TestAttacks$/^3[34]",
 	},
 	{
+		name: "a rotation counts whoever signed it", never: "who can write the landscape gives its log another key",
+		file: "audit/evidence/keyring.go", old: "\t\terr = k.signed(e.Entry, s.Type, e.Position)\n", new: "\t\tif err = k.signed(e.Entry, s.Type, e.Position); s.Type == Rotated {\n\t\t\terr = nil\n\t\t}\n",
+		pkg: logTests, run: "^TestFalseRotations$",
+	},
+	{
+		name: "the key before signs entries", never: "who kept a key that was replaced says which key is next",
+		file: "audit/evidence/keyring.go", old: "allowed := []note.Verifier{k.log.at(position)}", new: "allowed := []note.Verifier{k.log[0]}",
+		pkg: logTests, run: "^TestRotate$",
+	},
+	{
+		name: "a key comes back", never: "heads by a key that was replaced count again",
+		file: "audit/evidence/keyring.go", old: "\tcase slices.ContainsFunc(k.log, func(had logKey) bool { return had.KeyHash() == verifier.KeyHash() }):\n", new: "\tcase false:\n",
+		pkg: logTests, run: "^TestFalseRotations$",
+	},
+	{
+		name: "any key of the log signs any head", never: "who kept a key that was replaced makes heads of what came after it",
+		file: "audit/evidence/head.go", old: "\tif err := by.signed(n, size); err != nil {\n", new: "\tif err := by.signed(n, size); err != nil && size == 0 {\n",
+		pkg: "./audit/evidence/rowproof", run: "^TestStolenLog$",
+	},
+	{
 		name: "a revoked key counts", never: "who stole a key makes runs up after that was noticed",
 		file: "audit/evidence/keyring.go", old: "\t\tdelete(k.sealers, s.Key)\n", new: "",
 		pkg: logTests, run: "^TestAttacks$/^34",
@@ -54,7 +74,7 @@ var logs = []mutant{
 	},
 	{
 		name: "the notary does not look at what it signed", never: "two logs have heads of one size",
-		file: "audit/evidence/notary.go", old: "\t\tif err := grown.has(last, statePath(n.key.Place)); err != nil {\n", new: "\t\tif err := grown.has(last, \"\"); err != nil && ctx == nil {\n",
+		file: "audit/evidence/notary.go", old: "\t\tif err := grown.has(last, statePath(n.folder)); err != nil {\n", new: "\t\tif err := grown.has(last, \"\"); err != nil && ctx == nil {\n",
 		pkg: logTests, run: "^TestFork$",
 	},
 	{

@@ -43,6 +43,9 @@ func (d *process) attest(ctx context.Context, opened *storage.Storage) (*evidenc
 	if e.Unsealed != "" {
 		d.logger.Warn("runs have no entries in the log", "why", e.Unsealed)
 	}
+	if e.Replaced != nil {
+		d.logger.Warn("this process does not sign the log", "why", e.Replaced)
+	}
 	for _, away := range e.Away {
 		d.logger.Warn("signed heads of the log wait", "why", away)
 	}
