@@ -165,6 +165,7 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 		"sinks: {out: {csv: {path: out/person.csv}}}\n")
 	p.run(t, 3, "run", "person.yaml", "--run-id", "person")
 	p.run(t, 0, "forget", "customer=Hal", "--why", "request 88")
+	p.run(t, 0, "keys", "rotate", "log", "--why", "yearly")
 
 	web := held.Serve(p.folder)
 	t.Cleanup(web.Close)
