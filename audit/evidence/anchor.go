@@ -335,10 +335,9 @@ func dropTorn(file *os.File) error {
 
 // entries calls yield with the entries that the folder has, as many as the head says.
 func (f Folder) entries(head Head, yield func(position int64, entry string) error) error {
-	for _, tile := range tlog.NewTiles(tileHeight, 0, head.Size) {
-		if tile.L != 0 {
-			continue
-		}
+	const full = 1 << tileHeight
+	for first := int64(0); first < head.Size; first += full {
+		tile := tlog.Tile{H: tileHeight, N: first / full, W: int(min(full, head.Size-first))}
 		data, err := os.ReadFile(f.file(entriesPath(tile)))
 		if err != nil {
 			return fmt.Errorf("anchor: %w", err)

@@ -27,14 +27,14 @@ func OneKey(key string) (LogKeys, error) {
 	return LogKeys{{verifier, key, 0}}, nil
 }
 
-// at returns the key at a position.
+// at returns the key at a position; no key if there is none.
 func (k LogKeys) at(position int64) logKey {
 	for _, key := range slices.Backward(k) {
 		if key.from <= position {
 			return key
 		}
 	}
-	return k[0]
+	return logKey{}
 }
 
 // last returns the key that signs what comes next.

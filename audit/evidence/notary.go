@@ -236,8 +236,9 @@ func (n *Notary) extend(ctx context.Context, ring *keyring, kept, last Head, siz
 	if err != nil {
 		return kept, err
 	}
-	if has := n.own.at(size); has.vkey != n.key.VKey {
-		return kept, fmt.Errorf("the head of %d entries is for the key %s to sign, and this is %s, which took its place: an older record was put in the place of the newer one", size, short(has.vkey), short(n.key.VKey))
+	if has := ring.log.at(size); has.vkey != n.key.VKey {
+		return kept, fmt.Errorf("the key %s signs the head of %d entries, and this process has %s: the key was rotated meanwhile, or an older record was put in the place of the newer one",
+			short(has.vkey), size, short(n.key.VKey))
 	}
 	head, err := signHead(n.key, size, root)
 	if err == nil {

@@ -42,8 +42,12 @@ func Restore(ctx context.Context, log *landscape.Log, o Options, from, why strin
 	if r.head, err = r.at.Head(ctx, by); err != nil {
 		return done, err
 	}
-	if err := r.at.continued(by).replaced(opening.key, o.Keys); err != nil {
+	known := r.at.continued(by)
+	if err := known.replaced(opening.key, o.Keys); err != nil {
 		return done, err
+	}
+	if has := known.last(); has.vkey != opening.key.VKey {
+		return done, fmt.Errorf("the log at %s has the key %s, and %s has %s: put back the log.key of then; if the key was rotated, it was kept beside the new one", from, short(has.vkey), o.Keys, short(opening.key.VKey))
 	}
 	done.Found, done.Anchored = opening.size, r.head.Size
 	if r.head.Size <= opening.size {

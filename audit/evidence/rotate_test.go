@@ -304,6 +304,31 @@ func TestBackupOfBeforeTheRotation(t *testing.T) {
 	require.Empty(t, p.check().Problems)
 }
 
+// TestRestoreWithTheKeyOfAnotherTime: what the command appends must count, so it needs the key that the log has at the anchor.
+func TestRestoreWithTheKeyOfAnotherTime(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	copyFile(t, p.path, "before.db")
+	p.runs("r2")
+	require.NoError(t, os.CopyFS("late", os.DirFS(p.anchor)))
+	done := p.rotate()
+	copyFile(t, "before.db", p.path)
+	require.ErrorContains(t, p.restoreFrom("late"), "and keys has "+done.New[:strings.Index(done.New, "+A")]+": put back the log.key of then")
+	copyFile(t, done.Kept, filepath.Join(p.keys, "log.key"))
+	require.ErrorAs(t, p.restoreFrom(p.anchor), new(*evidence.RotatedError))
+	require.NoError(t, p.restoreFrom("late"))
+}
+
+// TestHugeCheckpoint: what a checkpoint says of its size before its signature is verified costs nothing.
+func TestHugeCheckpoint(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	text, err := os.ReadFile("anchor/checkpoint")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile("anchor/checkpoint", []byte(strings.Replace(string(text), "\n3\n", "\n9000000000000000000\n", 1)), 0o600))
+	require.ErrorContains(t, p.open(func(*evidence.Evidence) {}), "this head is not one that the log signed")
+}
+
 // TestWitnessOfARotatedLog: a witness that does not know the new key cosigns nothing, which stops nothing, and its operator needs the new policy.
 func TestWitnessOfARotatedLog(t *testing.T) {
 	p := newNamed(t, "p.example/log")
