@@ -7,6 +7,7 @@ import (
 
 	"waymark/audit/evidence/keys"
 	"waymark/internal/failpoint"
+	"waymark/landscape"
 )
 
 // Rotation says which key took the place of another.
@@ -40,6 +41,22 @@ func (k LogKeys) replaced(key *keys.Key, folder string) error {
 		return nil
 	}
 	return &RotatedError{Had: key.VKey, Has: k.last().vkey, Entry: k.last().from - 1, Folder: folder}
+}
+
+// Replaced returns a *RotatedError if a key of a folder is one that the log had before, and the folder has no newer one; else nil, also if the log cannot be read.
+func Replaced(ctx context.Context, log *landscape.Reader, key keys.Key, folder string) error {
+	size, err := log.LogSize(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // other looks at the log say so
+	}
+	ring, err := keysOf(ctx, log, size)
+	if err != nil || ring.log == nil {
+		return nil //nolint:nilerr // the same
+	}
+	if _, err := keys.LoadAs(folder, keys.Log, ring.log.last().vkey); err == nil {
+		return nil
+	}
+	return ring.log.replaced(&key, folder)
 }
 
 // renew reads which key the log has, and takes it from the folder if it is another one than before. One that was to take its place does so now: a kill

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func (d doctor) log(ctx context.Context) client.Check {
 			}
 		}
 		if found, err = stateOf(ctx, stores.Log.Reader, anchors); err == nil {
-			found.unable = d.unable()
+			found.unable = d.unable(ctx, stores.Log.Reader)
 		}
 		for _, why := range away {
 			if told := why.Error(); !slices.Contains(found.away, told) {
@@ -49,13 +50,15 @@ func (d doctor) log(ctx context.Context) client.Check {
 	return logCheck(ctx, found, anchors, err)
 }
 
-// unable says why the log's key, which is in no file, cannot sign; nil if it can, or is not this one's.
-func (d doctor) unable() error {
-	key, err := keys.Load(d.evidence().Keys, keys.Log)
+// unable says why the key of a log that is here does not sign it: another one replaced it, or it is in no file and its signer does not answer. It is nil if it can
+// sign, or is not this one's.
+func (d doctor) unable(ctx context.Context, log *landscape.Reader) error {
+	folder := d.evidence().Keys
+	key, err := keys.Load(folder, keys.Log)
 	if err != nil {
 		return nil //nolint:nilerr // there is none here, or the comparison said what is wrong with it
 	}
-	return key.Test()
+	return cmp.Or(evidence.Replaced(ctx, log, key, folder), key.Test())
 }
 
 // noLogYet is what is said of a log without entries: it has yet to begin, unless an anchor knows better.

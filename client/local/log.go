@@ -200,9 +200,15 @@ func (h *Home) RevokeKey(ctx context.Context, key, why string) (changed bool, er
 	return h.withNotary(ctx, h.stores.Log, func(n *evidence.Notary) (bool, error) { return n.Revoke(ctx, key, why) })
 }
 
+// Kinds of keys that RotateKey replaces.
+const (
+	RotateLog    = string(keys.Log)
+	RotateSealer = string(keys.Sealer)
+)
+
 // RotateRequest says which key gets another one in its place.
 type RotateRequest struct {
-	Kind      keys.Kind // keys.Log or keys.Sealer
+	Kind      string // RotateLog or RotateSealer
 	Why       string
 	Signer    string // who has the private key of the log: agent:FINGERPRINT or exec:PROGRAM; empty for a file
 	PublicKey string // PEM file with the public key of such a program
@@ -216,10 +222,10 @@ func (h *Home) RotateKey(ctx context.Context, r RotateRequest) (evidence.Rotatio
 		return evidence.Rotation{}, err
 	}
 	next := func(name string) (keys.Key, error) {
-		return keys.Next(h.options.evidence().Keys, r.Kind, name, r.Signer, r.PublicKey)
+		return keys.Next(h.options.evidence().Keys, keys.Kind(r.Kind), name, r.Signer, r.PublicKey)
 	}
 	rotate := notary.Rotate
-	if r.Kind == keys.Sealer {
+	if r.Kind == RotateSealer {
 		rotate = notary.RotateSealer
 	}
 	done, err := rotate(ctx, next, r.Why)

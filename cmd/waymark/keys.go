@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/audit/evidence"
-	"waymark/audit/evidence/keys"
 	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -130,18 +129,18 @@ func (a *app) keysRotateCommand() *cobra.Command {
 		Short: "Replace the log's key, or the sealer's, by a new one",
 		Long: `Generates a new key and lets it take the place of the one in the --keys folder. This needs the log's key, which signs an entry that names the new one.
 
-log: the old key signs the log up to this entry, and the new one everything after it. Whoever trusts the old key also accepts the new one. Send the new
+log: the old key signs the log up to this entry, and the new one everything after it. Readers who trust the old key also accept the new one. Send the new
 trust policy (waymark keys policy) to auditors, and to the operators of witnesses, who cosign no head of an unknown key. --signer and --public-key are as
 for waymark keys generate.
 
 sealer: the new key counts from this entry on. The old one still counts, because running processes have it: restart them, then revoke it.`,
 		Args: exactlyOne("kind of key: log or sealer"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			wanted.Kind = keys.Kind(args[0])
+			wanted.Kind = args[0]
 			switch {
-			case wanted.Kind != keys.Log && wanted.Kind != keys.Sealer:
+			case wanted.Kind != local.RotateLog && wanted.Kind != local.RotateSealer:
 				return wrongUsef("%q is no key that can be rotated: write log or sealer", args[0])
-			case wanted.Signer != "" && wanted.Kind != keys.Log:
+			case wanted.Signer != "" && wanted.Kind != local.RotateLog:
 				return wrongUsef("--signer is for the key of a log: write waymark keys rotate log")
 			case strings.HasPrefix(wanted.Signer, "exec:") != (wanted.PublicKey != ""):
 				return wrongUsef("--public-key names the public key of an exec: signer: give both, or neither")
@@ -172,7 +171,7 @@ func writeRotation(w io.Writer, done evidence.Rotation) error {
 		fmt.Fprintf(&b, "waiting: %s\n", why)
 	}
 	next := "send the new trust policy to auditors and to the operators of witnesses: waymark keys policy"
-	if done.Kind == string(keys.Sealer) {
+	if done.Kind == local.RotateSealer {
 		next = "the old key still counts: restart the processes that use it, then waymark keys revoke " + done.Old + " --why TEXT"
 	}
 	fmt.Fprintln(&b, next)
