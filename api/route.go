@@ -44,6 +44,7 @@ type route struct {
 	answer any     // a zero value of what is encoded; nil for what is no JSON
 	status int     // of a success
 	stream string  // media type of an answer that is no JSON; empty for JSON
+	page   bool    // it is for people: it answers with HTML, and knows who asks by a session
 	handle func(*call) (any, error)
 }
 

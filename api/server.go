@@ -59,13 +59,14 @@ type Server struct {
 	crossSite *http.CrossOriginProtection
 	starting  sync.Map // ids of runs that requests are about to start
 	rates     rates
+	sessions  sessions
 	drained   chan struct{}
 	drain     func()
 }
 
 // New returns a Server.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o, routes: table(), mux: http.NewServeMux(), cursorKey: o.CursorKey, crossSite: http.NewCrossOriginProtection(), drained: make(chan struct{})}
+	s := &Server{Options: o, routes: append(table(), forPeople(pages())...), mux: http.NewServeMux(), cursorKey: o.CursorKey, crossSite: http.NewCrossOriginProtection(), drained: make(chan struct{})}
 	s.drain = sync.OnceFunc(func() { close(s.drained) })
 	if s.cursorKey == nil {
 		s.cursorKey = make([]byte, sha256.Size)
@@ -150,8 +151,24 @@ func loopback(host string) bool {
 }
 
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
-	p.write(w, w.Header().Get("Request-Id"))
+	if forProgram(r.URL.Path) {
+		p.write(w, w.Header().Get("Request-Id"))
+	} else {
+		pageHeaders(w.Header())
+		s.refusePage(w, r, p, "")
+	}
 	s.log(r, p.Status, "", p.Code)
+}
+
+// forProgram reports whether a path is one of the API, and not of a page.
+func forProgram(path string) bool { return strings.HasPrefix(path, "/v1/") || path == "/openapi.json" }
+
+// forPeople marks routes as those of pages.
+func forPeople(routes []route) []route {
+	for i := range routes {
+		routes[i].page = true
+	}
+	return routes
 }
 
 // log writes one line about a request: never a body, a query or a header.
@@ -178,8 +195,15 @@ type call struct {
 // serve answers a request that a route is for.
 func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
 	c := &call{Request: request, server: s, route: r, w: w}
+	if r.page {
+		pageHeaders(w.Header())
+	}
 	answer, err := c.run()
-	if err == nil && !c.sent {
+	switch {
+	case err != nil || c.sent:
+	case r.page:
+		err = c.sendPage(answer)
+	default:
 		err = c.send(answer)
 	}
 	if err == nil {
@@ -194,7 +218,11 @@ func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
 	if !known {
 		s.Logger.Error("request failed", "route", request.Pattern, "request", w.Header().Get("Request-Id"), "error", err)
 	}
-	p.write(w, w.Header().Get("Request-Id"))
+	if r.page {
+		s.refusePage(w, request, p, c.token.Name)
+	} else {
+		p.write(w, w.Header().Get("Request-Id"))
+	}
 	s.log(request, p.Status, c.token.ID, p.Code)
 }
 
@@ -214,18 +242,13 @@ func (c *call) admit() error {
 	if c.route.scope == open {
 		return nil
 	}
-	sent, bearer := strings.CutPrefix(c.Header.Get("Authorization"), "Bearer ")
-	if !bearer {
-		return problem(http.StatusUnauthorized, noToken, "send an access token: Authorization: Bearer wmk_…; waymark access grant makes one")
-	}
-	token, counts, err := c.server.Home.Authenticate(c.Context(), sent)
-	switch {
-	case err != nil:
+	sent, err := c.credential()
+	if err != nil {
 		return err
-	case !counts && !c.server.mayFail(c.RemoteAddr):
-		return tooFast(int(time.Minute/failedLogins/time.Second), "too many requests from this address had access tokens that do not count")
-	case !counts:
-		return problem(http.StatusUnauthorized, badToken, "this access token does not count: nobody granted it, it has expired, or somebody revoked it")
+	}
+	token, err := c.known(sent)
+	if err != nil {
+		return err
 	}
 	c.token = token
 	if r := c.server.Rate; r > 0 && !c.server.rates.bucket("token "+token.ID, rate.Limit(r), int(2*r)).Allow() {
@@ -235,6 +258,40 @@ func (c *call) admit() error {
 		return problem(http.StatusForbidden, forbidden, fmt.Sprintf("this access token is not for this: it needs a role of %s", rolesText(c.route.scope)))
 	}
 	return nil
+}
+
+// credential returns the access token with which the caller asks: that of the request, or of a page's session.
+func (c *call) credential() (string, error) {
+	if c.route.page {
+		cookie, err := c.Cookie(sessionCookie)
+		if err != nil {
+			return "", problem(http.StatusUnauthorized, noToken, "sign in first")
+		}
+		token := c.server.sessions.token(cookie.Value, time.Now())
+		if token == "" {
+			return "", problem(http.StatusUnauthorized, badToken, "your session is over: sign in again")
+		}
+		return token, nil
+	}
+	sent, bearer := strings.CutPrefix(c.Header.Get("Authorization"), "Bearer ")
+	if !bearer {
+		return "", problem(http.StatusUnauthorized, noToken, "send an access token: Authorization: Bearer wmk_…; waymark access grant makes one")
+	}
+	return sent, nil
+}
+
+// known returns the access token that somebody sent, if it counts.
+func (c *call) known(sent string) (landscape.AccessToken, error) {
+	token, counts, err := c.server.Home.Authenticate(c.Context(), sent)
+	switch {
+	case err != nil:
+		return token, err
+	case !counts && !c.server.mayFail(c.RemoteAddr):
+		return token, tooFast(int(time.Minute/failedLogins/time.Second), "too many requests from this address had access tokens that do not count")
+	case !counts:
+		return token, problem(http.StatusUnauthorized, badToken, "this access token does not count: nobody granted it, it has expired, or somebody revoked it")
+	}
+	return token, nil
 }
 
 // mayFail reports whether one more request from an address may have an access token that does not count. Those that count always may come.
@@ -283,6 +340,13 @@ func (r *rates) bucket(of string, limit rate.Limit, burst int) *rate.Limiter {
 func (c *call) readQuery() (err error) {
 	if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
 		return problem(http.StatusBadRequest, badQuery, "the query cannot be read: "+err.Error())
+	}
+	if c.route.page { // a field of a form that nobody filled
+		for name, values := range c.query {
+			if len(values) == 1 && values[0] == "" {
+				c.query.Del(name)
+			}
+		}
 	}
 	for name, values := range c.query {
 		p := c.route.takes(name)
@@ -361,8 +425,13 @@ func (c *call) by(why string) client.By {
 	return client.By{Actor: c.token.Name, Trigger: activities.TriggerAPI, Why: why}
 }
 
-// decode reads the body.
-func (c *call) decode(v any) error { return decode(c.Request, v) }
+// decode reads the body: JSON, or a form of a page.
+func (c *call) decode(v any) error {
+	if c.route.page {
+		return c.form(v)
+	}
+	return decode(c.Request, v)
+}
 
 // disclose records that the caller is about to be shown values.
 func (c *call) disclose(run, what, subject string) error {

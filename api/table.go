@@ -155,9 +155,11 @@ var question = []param{
 }
 
 // Roles returns the roles that may use each route, by METHOD PATH; all roles for one that asks for no access token.
-func Roles() map[string][]landscape.Role {
+func Roles() map[string][]landscape.Role { return rolesOf(table()) }
+
+func rolesOf(routes []route) map[string][]landscape.Role {
 	roles := map[string][]landscape.Role{}
-	for _, r := range table() {
+	for _, r := range routes {
 		roles[r.method+" "+r.path] = allowed[r.scope]
 	}
 	return roles

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,16 @@ func (b *Browser) Text(t testing.TB) string {
 	return text
 }
 
+// Holds reports whether a condition of JavaScript is true of the page.
+func (b *Browser) Holds(t testing.TB, condition string) bool {
+	t.Helper()
+	ctx, done := context.WithTimeout(b.ctx, patience)
+	defer done()
+	holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](condition))
+	require.NoError(t, err)
+	return holds
+}
+
 // Await waits until the page shows the words.
 func (b *Browser) Await(t testing.TB, words ...string) {
 	t.Helper()
@@ -116,9 +127,25 @@ func (b *Browser) Press(t testing.TB, words string) {
 func wait(function, argument string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		held := chromedp.PollFunction[bool](function, chromedp.WithPollingArgs(argument), chromedp.WithPollingInterval(pollInterval), chromedp.WithPollingTimeout(patience))
-		_, err := held(ctx, target)
-		return chromedp.Void{}, err
+		for {
+			_, err := held(ctx, target)
+			if err == nil || !leaves(err) {
+				return chromedp.Void{}, err
+			}
+			select {
+			case <-ctx.Done():
+				return chromedp.Void{}, err
+			case <-time.After(pollInterval):
+			}
+		}
 	}
+}
+
+// leaves reports whether an error is that the window was about to show another page.
+func leaves(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "Not attached to an active page") || strings.Contains(text, "context was destroyed") || strings.Contains(text, "navigated or closed") ||
+		strings.Contains(text, "Cannot find context")
 }
 
 // Write writes text into the field that the selector finds, in place of what is there, as keys would.

@@ -1,0 +1,411 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/ui"
+)
+
+// pages returns the routes of pages for people. They answer with HTML, and know who asks by a session.
+func pages() []route {
+	rows := append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...)
+	return []route{
+		{method: http.MethodGet, path: "/{$}", scope: own, handle: homePage},
+		{method: http.MethodGet, path: "/runs", scope: own, handle: runsPage, query: append([]param{{name: "pipeline", many: true}, {name: "status", many: true}}, list...)},
+		{method: http.MethodGet, path: "/runs/{run}", scope: own, handle: runPage},
+		{method: http.MethodGet, path: "/runs/{run}/rows", scope: own, handle: withRun(rowsPage), query: rows},
+		{method: http.MethodGet, path: "/runs/{run}/explain", scope: read, handle: withRun(journeyPage), query: question},
+		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}}},
+		{method: http.MethodGet, path: "/runs/{run}/effects", scope: own, handle: withRun(effectsPage), query: list},
+		{method: http.MethodPost, path: "/runs/{run}/pause", scope: order, handle: thenRun(withRun(pause))},
+		{method: http.MethodPost, path: "/runs/{run}/resume", scope: order, handle: thenRun(withRun(resume))},
+		{method: http.MethodPost, path: "/runs/{run}/cancel", scope: order, handle: thenRun(confirmed(cancel))},
+		{method: http.MethodPost, path: "/runs/{run}/resolve", scope: order, handle: thenRun(withRun(resolve))},
+		{method: http.MethodGet, path: "/login", scope: open, handle: loginPage, query: []param{{name: "to"}}},
+		{method: http.MethodPost, path: "/login", scope: open, handle: login},
+		{method: http.MethodPost, path: "/logout", scope: anybody, handle: logout},
+		{method: http.MethodGet, path: "/assets/{digest}/app.css", scope: open, handle: stylesheet},
+	}
+}
+
+// PageRoles returns the roles that may use each page, by METHOD PATH; all roles for one that asks for no session.
+func PageRoles() map[string][]landscape.Role { return rolesOf(pages()) }
+
+// elsewhere is another address that a page sends to.
+type elsewhere string
+
+// sendPage writes what a page's route returned.
+func (c *call) sendPage(answer any) error {
+	header := c.w.Header()
+	if to, ok := answer.(elsewhere); ok {
+		c.status = http.StatusSeeOther
+		header.Set("Cache-Control", "no-store")
+		header.Set("Location", string(to))
+		c.w.WriteHeader(c.status)
+		return nil
+	}
+	page, ok := answer.(ui.Page)
+	if !ok {
+		return fmt.Errorf("%T is no page", answer)
+	}
+	page.Who = c.token.Name
+	if c.status == 0 {
+		c.status = http.StatusOK
+	}
+	return writePage(c.w, c.status, page)
+}
+
+func writePage(w http.ResponseWriter, status int, page ui.Page) error {
+	content, err := ui.Render(page)
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(content)
+	return nil
+}
+
+// pageHeaders keep a page from doing, and from being done to, what no page of ours needs.
+func pageHeaders(header http.Header) {
+	header.Set("Content-Security-Policy", ui.Policy)
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), usb=()")
+}
+
+// refusePage writes a problem as a page; that nobody is signed in, as the page on which one can.
+func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *Problem, who string) {
+	page := ui.Page{Title: http.StatusText(p.Status), Who: who, Body: ui.Problem{Status: p.Status, Code: p.Code, Detail: p.Detail}}
+	if p.Status == http.StatusUnauthorized {
+		page.Title = "Sign in"
+		why := p.Detail
+		if p.Code == noToken {
+			why = ""
+		}
+		to := r.URL.RequestURI()
+		if r.Method != http.MethodGet || r.URL.Path == "/login" {
+			to = "/"
+		}
+		page.Who, page.Body = "", ui.Login{Why: why, To: to}
+	}
+	if err := writePage(w, p.Status, page); err != nil {
+		s.Logger.Error("a page of a problem cannot be made", "error", err)
+	}
+}
+
+// form reads the fields of a form that was sent into what a body of JSON is read into. A field named confirm is for whoever asked for it.
+func (c *call) form(v any) error {
+	if err := c.ParseForm(); err != nil {
+		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return large
+		}
+		return problem(http.StatusBadRequest, malformed, "the form cannot be read")
+	}
+	members := map[string]any{}
+	for name, values := range c.PostForm {
+		switch {
+		case name == "confirm":
+		case len(values) != 1:
+			return problem(http.StatusBadRequest, malformed, fmt.Sprintf("the field %.64q is there twice", name))
+		case values[0] == "true" || values[0] == "false":
+			members[name] = values[0] == "true"
+		default:
+			members[name] = strings.TrimSpace(values[0])
+		}
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(v); err != nil {
+		return problem(http.StatusBadRequest, malformed, "the form has other fields than this order takes")
+	}
+	return nil
+}
+
+// thenRun leads to the page of the run after an order.
+func thenRun(order func(*call) (any, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		if _, err := order(c); err != nil {
+			return nil, err
+		}
+		return elsewhere(ui.RunPath(c.PathValue("run"))), nil
+	}
+}
+
+// confirmed lets nobody cancel a run for ever who did not write the name of its pipeline.
+func confirmed(cancel func(*call) (any, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		if c.PostFormValue("final") == "true" {
+			run, err := c.record()
+			if err != nil {
+				return nil, err
+			}
+			if c.PostFormValue("confirm") != run.Pipeline {
+				return nil, problem(http.StatusBadRequest, malformed, "nothing was done: to cancel a run for ever, write the name of its pipeline, "+run.Pipeline)
+			}
+		}
+		return cancel(c)
+	}
+}
+
+// next is the address of the page of a list after this one; empty if there is none.
+func (c *call) next(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	query := url.Values{}
+	for name, values := range c.query {
+		query[name] = values
+	}
+	query.Set("after", cursor)
+	return c.URL.EscapedPath() + "?" + query.Encode()
+}
+
+// The home page looks at no more runs than these, and lists no more that ended.
+const (
+	homeLooks = 200
+	homeEnded = 10
+)
+
+func homePage(c *call) (any, error) {
+	home := ui.Home{}
+	next, err := c.server.Home.RunsAfter(c.Context(), "", func(run *client.Run) (bool, error) {
+		if !c.sees(run.Pipeline, run.Actor, run.Trigger) {
+			return true, nil
+		}
+		run.Reason = landscape.WithoutValues(run.Reason)
+		home.Looked++
+		switch need := ui.NeedOf(run); {
+		case need != "":
+			home.Needs = append(home.Needs, ui.Need{Run: *run, Why: need})
+		case run.Status == pipeline.Running:
+			home.Going = append(home.Going, *run)
+		case len(home.Recent) < homeEnded:
+			home.Recent = append(home.Recent, *run)
+		}
+		return home.Looked < homeLooks, nil
+	})
+	home.More, home.None = next != "", home.Looked == 0
+	slices.Reverse(home.Needs)
+	return ui.Page{Title: "Home", Command: "waymark runs", Path: "/v1/runs", Body: home, Refresh: len(home.Going) > 0}, err
+}
+
+func runsPage(c *call) (any, error) {
+	answer, err := listRuns(c)
+	if err != nil {
+		return nil, err
+	}
+	page := answer.(Page[client.Run]) //nolint:forcetypeassert // as listRuns says
+	body := ui.Runs{
+		Runs: page.Items, Next: c.next(page.Next), Pipeline: c.query.Get("pipeline"), Status: c.query.Get("status"),
+		Statuses: []pipeline.RunStatus{
+			pipeline.Running, pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty, pipeline.Failed, pipeline.Interrupted, pipeline.Blocked, pipeline.Cancelled,
+		},
+	}
+	return ui.Page{
+		Title: "Runs", Crumbs: []ui.Link{{Text: "Runs"}}, Command: "waymark runs", Path: "/v1/runs", SQL: "select run_id, pipeline, status from runs order by started_us desc", Body: body,
+	}, nil
+}
+
+// crumbs say where a page of a run is.
+func crumbs(run landscape.Run, below ...string) []ui.Link {
+	path := []ui.Link{{Text: "Runs", To: "/runs"}, {Text: run.Pipeline, To: "/runs?pipeline=" + url.QueryEscape(run.Pipeline)}, {Text: run.ID, To: ui.RunPath(run.ID)}}
+	for _, text := range below {
+		path = append(path, ui.Link{Text: text})
+	}
+	path[len(path)-1].To = ""
+	return path
+}
+
+func runPage(c *call) (any, error) {
+	answer, err := getRun(c)
+	if err != nil {
+		return nil, err
+	}
+	report := answer.(*local.Report) //nolint:forcetypeassert // as getRun says
+	body := ui.Run{Report: report, MayRead: c.token.Has(allowed[read]...)}
+	page := ui.Page{
+		Title: report.Pipeline + " " + string(report.Run.Status), Command: "waymark status " + report.ID, Path: "/v1/runs/" + report.ID,
+		SQL: "select * from run_status where run_id = '" + report.ID + "'",
+	}
+	if report.Start != nil {
+		page.Body, page.Refresh, page.SQL = body, report.Start.State == landscape.StartAccepted || report.Start.State == landscape.StartWaiting, ""
+		return page, nil
+	}
+	run, err := c.record()
+	if err != nil {
+		return nil, err
+	}
+	edges, err := edgesOf(c.Context(), c, run)
+	if damaged, ok := errors.AsType[*client.Error](err); ok && damaged.Kind == client.Damaged {
+		err = nil // the accounts say what is not whole
+	}
+	if err != nil {
+		return nil, err
+	}
+	groups, err := errorsOf(c.Context(), c, run)
+	if err != nil {
+		return nil, err
+	}
+	body.Edges, body.Errors = edges.Items, groups.Items
+	body.Accounts = ui.Accounts(report.Nodes, edges.Items)
+	body.Balances = ui.Balanced(body.Accounts)
+	body.Graph = ui.GraphOf(report.Nodes, edges.Items)
+	if body.Effects, err = c.unconfirmed(run); err != nil {
+		return nil, err
+	}
+	if c.token.Has(allowed[order]...) {
+		body.Orders = ordersFor(report)
+	}
+	page.Crumbs, page.Body, page.Refresh = crumbs(run), body, report.Run.Status == pipeline.Running && !report.Dead()
+	return page, nil
+}
+
+// mostUnconfirmed is how many effects that are not finalized the page of a run lists.
+const mostUnconfirmed = 20
+
+// unconfirmed returns the first effects of a run that stopped that are not finalized; while it runs they come and go.
+func (c *call) unconfirmed(run landscape.Run) ([]client.Effect, error) {
+	if run.Status != pipeline.Blocked && run.Status != pipeline.Failed && run.Status != pipeline.Interrupted {
+		return nil, nil
+	}
+	effects, err := c.server.Home.Effects(c.Context(), run.ID, "", 0, false)
+	effects = slices.DeleteFunc(effects, func(e client.Effect) bool { return e.State == landscape.Finalized })
+	return effects[:min(mostUnconfirmed, len(effects))], err
+}
+
+// ordersFor returns the orders that may be given to a run as it is.
+func ordersFor(report *local.Report) []ui.Order {
+	path := ui.RunPath(report.ID)
+	pausing := ui.Order{Path: path + "/pause", Name: "Pause", About: "Work in flight is finished first; nothing is lost."}
+	resuming := ui.Order{Path: path + "/resume", Name: "Resume", About: "It goes on where it left off; nothing that is confirmed is done again."}
+	cancelling := ui.Order{Path: path + "/cancel", Name: "Cancel", About: "It stops, and can be resumed."}
+	ending := ui.Order{Path: path + "/cancel", Name: "Cancel for ever", About: "It cannot be resumed, and what it staged is removed. What targets confirmed stays there.", Final: true}
+	switch status := report.Run.Status; {
+	case status == pipeline.Running && report.Paused != nil, status == pipeline.Running && report.Dead():
+		return []ui.Order{resuming, cancelling}
+	case status == pipeline.Running:
+		return []ui.Order{pausing, cancelling}
+	case report.Final || status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty:
+		return nil
+	}
+	return []ui.Order{resuming, ending}
+}
+
+func rowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	page, err := rowsOf(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	edges, err := edgesOf(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	body := ui.Rows{Run: run, Rows: page.Items, Next: c.next(page.Next), Of: "all of the run", Count: -1}
+	flags := ""
+	node, edge := c.query.Get("node"), c.query.Get("edge")
+	switch {
+	case node != "":
+		body.Of, flags = "at "+node, " --node "+node
+	case edge != "":
+		body.Of, flags = "on "+edge, " --edge "+edge
+	}
+	if node+edge != "" {
+		body.Count = 0
+	}
+	for _, e := range edges.Items {
+		if e.ID == edge || node != "" && e.To == node {
+			body.Count += e.Rows
+		}
+	}
+	return ui.Page{
+		Title: "Rows " + body.Of, Crumbs: crumbs(run, "rows "+body.Of), Command: "waymark rows " + run.ID + flags, Path: "/v1" + c.URL.RequestURI(), Body: body,
+	}, nil
+}
+
+func journeyPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	story, err := explain(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	body := ui.Journey{Explanation: story, Sentence: story.Sentence(), True: story.True()}
+	if len(story.MadeOf) == 0 && story.Source.Row > 0 {
+		if story.Source.Row > 1 {
+			body.Before = fmt.Sprintf("%s:%d", story.Source.Name, story.Source.Row-1)
+		}
+		rows, err := c.server.Home.Counts(ctx, run.ID)
+		if err != nil {
+			return ui.Page{}, err
+		}
+		for _, node := range rows.Nodes {
+			if node.Node == story.Source.Name && story.Source.Row < node.In {
+				body.Next = fmt.Sprintf("%s:%d", story.Source.Name, story.Source.Row+1)
+			}
+		}
+	}
+	return ui.Page{
+		Title: story.Token, Crumbs: crumbs(run, story.Token), Command: "waymark explain " + run.ID + " --token " + story.Token, Path: "/v1" + ui.RowPath(run.ID, story.Token), Body: body,
+	}, nil
+}
+
+func errorsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	body := ui.Errors{Run: run, Values: c.query.Get("values") == "true", Offer: c.token.Has(allowed[read]...)}
+	var err error
+	if body.Values {
+		if !body.Offer {
+			return ui.Page{}, problem(http.StatusForbidden, forbidden, "this access token is not for this: it needs a role of "+rolesText(read))
+		}
+		if err = c.disclose(run.ID, "errors", ""); err == nil {
+			body.Groups, err = c.server.Home.Errors(ctx, run.ID)
+		}
+	} else {
+		var page Page[client.ErrorGroup]
+		page, err = errorsOf(ctx, c, run)
+		body.Groups = page.Items
+	}
+	for _, group := range body.Groups {
+		body.Total += group.Count
+	}
+	return ui.Page{Title: "Refused rows", Crumbs: crumbs(run, "refused rows"), Command: "waymark errors " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
+}
+
+func effectsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	page, err := effectsOf(ctx, c, run)
+	body := ui.Effects{Run: run, Effects: page.Items, Next: c.next(page.Next), MayResolve: c.token.Has(allowed[order]...)}
+	return ui.Page{Title: "Completion records", Crumbs: crumbs(run, "completion records"), Command: "waymark effects " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
+}
+
+func loginPage(c *call) (any, error) {
+	return ui.Page{Title: "Sign in", Body: ui.Login{To: c.query.Get("to")}}, nil
+}
+
+func stylesheet(c *call) (any, error) {
+	content, path := ui.Stylesheet()
+	if c.URL.Path != path {
+		return nil, problem(http.StatusNotFound, noRoute, "there is nothing at this path")
+	}
+	c.sent = true
+	header := c.w.Header()
+	header.Set("Content-Type", "text/css; charset=utf-8")
+	header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	_, err := io.Copy(c.w, bytes.NewReader(content))
+	return nil, err
+}

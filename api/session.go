@@ -1,0 +1,128 @@
+package api
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// How long a session lasts, how long it lasts while nobody uses it, and how many there are at most.
+const (
+	sessionTime = 12 * time.Hour
+	sessionIdle = time.Hour
+	mostSession = 1000
+)
+
+// sessionCookie is the name of the cookie that holds the key of a session.
+const sessionCookie = "waymark"
+
+// A session is somebody who signed in to the pages with an access token. The token is asked for again at each request, so that it can be revoked.
+type session struct {
+	token       string
+	begun, used time.Time
+}
+
+func (s session) over(now time.Time) bool {
+	return now.Sub(s.begun) > sessionTime || now.Sub(s.used) > sessionIdle
+}
+
+// sessions are those of a Server, by the digests of their keys. They end with the process.
+type sessions struct {
+	mu sync.Mutex
+	of map[[sha256.Size]byte]session
+}
+
+// begin makes a session, and returns its key. Of too many sessions, the one that was used least recently ends.
+func (s *sessions) begin(token string, now time.Time) string {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random)
+	key := base64.RawURLEncoding.EncodeToString(random)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[[sha256.Size]byte]session{}
+	}
+	var oldest [sha256.Size]byte
+	for digest, other := range s.of {
+		switch first, known := s.of[oldest]; {
+		case other.over(now):
+			delete(s.of, digest)
+		case !known || other.used.Before(first.used):
+			oldest = digest
+		}
+	}
+	if len(s.of) >= mostSession {
+		delete(s.of, oldest)
+	}
+	s.of[sha256.Sum256([]byte(key))] = session{token: token, begun: now, used: now}
+	return key
+}
+
+// token returns the access token of a session, and notes that it is used; empty if there is no such session any more.
+func (s *sessions) token(key string, now time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	digest := sha256.Sum256([]byte(key))
+	found, known := s.of[digest]
+	if !known || found.over(now) {
+		delete(s.of, digest)
+		return ""
+	}
+	found.used = now
+	s.of[digest] = found
+	return found.token
+}
+
+func (s *sessions) end(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.of, sha256.Sum256([]byte(key)))
+}
+
+// cookie returns the cookie with the key of a session. An empty key takes it away.
+func (c *call) cookie(key string) *http.Cookie {
+	cookie := &http.Cookie{Name: sessionCookie, Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.TLS != nil, MaxAge: int(sessionTime / time.Second)}
+	if key == "" {
+		cookie.MaxAge = -1
+	}
+	return cookie
+}
+
+// login begins a session for an access token that counts.
+func login(c *call) (any, error) {
+	if err := c.ParseForm(); err != nil {
+		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, large
+		}
+		return nil, problem(http.StatusBadRequest, malformed, "the form cannot be read")
+	}
+	sent := strings.TrimSpace(c.PostForm.Get("token"))
+	token, err := c.known(sent)
+	if err != nil {
+		return nil, err
+	}
+	c.token = token
+	http.SetCookie(c.w, c.cookie(c.server.sessions.begin(sent, time.Now())))
+	return elsewhere(ours(c.PostForm.Get("to"))), nil
+}
+
+// ours is the address if it is one of a page of ours, and else that of the first page: nobody is sent to where a stranger says.
+func ours(to string) string {
+	if to == "/" || to == "/runs" || strings.HasPrefix(to, "/runs/") && !strings.ContainsAny(to, "\\\r\n") || strings.HasPrefix(to, "/runs?") && !strings.ContainsAny(to, "\\\r\n") {
+		return to
+	}
+	return "/"
+}
+
+func logout(c *call) (any, error) {
+	if cookie, err := c.Cookie(sessionCookie); err == nil {
+		c.server.sessions.end(cookie.Value)
+	}
+	http.SetCookie(c.w, c.cookie(""))
+	return elsewhere("/login"), nil
+}

@@ -1,0 +1,362 @@
+package tests
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"waymark/api"
+	"waymark/landscape"
+	"waymark/tests/browser"
+)
+
+// TestPages looks at the pages of one server as people do: with a session, and as strangers.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	s := serveAPI(t)
+	s.writeNasty(t)
+	t.Run("door", s.door)
+	t.Run("every number opens its rows", s.crawl)
+	t.Run("hostile data", s.hostile)
+	t.Run("orders", s.pageOrders)
+	t.Run("a person at the browser", s.person)
+}
+
+// nasty are texts that would do something, or would be shown otherwise than they are, if a page let them.
+var nasty = []string{
+	`<script>window.broken=1</script>`, `"><svg onload=window.broken=1>`, `' autofocus onfocus=window.broken=1 x='`, `javascript:window.broken=1`, `{{.}}`, `</title><h1>x`,
+	"a\u202eb", "a\u200bb", "trailing ", `&lt;b&gt;`, `=HYPERLINK("x")`, "__proto__", strings.Repeat("w", 9000),
+}
+
+// writeNasty writes a document with a fork, a coalesce and hostile values.
+func (s *apiServer) writeNasty(t *testing.T) {
+	t.Helper()
+	var data strings.Builder
+	data.WriteString("id,<b>field</b>,note\n")
+	for i, text := range nasty {
+		fmt.Fprintf(&data, "%d,\"%s\",x\n", i+1, strings.ReplaceAll(text, `"`, `""`))
+	}
+	data.WriteString("<script>window.broken=1</script>,x,y\n")
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "nasty.csv"), []byte(data.String()), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "nasty.yaml"), []byte(`name: nasty
+sources:
+  in:
+    csv: {path: nasty.csv}
+    key: [id]
+    schema:
+      mode: fixed
+      fields: {id: int, "<b>field</b>": string, note: string}
+steps:
+  - {name: twice, fork: [left, right]}
+  - {name: label, from: left, set: {note: "row['<b>field</b>'] + '!'"}}
+  - {name: keep, from: right, filter: row.id > 2}
+  - name: both
+    coalesce: {left: label, right: keep}
+    policy: require_all
+sinks:
+  out: {jsonl: {path: out/nasty.jsonl, overwrite: true}}
+`), 0o600))
+}
+
+// person is somebody who is signed in to the pages.
+type person struct {
+	*http.Client
+	s *apiServer
+}
+
+func (s *apiServer) signIn(t *testing.T, token string) *person {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	p := &person{&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, s}
+	answer, _ := p.post(t, "/login", url.Values{"token": {token}, "to": {"/runs"}})
+	require.Equal(t, http.StatusSeeOther, answer.StatusCode)
+	require.Equal(t, "/runs", answer.Header.Get("Location"))
+	return p
+}
+
+func (p *person) send(t *testing.T, method, path string, body io.Reader, headers ...string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, p.s.url+path, body)
+	require.NoError(t, err)
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := p.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return answer, string(text)
+}
+
+func (p *person) get(t *testing.T, path string) (*http.Response, string) {
+	t.Helper()
+	return p.send(t, http.MethodGet, path, nil)
+}
+
+func (p *person) post(t *testing.T, path string, form url.Values, headers ...string) (*http.Response, string) {
+	t.Helper()
+	return p.send(t, http.MethodPost, path, strings.NewReader(form.Encode()), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
+}
+
+// parsed reads a page, and refuses one with anything that the pages do not have.
+func parsed(t *testing.T, path, text string) *html.Node {
+	t.Helper()
+	tree, err := html.Parse(strings.NewReader(text))
+	require.NoError(t, err)
+	titles := 0
+	for node := range tree.Descendants() {
+		if node.Type != html.ElementNode {
+			continue
+		}
+		require.NotContains(t, []string{"script", "iframe", "img", "object", "embed", "base", "style", "template"}, node.Data, path)
+		if node.Data == "h1" {
+			titles++
+		}
+		for _, attribute := range node.Attr {
+			require.False(t, strings.HasPrefix(attribute.Key, "on") || attribute.Key == "style", "%s: %s", path, attribute.Key)
+			if attribute.Key == "href" || attribute.Key == "action" {
+				require.True(t, strings.HasPrefix(attribute.Val, "/") || strings.HasPrefix(attribute.Val, "#"), "%s: %s", path, attribute.Val)
+			}
+		}
+	}
+	require.Equal(t, 1, titles, "%s has one title", path)
+	require.Less(t, len(text), 200_000, path)
+	return tree
+}
+
+// textOf is what stands in a node, without the names of invisible characters.
+func textOf(node *html.Node) string {
+	var text strings.Builder
+	for child := range node.Descendants() {
+		if child.Type == html.TextNode {
+			text.WriteString(child.Data)
+		}
+	}
+	return text.String()
+}
+
+// door asks for every page without a session, with one that is over, and in every role.
+func (s *apiServer) door(t *testing.T) {
+	stranger := &person{&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, s}
+	people := map[landscape.Role]*person{}
+	for role, token := range s.tokens {
+		people[role] = s.signIn(t, token)
+	}
+	gone := s.grant(t, "gone", "--role", "viewer,auditor,service,operator,deployer,admin")
+	revoked := s.signIn(t, gone)
+	s.waymark(t, "access", "revoke", strings.Split(gone, "_")[1], "--why", "left")
+	for asked, roles := range api.PageRoles() {
+		method, path, _ := strings.Cut(asked, " ")
+		if path == "/logout" || path == "/login" || strings.HasPrefix(path, "/assets") {
+			continue
+		}
+		path = strings.NewReplacer("{$}", "", "{run}", "nobody").Replace(path)
+		for _, nobody := range []*person{stranger, revoked} {
+			answer, text := nobody.send(t, method, path, nil)
+			require.Equal(t, http.StatusUnauthorized, answer.StatusCode, asked)
+			require.Contains(t, text, `name="token"`, asked)
+			parsed(t, path, text)
+		}
+		answer, _ := stranger.send(t, method, path, nil, "Cookie", "waymark=AAAA", "Authorization", "Bearer "+s.tokens[landscape.Auditor])
+		require.Equal(t, http.StatusUnauthorized, answer.StatusCode, asked)
+		for role, p := range people {
+			answer, text := p.send(t, method, path, nil)
+			parsed(t, path, text)
+			if !slices.Contains(roles, role) {
+				require.Equal(t, http.StatusForbidden, answer.StatusCode, "%s as %s", asked, role)
+				continue
+			}
+			require.Contains(t, []int{200, 400, 404}, answer.StatusCode, "%s as %s", asked, role)
+			require.Equal(t, "no-store", answer.Header.Get("Cache-Control"))
+			require.NotContains(t, answer.Header.Get("Content-Security-Policy"), "unsafe")
+		}
+	}
+	answer, text := stranger.post(t, "/login", url.Values{"token": {"wmk_0123456789ab_" + strings.Repeat("A", 43)}})
+	require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	require.Contains(t, text, "does not count")
+	for _, to := range []string{"//evil.example", "https://evil.example", "/\\evil.example", "/runs/\\evil", ""} {
+		answer, _ = stranger.post(t, "/login", url.Values{"token": {s.tokens[landscape.Viewer]}, "to": {to}})
+		require.Equal(t, "/", answer.Header.Get("Location"), to)
+	}
+	cookie := answer.Header.Get("Set-Cookie")
+	require.Contains(t, cookie, "HttpOnly")
+	require.Contains(t, cookie, "SameSite=Strict")
+	require.NotContains(t, cookie, s.tokens[landscape.Viewer])
+	operator := people[landscape.Operator]
+	answer, _ = operator.post(t, "/runs/nobody/cancel", url.Values{"why": {"x"}}, "Origin", "https://evil.example")
+	require.Equal(t, http.StatusForbidden, answer.StatusCode, "no other site gives orders")
+	answer, _ = operator.get(t, "/v1/runs")
+	require.Equal(t, http.StatusUnauthorized, answer.StatusCode, "a session is not for programs")
+	answer, _ = operator.post(t, "/logout", nil)
+	require.Equal(t, http.StatusSeeOther, answer.StatusCode)
+	answer, _ = operator.get(t, "/runs")
+	require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+}
+
+// looking signs somebody in who may see values and give orders.
+func (s *apiServer) looking(t *testing.T) *person {
+	t.Helper()
+	return s.signIn(t, s.grant(t, "ann", "--role", "auditor,operator"))
+}
+
+// begun starts runs for the pages, and returns their ids.
+func (s *apiServer) begun(t *testing.T) (orders, nasty string) {
+	t.Helper()
+	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
+	run := func(document string) string {
+		out, _ := s.try(t.Context(), "run", document) // with refused rows it exits with 3
+		found := id.FindString(out)
+		require.NotEmpty(t, found, out)
+		return found
+	}
+	return run("orders.yaml"), run("nasty.yaml")
+}
+
+var leadingCount = regexp.MustCompile(`([\d,]+)$`)
+
+// crawl follows every link. What a link counts is how many rows are behind it.
+func (s *apiServer) crawl(t *testing.T) {
+	s.begun(t)
+	p := s.looking(t)
+	seen, todo, counted := map[string]bool{}, []string{"/"}, 0
+	for len(todo) > 0 {
+		path := todo[0]
+		todo = todo[1:]
+		if seen[path] {
+			continue
+		}
+		seen[path] = true
+		answer, text := p.get(t, path)
+		require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", path, text)
+		for node := range parsed(t, path, text).Descendants() {
+			if node.Type != html.ElementNode || node.Data != "a" {
+				continue
+			}
+			to := ""
+			for _, attribute := range node.Attr {
+				if attribute.Key == "href" {
+					to, _, _ = strings.Cut(attribute.Val, "#")
+				}
+			}
+			if to != "" {
+				todo = append(todo, to)
+			}
+			if number := leadingCount.FindString(strings.TrimSpace(textOf(node))); number != "" && strings.Contains(to, "/rows?edge=") {
+				want, err := strconv.Atoi(strings.ReplaceAll(number, ",", ""))
+				require.NoError(t, err)
+				require.Equal(t, want, p.rowsBehind(t, to+"&limit=3"), "%s on %s", to, path)
+				counted++
+			}
+		}
+	}
+	require.Greater(t, counted, 20)
+	require.Greater(t, len(seen), 60)
+}
+
+// rowsBehind counts the rows of a list, page by page, and requires that none comes twice.
+func (p *person) rowsBehind(t *testing.T, path string) int {
+	t.Helper()
+	rows := map[string]bool{}
+	for path != "" {
+		answer, text := p.get(t, path)
+		require.Equal(t, http.StatusOK, answer.StatusCode, path)
+		path = ""
+		for node := range parsed(t, path, text).Descendants() {
+			if node.Type != html.ElementNode || node.Data != "a" {
+				continue
+			}
+			attributes := map[string]string{}
+			for _, a := range node.Attr {
+				attributes[a.Key] = a.Val
+			}
+			switch to := attributes["href"]; {
+			case attributes["rel"] == "next":
+				path = to
+			case strings.Contains(to, "/explain?token="):
+				require.False(t, rows[to], "%s is there twice", to)
+				rows[to] = true
+			}
+		}
+	}
+	return len(rows)
+}
+
+// hostile looks at every row with what a stranger may have written, and at why it was refused: it is text, and it is all there.
+func (s *apiServer) hostile(t *testing.T) {
+	_, run := s.begun(t)
+	p := s.looking(t)
+	for i, text := range nasty {
+		answer, page := p.get(t, fmt.Sprintf("/runs/%s/explain?row=%d", run, i+1))
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+		shown := textOf(parsed(t, "explain", page))
+		want := strings.NewReplacer("\u202e", "RLO", "\u200b", "ZWSP", "trailing ", "trailing", `"`, `""`).Replace(text)
+		require.Contains(t, shown, want[:min(len(want), 4000)], "%q", text)
+	}
+	refused := fmt.Sprintf("/runs/%s/errors", run)
+	answer, page := p.get(t, refused)
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.NotContains(t, textOf(parsed(t, refused, page)), "window.broken", "values are not shown unless somebody asks for them")
+	_, page = p.get(t, refused+"?values=true")
+	require.Contains(t, textOf(parsed(t, refused, page)), "<script>window.broken=1</script>")
+	viewer := s.signIn(t, s.tokens[landscape.Viewer])
+	answer, _ = viewer.get(t, refused+"?values=true")
+	require.Equal(t, http.StatusForbidden, answer.StatusCode)
+	disclosed := s.waymark(t, "access", "disclosures", "--limit", "0")
+	require.Contains(t, disclosed, "in:1")
+	require.Contains(t, disclosed, "errors")
+}
+
+// pageOrders gives orders by the forms of the pages.
+func (s *apiServer) pageOrders(t *testing.T) {
+	orders, _ := s.begun(t)
+	p := s.looking(t)
+	answer, text := p.post(t, "/runs/"+orders+"/cancel", url.Values{"why": {""}})
+	require.Equal(t, http.StatusBadRequest, answer.StatusCode)
+	require.Contains(t, text, "say why")
+	answer, text = p.post(t, "/runs/"+orders+"/cancel", url.Values{"why": {"a test"}, "final": {"true"}, "confirm": {"others"}})
+	require.Equal(t, http.StatusBadRequest, answer.StatusCode)
+	require.Contains(t, text, "nothing was done")
+	answer, text = p.post(t, "/runs/"+orders+"/resolve", url.Values{"why": {"a test"}, "applied": {"true"}, "effect": {"all/in:0"}, "other": {"x"}})
+	require.Equal(t, http.StatusBadRequest, answer.StatusCode)
+	require.Contains(t, text, "other fields")
+	answer, text = p.post(t, "/runs/"+orders+"/pause", url.Values{"why": {"a test"}})
+	require.Equal(t, http.StatusConflict, answer.StatusCode, text)
+}
+
+// person signs in, and goes from a line of an output to its record, in a real browser.
+func (s *apiServer) person(t *testing.T) {
+	orders, nasty := s.begun(t)
+	token := s.grant(t, "bob", "--role", "auditor")
+	window := browser.Open(t, 1280, 900)
+	window.Do(t, chromedp.Navigate(s.url+"/runs/"+orders))
+	window.Await(t, "Sign in")
+	window.Write(t, `input[name="token"]`, token)
+	window.Press(t, "Sign in")
+	window.Await(t, "all accounts balance", "bob")
+	window.Shot(t, "page-run")
+	window.Write(t, `input[name="line"]`, "1")
+	window.Do(t, chromedp.KeyEvent("\r"))
+	window.Await(t, "Record", "became line 1 of", "recomputed now, and equal to the record")
+	window.Shot(t, "page-row")
+	for name, path := range map[string]string{"home": "/", "runs": "/runs", "nasty": "/runs/" + nasty, "nasty-row": "/runs/" + nasty + "/explain?row=2", "errors": "/runs/" + nasty + "/errors?values=true", "effects": "/runs/" + nasty + "/effects"} {
+		window.Do(t, chromedp.Navigate(s.url+path))
+		window.Await(t, "as of")
+		window.Shot(t, "page-"+name)
+		require.True(t, window.Holds(t, `window.broken === undefined && document.documentElement.scrollWidth <= window.innerWidth`), "%s executes nothing, and is not wider than the window", name)
+	}
+}

@@ -1,0 +1,235 @@
+package ui
+
+import (
+	"strings"
+
+	"waymark/audit"
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/ui/draw"
+)
+
+// Home is the first page: what needs a person, and what is going on.
+type Home struct {
+	Needs  []Need       // the oldest first
+	Going  []client.Run // runs that somebody executes, the newest first
+	Recent []client.Run // the last runs that ended, the newest first
+	None   bool         // there is no run at all
+	Looked int64        // at so many runs
+	More   bool         // there are older ones
+}
+
+// Need is a run that a person must look at.
+type Need struct {
+	client.Run
+	Why string // in words
+}
+
+// NeedOf says why a run needs a person; empty if it does not.
+func NeedOf(run *client.Run) string {
+	switch {
+	case run.Status == pipeline.Blocked:
+		return "a person must decide before it goes on"
+	case run.Status == pipeline.Failed:
+		return "it failed; it can be resumed when the cause is mended"
+	case run.Status == pipeline.Interrupted:
+		return "it was interrupted; it can be resumed where it left off"
+	case run.Dead():
+		return "it is running on record, and nobody works for it"
+	}
+	return ""
+}
+
+// Runs is the list of runs.
+type Runs struct {
+	Runs             []client.Run
+	Pipeline, Status string // that are asked for; empty for any
+	Statuses         []pipeline.RunStatus
+	Next             string // path of the next page; empty if there is none
+}
+
+// Run is the page of one run.
+type Run struct {
+	*local.Report
+	Graph    *Graph // nil if nothing of the graph is on record yet
+	Accounts []Account
+	Edges    []client.Edge
+	Errors   []client.ErrorGroup // without values
+	Effects  []client.Effect     // that are not finalized
+	Orders   []Order             // that may be given
+	MayRead  bool                // who looks may see values
+	Balances bool                // each row that was read is accounted for
+}
+
+// Order is an order that can be given to the run.
+type Order struct {
+	Path, Name, About string
+	Final             bool // of a cancellation that cannot be undone
+}
+
+// Account is a node as bookkeepers see it: what came is what went, and what is still there.
+type Account struct {
+	landscape.NodeCount
+	Edges []client.Edge // that lead out of it, or end in it, with rows
+}
+
+// Came is how many rows came to the node, or were made there.
+func (a *Account) Came() int64 { return a.In + a.Created }
+
+// Went is how many of these went on, ended, or are held.
+func (a *Account) Went() int64 { return a.Out + a.Dropped + a.Diverted + a.Consumed + a.Held }
+
+// Difference is what is missing; rows of a run that is running may be between the two.
+func (a *Account) Difference() int64 { return a.Came() - a.Went() }
+
+// Accounts returns the accounts of the nodes, in document order.
+func Accounts(nodes []landscape.NodeCount, edges []client.Edge) []Account {
+	accounts := make([]Account, len(nodes))
+	for i, node := range nodes {
+		accounts[i] = Account{NodeCount: node}
+		for _, edge := range edges {
+			if edge.From == node.Node && edge.Rows > 0 {
+				accounts[i].Edges = append(accounts[i].Edges, edge)
+			}
+		}
+	}
+	return accounts
+}
+
+// Balanced reports whether the accounts have no difference.
+func Balanced(accounts []Account) bool {
+	for i := range accounts {
+		if accounts[i].Difference() != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Graph is the drawing of a run's graph with its counts.
+type Graph struct {
+	draw.Drawing
+	Nodes []GraphNode // with the boxes, in document order
+	Ways  []GraphEdge // with the lines
+}
+
+// GraphNode is a box.
+type GraphNode struct {
+	draw.Box
+	Kind  string // source, step, sink, or end for quarantine and the like
+	Rows  int64  // that came, or were made there
+	Below string // what ended there without an edge
+}
+
+// GraphEdge is a line.
+type GraphEdge struct {
+	draw.Line
+	Edge client.Edge
+}
+
+// GraphOf draws the graph of a run. Edges of errors that no row took are left out. It returns nil if there are no nodes.
+func GraphOf(nodes []landscape.NodeCount, edges []client.Edge) *Graph {
+	if len(nodes) == 0 {
+		return nil
+	}
+	g := &Graph{}
+	var boxes []draw.Node
+	var lines []draw.Edge
+	for _, node := range nodes {
+		boxes = append(boxes, draw.Node{ID: node.Node, Label: node.Node})
+		g.Nodes = append(g.Nodes, GraphNode{Kind: string(node.Kind), Rows: node.In + node.Created})
+	}
+	for _, edge := range edges {
+		switch {
+		case edge.Kind == landscape.BeginEdge, edge.Kind == landscape.ErrorEdge && edge.Rows == 0:
+			continue
+		case edge.Kind == landscape.EndEdge:
+			for i := range nodes {
+				if nodes[i].Node == edge.From && edge.Rows > 0 {
+					g.Nodes[i].Below = strings.TrimPrefix(g.Nodes[i].Below+" · "+Count(edge.Rows)+" "+words(edge.Label), " · ")
+				}
+			}
+			continue
+		}
+		if !has(boxes, edge.To) { // quarantine, discard
+			boxes = append(boxes, draw.Node{ID: edge.To, Label: edge.To})
+			g.Nodes = append(g.Nodes, GraphNode{Kind: "end"})
+		}
+		for i := range boxes {
+			if boxes[i].ID == edge.To && g.Nodes[i].Kind == "end" {
+				g.Nodes[i].Rows += edge.Rows
+			}
+		}
+		if has(boxes, edge.From) {
+			lines = append(lines, draw.Edge{From: edge.From, To: edge.To})
+			g.Ways = append(g.Ways, GraphEdge{Edge: edge})
+		}
+	}
+	g.Drawing = draw.Lay(boxes, lines)
+	for i := range g.Nodes {
+		g.Nodes[i].Box = g.Boxes[i]
+	}
+	for i := range g.Ways {
+		g.Ways[i].Line = g.Lines[i]
+	}
+	return g
+}
+
+func has(boxes []draw.Node, id string) bool {
+	for _, box := range boxes {
+		if box.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Rows is a list of rows behind a number.
+type Rows struct {
+	Run   landscape.Run
+	Of    string // what they have in common, in words
+	Count int64  // how many there are in all; -1 if that is not counted
+	Rows  []client.Row
+	Next  string // path of the next page; empty if there is none
+}
+
+// Journey is what happened to one row.
+type Journey struct {
+	*audit.Explanation
+	Sentence     string
+	Before, Next string // tokens of the neighbours in the source; empty if there is none, or if it is no row of a source
+	True         bool   // nothing that was computed again differs from the record
+}
+
+// Errors is why rows of a run were refused.
+type Errors struct {
+	Run    landscape.Run
+	Groups []client.ErrorGroup
+	Values bool // they have the values that messages quote
+	Total  int64
+	Offer  bool // who looks may see the values
+}
+
+// Effects is the list of completion records of a run.
+type Effects struct {
+	Run        landscape.Run
+	Effects    []client.Effect
+	Next       string
+	MayResolve bool
+}
+
+// Problem is a page that says why there is no other.
+type Problem struct {
+	Status int
+	Code   client.Code
+	Detail string
+	Cure   string
+}
+
+// Login is the page on which somebody says who he is.
+type Login struct {
+	Why string // he must; empty if he came by himself
+	To  string // where he goes then
+}

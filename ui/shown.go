@@ -1,0 +1,68 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// mostShown is how many bytes of a text a page shows at most.
+const mostShown = 4096
+
+// Shown is a text of a stranger as a page shows it: it cannot turn what stands around it, and what nobody would see has a name.
+func Shown(text string) template.HTML {
+	var b strings.Builder
+	b.WriteString(`<bdi dir="auto">`)
+	left := 0
+	if len(text) > mostShown {
+		cut := mostShown
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		left, text = len(text)-cut, text[:cut]
+	}
+	for i, r := range text {
+		_, width := utf8.DecodeRuneInString(text[i:])
+		name := ""
+		switch {
+		case r == utf8.RuneError && width == 1:
+			name = fmt.Sprintf("%02X", text[i])
+		case i == len(text)-1 && r == ' ' && left == 0:
+			name = "space"
+		default:
+			name = invisible(r)
+		}
+		if name == "" {
+			b.WriteString(template.HTMLEscapeString(string(r)))
+			continue
+		}
+		b.WriteString(`<i class="sign">` + name + `</i>`)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, `<i class="sign">and %s more bytes</i>`, Count(int64(left)))
+	}
+	b.WriteString(`</bdi>`)
+	return template.HTML(b.String()) //nolint:gosec // every rune of the text is escaped, or replaced by a name of this file
+}
+
+// named are invisible characters that have better names than their numbers.
+var named = map[rune]string{
+	0: "NUL", '\t': "TAB", '\n': "LF", '\r': "CR", 0x1b: "ESC", 0x7f: "DEL", 0xa0: "NBSP", 0xad: "SHY", 0x200b: "ZWSP", 0x200c: "ZWNJ", 0x200d: "ZWJ",
+	0x200e: "LRM", 0x200f: "RLM", 0x2028: "LS", 0x2029: "PS", 0x202a: "LRE", 0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO",
+	0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI", 0xfeff: "BOM",
+}
+
+// invisible returns the name of a character that nobody sees, or that changes how others are seen; empty for others.
+func invisible(r rune) string {
+	switch {
+	case named[r] != "":
+		return named[r]
+	case r == ' ':
+		return ""
+	case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.IsSpace(r), unicode.Is(unicode.Zs, r), unicode.Is(unicode.Co, r), r == 0x2800, r == 0x3164:
+		return fmt.Sprintf("U+%04X", r)
+	}
+	return ""
+}

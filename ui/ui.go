@@ -1,0 +1,206 @@
+// Package ui writes the pages that people look at: HTML that needs no script, with the graph of a run drawn in SVG. It asks nobody anything: what a page
+// shows is given to it. Whatever a stranger may have written stands in text or in quoted attributes, and html/template escapes it.
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"waymark/audit"
+	"waymark/client"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+//go:embed pages/*.html assets/app.css
+var files embed.FS
+
+// Policy is the Content-Security-Policy of all pages: they are a document, a style sheet and forms, and nothing else.
+const Policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// stylesheet is the style sheet, and the path where it is served: with its digest, so that it never changes there.
+var stylesheet, stylesheetPath = func() ([]byte, string) {
+	content, err := files.ReadFile("assets/app.css")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	sum := sha256.Sum256(content)
+	return content, "/assets/" + hex.EncodeToString(sum[:8]) + "/app.css"
+}()
+
+// Stylesheet returns the style sheet, and the path at which pages look for it. What is at that path never changes.
+func Stylesheet() (content []byte, path string) { return stylesheet, stylesheetPath }
+
+// Page is what one page shows.
+type Page struct {
+	Title   string
+	Who     string // is signed in; empty for nobody
+	Crumbs  []Link // where it is; the last is the page itself
+	Refresh bool   // it changes by itself: it is loaded again every other second
+	Command string // that says the same
+	Path    string // of the API, that says the same
+	SQL     string // that says the same, of a landscape in SQLite or Postgres
+	Body    any    // one of the types of this package that are named for pages
+	Now     string // when it was made; Render fills it
+}
+
+// Link is a text that leads to a page.
+type Link struct{ Text, To string }
+
+// bodies are the templates of the bodies.
+var bodies = map[string]*template.Template{}
+
+func init() {
+	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
+	for _, name := range []string{"home", "runs", "run", "rows", "journey", "errors", "effects", "problem", "login"} {
+		bodies[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
+	}
+}
+
+// Render returns a page as HTML.
+func Render(p Page) ([]byte, error) {
+	name := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", p.Body), "ui."))
+	body, known := bodies[name]
+	if !known {
+		return nil, fmt.Errorf("ui: %T is no body of a page", p.Body)
+	}
+	p.Now = time.Now().UTC().Format(time.DateTime)
+	var out bytes.Buffer
+	if err := body.ExecuteTemplate(&out, "frame", p); err != nil {
+		return nil, fmt.Errorf("ui: page %s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}
+
+// functions are what templates may call.
+var functions = template.FuncMap{
+	"count": Count, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
+	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "stylesheet": func() string { return stylesheetPath },
+	"short": short, "plural": plural, "deref": func(text *string) string { return *text }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
+	"graphOf": func(run string, g *Graph) any {
+		return struct {
+			*Graph
+			Run string
+		}{g, run}
+	},
+	"fateOf": func(run string, f audit.Fate) any {
+		return struct {
+			audit.Fate
+			Run string
+		}{f, run}
+	},
+	"add": func(a, b int) int { return a + b },
+}
+
+// RunPath is the path of the page of a run, or of a page below it.
+func RunPath(run string, below ...string) string {
+	return "/runs/" + url.PathEscape(run) + strings.Join(append([]string{""}, below...), "/")
+}
+
+// RowPath is the path of the page of one row.
+func RowPath(run, token string) string {
+	return RunPath(run, "explain") + "?token=" + url.QueryEscape(token)
+}
+
+// EdgePath is the path of the list of rows that took an edge.
+func EdgePath(run, edge string) string {
+	return RunPath(run, "rows") + "?edge=" + url.QueryEscape(edge)
+}
+
+// NodePath is the path of the list of rows that came to a node.
+func NodePath(run, node string) string {
+	return RunPath(run, "rows") + "?node=" + url.QueryEscape(node)
+}
+
+// Count writes a number with commas between thousands.
+func Count(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+func plural(n int64, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return Count(n) + " " + word + "s"
+}
+
+// mark is the sign of a state, which says in a shape what its word says.
+func mark(status any) string {
+	switch fmt.Sprint(status) {
+	case string(pipeline.Running):
+		return "●"
+	case string(pipeline.Completed), string(landscape.EffectFinalized):
+		return "✓"
+	case string(pipeline.CompletedWithFailures):
+		return "◑"
+	case string(pipeline.Blocked):
+		return "■"
+	case string(pipeline.Failed):
+		return "✗"
+	case string(pipeline.Empty):
+		return "○"
+	}
+	return "▲"
+}
+
+// words writes a name of the record for people.
+func words(name any) string { return strings.ReplaceAll(fmt.Sprint(name), "_", " ") }
+
+func when(at client.Time) string {
+	if !at.Known() {
+		return "–"
+	}
+	return at.Time().UTC().Format(time.DateTime)
+}
+
+func seconds(s float64) string {
+	switch took := time.Duration(s * float64(time.Second)); {
+	case s == 0:
+		return "–"
+	case took < time.Minute:
+		return fmt.Sprintf("%.1f s", s)
+	default:
+		return took.Round(time.Second).String()
+	}
+}
+
+func share(part, whole int64) string {
+	if whole == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}
+
+func size(n int64) string {
+	const unit = 1024
+	switch {
+	case n < unit:
+		return fmt.Sprintf("%d B", n)
+	case n < unit*unit:
+		return fmt.Sprintf("%.1f KiB", float64(n)/unit)
+	case n < unit*unit*unit:
+		return fmt.Sprintf("%.1f MiB", float64(n)/unit/unit)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/unit/unit/unit)
+}
+
+// short is the end of an id or the beginning of a digest: what people compare.
+func short(id string) string {
+	if len(id) == 36 { // a UUID: its beginning is a time
+		return id[:8] + "…" + id[32:]
+	}
+	return cmp.Or(id[:min(12, len(id))], "–")
+}
