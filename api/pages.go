@@ -261,11 +261,14 @@ func runPage(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := errorsOf(c.Context(), c, run)
-	if err != nil {
-		return nil, err
+	if report.Run.Status != pipeline.Running { // of one that runs there may be many, and the page is loaded again and again
+		groups, err := errorsOf(c.Context(), c, run)
+		if err != nil {
+			return nil, err
+		}
+		body.Errors = groups.Items
 	}
-	body.Edges, body.Errors = edges.Items, groups.Items
+	body.Edges = edges.Items
 	body.Accounts = ui.Accounts(report.Nodes, edges.Items)
 	body.Balances = ui.Balanced(body.Accounts)
 	body.Graph = ui.GraphOf(report.Nodes, edges.Items)

@@ -227,7 +227,11 @@ func (s *apiServer) begun(t *testing.T) (orders, nasty string) {
 	return run("orders.yaml"), run("nasty.yaml")
 }
 
-var leadingCount = regexp.MustCompile(`([\d,]+)$`)
+// The number of a link is its last word, or, of a link to the rows of a node, its first.
+var (
+	lastNumber  = regexp.MustCompile(`[\d,]+$`)
+	firstNumber = regexp.MustCompile(`^[\d,]+ `)
+)
 
 // crawl follows every link. What a link counts is how many rows are behind it.
 func (s *apiServer) crawl(t *testing.T) {
@@ -256,7 +260,12 @@ func (s *apiServer) crawl(t *testing.T) {
 			if to != "" {
 				todo = append(todo, to)
 			}
-			if number := leadingCount.FindString(strings.TrimSpace(textOf(node))); number != "" && strings.Contains(to, "/rows?edge=") {
+			words := strings.TrimSpace(textOf(node))
+			number := lastNumber.FindString(words)
+			if strings.Contains(to, "/rows?node=") {
+				number = strings.TrimSpace(firstNumber.FindString(words))
+			}
+			if number != "" && strings.Contains(to, "/rows?") {
 				want, err := strconv.Atoi(strings.ReplaceAll(number, ",", ""))
 				require.NoError(t, err)
 				require.Equal(t, want, p.rowsBehind(t, to+"&limit=3"), "%s on %s", to, path)
@@ -353,10 +362,15 @@ func (s *apiServer) person(t *testing.T) {
 	window.Do(t, chromedp.KeyEvent("\r"))
 	window.Await(t, "Record", "became line 1 of", "recomputed now, and equal to the record")
 	window.Shot(t, "page-row")
-	for name, path := range map[string]string{"home": "/", "runs": "/runs", "nasty": "/runs/" + nasty, "nasty-row": "/runs/" + nasty + "/explain?row=2", "errors": "/runs/" + nasty + "/errors?values=true", "effects": "/runs/" + nasty + "/effects"} {
-		window.Do(t, chromedp.Navigate(s.url+path))
-		window.Await(t, "as of")
-		window.Shot(t, "page-"+name)
-		require.True(t, window.Holds(t, `window.broken === undefined && document.documentElement.scrollWidth <= window.innerWidth`), "%s executes nothing, and is not wider than the window", name)
+	pages := map[string]string{"home": "/", "runs": "/runs", "nasty": "/runs/" + nasty, "row": "/runs/" + nasty + "/explain?row=2", "errors": "/runs/" + nasty + "/errors?values=true", "effects": "/runs/" + nasty + "/effects"}
+	for _, size := range [][2]int64{{1280, 900}, {390, 800}} {
+		window.Resize(t, size[0], size[1])
+		for name, path := range pages {
+			window.Do(t, chromedp.Navigate(s.url+path))
+			window.Await(t, "as of")
+			window.Shot(t, fmt.Sprintf("page-%s-%d", name, size[0]))
+			require.True(t, window.Holds(t, `window.broken === undefined && document.documentElement.scrollWidth <= window.innerWidth`),
+				"%s executes nothing, and is not wider than %d: %s", name, size[0], window.Evaluate(t, `[...document.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > window.innerWidth + 1 && !e.closest('table, .graph')).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
+		}
 	}
 }

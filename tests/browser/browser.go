@@ -74,21 +74,34 @@ const shown = `[document, ...[...document.querySelectorAll('iframe')].map(f => f
 // Text returns the text that the page shows.
 func (b *Browser) Text(t testing.TB) string {
 	t.Helper()
-	ctx, done := context.WithTimeout(b.ctx, patience)
-	defer done()
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](shown))
-	require.NoError(t, err)
-	return text
+	return evaluate[string](t, b, shown)
+}
+
+// Resize gives the window another size.
+func (b *Browser) Resize(t testing.TB, width, height int64) {
+	t.Helper()
+	b.Do(t, chromedp.EmulateViewport(width, height))
 }
 
 // Holds reports whether a condition of JavaScript is true of the page.
 func (b *Browser) Holds(t testing.TB, condition string) bool {
 	t.Helper()
+	return evaluate[bool](t, b, condition)
+}
+
+// Evaluate returns the text that an expression of JavaScript is in the page.
+func (b *Browser) Evaluate(t testing.TB, expression string) string {
+	t.Helper()
+	return evaluate[string](t, b, expression)
+}
+
+func evaluate[T any](t testing.TB, b *Browser, expression string) T {
+	t.Helper()
 	ctx, done := context.WithTimeout(b.ctx, patience)
 	defer done()
-	holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](condition))
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	require.NoError(t, err)
-	return holds
+	return value
 }
 
 // Await waits until the page shows the words.

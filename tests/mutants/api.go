@@ -2,8 +2,45 @@ package main
 
 const apiTest = "^TestAPI$"
 
+const pagesTest = "^TestPages$"
+
 // doors has mutants of the HTTP API.
 var doors = []mutant{
+	{
+		name: "a text is written as it is", never: "a row of a file does in the browser of an auditor what its author wants",
+		file: "ui/shown.go", old: "b.WriteString(template.HTMLEscapeString(string(r)))", new: "b.WriteString(string(r))",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "what turns a text around has no name", never: "an auditor reads another text than is in the row",
+		file: "ui/shown.go", old: "name = invisible(r)", new: "name = \"\"",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "pages take the token of a request", never: "what a browser was made to send is obeyed in the name of a program",
+		file: "api/server.go", old: "if c.route.page {\n\t\tcookie", new: "if c.route.page && c.Header.Get(\"Authorization\") == \"\" {\n\t\tcookie",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "a session outlives its token", never: "who left the house goes on looking",
+		file: "client/access.go", old: "return token, same && token.Valid(time.Now()), nil", new: "return token, same, nil",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "one is sent anywhere after signing in", never: "a stranger's page asks for the token again, and looks like ours",
+		file: "api/session.go", old: "return elsewhere(ours(c.PostForm.Get(\"to\"))), nil", new: "return elsewhere(c.PostForm.Get(\"to\")), nil",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "anybody sees the values of refused rows", never: "a viewer reads what only an auditor may",
+		file: "api/pages.go", old: "if !body.Offer {", new: "if false {",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "a run is cancelled for ever by one click", never: "work of a night is thrown away by mistake",
+		file: "api/pages.go", old: "if c.PostFormValue(\"confirm\") != run.Pipeline {", new: "if false {",
+		pkg: "./tests", run: pagesTest,
+	},
 	{
 		name: "roles are not asked for", never: "a viewer cancels runs, and reads values",
 		file: "api/server.go", old: "if !token.Has(allowed[c.route.scope]...) {", new: "if false {",

@@ -4,6 +4,7 @@ package draw
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"unicode/utf8"
 )
@@ -72,6 +73,9 @@ type layout struct {
 
 // Lay places a graph. Nodes whose edges make a circle are placed as if one of these edges were not there.
 func Lay(nodes []Node, edges []Edge) Drawing {
+	if len(nodes) == 0 {
+		return Drawing{}
+	}
 	l := layout{}
 	at := map[string]int{}
 	for i, node := range nodes {
@@ -248,7 +252,7 @@ func (l *layout) apart(a, b int) float64 {
 
 // draw turns layers and heights into boxes and lines.
 func (l *layout) draw(nodes []Node) Drawing {
-	top := 0.0
+	top := math.Inf(1)
 	for _, it := range l.items {
 		top = min(top, it.y-it.height/2)
 	}

@@ -27,8 +27,10 @@ func TestRandomGraphs(t *testing.T) {
 		require.Equal(t, d, Lay(nodes, edges), "seed %d", seed)
 		require.Len(t, d.Lines, len(edges))
 		boxes := map[string]Box{}
+		top := d.Height
 		for i, a := range d.Boxes {
 			boxes[a.ID] = a
+			top = min(top, a.Y)
 			require.GreaterOrEqual(t, a.X, 0.0)
 			require.GreaterOrEqual(t, a.Y, 0.0)
 			require.LessOrEqual(t, a.X+a.Width, d.Width, "seed %d", seed)
@@ -38,6 +40,7 @@ func TestRandomGraphs(t *testing.T) {
 				require.True(t, apart, "seed %d: %v and %v", seed, a, b)
 			}
 		}
+		require.LessOrEqual(t, top, d.Height/2, "seed %d: the picture does not begin with nothing", seed)
 		for _, edge := range edges {
 			require.Less(t, boxes[edge.From].X+boxes[edge.From].Width, boxes[edge.To].X, "seed %d: %v", seed, edge)
 		}

@@ -1,0 +1,92 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/client"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+func TestShown(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                 "",
+		"a b":              "a b",
+		"a ":               `a<i class="sign">space</i>`,
+		"<b>&\"'":          "&lt;b&gt;&amp;&#34;&#39;",
+		"a\u00a0b":         `a<i class="sign">NBSP</i>b`,
+		"\u202eevil":       `<i class="sign">RLO</i>evil`,
+		"\x00\t\r\n":       `<i class="sign">NUL</i><i class="sign">TAB</i><i class="sign">CR</i><i class="sign">LF</i>`,
+		"\xff\xfe":         `<i class="sign">FF</i><i class="sign">FE</i>`,
+		"\u2003":           `<i class="sign">U+2003</i>`,
+		"\U000e0041":       `<i class="sign">U+E0041</i>`,
+		"żółć שלום 💛":      "żółć שלום 💛",
+		"\ufffd":           "\ufffd",
+		"\u0085":           `<i class="sign">U+0085</i>`,
+		"=1+1":             "=1&#43;1",
+		"</script><!--\n>": `&lt;/script&gt;&lt;!--<i class="sign">LF</i>&gt;`,
+	} {
+		require.Equal(t, `<bdi dir="auto">`+want+`</bdi>`, string(Shown(text)), "%q", text)
+	}
+	long := string(Shown(strings.Repeat("é", 5000)))
+	require.Contains(t, long, "and 5,904 more bytes")
+	require.Equal(t, 2048, strings.Count(long, "é"), "no character is cut in two")
+}
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 12: "12", 1000000: "1,000,000"} {
+		require.Equal(t, want, Count(n))
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	alive, dead := true, false
+	for _, run := range []client.Run{{Status: pipeline.Completed}, {Status: pipeline.CompletedWithFailures}, {Status: pipeline.Empty}, {Status: pipeline.Cancelled}, {Status: pipeline.Running}, {Status: pipeline.Running, Alive: &alive}} {
+		require.Empty(t, NeedOf(&run), "%s", run.Status)
+	}
+	for _, run := range []client.Run{{Status: pipeline.Blocked}, {Status: pipeline.Failed}, {Status: pipeline.Interrupted}, {Status: pipeline.Running, Alive: &dead}} {
+		require.NotEmpty(t, NeedOf(&run), "%s", run.Status)
+	}
+}
+
+// TestAccounts shows that a row that is nowhere is a difference.
+func TestAccounts(t *testing.T) {
+	edge := client.Edge{ID: "in:out", EdgeCount: landscape.EdgeCount{EdgeKey: landscape.EdgeKey{From: "in", To: "out"}, Kind: landscape.FlowEdge, Rows: 7}}
+	none := client.Edge{ID: "in:quarantine", EdgeCount: landscape.EdgeCount{EdgeKey: landscape.EdgeKey{From: "in", To: "quarantine"}, Kind: landscape.ErrorEdge}}
+	accounts := Accounts([]landscape.NodeCount{{Node: "in", In: 10, Created: 2, Out: 7, Dropped: 1, Diverted: 1, Consumed: 2, Held: 1}}, []client.Edge{edge, none})
+	require.True(t, Balanced(accounts))
+	require.Equal(t, []client.Edge{edge}, accounts[0].Edges)
+	accounts[0].Held = 0
+	require.False(t, Balanced(accounts))
+	require.EqualValues(t, 1, accounts[0].Difference())
+}
+
+// TestGraphs shows that what rows took is drawn, and what could have been but was not an error.
+func TestGraphs(t *testing.T) {
+	edge := func(from, to, label string, kind landscape.EdgeKind, rows int64) client.Edge {
+		return client.Edge{EdgeCount: landscape.EdgeCount{EdgeKey: landscape.EdgeKey{From: from, To: to, Label: label}, Kind: kind, Rows: rows}}
+	}
+	nodes := []landscape.NodeCount{{Node: "in", Kind: landscape.SourceNode, In: 10}, {Node: "f", In: 8}, {Node: "out", In: 5}}
+	g := GraphOf(nodes, []client.Edge{
+		edge("", "in", "", landscape.BeginEdge, 10), edge("in", "f", "", landscape.FlowEdge, 8), edge("in", "quarantine", "", landscape.ErrorEdge, 2),
+		edge("f", "", "filter_dropped", landscape.EndEdge, 3), edge("f", "out", "", landscape.FlowEdge, 5), edge("f", "quarantine", "", landscape.ErrorEdge, 0),
+	})
+	require.Len(t, g.Nodes, 4)
+	require.Len(t, g.Ways, 3)
+	require.Equal(t, "quarantine", g.Nodes[3].ID)
+	require.EqualValues(t, 2, g.Nodes[3].Rows)
+	require.Equal(t, "3 filter dropped", g.Nodes[1].Below)
+	require.Nil(t, GraphOf(nil, nil))
+}
+
+// TestBodies refuses what is no page.
+func TestBodies(t *testing.T) {
+	_, err := Render(Page{Body: 3})
+	require.ErrorContains(t, err, "int is no body of a page")
+	page, err := Render(Page{Title: "</title><script>", Body: Login{To: `"><script>`}})
+	require.NoError(t, err)
+	require.NotContains(t, string(page), "<script>")
+}
