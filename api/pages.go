@@ -108,7 +108,7 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *Problem, 
 	}
 }
 
-// form reads the fields of a form that was sent into what a body of JSON is read into. A field named confirm is for whoever asked for it.
+// form reads the fields of a form that was sent into what a body of JSON is read into. It skips the field named confirm, which confirmed reads.
 func (c *call) form(v any) error {
 	if err := c.ParseForm(); err != nil {
 		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -299,7 +299,7 @@ func (c *call) unconfirmed(run landscape.Run) ([]client.Effect, error) {
 func ordersFor(report *local.Report) []ui.Order {
 	path := ui.RunPath(report.ID)
 	pausing := ui.Order{Path: path + "/pause", Name: "Pause", About: "Work in flight is finished first; nothing is lost."}
-	resuming := ui.Order{Path: path + "/resume", Name: "Resume", About: "It goes on where it left off; nothing that is confirmed is done again."}
+	resuming := ui.Order{Path: path + "/resume", Name: "Resume", About: "It continues where it left off; nothing that is confirmed is done again."}
 	cancelling := ui.Order{Path: path + "/cancel", Name: "Cancel", About: "It stops, and can be resumed."}
 	ending := ui.Order{Path: path + "/cancel", Name: "Cancel for ever", About: "It cannot be resumed, and what it staged is removed. What targets confirmed stays there.", Final: true}
 	switch status := report.Run.Status; {

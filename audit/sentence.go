@@ -6,7 +6,7 @@ import (
 	"waymark/pipeline"
 )
 
-// Sentence tells in one sentence where the row came from and how it ended, from what is on record.
+// Sentence tells in one sentence where the row came from and how it ended, from the record.
 func (s *Explanation) Sentence() string {
 	return s.subject() + " " + s.fate() + "."
 }
@@ -33,7 +33,7 @@ func (f *Fate) fate() string {
 		if f.Held != nil {
 			return "is held by " + f.Held.Barrier
 		}
-		return "is in flight: nothing is on record of its end yet"
+		return "is in flight: its end is not recorded yet"
 	case pipeline.Buffered:
 		return "is held by " + last
 	case pipeline.DefaultFlow, pipeline.GateRouted:

@@ -34,13 +34,13 @@ func TestSentences(t *testing.T) {
 		{Fate{Path: string(pipeline.BatchConsumed), Held: &Holding{Batch: Batch{Barrier: "daily", Number: 4}}}, "became part of batch 4 of daily."},
 		{Fate{Path: string(pipeline.BranchNotNeeded)}, "was not needed: a coalesce had decided without it."},
 		{Fate{Path: string(pipeline.Buffered), Nodes: []Visit{{Node: "daily"}}}, "is held by daily."},
-		{Fate{}, "is in flight: nothing is on record of its end yet."},
+		{Fate{}, "is in flight: its end is not recorded yet."},
 	} {
 		s := Explanation{Token: "in:7", Source: Origin{Name: "in", Row: 7, Line: 8, File: "in.csv"}, Fate: c.fate}
 		require.Equal(t, "Record 7 (line 8 of in.csv) "+c.want, s.Sentence())
 	}
 	s := Explanation{Token: "in:7/left", Source: Origin{Name: "in", Row: 7, Line: 8, File: "in.csv"}}
-	require.Equal(t, "in:7/left, a copy of record 7 (line 8 of in.csv), is in flight: nothing is on record of its end yet.", s.Sentence())
+	require.Equal(t, "in:7/left, a copy of record 7 (line 8 of in.csv), is in flight: its end is not recorded yet.", s.Sentence())
 	s = Explanation{Token: "daily:2", MadeOf: []BarrierOrigin{{Batch: Batch{Barrier: "daily"}}}, Fate: Fate{Path: string(pipeline.DefaultFlow), Sink: "out", Line: 2}}
 	require.Equal(t, "daily:2, which daily made, became line 2 of out.", s.Sentence())
 }

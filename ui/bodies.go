@@ -11,7 +11,7 @@ import (
 	"waymark/ui/draw"
 )
 
-// Home is the first page: what needs a person, and what is going on.
+// Home is the first page: what needs a person, and which runs are running.
 type Home struct {
 	Needs  []Need       // the oldest first
 	Going  []client.Run // runs that somebody executes, the newest first
@@ -31,7 +31,7 @@ type Need struct {
 func NeedOf(run *client.Run) string {
 	switch {
 	case run.Status == pipeline.Blocked:
-		return "a person must decide before it goes on"
+		return "a person must decide before it continues"
 	case run.Status == pipeline.Failed:
 		return "it failed; it can be resumed when the cause is mended"
 	case run.Status == pipeline.Interrupted:
@@ -53,7 +53,7 @@ type Runs struct {
 // Run is the page of one run.
 type Run struct {
 	*local.Report
-	Graph    *Graph // nil if nothing of the graph is on record yet
+	Graph    *Graph // nil if nothing of the graph is recorded yet
 	Accounts []Account
 	Edges    []client.Edge
 	Errors   []client.ErrorGroup // without values
@@ -199,7 +199,7 @@ type Rows struct {
 type Journey struct {
 	*audit.Explanation
 	Sentence     string
-	Before, Next string // tokens of the neighbours in the source; empty if there is none, or if it is no row of a source
+	Before, Next string // tokens of the neighbours in the source; empty if there is none, or if its origin is another one
 	True         bool   // nothing that was computed again differs from the record
 }
 

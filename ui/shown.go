@@ -25,7 +25,7 @@ func Shown(text string) template.HTML {
 	}
 	for i, r := range text {
 		_, width := utf8.DecodeRuneInString(text[i:])
-		name := ""
+		var name string
 		switch {
 		case r == utf8.RuneError && width == 1:
 			name = fmt.Sprintf("%02X", text[i])
