@@ -157,7 +157,7 @@ func mark(status any) string {
 }
 
 // words writes a name of the record for people.
-func words(name any) string { return strings.ReplaceAll(fmt.Sprint(name), "_", " ") }
+func words(name any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(name), "_"), "_", " ") }
 
 func when(at client.Time) string {
 	if !at.Known() {
