@@ -244,7 +244,7 @@ func runPage(c *call) (any, error) {
 	body := ui.Run{Report: report, MayRead: c.token.Has(allowed[read]...)}
 	page := ui.Page{
 		Title: report.Pipeline + " " + string(report.Run.Status), Command: "waymark status " + report.ID, Path: "/v1/runs/" + report.ID,
-		SQL: "select * from run_status where run_id = '" + report.ID + "'",
+		SQL: "select * from run_summary where run_id = '" + report.ID + "'",
 	}
 	if report.Start != nil {
 		page.Body, page.Refresh, page.SQL = body, report.Start.State == landscape.StartAccepted || report.Start.State == landscape.StartWaiting, ""

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"database/sql"
 	"fmt"
 	"io"
 	"net/http"
@@ -237,7 +238,10 @@ var (
 func (s *apiServer) crawl(t *testing.T) {
 	s.begun(t)
 	p := s.looking(t)
-	seen, todo, counted := map[string]bool{}, []string{"/"}, 0
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.folder, ".waymark/landscape.db")+"?mode=ro")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	seen, todo, counted, queried := map[string]bool{}, []string{"/"}, 0, 0
 	for len(todo) > 0 {
 		path := todo[0]
 		todo = todo[1:]
@@ -248,6 +252,12 @@ func (s *apiServer) crawl(t *testing.T) {
 		answer, text := p.get(t, path)
 		require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", path, text)
 		for node := range parsed(t, path, text).Descendants() {
+			if query := textOf(node); node.Data == "code" && strings.HasPrefix(query, "select ") {
+				var rows int
+				require.NoError(t, db.QueryRowContext(t.Context(), "select count(*) from ("+query+")").Scan(&rows), query)
+				require.NotZero(t, rows, query)
+				queried++
+			}
 			if node.Type != html.ElementNode || node.Data != "a" {
 				continue
 			}
@@ -274,6 +284,7 @@ func (s *apiServer) crawl(t *testing.T) {
 		}
 	}
 	require.Greater(t, counted, 20)
+	require.Greater(t, queried, 2)
 	require.Greater(t, len(seen), 60)
 }
 

@@ -139,7 +139,7 @@ func GraphOf(nodes []landscape.NodeCount, edges []client.Edge) *Graph {
 	var lines []draw.Edge
 	for _, node := range nodes {
 		boxes = append(boxes, draw.Node{ID: node.Node, Label: node.Node})
-		g.Nodes = append(g.Nodes, GraphNode{Kind: string(node.Kind), Rows: node.In + node.Created})
+		g.Nodes = append(g.Nodes, GraphNode{Kind: string(node.Kind), Rows: came(edges, node.Node)})
 	}
 	for _, edge := range edges {
 		switch {
@@ -155,12 +155,7 @@ func GraphOf(nodes []landscape.NodeCount, edges []client.Edge) *Graph {
 		}
 		if !has(boxes, edge.To) { // quarantine, discard
 			boxes = append(boxes, draw.Node{ID: edge.To, Label: edge.To})
-			g.Nodes = append(g.Nodes, GraphNode{Kind: "end"})
-		}
-		for i := range boxes {
-			if boxes[i].ID == edge.To && g.Nodes[i].Kind == "end" {
-				g.Nodes[i].Rows += edge.Rows
-			}
+			g.Nodes = append(g.Nodes, GraphNode{Kind: "end", Rows: came(edges, edge.To)})
 		}
 		if has(boxes, edge.From) {
 			lines = append(lines, draw.Edge{From: edge.From, To: edge.To})
@@ -175,6 +170,16 @@ func GraphOf(nodes []landscape.NodeCount, edges []client.Edge) *Graph {
 		g.Ways[i].Line = g.Lines[i]
 	}
 	return g
+}
+
+// came is how many rows came to a node, or began there.
+func came(edges []client.Edge, node string) (rows int64) {
+	for _, edge := range edges {
+		if edge.To == node {
+			rows += edge.Rows
+		}
+	}
+	return rows
 }
 
 func has(boxes []draw.Node, id string) bool {
