@@ -33,6 +33,8 @@ type apiServer struct {
 	tokens  map[landscape.Role]string
 	schemas *jsonschema.Compiler
 	paths   map[string]map[string]operation
+
+	ordersRun, nastyRun string // that the pages show
 }
 
 type operation struct {

@@ -29,6 +29,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	s := serveAPI(t)
 	s.writeNasty(t)
+	s.ordersRun, s.nastyRun = s.begun(t)
 	t.Run("door", s.door)
 	t.Run("every number opens its rows", s.crawl)
 	t.Run("hostile data", s.hostile)
@@ -236,7 +237,6 @@ var (
 
 // crawl follows every link. What a link counts is how many rows are behind it.
 func (s *apiServer) crawl(t *testing.T) {
-	s.begun(t)
 	p := s.looking(t)
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.folder, ".waymark/landscape.db")+"?mode=ro")
 	require.NoError(t, err)
@@ -318,7 +318,7 @@ func (p *person) rowsBehind(t *testing.T, path string) int {
 
 // hostile looks at every row with what a stranger may have written, and at why it was refused: it is text, and it is all there.
 func (s *apiServer) hostile(t *testing.T) {
-	_, run := s.begun(t)
+	run := s.nastyRun
 	p := s.looking(t)
 	for i, text := range nasty {
 		answer, page := p.get(t, fmt.Sprintf("/runs/%s/explain?row=%d", run, i+1))
@@ -343,7 +343,7 @@ func (s *apiServer) hostile(t *testing.T) {
 
 // pageOrders gives orders by the forms of the pages.
 func (s *apiServer) pageOrders(t *testing.T) {
-	orders, _ := s.begun(t)
+	orders := s.ordersRun
 	p := s.looking(t)
 	answer, text := p.post(t, "/runs/"+orders+"/cancel", url.Values{"why": {""}})
 	require.Equal(t, http.StatusBadRequest, answer.StatusCode)
@@ -360,7 +360,7 @@ func (s *apiServer) pageOrders(t *testing.T) {
 
 // person signs in, and goes from a line of an output to its record, in a real browser.
 func (s *apiServer) person(t *testing.T) {
-	orders, nasty := s.begun(t)
+	orders, nasty := s.ordersRun, s.nastyRun
 	token := s.grant(t, "bob", "--role", "auditor")
 	window := browser.Open(t, 1280, 900)
 	window.Do(t, chromedp.Navigate(s.url+"/runs/"+orders))
