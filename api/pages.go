@@ -21,12 +21,11 @@ import (
 
 // pages returns the routes of pages for people. They answer with HTML, and know who asks by a session.
 func pages() []route {
-	rows := append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...)
 	return []route{
 		{method: http.MethodGet, path: "/{$}", scope: own, handle: homePage},
-		{method: http.MethodGet, path: "/runs", scope: own, handle: runsPage, query: append([]param{{name: "pipeline", many: true}, {name: "status", many: true}}, list...)},
+		{method: http.MethodGet, path: "/runs", scope: own, handle: runsPage, query: ofRuns},
 		{method: http.MethodGet, path: "/runs/{run}", scope: own, handle: runPage},
-		{method: http.MethodGet, path: "/runs/{run}/rows", scope: own, handle: withRun(rowsPage), query: rows},
+		{method: http.MethodGet, path: "/runs/{run}/rows", scope: own, handle: withRun(rowsPage), query: ofRows},
 		{method: http.MethodGet, path: "/runs/{run}/explain", scope: read, handle: withRun(journeyPage), query: question},
 		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}}},
 		{method: http.MethodGet, path: "/runs/{run}/effects", scope: own, handle: withRun(effectsPage), query: list},
@@ -108,13 +107,22 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *Problem, 
 	}
 }
 
+// parseForm reads the fields of a form that was sent, into PostForm.
+func (c *call) parseForm() error {
+	err := c.ParseForm()
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return large
+	}
+	if err != nil {
+		return problem(http.StatusBadRequest, malformed, "the form cannot be read")
+	}
+	return nil
+}
+
 // form reads the fields of a form that was sent into what a body of JSON is read into. It skips the field named confirm, which confirmed reads.
 func (c *call) form(v any) error {
-	if err := c.ParseForm(); err != nil {
-		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return large
-		}
-		return problem(http.StatusBadRequest, malformed, "the form cannot be read")
+	if err := c.parseForm(); err != nil {
+		return err
 	}
 	members := map[string]any{}
 	for name, values := range c.PostForm {
@@ -203,7 +211,7 @@ func homePage(c *call) (any, error) {
 		}
 		return home.Looked < homeLooks, nil
 	})
-	home.More, home.None = next != "", home.Looked == 0
+	home.More = next != ""
 	slices.Reverse(home.Needs)
 	return ui.Page{Title: "Home", Command: "waymark runs", Path: "/v1/runs", Body: home, Refresh: len(home.Going) > 0}, err
 }
@@ -236,28 +244,19 @@ func crumbs(run landscape.Run, below ...string) []ui.Link {
 }
 
 func runPage(c *call) (any, error) {
-	answer, err := getRun(c)
-	if err != nil {
-		return nil, err
-	}
-	report := answer.(*local.Report) //nolint:forcetypeassert // as getRun says
-	body := ui.Run{Report: report, MayRead: c.token.Has(allowed[read]...)}
-	page := ui.Page{
-		Title: report.Pipeline + " " + string(report.Run.Status), Command: "waymark status " + report.ID, Path: "/v1/runs/" + report.ID,
-		SQL: "select * from run_summary where run_id = '" + report.ID + "'",
-	}
-	if report.Start != nil {
-		page.Body, page.Refresh, page.SQL = body, report.Start.State == landscape.StartAccepted || report.Start.State == landscape.StartWaiting, ""
-		return page, nil
-	}
 	run, err := c.record()
+	if isMissing(err) {
+		return unbegunPage(c)
+	}
 	if err != nil {
 		return nil, err
 	}
-	edges, err := edgesOf(c.Context(), c, run)
-	if damaged, ok := errors.AsType[*client.Error](err); ok && damaged.Kind == client.Damaged {
-		err = nil // the accounts say what is not whole
+	report, err := c.report(run)
+	if err != nil {
+		return nil, err
 	}
+	body := ui.Run{Report: report, MayRead: c.token.Has(allowed[read]...)}
+	edges, err := c.edges(run)
 	if err != nil {
 		return nil, err
 	}
@@ -268,18 +267,42 @@ func runPage(c *call) (any, error) {
 		}
 		body.Errors = groups.Items
 	}
-	body.Edges = edges.Items
-	body.Accounts = ui.Accounts(report.Nodes, edges.Items)
-	body.Balances = ui.Balanced(body.Accounts)
-	body.Graph = ui.GraphOf(report.Nodes, edges.Items)
+	body.Accounts = ui.Accounts(report.Nodes, edges)
+	body.Graph = ui.GraphOf(report.Nodes, edges)
 	if body.Effects, err = c.unconfirmed(run); err != nil {
 		return nil, err
 	}
 	if c.token.Has(allowed[order]...) {
 		body.Orders = ordersFor(report)
 	}
-	page.Crumbs, page.Body, page.Refresh = crumbs(run), body, report.Run.Status == pipeline.Running && !report.Dead()
+	page := statusPage(body)
+	page.Crumbs, page.SQL = crumbs(run), "select * from run_summary where run_id = '"+run.ID+"'"
+	page.Refresh = report.Run.Status == pipeline.Running && !report.Dead()
 	return page, nil
+}
+
+// edges returns the edges of a run; nil if the record of its rows' ways is not whole, which its accounts show.
+func (c *call) edges(run landscape.Run) ([]client.Edge, error) {
+	edges, err := c.server.Home.Edges(c.Context(), run.ID)
+	if damaged, ok := errors.AsType[*client.Error](err); ok && damaged.Kind == client.Damaged {
+		return nil, nil
+	}
+	return edges, err
+}
+
+// unbegunPage is the page of a run that is not recorded: it was asked for, and has not begun.
+func unbegunPage(c *call) (any, error) {
+	report, err := c.unbegun()
+	if err != nil {
+		return nil, err
+	}
+	page := statusPage(ui.Run{Report: report})
+	page.Refresh = report.Start.State == landscape.StartAccepted || report.Start.State == landscape.StartWaiting
+	return page, nil
+}
+
+func statusPage(body ui.Run) ui.Page {
+	return ui.Page{Title: body.Pipeline + " " + string(body.Run.Status), Command: "waymark status " + body.ID, Path: "/v1/runs/" + body.ID, Body: body}
 }
 
 // mostUnconfirmed is how many effects that are not finalized the page of a run lists.
@@ -327,16 +350,13 @@ func rowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) 
 	node, edge := c.query.Get("node"), c.query.Get("edge")
 	switch {
 	case node != "":
-		body.Of, flags = "at "+node, " --node "+node
+		body.Of, flags, body.Count = "at "+node, " --node "+node, ui.Came(edges.Items, node)
 	case edge != "":
-		body.Of, flags = "on "+edge, " --edge "+edge
-	}
-	if node+edge != "" {
-		body.Count = 0
-	}
-	for _, e := range edges.Items {
-		if e.ID == edge || node != "" && e.To == node {
-			body.Count += e.Rows
+		body.Of, flags, body.Count = "on "+edge, " --edge "+edge, 0
+		for _, e := range edges.Items {
+			if e.ID == edge {
+				body.Count = e.Rows
+			}
 		}
 	}
 	return ui.Page{
@@ -349,19 +369,17 @@ func journeyPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, erro
 	if err != nil {
 		return ui.Page{}, err
 	}
-	body := ui.Journey{Explanation: story, Sentence: story.Sentence(), True: story.True()}
+	body := ui.Journey{Explanation: story}
 	if len(story.MadeOf) == 0 && story.Source.Row > 0 {
 		if story.Source.Row > 1 {
 			body.Before = fmt.Sprintf("%s:%d", story.Source.Name, story.Source.Row-1)
 		}
-		rows, err := c.server.Home.Counts(ctx, run.ID)
+		edges, err := c.edges(run)
 		if err != nil {
 			return ui.Page{}, err
 		}
-		for _, node := range rows.Nodes {
-			if node.Node == story.Source.Name && story.Source.Row < node.In {
-				body.Next = fmt.Sprintf("%s:%d", story.Source.Name, story.Source.Row+1)
-			}
+		if story.Source.Row < ui.Came(edges, story.Source.Name) {
+			body.Next = fmt.Sprintf("%s:%d", story.Source.Name, story.Source.Row+1)
 		}
 	}
 	return ui.Page{
@@ -374,7 +392,7 @@ func errorsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error
 	var err error
 	if body.Values {
 		if !body.Offer {
-			return ui.Page{}, problem(http.StatusForbidden, forbidden, "this access token is not for this: it needs a role of "+rolesText(read))
+			return ui.Page{}, needs(read)
 		}
 		if err = c.disclose(run.ID, "errors", ""); err == nil {
 			body.Groups, err = c.server.Home.Errors(ctx, run.ID)

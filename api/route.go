@@ -2,6 +2,7 @@ package api
 
 import (
 	"slices"
+	"strings"
 
 	"waymark/landscape"
 )
@@ -44,9 +45,14 @@ type route struct {
 	answer any     // a zero value of what is encoded; nil for what is no JSON
 	status int     // of a success
 	stream string  // media type of an answer that is no JSON; empty for JSON
-	page   bool    // it is for people: it answers with HTML, and knows who asks by a session
 	handle func(*call) (any, error)
 }
+
+// page reports whether the route is for people: it answers with HTML, and knows who asks by a session.
+func (r *route) page() bool { return isPage(r.path) }
+
+// isPage reports whether a path is one of a page, and not of the API.
+func isPage(path string) bool { return !strings.HasPrefix(path, "/v1/") && path != "/openapi.json" }
 
 // A param is a parameter of a query.
 type param struct {

@@ -81,6 +81,11 @@ func getRun(c *call) (any, error) {
 	if !isMissing(err) {
 		return nil, err
 	}
+	return c.unbegun()
+}
+
+// unbegun is what is known of the run of the path, which is not recorded.
+func (c *call) unbegun() (*local.Report, error) {
 	start, err := c.started(c.PathValue("run"))
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ type Server struct {
 
 // New returns a Server.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o, routes: append(table(), forPeople(pages())...), mux: http.NewServeMux(), cursorKey: o.CursorKey, crossSite: http.NewCrossOriginProtection(), drained: make(chan struct{})}
+	s := &Server{Options: o, routes: append(table(), pages()...), mux: http.NewServeMux(), cursorKey: o.CursorKey, crossSite: http.NewCrossOriginProtection(), drained: make(chan struct{})}
 	s.drain = sync.OnceFunc(func() { close(s.drained) })
 	if s.cursorKey == nil {
 		s.cursorKey = make([]byte, sha256.Size)
@@ -127,6 +127,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if isPage(r.URL.Path) {
+		pageHeaders(header)
+	}
 	switch {
 	case len(r.RequestURI) > mostURL:
 		s.refuse(w, r, problem(http.StatusRequestURITooLong, badQuery, "the address is too long"))
@@ -151,24 +154,17 @@ func loopback(host string) bool {
 }
 
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
-	if forProgram(r.URL.Path) {
-		p.write(w, w.Header().Get("Request-Id"))
-	} else {
-		pageHeaders(w.Header())
-		s.refusePage(w, r, p, "")
-	}
-	s.log(r, p.Status, "", p.Code)
+	s.tell(w, r, p, landscape.AccessToken{})
 }
 
-// forProgram reports whether a path is one of the API, and not of a page.
-func forProgram(path string) bool { return strings.HasPrefix(path, "/v1/") || path == "/openapi.json" }
-
-// forPeople marks routes as those of pages.
-func forPeople(routes []route) []route {
-	for i := range routes {
-		routes[i].page = true
+// tell sends a problem to who asked, as a page or as JSON.
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, p *Problem, token landscape.AccessToken) {
+	if isPage(r.URL.Path) {
+		s.refusePage(w, r, p, token.Name)
+	} else {
+		p.write(w, w.Header().Get("Request-Id"))
 	}
-	return routes
+	s.log(r, p.Status, token.ID, p.Code)
 }
 
 // log writes one line about a request: never a body, a query or a header.
@@ -195,13 +191,10 @@ type call struct {
 // serve answers a request that a route is for.
 func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
 	c := &call{Request: request, server: s, route: r, w: w}
-	if r.page {
-		pageHeaders(w.Header())
-	}
 	answer, err := c.run()
 	switch {
 	case err != nil || c.sent:
-	case r.page:
+	case r.page():
 		err = c.sendPage(answer)
 	default:
 		err = c.send(answer)
@@ -218,12 +211,7 @@ func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
 	if !known {
 		s.Logger.Error("request failed", "route", request.Pattern, "request", w.Header().Get("Request-Id"), "error", err)
 	}
-	if r.page {
-		s.refusePage(w, request, p, c.token.Name)
-	} else {
-		p.write(w, w.Header().Get("Request-Id"))
-	}
-	s.log(request, p.Status, c.token.ID, p.Code)
+	s.tell(w, request, p, c.token)
 }
 
 // run does what the route does, for who may.
@@ -255,14 +243,19 @@ func (c *call) admit() error {
 		return tooFast(1, "requests with this access token come faster than they may")
 	}
 	if !token.Has(allowed[c.route.scope]...) {
-		return problem(http.StatusForbidden, forbidden, fmt.Sprintf("this access token is not for this: it needs a role of %s", rolesText(c.route.scope)))
+		return needs(c.route.scope)
 	}
 	return nil
 }
 
+// needs is the problem with an access token that has no role for a scope.
+func needs(s scope) *Problem {
+	return problem(http.StatusForbidden, forbidden, "this access token is not for this: it needs a role of "+rolesText(s))
+}
+
 // credential returns the access token with which the caller asks: that of the request, or of a page's session.
 func (c *call) credential() (string, error) {
-	if c.route.page {
+	if c.route.page() {
 		cookie, err := c.Cookie(sessionCookie)
 		if err != nil {
 			return "", problem(http.StatusUnauthorized, noToken, "sign in first")
@@ -341,7 +334,7 @@ func (c *call) readQuery() (err error) {
 	if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
 		return problem(http.StatusBadRequest, badQuery, "the query cannot be read: "+err.Error())
 	}
-	if c.route.page { // a field of a form that nobody filled
+	if c.route.page() { // a field of a form that nobody filled
 		for name, values := range c.query {
 			if len(values) == 1 && values[0] == "" {
 				c.query.Del(name)
@@ -427,7 +420,7 @@ func (c *call) by(why string) client.By {
 
 // decode reads the body: JSON, or a form of a page.
 func (c *call) decode(v any) error {
-	if c.route.page {
+	if c.route.page() {
 		return c.form(v)
 	}
 	return decode(c.Request, v)

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -95,11 +94,8 @@ func (c *call) cookie(key string) *http.Cookie {
 
 // login begins a session for an access token that counts.
 func login(c *call) (any, error) {
-	if err := c.ParseForm(); err != nil {
-		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, large
-		}
-		return nil, problem(http.StatusBadRequest, malformed, "the form cannot be read")
+	if err := c.parseForm(); err != nil {
+		return nil, err
 	}
 	sent := strings.TrimSpace(c.PostForm.Get("token"))
 	token, err := c.known(sent)
@@ -113,7 +109,8 @@ func login(c *call) (any, error) {
 
 // ours is the address if it is one of a page of ours, and else that of the first page: nobody is sent to where a stranger says.
 func ours(to string) string {
-	if to == "/" || to == "/runs" || strings.HasPrefix(to, "/runs/") && !strings.ContainsAny(to, "\\\r\n") || strings.HasPrefix(to, "/runs?") && !strings.ContainsAny(to, "\\\r\n") {
+	known := to == "/runs" || strings.HasPrefix(to, "/runs/") || strings.HasPrefix(to, "/runs?")
+	if known && !strings.ContainsAny(to, "\\\r\n") {
 		return to
 	}
 	return "/"

@@ -18,7 +18,7 @@ func table() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs", scope: own, about: "The runs, the newest first",
-			query:  append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}}, list...),
+			query:  ofRuns,
 			answer: Page[client.Run]{}, status: http.StatusOK, handle: listRuns,
 		},
 		{
@@ -43,7 +43,7 @@ func table() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/rows", scope: own, about: "The rows that came to a node, or took an edge: their ids and ways, without values",
-			query:  append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...),
+			query:  ofRows,
 			answer: Page[client.Row]{}, status: http.StatusOK, handle: withRun(rowsOf),
 		},
 		{
@@ -146,6 +146,12 @@ func table() []route {
 		},
 	}
 }
+
+// ofRuns and ofRows are the parameters of lists of these.
+var (
+	ofRuns = append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}}, list...)
+	ofRows = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...)
+)
 
 // question are the parameters by which one row is asked for.
 var question = []param{

@@ -82,7 +82,7 @@ var allowed = map[string][]string{
 	"audit":                      {"audit/evidence/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/evidence/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
 	"api":                        {"activities", "audit", "client", "client/local", "landscape", "pipeline", "ui", "workflows"},
-	"ui":                         {"audit", "client", "client/local", "landscape", "pipeline", "ui/draw"},
+	"ui":                         {"audit", "client", "client/local", "internal/text", "landscape", "pipeline", "ui/draw"},
 	"client/local": {
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "audit/evidence/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -152,6 +153,24 @@ func textOf(node *html.Node) string {
 	return text.String()
 }
 
+// links returns the attributes and the text of each link of a page.
+func links(page *html.Node) iter.Seq2[map[string]string, string] {
+	return func(yield func(map[string]string, string) bool) {
+		for node := range page.Descendants() {
+			if node.Type != html.ElementNode || node.Data != "a" {
+				continue
+			}
+			attributes := map[string]string{}
+			for _, a := range node.Attr {
+				attributes[a.Key] = a.Val
+			}
+			if !yield(attributes, strings.TrimSpace(textOf(node))) {
+				return
+			}
+		}
+	}
+}
+
 // door asks for every page without a session, with one that is over, and in every role.
 func (s *apiServer) door(t *testing.T) {
 	stranger := &person{&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, s}
@@ -251,26 +270,20 @@ func (s *apiServer) crawl(t *testing.T) {
 		seen[path] = true
 		answer, text := p.get(t, path)
 		require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", path, text)
-		for node := range parsed(t, path, text).Descendants() {
+		page := parsed(t, path, text)
+		for node := range page.Descendants() {
 			if query := textOf(node); node.Data == "code" && strings.HasPrefix(query, "select ") {
 				var rows int
 				require.NoError(t, db.QueryRowContext(t.Context(), "select count(*) from ("+query+")").Scan(&rows), query)
 				require.NotZero(t, rows, query)
 				queried++
 			}
-			if node.Type != html.ElementNode || node.Data != "a" {
-				continue
-			}
-			to := ""
-			for _, attribute := range node.Attr {
-				if attribute.Key == "href" {
-					to, _, _ = strings.Cut(attribute.Val, "#")
-				}
-			}
+		}
+		for link, words := range links(page) {
+			to, _, _ := strings.Cut(link["href"], "#")
 			if to != "" {
 				todo = append(todo, to)
 			}
-			words := strings.TrimSpace(textOf(node))
 			number := lastNumber.FindString(words)
 			if strings.Contains(to, "/rows?node=") {
 				number = strings.TrimSpace(firstNumber.FindString(words))
@@ -295,17 +308,11 @@ func (p *person) rowsBehind(t *testing.T, path string) int {
 	for path != "" {
 		answer, text := p.get(t, path)
 		require.Equal(t, http.StatusOK, answer.StatusCode, path)
+		page := parsed(t, path, text)
 		path = ""
-		for node := range parsed(t, path, text).Descendants() {
-			if node.Type != html.ElementNode || node.Data != "a" {
-				continue
-			}
-			attributes := map[string]string{}
-			for _, a := range node.Attr {
-				attributes[a.Key] = a.Val
-			}
-			switch to := attributes["href"]; {
-			case attributes["rel"] == "next":
+		for link := range links(page) {
+			switch to := link["href"]; {
+			case link["rel"] == "next":
 				path = to
 			case strings.Contains(to, "/explain?token="):
 				require.False(t, rows[to], "%s is there twice", to)

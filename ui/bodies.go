@@ -1,11 +1,13 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	"waymark/audit"
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/ui/draw"
@@ -16,7 +18,6 @@ type Home struct {
 	Needs  []Need       // the oldest first
 	Going  []client.Run // runs that somebody executes, the newest first
 	Recent []client.Run // the last runs that ended, the newest first
-	None   bool         // there is no run at all
 	Looked int64        // at so many runs
 	More   bool         // there are older ones
 }
@@ -55,13 +56,14 @@ type Run struct {
 	*local.Report
 	Graph    *Graph // nil if nothing of the graph is recorded yet
 	Accounts []Account
-	Edges    []client.Edge
 	Errors   []client.ErrorGroup // without values
 	Effects  []client.Effect     // that are not finalized
 	Orders   []Order             // that may be given
 	MayRead  bool                // who looks may see values
-	Balances bool                // each row that was read is accounted for
 }
+
+// Balances reports whether each row that was read is accounted for.
+func (r Run) Balances() bool { return Balanced(r.Accounts) }
 
 // Order is an order that can be given to the run.
 type Order struct {
@@ -100,12 +102,7 @@ func Accounts(nodes []landscape.NodeCount, edges []client.Edge) []Account {
 
 // Balanced reports whether the accounts have no difference.
 func Balanced(accounts []Account) bool {
-	for i := range accounts {
-		if accounts[i].Difference() != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(accounts, func(a Account) bool { return a.Difference() != 0 })
 }
 
 // Graph is the drawing of a run's graph with its counts.
@@ -139,7 +136,7 @@ func GraphOf(nodes []landscape.NodeCount, edges []client.Edge) *Graph {
 	var lines []draw.Edge
 	for _, node := range nodes {
 		boxes = append(boxes, draw.Node{ID: node.Node, Label: node.Node})
-		g.Nodes = append(g.Nodes, GraphNode{Kind: string(node.Kind), Rows: came(edges, node.Node)})
+		g.Nodes = append(g.Nodes, GraphNode{Kind: string(node.Kind), Rows: Came(edges, node.Node)})
 	}
 	for _, edge := range edges {
 		switch {
@@ -148,14 +145,14 @@ func GraphOf(nodes []landscape.NodeCount, edges []client.Edge) *Graph {
 		case edge.Kind == landscape.EndEdge:
 			for i := range nodes {
 				if nodes[i].Node == edge.From && edge.Rows > 0 {
-					g.Nodes[i].Below = strings.TrimPrefix(g.Nodes[i].Below+" · "+Count(edge.Rows)+" "+words(edge.Label), " · ")
+					g.Nodes[i].Below = strings.TrimPrefix(g.Nodes[i].Below+" · "+text.Grouped(edge.Rows)+" "+words(edge.Label), " · ")
 				}
 			}
 			continue
 		}
 		if !has(boxes, edge.To) { // quarantine, discard
 			boxes = append(boxes, draw.Node{ID: edge.To, Label: edge.To})
-			g.Nodes = append(g.Nodes, GraphNode{Kind: "end", Rows: came(edges, edge.To)})
+			g.Nodes = append(g.Nodes, GraphNode{Kind: "end", Rows: Came(edges, edge.To)})
 		}
 		if has(boxes, edge.From) {
 			lines = append(lines, draw.Edge{From: edge.From, To: edge.To})
@@ -172,8 +169,8 @@ func GraphOf(nodes []landscape.NodeCount, edges []client.Edge) *Graph {
 	return g
 }
 
-// came is how many rows came to a node, or began there.
-func came(edges []client.Edge, node string) (rows int64) {
+// Came is how many rows came to a node, or began there.
+func Came(edges []client.Edge, node string) (rows int64) {
 	for _, edge := range edges {
 		if edge.To == node {
 			rows += edge.Rows
@@ -183,12 +180,7 @@ func came(edges []client.Edge, node string) (rows int64) {
 }
 
 func has(boxes []draw.Node, id string) bool {
-	for _, box := range boxes {
-		if box.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(boxes, func(box draw.Node) bool { return box.ID == id })
 }
 
 // Rows is a list of rows behind a number.
@@ -203,9 +195,7 @@ type Rows struct {
 // Journey is what happened to one row.
 type Journey struct {
 	*audit.Explanation
-	Sentence     string
 	Before, Next string // tokens of the neighbours in the source; empty if there is none, or if its origin is another one
-	True         bool   // nothing that was computed again differs from the record
 }
 
 // Errors is why rows of a run were refused.
@@ -230,7 +220,6 @@ type Problem struct {
 	Status int
 	Code   client.Code
 	Detail string
-	Cure   string
 }
 
 // Login is the page on which somebody says who he is.

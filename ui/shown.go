@@ -6,30 +6,32 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"waymark/internal/text"
 )
 
 // mostShown is how many bytes of a text a page shows at most.
 const mostShown = 4096
 
 // Shown is a text of a stranger as a page shows it: it cannot turn what stands around it, and what nobody would see has a name.
-func Shown(text string) template.HTML {
+func Shown(raw string) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<bdi dir="auto">`)
 	left := 0
-	if len(text) > mostShown {
+	if len(raw) > mostShown {
 		cut := mostShown
-		for cut > 0 && !utf8.RuneStart(text[cut]) {
+		for cut > 0 && !utf8.RuneStart(raw[cut]) {
 			cut--
 		}
-		left, text = len(text)-cut, text[:cut]
+		left, raw = len(raw)-cut, raw[:cut]
 	}
-	for i, r := range text {
-		_, width := utf8.DecodeRuneInString(text[i:])
+	for i, r := range raw {
+		_, width := utf8.DecodeRuneInString(raw[i:])
 		var name string
 		switch {
 		case r == utf8.RuneError && width == 1:
-			name = fmt.Sprintf("%02X", text[i])
-		case i == len(text)-1 && r == ' ' && left == 0:
+			name = fmt.Sprintf("%02X", raw[i])
+		case i == len(raw)-1 && r == ' ' && left == 0:
 			name = "space"
 		default:
 			name = invisible(r)
@@ -41,7 +43,7 @@ func Shown(text string) template.HTML {
 		b.WriteString(`<i class="sign">` + name + `</i>`)
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, `<i class="sign">and %s more bytes</i>`, Count(int64(left)))
+		fmt.Fprintf(&b, `<i class="sign">and %s more bytes</i>`, text.Grouped(int64(left)))
 	}
 	b.WriteString(`</bdi>`)
 	return template.HTML(b.String()) //nolint:gosec // every rune of the text is escaped, or replaced by a name of this file

@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"waymark/audit"
 	"waymark/client"
+	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -83,9 +83,9 @@ func Render(p Page) ([]byte, error) {
 
 // functions are what templates may call.
 var functions = template.FuncMap{
-	"count": Count, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
+	"count": text.Grouped, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
 	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "stylesheet": func() string { return stylesheetPath },
-	"short": short, "plural": plural, "deref": func(text *string) string { return *text }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
+	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
 	"graphOf": func(run string, g *Graph) any {
 		return struct {
 			*Graph
@@ -119,22 +119,6 @@ func EdgePath(run, edge string) string {
 // NodePath is the path of the list of rows that came to a node.
 func NodePath(run, node string) string {
 	return RunPath(run, "rows") + "?node=" + url.QueryEscape(node)
-}
-
-// Count writes a number with commas between thousands.
-func Count(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-func plural(n int64, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return Count(n) + " " + word + "s"
 }
 
 // mark is the sign of a state, which says in a shape what its word says.

@@ -36,12 +36,6 @@ func TestShown(t *testing.T) {
 	require.Equal(t, 2048, strings.Count(long, "é"), "no character is cut in two")
 }
 
-func TestCount(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 12: "12", 1000000: "1,000,000"} {
-		require.Equal(t, want, Count(n))
-	}
-}
-
 func TestNeeds(t *testing.T) {
 	alive, dead := true, false
 	for _, run := range []client.Run{{Status: pipeline.Completed}, {Status: pipeline.CompletedWithFailures}, {Status: pipeline.Empty}, {Status: pipeline.Cancelled}, {Status: pipeline.Running}, {Status: pipeline.Running, Alive: &alive}} {

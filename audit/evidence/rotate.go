@@ -14,7 +14,7 @@ import (
 type Rotation struct {
 	Kind  string `json:"kind"`  // log or sealer
 	Old   string `json:"old"`   // public keys, as name+hash+base64
-	New   string `json:"new"`   //
+	New   string `json:"new"`   // the same
 	Entry int64  `json:"entry"` // of the log that says so: the new one signs what follows
 	Kept  string `json:"kept"`  // the file of the old one
 

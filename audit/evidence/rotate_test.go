@@ -117,9 +117,9 @@ func (p *place) said(by note.Signer, about, statement string) {
 	p.attack(fmt.Sprintf(`insert into log select size, '%s', '%s', x'%x' from log_head`, about, signed, leaf[:]), `update log_head set size = size + 1`)
 }
 
-// rotated is what an entry says that names a key.
-func rotated(key string) (about, statement string) {
-	return "rotated/" + key, fmt.Sprintf(`{"at":"2026-11-23T20:18:03.680976Z","key":"%s","n":"x","type":"rotated","v":1,"why":"y"}`, key)
+// names appends an entry that names a key as the next one of the log.
+func (p *place) names(by keys.Key, key string) {
+	p.said(by, "rotated/"+key, fmt.Sprintf(`{"at":"2026-11-23T20:18:03.680976Z","key":"%s","n":"x","type":"rotated","v":1,"why":"y"}`, key))
 }
 
 // newKey makes a key that is nobody's.
@@ -138,38 +138,32 @@ func TestFalseRotations(t *testing.T) {
 	}{
 		"its new key signed it": {func(t *testing.T, p *place, _, now keys.Key) keys.Key {
 			thief := newKey(t, now.Name())
-			about, statement := rotated(thief.VKey)
-			p.said(thief, about, statement)
+			p.names(thief, thief.VKey)
 			return thief
 		}, "it is not signed by the key that the log has there"},
 		"the key before it signed it": {func(t *testing.T, p *place, old, now keys.Key) keys.Key {
 			thief := newKey(t, now.Name())
-			about, statement := rotated(thief.VKey)
-			p.said(old, about, statement)
+			p.names(old, thief.VKey)
 			return thief
 		}, "it is not signed by the key that the log has there"},
 		"a sealer signed it": {func(t *testing.T, p *place, _, now keys.Key) keys.Key {
 			thief := newKey(t, now.Name())
 			sealer, err := keys.Load(p.keys, keys.Sealer)
 			require.NoError(t, err)
-			about, statement := rotated(thief.VKey)
-			p.said(sealer, about, statement)
+			p.names(sealer, thief.VKey)
 			return thief
 		}, "it is not signed by the key that the log has there"},
 		"it names the key of before": {func(_ *testing.T, p *place, old, now keys.Key) keys.Key {
-			about, statement := rotated(old.VKey)
-			p.said(now, about, statement)
+			p.names(now, old.VKey)
 			return old
 		}, "it names a key that the log had already"},
 		"it names the key of another log": {func(t *testing.T, p *place, _, now keys.Key) keys.Key {
 			other := newKey(t, "other.example/log")
-			about, statement := rotated(other.VKey)
-			p.said(now, about, statement)
+			p.names(now, other.VKey)
 			return other
 		}, "it names no key of this log"},
 		"it names nothing": {func(_ *testing.T, p *place, old, now keys.Key) keys.Key {
-			about, statement := rotated("x")
-			p.said(now, about, statement)
+			p.names(now, "x")
 			return old
 		}, "it names no key of this log"},
 	} {
@@ -220,8 +214,8 @@ func (p *place) headBy(by note.Signer) string {
 	return string(signed)
 }
 
-// TestRotationIsKilled: before its entry is in the log, the next one takes the key that is there; after it, whoever opens the log has the new key, and the
-// rotation is finished once.
+// TestRotationIsKilled: a rotation that is killed before its entry is in the log leaves its key to the next rotation. One that is killed later is finished by the
+// next process that opens the log, and only once.
 func TestRotationIsKilled(t *testing.T) {
 	p := newPlace(t)
 	p.runs("r1")

@@ -81,8 +81,7 @@ func TestTesseraReadsTheAnchorOfARotatedLog(t *testing.T) {
 	p.runs("r2")
 	second := p.rotate()
 	thief := newKey(t, p.check().Origin)
-	about, statement := rotated(thief.VKey)
-	p.said(thief, about, statement)
+	p.names(thief, thief.VKey)
 	p.runs("r3")
 	for _, key := range []string{first.Old, first.New, second.New} {
 		said, err := verify(p, key)

@@ -52,7 +52,7 @@ func TestTableKeepsCellsInTheirPlace(t *testing.T) {
 }
 
 func TestGrouped(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -999: "-999"} {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 12: "12", 1234567: "1,234,567", 1000000: "1,000,000", -1234567: "-1,234,567", -1000: "-1,000", -999: "-999"} {
 		require.Equal(t, want, Grouped(n))
 	}
 	require.Equal(t, "1 row", Count(1, "row"))

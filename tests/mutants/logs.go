@@ -43,7 +43,7 @@ var logs = []mutant{
 		pkg: logTests, run: "^TestAttacks$/^3[34]",
 	},
 	{
-		name: "a rotation counts whoever signed it", never: "who can write the landscape gives its log another key",
+		name: "a rotation counts without the signature of the log's key", never: "who can write the landscape gives its log another key",
 		file: "audit/evidence/keyring.go", old: "\t\terr = k.signed(e.Entry, s.Type, e.Position)\n", new: "\t\tif err = k.signed(e.Entry, s.Type, e.Position); s.Type == Rotated {\n\t\t\terr = nil\n\t\t}\n",
 		pkg: logTests, run: "^TestFalseRotations$",
 	},
