@@ -52,7 +52,7 @@ func serveAPI(t *testing.T) *apiServer {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.csv"), []byte(blocks(text, "csv")[0]), 0o600))
 	s := &apiServer{serving: serve(t, folder, "--api", "127.0.0.1:0", "--api-rate", "0", "--allow-path", folder), tokens: map[landscape.Role]string{}}
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
-	require.Eventually(t, func() bool { return listens.MatchString(s.log.String()) }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return listens.MatchString(s.log.String()) }, patience, 10*time.Millisecond)
 	s.url = "http://" + listens.FindStringSubmatch(s.log.String())[1]
 	deployed := strings.NewReplacer("name: orders", "name: deployed", "path: ", "path: "+folder+"/").Replace(blocks(text, "yaml")[0])
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "deployed.yaml"), []byte(deployed), 0o600))
@@ -367,7 +367,7 @@ func (s *apiServer) sameAsCommands(t *testing.T) {
 		_, undecided := s.ask(t, "GET", "/v1/starts?state=accepted", auditor, "")
 		_, running := s.ask(t, "GET", "/v1/runs?status=running", auditor, "")
 		return strings.Contains(string(run), `"anchored":1`) && !strings.Contains(string(undecided)+string(running), `"run"`)
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	for path, command := range map[string][]string{
 		"/v1/runs/same": {"status", "same"}, "/v1/runs/same/explain?row=3": {"explain", "same", "--row", "3"}, "/v1/runs/same/explain?sink=all&line=1": {"explain", "same", "--sink", "all", "--line", "1"},
 	} {

@@ -125,7 +125,7 @@ func TestARunWhoseWorkflowIsGoneIsTakenUp(t *testing.T) {
 	require.Eventually(t, func() bool {
 		progress, err := s.Log.Progress(t.Context(), "gone")
 		return err == nil && progress.Finalized >= 7
-	}, time.Minute, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), first.Workflow, "", "a test"))
 	require.NoError(t, recovery.Compare(t.Context(), s.Temporal, s.Log.Reader, "gone"))
 	close(mayEnd)

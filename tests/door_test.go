@@ -106,7 +106,7 @@ func (d door) order(t *testing.T, verb string) {
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		})
 		return err == nil && update.Get(t.Context(), nil) == nil
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }
 
 // pausedRun starts the run r and pauses it when it has continued itself as new.
@@ -117,7 +117,7 @@ func (d door) pausedRun(t *testing.T) client.WorkflowRun {
 	require.Eventually(t, func() bool {
 		events := system.Events(t, d.Temporal, workflows.WorkflowID(run), "")
 		return events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() != ""
-	}, time.Minute, time.Millisecond)
+	}, patience, time.Millisecond)
 	d.order(t, workflows.PauseUpdate)
 	return handle
 }
@@ -158,7 +158,7 @@ func refused(t *testing.T, handle client.WorkflowRun, kind string, words ...stri
 		require.Contains(t, application.Message(), word)
 	}
 	require.NotContains(t, application.Message(), "sqlite")
-	require.Less(t, time.Since(begun), time.Minute, "no retries")
+	require.Less(t, time.Since(begun), patience, "no retries")
 }
 
 // TestStateComesFromPreviousExecution starts workflows with the input of an execution that continued another one, as
@@ -195,12 +195,12 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 	}{{all[0], 0}, {all[0], 5}, {all[0], -1}, {all[1], 0}, {all[1], -1}} {
 		handle = d.reset(t, "run-r", c.execution, c.decision)
 		epoch := int64(i + 1)
-		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == epoch }, time.Minute, 10*time.Millisecond, "%v", c)
+		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == epoch }, patience, 10*time.Millisecond, "%v", c)
 		require.Eventually(t, func() bool {
 			answer, err := d.Temporal.QueryWorkflow(t.Context(), "run-r", "", workflows.ProgressQuery)
 			var view workflows.View
 			return err == nil && answer.Get(&view) == nil && view.Paused != nil
-		}, time.Minute, 10*time.Millisecond, "%v", c)
+		}, patience, 10*time.Millisecond, "%v", c)
 	}
 	d.order(t, workflows.ContinueUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
@@ -297,7 +297,7 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 		require.Eventually(t, func() bool {
 			found, err = look()
 			return err == nil && len(found) == 1
-		}, time.Minute, 10*time.Millisecond)
+		}, patience, 10*time.Millisecond)
 		now := d.run(t, "r")
 		require.Equal(t, pipeline.Interrupted, now.Status)
 		require.Equal(t, "interrupted: its workflow was terminated in Temporal", now.Reason)
@@ -307,7 +307,7 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 
 		in := d.input(t, "r", nil)
 		system.Execute(t, d.Temporal, "run-r", in)
-		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == before.Epoch+1 }, time.Minute, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == before.Epoch+1 }, patience, 10*time.Millisecond)
 		d.order(t, workflows.PauseUpdate)
 	}
 	d.order(t, workflows.ContinueUpdate)
@@ -336,7 +336,7 @@ func TestAStartWhoseWorkflowIsTerminatedIsRefused(t *testing.T) {
 		require.Eventually(t, func() bool {
 			found, err = look()
 			return err == nil && len(found) == 1 && found[0] == run
-		}, time.Minute, 10*time.Millisecond)
+		}, patience, 10*time.Millisecond)
 		start, err := d.Log.LastStart(t.Context(), run)
 		require.NoError(t, err)
 		require.Equal(t, []any{landscape.StartRefused, "WorkflowClosed", "its workflow was terminated in Temporal"}, []any{start.State, start.Refusal, start.Reason})
@@ -361,5 +361,5 @@ func TestAWorkflowWithoutAnASCIIIDIsNamed(t *testing.T) {
 	require.Eventually(t, func() bool {
 		ids, err := recovery.Unworkable(t.Context(), d.Temporal)
 		return err == nil && len(ids) == 1 && ids[0] == "für-märz"
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }

@@ -86,7 +86,7 @@ func TestARunGoesOnWithoutTheProcessThatLeft(t *testing.T) {
 	require.Eventually(t, func() bool {
 		progress, err := s.Log.Progress(context.Background(), "r1")
 		return err == nil && progress.Rows > 5_000
-	}, time.Minute, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	for home := range takers(t, s, run.Workflow)["ReadChunk"] {
 		for _, member := range s.Members {
 			if member.Place.OwnQueue == home {

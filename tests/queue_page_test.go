@@ -52,7 +52,7 @@ func TestConcurrencyPage(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := s.try(t.Context(), "status", run)
 			return err == nil
-		}, time.Minute, 100*time.Millisecond)
+		}, patience, 100*time.Millisecond)
 	}
 	require.Len(t, commands, 8)
 }

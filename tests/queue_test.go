@@ -46,7 +46,7 @@ func (d door) becomes(t *testing.T, run string, state landscape.StartState) (sta
 		var err error
 		start, err = d.Log.LastStart(t.Context(), run)
 		return err == nil && start.State == state
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	return start
 }
 
@@ -77,7 +77,7 @@ func TestARunWaitsForItsTurn(t *testing.T) {
 		var view workflows.View
 		answer, err := d.Temporal.QueryWorkflow(t.Context(), workflows.WorkflowID("b"), "", workflows.ProgressQuery)
 		return err == nil && answer.Get(&view) == nil && view.Status == "waiting"
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.Equal(t, start.Reason, d.view(t, "b").Waits)
 	c := d.ask(t, "c", one("queue"))
 	require.Contains(t, d.becomes(t, "c", landscape.StartWaiting).Reason, "; run b comes before it")
@@ -88,7 +88,7 @@ func TestARunWaitsForItsTurn(t *testing.T) {
 		require.Equal(t, pipeline.Completed, result(t, handle).Status, run)
 		d.complete(t, run)
 	}
-	require.Less(t, time.Since(begun), time.Minute, "they were told, and did not ask by themselves")
+	require.Less(t, time.Since(begun), patience, "they were told, and did not ask by themselves")
 	r, later := d.run(t, "b"), d.run(t, "c")
 	require.LessOrEqual(t, d.run(t, "r").Finished, r.Started)
 	require.LessOrEqual(t, r.Finished, later.Started)
@@ -110,7 +110,7 @@ func TestARunJoinsAnother(t *testing.T) {
 	b := d.ask(t, "b", one("join"))
 	require.Eventually(t, func() bool {
 		return slices.Contains(signals(t, d, "r", activities.JoinedSignal), `{"workflow":"run-b"}`)
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	d.becomes(t, "b", landscape.StartSkipped)
 	digest, err := d.Payloads.Put(t.Context(), []byte(one("join")))
 	require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestAWorkflowOfAnotherNameSaysHowItsRunEnded(t *testing.T) {
 		require.Eventually(t, func() bool { // as a worker does now and then
 			found, err := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}.All(t.Context())
 			return err == nil && slices.Contains(found, run)
-		}, time.Minute, 10*time.Millisecond)
+		}, patience, 10*time.Millisecond)
 		err := terminated.Get(t.Context(), nil)
 		application, ok := errors.AsType[*temporal.ApplicationError](err)
 		require.True(t, ok, "%v", err)
@@ -301,7 +301,7 @@ func TestATerminatedRunLetsGoOfItsPlace(t *testing.T) {
 			require.NoError(t, err)
 			start, err := d.Log.LastStart(t.Context(), step.run)
 			return err == nil && start.State == step.state
-		}, time.Minute, 10*time.Millisecond, step.run)
+		}, patience, 10*time.Millisecond, step.run)
 	}
 	require.Equal(t, pipeline.Completed, result(t, c).Status)
 	require.Equal(t, "WorkflowClosed", d.becomes(t, "b", landscape.StartRefused).Refusal)
@@ -340,7 +340,7 @@ func (d door) answers(t *testing.T, id string, want workflows.View) {
 		var view workflows.View
 		answer, err := d.Temporal.QueryWorkflow(t.Context(), id, "", workflows.ProgressQuery)
 		return err == nil && answer.Get(&view) == nil && reflect.DeepEqual(view, want)
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }
 
 // TestStartersKnowThatTheirRunWaits: the one that began it, and one that asks for it under the same key.

@@ -348,7 +348,7 @@ func recordRang(t *testing.T, name string) {
 		answer, err := r.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
 		rang = answer.GetExecutions()
 		return err == nil && len(rang) > 0
-	}, time.Minute, 200*time.Millisecond)
+	}, patience, 200*time.Millisecond)
 	r.saveAs(t, name, rang[0].GetExecution().GetWorkflowId())
 }
 
@@ -389,7 +389,7 @@ func (r recorder) awaitRows(t *testing.T, run string) {
 	require.Eventually(t, func() bool {
 		progress, err := r.Log.Progress(context.Background(), run)
 		return err == nil && progress.Finalized > 0
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }
 
 // save writes the histories of all executions of the run's workflow: those that continued as new are numbered.

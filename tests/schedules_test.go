@@ -85,7 +85,7 @@ func (s *serving) await(t *testing.T, schedule string, is func(gridded) bool, op
 	require.Eventually(t, func() bool {
 		last = s.grid(t, schedule, options...)
 		return is(last)
-	}, 2*time.Minute, 300*time.Millisecond, "%s: %+v", schedule, &last)
+	}, patience, 300*time.Millisecond, "%s: %+v", schedule, &last)
 	return last
 }
 
@@ -178,7 +178,7 @@ func TestAlarmsInTemporal(t *testing.T) {
 	require.Eventually(t, func() bool {
 		found, err := alarm.Describe(t.Context())
 		return err == nil && len(found.Info.RecentActions) > 0 && len(found.Info.NextActionTimes) > 0
-	}, time.Minute, 200*time.Millisecond, "it rings, and tells when it will")
+	}, patience, 200*time.Millisecond, "it rings, and tells when it will")
 
 	require.NoError(t, alarm.Pause(t.Context(), sdk.SchedulePauseOptions{Note: "the source is away"}))
 	paused := s.await(t, "beat", func(g gridded) bool { return g.Paused })
@@ -191,17 +191,17 @@ func TestAlarmsInTemporal(t *testing.T) {
 	require.Eventually(t, func() bool {
 		found, err := alarm.Describe(t.Context())
 		return err == nil && found.Schedule.State.Paused
-	}, time.Minute, 200*time.Millisecond, "Temporal shows what is on record")
+	}, patience, 200*time.Millisecond, "Temporal shows what is on record")
 	s.waymark(t, "schedule", "resume", "beat", "--make-up", "last")
 	require.Eventually(t, func() bool {
 		found, err := alarm.Describe(t.Context())
 		return err == nil && !found.Schedule.State.Paused
-	}, time.Minute, 200*time.Millisecond)
+	}, patience, 200*time.Millisecond)
 	require.NoError(t, alarm.Delete(t.Context()))
 	require.Eventually(t, func() bool {
 		_, err := alarm.Describe(t.Context())
 		return err == nil
-	}, time.Minute, 200*time.Millisecond, "it is set again")
+	}, patience, 200*time.Millisecond, "it is set again")
 
 	file := filepath.Join(s.folder, "often.yaml")
 	document, err := os.ReadFile(file)
@@ -212,7 +212,7 @@ func TestAlarmsInTemporal(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := alarm.Describe(t.Context())
 		return err != nil
-	}, time.Minute, 200*time.Millisecond, "the version that is current has no schedule")
+	}, patience, 200*time.Millisecond, "the version that is current has no schedule")
 	require.Empty(t, listed[map[string]any](t, s, "schedule", "list"))
 }
 
@@ -225,7 +225,7 @@ func TestBackfillOutlivesTheServer(t *testing.T) {
 	s := serve(t, t.TempDir())
 	s.scheduledPipeline(t, "daily", `nightly: {every: day, at: "02:30", zone: Europe/Berlin}`)
 	month := []string{"--from", "2026-10-01", "--to", "2026-10-31"}
-	require.Eventually(t, func() bool { return len(listed[map[string]any](t, s, "schedule", "list")) == 1 }, time.Minute, 200*time.Millisecond)
+	require.Eventually(t, func() bool { return len(listed[map[string]any](t, s, "schedule", "list")) == 1 }, patience, 200*time.Millisecond)
 	s.waymark(t, "schedule", "backfill", "nightly", "2026-10-01..2026-10-31", "--at-once", "3", "--why", "month end")
 	s.await(t, "nightly", func(g gridded) bool { return g.in(landscape.SlotDone) >= 5 }, month...)
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGKILL))
@@ -329,7 +329,7 @@ func TestSchedulesByCommand(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := alarm.Describe(t.Context())
 		return err != nil
-	}, time.Minute, 200*time.Millisecond, "it does not ring any more")
+	}, patience, 200*time.Millisecond, "it does not ring any more")
 }
 
 // A backfill of slots of values goes on after a kill -9: each slot has one complete run, with outputs and a latest one of its value.

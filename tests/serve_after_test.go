@@ -31,7 +31,7 @@ func TestServeAfterRunsOfOtherProcesses(t *testing.T) {
 	require.Eventually(t, func() bool {
 		run, err := home.Find(t.Context(), "one")
 		return err == nil && run.Status == pipeline.Interrupted && run.Reason == "interrupted: the process that worked for it ended"
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	require.NotNil(t, progress(t, temporal, "one").Progress)
 	_, err = temporal.QueryWorkflow(t.Context(), workflows.WorkflowID("nobody"), "", workflows.ProgressQuery)
 	require.ErrorContains(t, err, "not found")

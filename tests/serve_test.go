@@ -34,6 +34,10 @@ import (
 	"waymark/workflows"
 )
 
+// patience is how long something is waited for that comes at once on an idle machine. It is less than the two minutes after which a run
+// that waits asks by itself: what comes earlier was told.
+const patience = 100 * time.Second
+
 // serving is a `waymark serve` on a folder of its own.
 type serving struct {
 	folder string
@@ -65,7 +69,7 @@ func serve(t *testing.T, folder string, flags ...string) *serving {
 	t.Helper()
 	for {
 		s := begin(t, folder, flags...)
-		require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "msg=working") || s.portIsTaken() }, time.Minute, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "msg=working") || s.portIsTaken() }, patience, 20*time.Millisecond)
 		if !s.portIsTaken() {
 			return s
 		}
@@ -197,7 +201,7 @@ func TestServe(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runs := listed[listedRun](t, s, "runs")
 		return len(runs) == 5 && runs[0].Trigger == activities.TriggerSchedule && runs[0].Status == pipeline.Completed
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	require.NoError(t, schedule.Delete(t.Context()))
 	for _, run := range listed[listedRun](t, s, "runs") {
 		require.Equal(t, pipeline.Completed, run.Status)
@@ -259,12 +263,12 @@ func fired(t *testing.T, s *serving, temporal sdk.Client) {
 		}
 		slices.Sort(slots)
 		return slices.Equal(slots, days)
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	for _, day := range days {
 		require.Eventually(t, func() bool {
 			_, err := os.Stat(filepath.Join(s.folder, "out", day+".csv"))
 			return err == nil
-		}, time.Minute, 50*time.Millisecond, day)
+		}, patience, 50*time.Millisecond, day)
 	}
 	require.NoError(t, schedule.Delete(t.Context()))
 }
@@ -322,7 +326,7 @@ func TestServeIsKilled(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, err := home.Counts(t.Context(), "r")
 		return err == nil && status.Rows > rows/10 && len(hook.got()) == 1
-	}, time.Minute, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	require.NoError(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
 	require.Contains(t, s.waymark(t, "status", "r"), "waymark serve continues it; without a server: waymark resume r")
@@ -349,12 +353,12 @@ func TestServeIsKilled(t *testing.T) {
 	require.Eventually(t, func() bool {
 		run, err := home.Find(t.Context(), "r")
 		return err == nil && run.Status == pipeline.Completed
-	}, 3*time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	var ids []string
 	for _, event := range listed[client.OutboxEvent](t, s, "outbox") {
 		ids = append(ids, event.ID)
 	}
-	require.Eventually(t, func() bool { return len(hook.got()) > len(ids) }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(hook.got()) > len(ids) }, patience, 50*time.Millisecond)
 	require.Equal(t, append(ids[:1:1], ids...), hook.got())
 	run, err = home.Find(t.Context(), "r")
 	require.NoError(t, err)
@@ -382,12 +386,12 @@ func TestFollowersOfAServerThatEnded(t *testing.T) {
 	said := s.followAndKill(t, "moved")
 	s = serve(t, folder)
 	s.waymark(t, "cancel", "moved", "--why", "seen at the other address")
-	require.Contains(t, <-said, "run moved was cancelled by ")
+	require.Contains(t, said(), "run moved was cancelled by ")
 
 	s.waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
 	s.isRecorded(t, "r")
 	s.waymark(t, "pause", "r", "--why", "to end the server")
-	out := <-s.followAndKill(t, "r")
+	out := s.followAndKill(t, "r")()
 	require.Contains(t, out, "the process that worked for run r ended; waymark serve continues it, and waymark follow r follows it then")
 	require.Contains(t, out, "exit status 130")
 }
@@ -398,20 +402,13 @@ func (s *serving) isRecorded(t *testing.T, run string) {
 	require.Eventually(t, func() bool {
 		_, err := s.try(t.Context(), "status", run)
 		return err == nil
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 }
 
-// followAndKill kills the server while somebody follows the run; what that program writes comes when it ends.
-func (s *serving) followAndKill(t *testing.T, run string) <-chan string {
+// followAndKill kills the server while somebody follows the run, and returns what gives what that one has said when it has ended.
+func (s *serving) followAndKill(t *testing.T, run string) func() string {
 	t.Helper()
-	said := make(chan string, 1)
-	go func() {
-		ctx, done := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
-		defer done()
-		out, err := s.try(ctx, "follow", run)
-		said <- fmt.Sprint(out, err)
-	}()
-	time.Sleep(time.Second) // it follows
+	said := s.followed(t, run)[run]
 	require.NoError(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
 	return said

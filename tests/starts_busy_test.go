@@ -43,7 +43,7 @@ func (d *doorsteps) hold(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		return give(t, d.temporal, workflows.WorkflowID("holder"), workflows.PauseUpdate, workflows.Command{Actor: "ann", Why: "to hold the targets"}) == nil
-	}, time.Minute, 10*time.Millisecond, "it can be paused when it has begun")
+	}, patience, 10*time.Millisecond, "it can be paused when it has begun")
 }
 
 // release lets the holder end.
@@ -73,7 +73,7 @@ func (d *doorsteps) requireWaiting(t *testing.T, c cause) {
 			}
 		}
 		return err == nil && len(waiting) == len(words)
-	}, time.Minute, 50*time.Millisecond, "%d ways; these wait: %v", len(words), &waiting)
+	}, patience, 50*time.Millisecond, "%d ways; these wait: %v", len(words), &waiting)
 	inStarts, inQueue := d.reasons(t, "starts", "--only", "waiting"), d.reasons(t, "queue")
 	for run, reason := range waiting {
 		status, err := d.served.Waits(t.Context(), run)

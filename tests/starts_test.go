@@ -279,7 +279,7 @@ func openDoorsteps(t *testing.T) *doorsteps {
 	require.Eventually(t, func() bool {
 		start, err := d.log.StartOfWorkflow(t.Context(), "first")
 		return err == nil && start.State == landscape.StartWaiting
-	}, time.Minute, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	return d
 }
 

@@ -39,7 +39,7 @@ func TestARunWaitsForItsTarget(t *testing.T) {
 	d.order(t, workflows.ContinueUpdate)
 	require.Equal(t, pipeline.Completed, result(t, holder).Status)
 	require.Equal(t, pipeline.Completed, result(t, b).Status)
-	require.Less(t, time.Since(begun), time.Minute, "it was told, and did not ask by itself")
+	require.Less(t, time.Since(begun), patience, "it was told, and did not ask by itself")
 	require.LessOrEqual(t, d.run(t, "r").Finished, d.run(t, "b").Started)
 	d.complete(t, "b")
 }
@@ -57,12 +57,12 @@ func TestAKilledRunKeepsItsTarget(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, err := home.Counts(t.Context(), "a")
 		return err == nil && status.Rows > rows/10
-	}, time.Minute, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	s.waymark(t, "pause", "a", "--why", "to ask for the other")
 	s.waymark(t, "run", "--pipeline", "b", "--run-id", "b", "--detach")
 	require.Eventually(t, func() bool {
 		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	require.NoError(t, s.give(t, workflows.WorkflowID("a"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "to see"}))
 	require.NoError(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
@@ -74,7 +74,7 @@ func TestAKilledRunKeepsItsTarget(t *testing.T) {
 	require.Eventually(t, func() bool {
 		run, err := home.Find(t.Context(), "b")
 		return err == nil && run.Status == pipeline.Completed
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	a, err := home.Find(t.Context(), "a")
 	require.NoError(t, err)
 	b, err := home.Find(t.Context(), "b")
@@ -116,12 +116,12 @@ func TestAProcessOfItsOwnBeginsWhenItMay(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	require.NoError(t, s.give(t, workflows.WorkflowID("a"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "to see"}))
 	select {
 	case err := <-ended:
 		require.NoError(t, err)
-	case <-time.After(time.Minute): // by itself it would ask after two
+	case <-time.After(patience): // by itself it would ask after two
 		require.Fail(t, "it was not told that it may begin")
 	}
 	s.requireShared(t, 2)
@@ -134,12 +134,12 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 	const rows = 50_000
 	s := serve(t, sharing(t, rows))
 	s.waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
-	require.Eventually(t, func() bool { return strings.Contains(s.waymark(t, "runs"), "running") }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(s.waymark(t, "runs"), "running") }, patience, 20*time.Millisecond)
 	s.waymark(t, "pause", "a", "--why", "to ask for the other")
 	s.waymark(t, "run", "--pipeline", "b", "--run-id", "b", "--detach")
 	require.Eventually(t, func() bool {
 		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	followers := s.followed(t, "a", "b")
 	require.NoError(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
@@ -152,7 +152,7 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 	}
 	require.Contains(t, b, "the process that was to begin run b ended; nothing was read or written; waymark serve begins it, and waymark follow b follows it then; waymark cancel b")
 	refused := func(id, why string) {
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute) // it may not wait
+		ctx, stop := context.WithTimeout(t.Context(), patience) // it may not wait
 		defer stop()
 		out, err := s.try(ctx, "run", "b.yaml", "--run-id", id)
 		require.ErrorContains(t, err, "exit status 2", out)
@@ -168,7 +168,7 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 	s = serve(t, s.folder)
 	require.Eventually(t, func() bool {
 		return strings.Contains(s.waymark(t, "runs", "--json"), `"run":"b","pipeline":"b","status":"completed"`)
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	s.requireShared(t, 2)
 }
 
@@ -184,7 +184,7 @@ func (s *serving) followed(t *testing.T, runs ...string) map[string]func() strin
 		cmd.Dir, cmd.Stdout, cmd.Stderr = s.folder, &out, &out
 		require.NoError(t, cmd.Start())
 		said[run] = func() string { return fmt.Sprint(cmd.Wait(), out.String()) }
-		require.Eventually(t, func() bool { return out.String() != "" }, time.Minute, 20*time.Millisecond, "it says what keeps the run")
+		require.Eventually(t, func() bool { return out.String() != "" }, patience, 20*time.Millisecond, "it says what keeps the run")
 	}
 	return said
 }

@@ -17,7 +17,7 @@ import (
 const heartbeat = 1500 * time.Millisecond
 
 // patience is how long anything may take before a test gives up.
-const patience = 1 * time.Minute
+const patience = 5 * time.Minute
 
 // pause is the time between two looks at something that is waited for.
 const pause = 50 * time.Millisecond
