@@ -55,7 +55,7 @@ func (c *Client) unknown(ctx context.Context, word string, missing error) error 
 		return missing
 	}
 	defer executor.Close()
-	if executor.Process != 0 {
+	if executor.Process != 0 || executor.Connection == nil { // a process that has just begun has neither yet
 		return missing
 	}
 	for _, id := range []string{workflows.WorkflowID(word), word} {
