@@ -122,16 +122,6 @@ func (c *call) question(run string) (audit.Question, error) {
 	return q, nil
 }
 
-func pipelines(c *call) (any, error) {
-	list, err := c.server.Home.Pipelines(c.Context(), c.query.Get("environment"))
-	return whole(slices.DeleteFunc(list, func(p client.Pipeline) bool { return !c.token.Sees(p.Pipeline) }), err)
-}
-
-func schedules(c *call) (any, error) {
-	list, err := c.server.Home.Schedules(c.Context(), c.query.Get("environment"))
-	return whole(slices.DeleteFunc(list, func(s client.Schedule) bool { return !c.token.Sees(s.Pipeline) }), err)
-}
-
 func starts(c *call) (any, error) {
 	page, err := pageOf(c, func(s client.Start) string { return s.ID }, func(after string, limit int) ([]client.Start, error) {
 		return c.server.Home.Starts(c.Context(), landscape.StartState(c.query.Get("state")), after, limit)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"waymark/client"
@@ -33,6 +34,21 @@ func pages() []route {
 		{method: http.MethodPost, path: "/runs/{run}/resume", scope: order, handle: thenRun(withRun(resume))},
 		{method: http.MethodPost, path: "/runs/{run}/cancel", scope: order, handle: thenRun(confirmed(cancel))},
 		{method: http.MethodPost, path: "/runs/{run}/resolve", scope: order, handle: thenRun(withRun(resolve))},
+		{method: http.MethodGet, path: "/pipelines", scope: own, handle: pipelinesPage, query: inEnvironment},
+		{method: http.MethodGet, path: "/pipelines/{name}", scope: look, handle: pipelinePage, query: ofVersion},
+		{method: http.MethodGet, path: "/pipelines/{name}/diff", scope: look, handle: diffPage, query: ofVersions},
+		{method: http.MethodPost, path: "/pipelines/{name}/run", scope: start, handle: startPage},
+		{method: http.MethodPost, path: "/pipelines/{name}/rollback", scope: deploy, handle: thenPipeline(redeploy((*local.Home).Rollback))},
+		{method: http.MethodPost, path: "/pipelines/{name}/retire", scope: deploy, handle: thenPipeline(redeploy((*local.Home).Retire))},
+		{method: http.MethodPost, path: "/pipelines/{name}/restore", scope: deploy, handle: thenPipeline(redeploy((*local.Home).Unretire))},
+		{method: http.MethodGet, path: "/schedules", scope: look, handle: schedulesPage, query: inEnvironment},
+		{method: http.MethodGet, path: "/schedules/{environment}/{pipeline}/{schedule}", scope: look, handle: schedulePage, query: ofSlots},
+		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order, handle: thenSchedule(pauseSchedule)},
+		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, handle: thenSchedule(resumeSchedule)},
+		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/run", scope: order, handle: thenSchedule(runSlot)},
+		{method: http.MethodGet, path: "/starts", scope: look, handle: startsPage, query: ofStarts},
+		{method: http.MethodGet, path: "/access", scope: admin, handle: accessPage, query: list},
+		{method: http.MethodPost, path: "/access/{token}/revoke", scope: admin, handle: thenAccess},
 		{method: http.MethodGet, path: "/login", scope: open, handle: loginPage, query: []param{{name: "to"}}},
 		{method: http.MethodPost, path: "/login", scope: open, handle: login},
 		{method: http.MethodPost, path: "/logout", scope: anybody, handle: logout},
@@ -60,11 +76,32 @@ func (c *call) sendPage(answer any) error {
 	if !ok {
 		return fmt.Errorf("%T is no page", answer)
 	}
-	page.Who = c.token.Name
+	page.Who, page.Nav = c.token.Name, navigation(c.token)
 	if c.status == 0 {
 		c.status = http.StatusOK
 	}
 	return writePage(c.w, c.status, page)
+}
+
+// A mainPage is one that each page leads to.
+type mainPage struct {
+	ui.Link
+	scope // who may see it
+}
+
+var mainPages = []mainPage{
+	{ui.Link{Text: "Home", To: "/"}, own}, {ui.Link{Text: "Runs", To: "/runs"}, own}, {ui.Link{Text: "Pipelines", To: "/pipelines"}, own},
+	{ui.Link{Text: "Schedules", To: "/schedules"}, look}, {ui.Link{Text: "Starts", To: "/starts"}, look}, {ui.Link{Text: "Access", To: "/access"}, admin},
+}
+
+// navigation returns links to the main pages that somebody may see.
+func navigation(token landscape.AccessToken) (links []ui.Link) {
+	for _, page := range mainPages {
+		if token.Has(allowed[page.scope]...) {
+			links = append(links, page.Link)
+		}
+	}
+	return links
 }
 
 func writePage(w http.ResponseWriter, status int, page ui.Page) error {
@@ -88,8 +125,8 @@ func pageHeaders(header http.Header) {
 }
 
 // refusePage writes a problem as a page; that nobody is signed in, as the page on which one can.
-func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *Problem, who string) {
-	page := ui.Page{Title: http.StatusText(p.Status), Who: who, Body: ui.Problem{Status: p.Status, Code: p.Code, Detail: p.Detail}}
+func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *Problem, token landscape.AccessToken) {
+	page := ui.Page{Title: http.StatusText(p.Status), Who: token.Name, Nav: navigation(token), Body: ui.Problem{Status: p.Status, Code: p.Code, Detail: p.Detail}}
 	if p.Status == http.StatusUnauthorized {
 		page.Title = "Sign in"
 		why := p.Detail
@@ -119,17 +156,31 @@ func (c *call) parseForm() error {
 	return nil
 }
 
-// form reads the fields of a form that was sent into what a body of JSON is read into. It skips the field named confirm, which confirmed reads.
+// paramField begins the name of a field with the value of a run's parameter.
+const paramField = "param."
+
+// form reads the fields of a form that was sent into what a body of JSON is read into. It skips the field named confirm, which confirmed reads, and
+// parameters of a run to which nobody gave a value.
 func (c *call) form(v any) error {
 	if err := c.parseForm(); err != nil {
 		return err
 	}
-	members := map[string]any{}
+	members, params := map[string]any{}, map[string]string{}
 	for name, values := range c.PostForm {
+		param, isParam := strings.CutPrefix(name, paramField)
 		switch {
 		case name == "confirm":
 		case len(values) != 1:
 			return problem(http.StatusBadRequest, malformed, fmt.Sprintf("the field %.64q is there twice", name))
+		case isParam && values[0] != "":
+			params[param], members["params"] = values[0], params
+		case isParam:
+		case name == "version":
+			version, err := strconv.ParseInt(values[0], 10, 64)
+			if err != nil {
+				return problem(http.StatusBadRequest, malformed, fmt.Sprintf("version %.64q is no whole number", values[0]))
+			}
+			members[name] = version
 		case values[0] == "true" || values[0] == "false":
 			members[name] = values[0] == "true"
 		default:

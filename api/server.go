@@ -160,7 +160,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 // tell sends a problem to who asked, as a page or as JSON.
 func (s *Server) tell(w http.ResponseWriter, r *http.Request, p *Problem, token landscape.AccessToken) {
 	if isPage(r.URL.Path) {
-		s.refusePage(w, r, p, token.Name)
+		s.refusePage(w, r, p, token)
 	} else {
 		p.write(w, w.Header().Get("Request-Id"))
 	}

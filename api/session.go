@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -109,7 +110,9 @@ func login(c *call) (any, error) {
 
 // ours is the address if it is one of a page of ours, and else that of the first page: nobody is sent to where a stranger says.
 func ours(to string) string {
-	known := to == "/runs" || strings.HasPrefix(to, "/runs/") || strings.HasPrefix(to, "/runs?")
+	path, _, _ := strings.Cut(to, "?")
+	below := func(page string) bool { return path == page || strings.HasPrefix(path, page+"/") }
+	known := slices.ContainsFunc(mainPages, func(page mainPage) bool { return page.To != "/" && below(page.To) })
 	if known && !strings.ContainsAny(to, "\\\r\n") {
 		return to
 	}

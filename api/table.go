@@ -85,8 +85,28 @@ func table() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/pipelines", scope: own, about: "The deployed pipelines",
-			query:  []param{{name: "environment", about: "in which they are deployed; the default one if it is left out"}},
+			query:  inEnvironment,
 			answer: Page[client.Pipeline]{}, status: http.StatusOK, handle: pipelines,
+		},
+		{
+			method: http.MethodGet, path: "/v1/pipelines/{name}", scope: own, about: "A version of a pipeline: its files, who deployed it, which one is current",
+			query:  ofVersion,
+			answer: client.Pipeline{}, status: http.StatusOK, handle: withPipeline((*local.Home).Pipeline),
+		},
+		{
+			method: http.MethodGet, path: "/v1/pipelines/{name}/document", scope: look, about: "The document of a version, and the parameters that it declares",
+			query:  ofVersion,
+			answer: client.PipelineDocument{}, status: http.StatusOK, handle: withPipeline((*local.Home).PipelineDocument),
+		},
+		{
+			method: http.MethodGet, path: "/v1/pipelines/{name}/history", scope: look, about: "Which version became current when, by whom and why, the last first",
+			query:  inEnvironment,
+			answer: Page[client.Redeployment]{}, status: http.StatusOK, handle: pipelineHistory,
+		},
+		{
+			method: http.MethodGet, path: "/v1/pipelines/{name}/diff", scope: look, about: "What two versions do differently, and then in which lines",
+			query:  ofVersions,
+			answer: client.PipelineDiff{}, status: http.StatusOK, handle: pipelineDiff,
 		},
 		{
 			method: http.MethodPost, path: "/v1/pipelines/{name}/promote", scope: deploy, about: "Make a version that is current in one environment the current one in another",
@@ -110,8 +130,25 @@ func table() []route {
 			answer: Page[client.Schedule]{}, status: http.StatusOK, handle: schedules,
 		},
 		{
+			method: http.MethodGet, path: "/v1/schedules/{environment}/{pipeline}/{schedule}", scope: look, about: "A schedule, and the result of each of its slots",
+			query:  ofSlots,
+			answer: client.Grid{}, status: http.StatusOK, handle: gridOf,
+		},
+		{
+			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order, about: "Let a schedule begin no runs until somebody resumes it",
+			body: OrderRequest{}, answer: client.ScheduleOrder{}, status: http.StatusOK, handle: pauseSchedule,
+		},
+		{
+			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, about: "Let a paused schedule begin runs again, and of the slots that it missed none, the last or all",
+			body: ResumeScheduleRequest{}, answer: client.ScheduleOrder{}, status: http.StatusOK, handle: resumeSchedule,
+		},
+		{
+			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/run", scope: order, about: "Run a slot that has no run, or whose last one failed",
+			body: SlotRequest{}, answer: client.SlotsAsked{}, status: http.StatusAccepted, handle: runSlot,
+		},
+		{
 			method: http.MethodGet, path: "/v1/starts", scope: look, about: "Who asked for runs, and what became of that, the last first",
-			query:  append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "skipped", "superseded"}}}, list...),
+			query:  ofStarts,
 			answer: Page[client.Start]{}, status: http.StatusOK, handle: starts,
 		},
 		{
@@ -147,10 +184,25 @@ func table() []route {
 	}
 }
 
-// ofRuns and ofRows are the parameters of lists of these.
+// ofRuns, ofRows and ofStarts are the parameters of lists of these.
 var (
-	ofRuns = append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}}, list...)
-	ofRows = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...)
+	ofRuns   = append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}}, list...)
+	ofStarts = append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "skipped", "superseded"}}}, list...)
+	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...)
+)
+
+// inEnvironment, ofVersion, ofVersions and ofSlots are the parameters of what is deployed.
+var (
+	inEnvironment = []param{{name: "environment", about: "in which it is deployed; the default one if it is left out"}}
+	ofVersion     = append([]param{{name: "version", about: "its number; the current one if it is left out", number: true}}, inEnvironment...)
+	ofVersions    = append([]param{
+		{name: "from", about: "the number of the older one; the current one if it is left out", number: true},
+		{name: "to", about: "the number of the newer one; the current one if it is left out", number: true},
+	}, inEnvironment...)
+	ofSlots = []param{
+		{name: "from", about: "the first slot, or a date; the last 31 if it is left out"},
+		{name: "to", about: "the last slot, or a date; the last one that was due, skipped or run if it is left out"},
+	}
 )
 
 // question are the parameters by which one row is asked for.

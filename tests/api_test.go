@@ -54,7 +54,7 @@ func serveAPI(t *testing.T) *apiServer {
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
 	require.Eventually(t, func() bool { return listens.MatchString(s.log.String()) }, patience, 10*time.Millisecond)
 	s.url = "http://" + listens.FindStringSubmatch(s.log.String())[1]
-	deployed := strings.NewReplacer("name: orders", "name: deployed", "path: ", "path: "+folder+"/").Replace(blocks(text, "yaml")[0])
+	deployed := strings.NewReplacer("name: orders", "name: deployed", "path: ", "path: "+folder+"/").Replace(blocks(text, "yaml")[0]) + "schedules: {daily: {every: day}}\n"
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "deployed.yaml"), []byte(deployed), 0o600))
 	s.waymark(t, "deploy", "deployed.yaml", "--allow-path", folder)
 	for _, role := range landscape.Roles() {
@@ -210,7 +210,7 @@ func (s *apiServer) matrix(t *testing.T) {
 	forged = forged[:len(forged)-1] + map[bool]string{true: "B", false: "A"}[strings.HasSuffix(forged, "A")]
 	for asked, roles := range api.Roles() {
 		method, path, _ := strings.Cut(asked, " ")
-		path = strings.NewReplacer("{run}", "nobody", "{sink}", "all", "{token}", "0123456789ab", "{name}", "nobody").Replace(path)
+		path = strings.NewReplacer("{run}", "nobody", "{sink}", "all", "{token}", "0123456789ab", "{name}", "nobody", "{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily").Replace(path)
 		body := ""
 		if method == http.MethodPost {
 			body = "{}"
@@ -370,6 +370,8 @@ func (s *apiServer) sameAsCommands(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 	for path, command := range map[string][]string{
 		"/v1/runs/same": {"status", "same"}, "/v1/runs/same/explain?row=3": {"explain", "same", "--row", "3"}, "/v1/runs/same/explain?sink=all&line=1": {"explain", "same", "--sink", "all", "--line", "1"},
+		"/v1/pipelines/deployed": {"pipelines", "show", "deployed"}, "/v1/pipelines/deployed/document?version=1": {"pipelines", "show", "deployed@1", "--document"},
+		"/v1/pipelines/deployed/diff?from=1": {"pipelines", "diff", "deployed@1", "deployed"}, "/v1/schedules/default/deployed/daily": {"schedule", "grid", "daily"},
 	} {
 		_, body := s.ask(t, "GET", path, auditor, "")
 		told := s.waymark(t, append(command, "--json")...)
@@ -377,7 +379,7 @@ func (s *apiServer) sameAsCommands(t *testing.T) {
 	}
 	for path, command := range map[string][]string{
 		"/v1/runs?limit=500": {"runs", "--limit", "0"}, "/v1/runs/same/edges": {"rows", "same"}, "/v1/runs/same/errors/rows": {"errors", "same", "--each"}, "/v1/runs/same/effects": {"effects", "same"},
-		"/v1/pipelines": {"pipelines"}, "/v1/starts?limit=500": {"starts", "--limit", "0"}, "/v1/events?limit=500": {"outbox"},
+		"/v1/pipelines": {"pipelines"}, "/v1/pipelines/deployed/history": {"pipelines", "history", "deployed"}, "/v1/schedules": {"schedule", "list"}, "/v1/starts?limit=500": {"starts", "--limit", "0"}, "/v1/events?limit=500": {"outbox"},
 	} {
 		_, body := s.ask(t, "GET", path, auditor, "")
 		var list struct{ Items []json.RawMessage }
@@ -490,6 +492,20 @@ func (s *apiServer) orders(t *testing.T) {
 	for _, verb := range []string{"retire", "restore", "promote", "rollback"} {
 		answer, body := s.ask(t, "POST", "/v1/pipelines/deployed/"+verb, s.tokens[landscape.Deployer], `{"why":"a test"}`)
 		require.Equal(t, map[string]int{"retire": 200, "restore": 200, "promote": 400, "rollback": 409}[verb], answer.StatusCode, "%s: %s", verb, body)
+	}
+	daily := "/v1/schedules/default/deployed/daily"
+	for _, verb := range []string{"pause", "pause", "resume", "resume"} {
+		answer, body = s.ask(t, "POST", daily+"/"+verb, operator, `{"why":"a test"}`)
+		require.Equal(t, 200, answer.StatusCode, "%s", body)
+		require.Contains(t, string(body), fmt.Sprintf(`"paused":%t`, verb == "pause"))
+	}
+	require.Contains(t, string(body), `"changed":false`, "it was resumed already")
+	answer, body = s.ask(t, "POST", daily+"/resume", operator, `{"why":"a test","make_up":"some"}`)
+	require.Equal(t, 400, answer.StatusCode, "%s", body)
+	for _, again := range []string{`"action":"run","schedule":"default/deployed/daily","slots":[{`, `"slots":[]`} {
+		answer, body = s.ask(t, "POST", daily+"/run", operator, `{"why":"a test","slot":"2026-01-31"}`)
+		require.Equal(t, 202, answer.StatusCode, "%s", body)
+		require.Contains(t, string(body), again)
 	}
 	id := strings.Split(s.grant(t, "brief", "--role", "viewer"), "_")[1]
 	for _, changed := range []string{"true", "false"} {

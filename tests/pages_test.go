@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,8 @@ func TestPages(t *testing.T) {
 	t.Run("every number opens its rows", s.crawl)
 	t.Run("hostile data", s.hostile)
 	t.Run("orders", s.pageOrders)
+	t.Run("form for a run", s.form)
+	t.Run("schedules and access", s.pageSchedules)
 	t.Run("a person at the browser", s.person)
 }
 
@@ -186,7 +189,7 @@ func (s *apiServer) door(t *testing.T) {
 		if path == "/logout" || path == "/login" || strings.HasPrefix(path, "/assets") {
 			continue
 		}
-		path = strings.NewReplacer("{$}", "", "{run}", "nobody").Replace(path)
+		path = strings.NewReplacer("{$}", "", "{run}", "nobody", "{name}", "nobody", "{token}", "0123456789ab", "{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily").Replace(path)
 		for _, nobody := range []*person{stranger, revoked} {
 			answer, text := nobody.send(t, method, path, nil)
 			require.Equal(t, http.StatusUnauthorized, answer.StatusCode, asked)
@@ -365,10 +368,120 @@ func (s *apiServer) pageOrders(t *testing.T) {
 	require.Equal(t, http.StatusConflict, answer.StatusCode, text)
 }
 
+// field is the value of a field of a form.
+func field(page *html.Node, name string) (value string, found bool) {
+	for node := range page.Descendants() {
+		attributes := map[string]string{}
+		for _, a := range node.Attr {
+			attributes[a.Key] = a.Val
+		}
+		if node.Data == "input" && attributes["name"] == name {
+			return attributes["value"], true
+		}
+	}
+	return "", false
+}
+
+// form starts runs by the form on the page of a pipeline.
+func (s *apiServer) form(t *testing.T) {
+	p := s.looking(t)
+	_, text := p.get(t, "/pipelines")
+	require.Contains(t, text, `href="/pipelines/deployed"`)
+	_, text = p.get(t, "/pipelines/deployed")
+	sent := url.Values{"param.least": {"many"}, "why": {"a test"}}
+	fill := func() string {
+		for _, name := range []string{"run", "pipeline", "environment"} {
+			value, found := field(parsed(t, "form", text), name)
+			require.True(t, found, name)
+			sent.Set(name, value)
+		}
+		return sent.Get("run")
+	}
+	refused := fill()
+	require.Equal(t, "deployed@1", sent.Get("pipeline"))
+	var answer *http.Response
+	answer, text = p.post(t, "/pipelines/deployed/run", sent)
+	require.Equal(t, http.StatusBadRequest, answer.StatusCode, text)
+	require.Contains(t, text, "is not a valid int")
+	kept, _ := field(parsed(t, "form", text), "param.least")
+	require.Equal(t, "many", kept)
+	run := fill()
+	require.NotEqual(t, refused, run, "one that was refused does not begin later")
+	sent.Set("param.least", "1")
+	for range 2 { // twice, it is one run
+		answer, text = p.post(t, "/pipelines/deployed/run", sent)
+		require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)
+		require.Equal(t, "/runs/"+run, answer.Header.Get("Location"))
+	}
+	require.Eventually(t, func() bool {
+		_, text := p.get(t, "/runs/"+run)
+		return strings.Contains(text, "all accounts balance")
+	}, patience, 50*time.Millisecond)
+	_, asked := s.ask(t, "GET", "/v1/runs/"+run+"/starts", s.tokens[landscape.Viewer], "")
+	require.Equal(t, 1, strings.Count(string(asked), `"state"`), "%s", asked)
+	sent.Set("pipeline", "orders")
+	answer, text = p.post(t, "/pipelines/deployed/run", sent)
+	require.Equal(t, http.StatusBadRequest, answer.StatusCode, text)
+	viewer := s.signIn(t, s.tokens[landscape.Viewer])
+	_, text = viewer.get(t, "/pipelines/deployed")
+	require.NotContains(t, text, "<form method=\"post\" action=\"/pipelines")
+	_, text = viewer.get(t, "/starts?state=refused")
+	require.Contains(t, text, refused[len(refused)-4:])
+
+	changed, err := os.ReadFile(filepath.Join(s.folder, "deployed.yaml"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "deployed.yaml"), append(changed, "# <script>window.broken=1</script>\n"...), 0o600))
+	s.waymark(t, "deploy", "deployed.yaml", "--allow-path", s.folder, "--message", "words")
+	_, text = p.get(t, "/pipelines/deployed/diff?from=1&to=2")
+	require.Contains(t, textOf(parsed(t, "diff", text)), "only comments or layout moved")
+	_, text = p.get(t, "/pipelines/deployed")
+	require.Contains(t, textOf(parsed(t, "pipeline", text)), "# <script>window.broken=1</script>")
+	deployer := s.signIn(t, s.tokens[landscape.Deployer])
+	answer, text = deployer.post(t, "/pipelines/deployed/rollback", url.Values{"why": {"a test"}, "version": {"1"}, "environment": {"default"}})
+	require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)
+	require.Equal(t, "/pipelines/deployed", answer.Header.Get("Location"))
+	for _, verb := range []string{"retire", "restore"} {
+		answer, text = deployer.post(t, "/pipelines/deployed/"+verb, url.Values{"why": {"a test"}})
+		require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)
+	}
+	_, text = p.get(t, "/pipelines/deployed")
+	require.Contains(t, textOf(parsed(t, "pipeline", text)), "deployed@1 ✓ current")
+}
+
+// pageSchedules pauses and resumes a schedule, runs a slot, and revokes an access token, by the forms of the pages.
+func (s *apiServer) pageSchedules(t *testing.T) {
+	p := s.looking(t)
+	path := "/schedules/default/deployed/daily"
+	_, text := p.get(t, "/schedules")
+	require.Contains(t, text, path)
+	for _, order := range []struct {
+		verb, want string
+		form       url.Values
+	}{
+		{"pause", "Paused by ann: a test", url.Values{}}, {"resume", "Next: ", url.Values{"make_up": {"none"}}}, {"run", "a test", url.Values{"slot": {"2026-01-31"}}},
+	} {
+		order.form.Set("why", "a test")
+		answer, text := p.post(t, path+"/"+order.verb, order.form)
+		require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)
+		require.Equal(t, path, answer.Header.Get("Location"))
+		_, text = p.get(t, path)
+		require.Contains(t, textOf(parsed(t, path, text)), order.want)
+	}
+	admin := s.signIn(t, s.tokens[landscape.Admin])
+	gone := s.grant(t, "brief", "--role", "viewer")
+	short := s.signIn(t, gone)
+	answer, text := admin.post(t, "/access/"+strings.Split(gone, "_")[1]+"/revoke", url.Values{"why": {"left"}})
+	require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)
+	answer, _ = short.get(t, "/runs")
+	require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	_, text = admin.get(t, "/access")
+	require.Contains(t, textOf(parsed(t, "/access", text)), "explain")
+}
+
 // person signs in, and goes from a line of an output to its record, in a real browser.
 func (s *apiServer) person(t *testing.T) {
 	orders, nasty := s.ordersRun, s.nastyRun
-	token := s.grant(t, "bob", "--role", "auditor")
+	token := s.grant(t, "bob", "--role", "auditor,operator,deployer,admin")
 	window := browser.Open(t, 1280, 900)
 	window.Do(t, chromedp.Navigate(s.url+"/runs/"+orders))
 	window.Await(t, "Sign in")
@@ -380,7 +493,8 @@ func (s *apiServer) person(t *testing.T) {
 	window.Do(t, chromedp.KeyEvent("\r"))
 	window.Await(t, "Record", "became line 1 of", "recomputed now, and equal to the record")
 	window.Shot(t, "page-row")
-	pages := map[string]string{"home": "/", "runs": "/runs", "nasty": "/runs/" + nasty, "row": "/runs/" + nasty + "/explain?row=2", "errors": "/runs/" + nasty + "/errors?values=true", "effects": "/runs/" + nasty + "/effects"}
+	pages := map[string]string{"home": "/", "runs": "/runs", "nasty": "/runs/" + nasty, "row": "/runs/" + nasty + "/explain?row=2", "errors": "/runs/" + nasty + "/errors?values=true", "effects": "/runs/" + nasty + "/effects",
+		"pipelines": "/pipelines", "pipeline": "/pipelines/deployed", "diff": "/pipelines/deployed/diff?from=1&to=2", "schedules": "/schedules", "schedule": "/schedules/default/deployed/daily", "starts": "/starts", "access": "/access"}
 	for _, size := range [][2]int64{{1280, 900}, {390, 800}} {
 		window.Resize(t, size[0], size[1])
 		for name, path := range pages {

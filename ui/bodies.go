@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -213,6 +214,74 @@ type Effects struct {
 	Effects    []client.Effect
 	Next       string
 	MayResolve bool
+}
+
+// Pipelines is the list of deployed pipelines.
+type Pipelines struct {
+	Pipelines   []client.Pipeline
+	Last        map[string]*client.Run // the newest run of each, if it is among those that were looked at
+	Environment string                 // empty for the default one
+}
+
+// Pipeline is a version of a deployed pipeline.
+type Pipeline struct {
+	client.Pipeline
+	Document            *client.PipelineDocument
+	History             []client.Redeployment // the last first
+	Runs                []client.Run          // the newest, the newest first
+	Form                Form
+	MayStart, MayDeploy bool
+}
+
+// Form is what somebody filled into the form for a run.
+type Form struct {
+	Run      string // id of the run, which makes it one however often the form is sent
+	Params   map[string]string
+	For, Why string
+	Fault    string // why it did not begin; empty before
+}
+
+// Word names the version, as commands do.
+func (p Pipeline) Word() string { return fmt.Sprintf("%s@%d", p.Pipeline.Pipeline, p.Version) }
+
+// Lines are those of the document.
+func (p Pipeline) Lines() []string {
+	return strings.Split(strings.TrimSuffix(p.Document.Document, "\n"), "\n")
+}
+
+// Diff is how two versions of a pipeline differ.
+type Diff struct{ *client.PipelineDiff }
+
+// Lines are those of the difference of the documents.
+func (d Diff) Lines() []string { return strings.Split(strings.TrimSuffix(d.Text, "\n"), "\n") }
+
+// Schedules is the list of schedules.
+type Schedules struct {
+	Schedules   []client.Schedule
+	Environment string // empty for all
+}
+
+// Schedule is a schedule with its slots.
+type Schedule struct {
+	*client.Grid
+	History  []client.ScheduleChange // the last first
+	MayOrder bool
+}
+
+// Starts is who asked for runs, and what became of that.
+type Starts struct {
+	Waiting []client.Waiting // runs that wait for places, in order
+	Starts  []client.Start   // the last first
+	State   string           // that is asked for; empty for any
+	States  []string
+	Next    string
+}
+
+// Access is who may use the API and the pages, and who was shown values.
+type Access struct {
+	Tokens      []client.Access
+	Disclosures []client.Disclosure // the last first
+	Next        string
 }
 
 // Problem is a page that says why there is no other.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,7 @@ func Stylesheet() (content []byte, path string) { return stylesheet, stylesheetP
 type Page struct {
 	Title   string
 	Who     string // is signed in; empty for nobody
+	Nav     []Link // to the main pages that who is signed in may see
 	Crumbs  []Link // where it is; the last is the page itself
 	Refresh bool   // it changes by itself: it is loaded again every other second
 	Command string // that says the same
@@ -61,7 +63,7 @@ var bodies = map[string]*template.Template{}
 
 func init() {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
-	for _, name := range []string{"home", "runs", "run", "rows", "journey", "errors", "effects", "problem", "login"} {
+	for _, name := range []string{"home", "runs", "run", "rows", "journey", "errors", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "starts", "access", "problem", "login"} {
 		bodies[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 }
@@ -84,6 +86,7 @@ func Render(p Page) ([]byte, error) {
 // functions are what templates may call.
 var functions = template.FuncMap{
 	"count": text.Grouped, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
+	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath,
 	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "stylesheet": func() string { return stylesheetPath },
 	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
 	"graphOf": func(run string, g *Graph) any {
@@ -119,6 +122,69 @@ func EdgePath(run, edge string) string {
 // NodePath is the path of the list of rows that came to a node.
 func NodePath(run, node string) string {
 	return RunPath(run, "rows") + "?node=" + url.QueryEscape(node)
+}
+
+// PipelinePath is the path of the page of what word names in an environment: NAME, or NAME@VERSION.
+func PipelinePath(environment, word string) string {
+	name, version, _ := strings.Cut(word, "@")
+	query := url.Values{}
+	if version != "" {
+		query.Set("version", version)
+	}
+	if environment != "" && environment != landscape.DefaultEnvironment {
+		query.Set("environment", environment)
+	}
+	path := "/pipelines/" + url.PathEscape(name)
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path
+}
+
+// diffPath is the path of the page with the difference of two versions.
+func diffPath(environment, name string, from, to int64) string {
+	query := url.Values{"from": {strconv.FormatInt(from, 10)}, "to": {strconv.FormatInt(to, 10)}}
+	if environment != landscape.DefaultEnvironment {
+		query.Set("environment", environment)
+	}
+	return "/pipelines/" + url.PathEscape(name) + "/diff?" + query.Encode()
+}
+
+// SchedulePath is the path of the page of a schedule, or of a page below it. id is ENVIRONMENT/PIPELINE/NAME.
+func SchedulePath(id string, below ...string) string {
+	var words []string
+	for _, word := range strings.Split(id, "/") {
+		words = append(words, url.PathEscape(word))
+	}
+	return "/schedules/" + strings.Join(append(words, below...), "/")
+}
+
+// slotMark is the sign of a slot, as that of the run that it has.
+func slotMark(s client.ScheduledSlot) string {
+	switch s.State {
+	case client.SlotState(landscape.SlotDone):
+		return mark(s.Status)
+	case client.SlotState(landscape.SlotRunning):
+		return "●"
+	case client.SlotState(landscape.SlotFailed):
+		return "✗"
+	case client.SlotState(landscape.SlotSkipped):
+		return "–"
+	case client.SlotState(landscape.SlotMissed):
+		return "○"
+	case client.SlotState(landscape.SlotDue):
+		return "…"
+	}
+	return "·"
+}
+
+// zoned is a moment as clocks of a zone show it.
+func zoned(at client.Time, zone string) string {
+	location, err := time.LoadLocation(zone)
+	if !at.Known() || err != nil {
+		return when(at)
+	}
+	return at.Time().In(location).Format("2006-01-02 15:04:05 -07:00")
 }
 
 // mark is the sign of a state, which says in a shape what its word says.

@@ -1,0 +1,144 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+)
+
+func pipelines(c *call) (any, error) {
+	list, err := c.server.Home.Pipelines(c.Context(), c.query.Get("environment"))
+	return whole(slices.DeleteFunc(list, func(p client.Pipeline) bool { return !c.token.Sees(p.Pipeline) }), err)
+}
+
+func schedules(c *call) (any, error) {
+	list, err := c.server.Home.Schedules(c.Context(), c.query.Get("environment"))
+	return whole(slices.DeleteFunc(list, func(s client.Schedule) bool { return !c.token.Sees(s.Pipeline) }), err)
+}
+
+// withPipeline answers what is asked about the pipeline of the path, in the version that the query names.
+func withPipeline[T any](answer func(home *local.Home, ctx context.Context, environment, word string) (T, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		word, err := c.version("version")
+		if err != nil {
+			return nil, err
+		}
+		return answer(c.server.Home, c.Context(), c.query.Get("environment"), word)
+	}
+}
+
+// version names the version of the pipeline of the path whose number a parameter has; the current one if it has none.
+func (c *call) version(parameter string) (word string, err error) {
+	name := c.PathValue("name")
+	if !c.token.Sees(name) {
+		return "", noPipeline(name)
+	}
+	if number := c.query.Get(parameter); number != "" {
+		return name + "@" + number, nil
+	}
+	return name, nil
+}
+
+func pipelineHistory(c *call) (any, error) {
+	name, err := c.version("")
+	if err != nil {
+		return nil, err
+	}
+	return whole(c.server.Home.PipelineHistory(c.Context(), c.query.Get("environment"), name))
+}
+
+func pipelineDiff(c *call) (any, error) {
+	from, err := c.version("from")
+	if err != nil {
+		return nil, err
+	}
+	to, err := c.version("to")
+	if err != nil {
+		return nil, err
+	}
+	return c.server.Home.DiffPipelines(c.Context(), c.query.Get("environment"), from, to, nil)
+}
+
+// ResumeScheduleRequest says how a schedule is to be resumed.
+type ResumeScheduleRequest struct {
+	Why    string `json:"why"`               // not empty
+	MakeUp string `json:"make_up,omitempty"` // which of the slots that it missed get a run: none, last or all; empty for none
+}
+
+// SlotRequest says which slot is to be run.
+type SlotRequest struct {
+	Why   string `json:"why"`             // not empty
+	Slot  string `json:"slot"`            // its name, or a date; not empty
+	Again bool   `json:"again,omitempty"` // also if it is done: it gets another run
+}
+
+// schedule names the schedule of the path.
+func (c *call) schedule() (word string, err error) {
+	word = c.PathValue("environment") + "/" + c.PathValue("pipeline") + "/" + c.PathValue("schedule")
+	if !c.token.Sees(c.PathValue("pipeline")) {
+		return "", &client.Error{Kind: client.NotFound, Code: client.ScheduleNotFound, Message: fmt.Sprintf("no schedule %.200q", word), Cure: client.ListSchedules}
+	}
+	return word, nil
+}
+
+func gridOf(c *call) (any, error) {
+	word, err := c.schedule()
+	if err != nil {
+		return nil, err
+	}
+	grid, err := c.server.Home.ScheduleGrid(c.Context(), word, c.query.Get("from"), c.query.Get("to"))
+	if err != nil {
+		return nil, err
+	}
+	for i := range grid.Slots {
+		grid.Slots[i].Reason = landscape.WithoutValues(grid.Slots[i].Reason)
+	}
+	return grid, nil
+}
+
+func pauseSchedule(c *call) (any, error) {
+	asked, word, err := orderingSchedule(c, func(r *OrderRequest) string { return r.Why })
+	if err != nil {
+		return nil, err
+	}
+	return c.server.Home.PauseSchedule(c.Context(), word, time.Time{}, c.by(asked.Why))
+}
+
+func resumeSchedule(c *call) (any, error) {
+	asked, word, err := orderingSchedule(c, func(r *ResumeScheduleRequest) string { return r.Why })
+	if err != nil {
+		return nil, err
+	}
+	up := client.MakeUp(cmp.Or(asked.MakeUp, string(client.MakeUpNone)))
+	if up != client.MakeUpNone && up != client.MakeUpLast && up != client.MakeUpAll {
+		return nil, faulty("/make_up", "choose among none, last, all")
+	}
+	done, _, err := c.server.Home.ResumeSchedule(c.Context(), word, up, c.by(asked.Why))
+	return done, err
+}
+
+func runSlot(c *call) (any, error) {
+	asked, word, err := orderingSchedule(c, func(r *SlotRequest) string { return r.Why })
+	if err != nil {
+		return nil, err
+	}
+	if asked.Slot == "" {
+		return nil, faulty("/slot", "name the slot")
+	}
+	return c.server.Home.RunSlot(c.Context(), client.SlotsRequested{By: c.by(asked.Why), Schedule: word, First: asked.Slot, Again: asked.Again})
+}
+
+// orderingSchedule reads an order about the schedule of the path.
+func orderingSchedule[T any](c *call, reason func(*T) string) (asked T, word string, err error) {
+	if word, err = c.schedule(); err != nil {
+		return asked, "", err
+	}
+	asked, err = ordering(c, reason)
+	return asked, word, err
+}
