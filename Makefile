@@ -33,7 +33,7 @@ CAMPAIGNS := bad-rows refusals parquet power-payloads power-files lost-commits l
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS) ## long campaigns of tests
 
-NIGHTLY := calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd
+NIGHTLY := calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions
 .PHONY: nightly $(NIGHTLY)
 nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
@@ -135,7 +135,11 @@ zombies: ## stop 200 worker processes in the middle of their work, and let them 
 	go test ./tests/zombies -zombies 200 -count=1 -v -timeout 30m
 
 moments: # kill a server at every moment of a slot, and of starts that wait
-	go test ./tests/crash -run '^TestServeIsKilled' -every 1 -count=1
+	go test ./tests/crash -run '^TestServeIsKilled|^TestForgettingIsKilled$$|^TestPurgeIsKilled$$' -every 1 -count=1
+damages: # every change of a record that verify and the views must notice
+	go test ./audit ./landscape/sqlitestore -run '^TestVerify|^TestViewsOfDamagedRecords$$' -every 1 -count=1
+reproductions:
+	go test ./tests -run '^TestExamplesAreReproduced$$' -everywhere
 
 crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile
 	go test ./tests -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m

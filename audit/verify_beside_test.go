@@ -14,6 +14,7 @@ import (
 	"waymark/payload"
 	"waymark/payload/fsstore"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/system"
 )
 
@@ -31,7 +32,11 @@ func TestVerifyBesideAWriter(t *testing.T) {
 			s, all := recorded(t, scene.document, scene.files)
 			accepted := slices.IndexFunc(all, beginsRun)
 			inFlight := 0
-			for at := range len(paces) * (len(all) - accepted - 1) {
+			moments := make([]int, len(paces)*(len(all)-accepted-1))
+			for at := range moments {
+				moments[at] = at
+			}
+			for _, at := range sample.Of(3, moments) {
 				begun, pace := accepted+at/len(paces)+1, paces[at%len(paces)]
 				writer := &writing{Driver: memdriver.New(), left: all, pace: pace}
 				for range begun {

@@ -8,6 +8,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/system"
 )
 
@@ -16,7 +17,7 @@ func TestVerifyHoldsEffectsAgainstTheirEvents(t *testing.T) {
 	s := play(t)
 	const write, publish = ` where sink = 'ledger' and chunk = 0`, ` where sink = 'ledger' and chunk = -1`
 	const made = `create temp table more as select * from effects` + write + `; update more set `
-	for _, c := range []struct{ name, statement, where, detail string }{
+	for _, c := range sample.Of(2, []struct{ name, statement, where, detail string }{
 		{"an attempt more", `update effects set fence = 2` + write, "ledger", "write of orders chunk 0 to ledger in run run-1: 2 attempts begun on record"},
 		{"an attempt less", `delete from effect_events where event = 'began' and sink = 'ledger' and chunk = 0`, "ledger", "1 attempt begun on record, its events say other ones"},
 		{"an attempt twice", `create temp table more as select * from effect_events where event = 'began' and sink = 'ledger' and chunk = 0;
@@ -54,7 +55,7 @@ func TestVerifyHoldsEffectsAgainstTheirEvents(t *testing.T) {
 			"more", "its end is recorded, and the run has no such source"},
 		{"an epoch", `update runs set epoch = 1`, "orders", "it is in epoch 1 on record, and was resumed 0 times"},
 		{"final", `update runs set final = 1`, "orders", "it is completed_with_failures on record, and ended permanently as only a cancelled run is"},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			requireProblem(t, verify(t, s, tampered(t, s, c.statement)), c.where, c.detail)
 		})

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"waymark/audit"
@@ -58,20 +59,20 @@ type Page struct {
 // Link is a text that leads to a page.
 type Link struct{ Text, To string }
 
-// bodies are the templates of the bodies.
-var bodies = map[string]*template.Template{}
-
-func init() {
+// bodies returns the templates of the bodies. They are parsed when the first page is written: most processes write none.
+var bodies = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
+	parsed := map[string]*template.Template{}
 	for _, name := range []string{"home", "runs", "run", "rows", "journey", "errors", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "starts", "access", "problem", "login"} {
-		bodies[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
+		parsed[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
-}
+	return parsed
+})
 
 // Render returns a page as HTML.
 func Render(p Page) ([]byte, error) {
 	name := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", p.Body), "ui."))
-	body, known := bodies[name]
+	body, known := bodies()[name]
 	if !known {
 		return nil, fmt.Errorf("ui: %T is no body of a page", p.Body)
 	}

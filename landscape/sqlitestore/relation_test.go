@@ -13,6 +13,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/sample"
 )
 
 // TestRelationsAreTheViews holds that what is read of a view is what the database itself says, in order: also of runs that are not complete, of chunks
@@ -72,7 +73,7 @@ func manyWays(t *testing.T, d landscape.Driver) {
 
 // TestViewsOfDamagedRecords does the same with records that are missing. A graph that is not whole is an error.
 func TestViewsOfDamagedRecords(t *testing.T) {
-	for _, damage := range []string{
+	for _, damage := range sample.Of(4, []string{
 		`delete from chunk_rows where slice = 0`,
 		`delete from hashes where slice = 1`,
 		`delete from way_steps where seq = 1`,
@@ -86,7 +87,7 @@ func TestViewsOfDamagedRecords(t *testing.T) {
 		`delete from errors`,
 		`update passages set way_codes = substr(way_codes, 1, 5)`,
 		`update members set batches = substr(batches, 1, 10)`,
-	} {
+	}) {
 		damaged(t, damage, func(store *sqlitestore.Store, db *sql.DB) { landscapetest.RequireViews(t, store, db, "") })
 	}
 	for _, damage := range []string{`delete from ways`, `delete from nodes`} {
@@ -94,7 +95,7 @@ func TestViewsOfDamagedRecords(t *testing.T) {
 			require.ErrorIs(t, readAll(t, store), landscape.ErrIncomplete, damage)
 		})
 	}
-	for _, column := range []string{"chunk_rows set offsets", "chunk_rows set lines", "chunk_rows set lengths", "chunk_rows set raw_hashes", "hashes set hashes", "hashes set slots"} {
+	for _, column := range sample.Of(3, []string{"chunk_rows set offsets", "chunk_rows set lines", "chunk_rows set lengths", "chunk_rows set raw_hashes", "hashes set hashes", "hashes set slots"}) {
 		damaged(t, "update "+column+" = x'00'", func(store *sqlitestore.Store, _ *sql.DB) {
 			require.NoError(t, readAll(t, store), "what is missing of a column has no value")
 		})

@@ -3,9 +3,10 @@ package postgres
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -72,15 +73,13 @@ func (l *loader) rejection(state *pgconn.PgError) plugin.Rejection {
 	return r
 }
 
-// plain is a name that needs no quotes.
-var plain = regexp.MustCompile(`^[\pL\pN_]{1,63}$`)
-
 // nameOf returns the name of a part of the table for people.
 func nameOf(name string) string {
-	if plain.MatchString(name) {
-		return name
+	needsQuotes := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }
+	if name == "" || utf8.RuneCountInString(name) > 63 || strings.ContainsFunc(name, needsQuotes) {
+		return excerpt(name)
 	}
-	return excerpt(name)
+	return name
 }
 
 // field returns the column that an error is about, or "".

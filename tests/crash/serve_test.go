@@ -1,7 +1,6 @@
 package crash
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,16 +14,6 @@ import (
 	"waymark/client/local"
 	"waymark/internal/temporal/embedded"
 )
-
-var every = flag.Int("every", 2, "the tests that kill a server try every so many of their moments")
-
-// some returns those of the moments that are tried.
-func some(moments ...string) (tried []string) {
-	for i := 0; i < len(moments); i += *every {
-		tried = append(tried, moments[i])
-	}
-	return tried
-}
 
 // serve begins to serve the folder of the program, with a plan.
 func (p *program) serve(t *testing.T, plan string) *exec.Cmd {

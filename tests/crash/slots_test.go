@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/sample"
 )
 
 // Whatever a server was about to do for a slot when it was killed: the slot gets one complete run.
 func TestServeIsKilledAtMomentsOfASlot(t *testing.T) {
 	binary := build(t)
-	for _, moment := range some(
+	for _, moment := range sample.Of(5, []string{
 		"slot.due", "slot.taken", "slot.started", "landscape.slots.committing", "landscape.slots.committed", "landscape.slot_events.committing", "landscape.slot_events.committed", "landscape.schedules.committed", "activity.OpenRun.begin",
 		"landscape.starts.committed", "landscape.runs.committed", "activity.OpenRun.end", "activity.PassSmall.end", "activity.ConcludeRun.end",
-	) {
+	}) {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			scheduleRings(t, binary, moment)

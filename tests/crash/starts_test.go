@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
+	"waymark/tests/sample"
 	"waymark/workflows"
 )
 
@@ -18,13 +19,13 @@ import (
 // nobody waits in the end.
 func TestServeIsKilledAtMomentsOfStartsThatWait(t *testing.T) {
 	binary := build(t)
-	for _, moment := range some(
+	for _, moment := range sample.Of(5, []string{
 		"landscape.starts.committing", "landscape.starts.committed@2", // they are accepted
 		"activity.OpenRun.begin@2", "landscape.gates.committing", "landscape.gates.committed@2", "activity.OpenRun.end@3", // they wait
 		"landscape.runs.committing", "landscape.runs.committed", // the first begins
 		"landscape.runs.committing@2", "landscape.runs.committed@2", "activity.FinishRun.end", // it ends, and tells the next
 		"activity.OpenRun.begin@6", "landscape.runs.committing@3", "landscape.runs.committed@3", // that is let in
-	) {
+	}) {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			startsWait(t, binary, moment)

@@ -50,7 +50,7 @@ var schedules = []mutant{
 	{
 		name: "a run that nobody began is not begun", never: "a slot runs for ever, and nobody works for it",
 		file: "workflows/slots/fate.go", old: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\treturn k.fateOfWorkflow(ctx, slot, f)", new: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\tf.state = open",
-		pkg: "./tests/crash", run: "^TestServeIsKilledAtMomentsOfASlot$/^slot.taken$",
+		pkg: "./tests/crash", run: "^TestServeIsKilledAtMomentsOfASlot$/^slot.taken$", flags: []string{"-every=1"},
 	},
 	{
 		name: "a slot is filled while its time goes on", never: "the rest of a day is lost, because somebody ran it by hand at noon",
