@@ -91,6 +91,19 @@ func effectsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Eff
 	})
 }
 
+// whatIf leaves out what a message quotes.
+func whatIf(ctx context.Context, c *call, run landscape.Run) (*audit.Trial, error) {
+	version, _ := strconv.ParseInt(c.query.Get("version"), 10, 64)
+	if version == 0 {
+		return nil, problem(http.StatusBadRequest, badQuery, "version is missing: which one is to be tried?")
+	}
+	trial, err := c.server.Home.WhatIf(ctx, client.WhatIfRequest{Run: run.ID, Version: version})
+	if err == nil {
+		trial.Stops = landscape.WithoutValues(trial.Stops)
+	}
+	return trial, err
+}
+
 // explain tells what happened to one row.
 func explain(ctx context.Context, c *call, run landscape.Run) (*audit.Explanation, error) {
 	asked, err := c.question(run.ID)

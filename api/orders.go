@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"waymark/activities"
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/landscape"
@@ -21,6 +22,14 @@ type OrderRequest struct {
 type ResumeRequest struct {
 	Why      string `json:"why"`                // not empty
 	Recorded bool   `json:"recorded,omitempty"` // with the recorded document, even if its file changed
+}
+
+// RetryRequest says with what the rows in quarantine are to be retried.
+type RetryRequest struct {
+	Why     string            `json:"why"`               // not empty
+	Version int64             `json:"version,omitempty"` // of the run's pipeline; 0 for the document that refused them
+	Params  activities.Params `json:"params,omitempty"`  // in the place of those that the run had
+	Run     string            `json:"run,omitempty"`     // id of the new run; empty for one that is made up
 }
 
 // CancelRequest says how a run is to be cancelled.
@@ -91,6 +100,18 @@ func resume(ctx context.Context, c *call, run landscape.Run) (Ordered, error) {
 		return Ordered{Run: run.ID, Order: "resume"}, nil
 	}
 	return Ordered{Run: run.ID, Order: "resume", Changed: true}, resumed.Execution.Close()
+}
+
+func retry(ctx context.Context, c *call, run landscape.Run) (*client.Retry, error) {
+	asked, err := ordering(c, func(r *RetryRequest) string { return r.Why })
+	if err != nil {
+		return nil, err
+	}
+	again, err := c.server.Home.Retry(ctx, client.RetryRequest{By: c.by(asked.Why), Of: run.ID, Run: asked.Run, Version: asked.Version, Params: asked.Params})
+	if err != nil || again.Execution == nil {
+		return again, err
+	}
+	return again, again.Execution.Close()
 }
 
 // cancel cancels a run, also one that is not recorded, because it waits or nobody has come for it.

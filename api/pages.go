@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"waymark/activities"
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/landscape"
@@ -28,7 +30,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}", scope: own, handle: runPage},
 		{method: http.MethodGet, path: "/runs/{run}/rows", scope: own, handle: withRun(rowsPage), query: ofRows},
 		{method: http.MethodGet, path: "/runs/{run}/explain", scope: read, handle: withRun(journeyPage), query: question},
-		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}}},
+		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}, {name: "version", number: true}}},
 		{method: http.MethodGet, path: "/runs/{run}/effects", scope: own, handle: withRun(effectsPage), query: list},
 		{method: http.MethodPost, path: "/runs/{run}/pause", scope: order, handle: thenRun(withRun(pause))},
 		{method: http.MethodPost, path: "/runs/{run}/resume", scope: order, handle: thenRun(withRun(resume))},
@@ -49,6 +51,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/starts", scope: look, handle: startsPage, query: ofStarts},
 		{method: http.MethodGet, path: "/access", scope: admin, handle: accessPage, query: list},
 		{method: http.MethodPost, path: "/access/{token}/revoke", scope: admin, handle: thenAccess},
+		{method: http.MethodPost, path: "/runs/{run}/retry", scope: order, handle: withRun(retryPage)},
 		{method: http.MethodGet, path: "/login", scope: open, handle: loginPage, query: []param{{name: "to"}}},
 		{method: http.MethodPost, path: "/login", scope: open, handle: login},
 		{method: http.MethodPost, path: "/logout", scope: anybody, handle: logout},
@@ -456,7 +459,61 @@ func errorsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error
 	for _, group := range body.Groups {
 		body.Total += group.Count
 	}
+	if err == nil {
+		err = c.cures(run, &body)
+	}
 	return ui.Page{Title: "Refused rows", Crumbs: crumbs(run, "refused rows"), Command: "waymark errors " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
+}
+
+// cures adds what may be done about rows in quarantine, and what the version that is asked for would make of the run.
+func (c *call) cures(run landscape.Run, body *ui.Errors) error {
+	body.MayOrder = c.token.Has(allowed[order]...) && client.Complete(run.Status)
+	if body.MayOrder {
+		body.Again = client.NewRunID()
+	}
+	if !c.token.Has(allowed[look]...) || !client.Complete(run.Status) {
+		return nil
+	}
+	history, err := c.server.Home.PipelineHistory(c.Context(), run.Environment, run.Pipeline)
+	if isMissing(err) {
+		return nil
+	}
+	for _, h := range history {
+		if !slices.Contains(body.Versions, h.Version) {
+			body.Versions = append(body.Versions, h.Version)
+		}
+	}
+	if err != nil || c.query.Get("version") == "" {
+		return err
+	}
+	body.Trial, err = whatIf(c.Context(), c, run)
+	body.Version, _ = strconv.ParseInt(c.query.Get("version"), 10, 64)
+	return err
+}
+
+// retryPage retries rows, and leads to the page of the run that does it. The form has that run's id: sent twice, it starts one.
+func retryPage(ctx context.Context, c *call, run landscape.Run) (elsewhere, error) {
+	again, err := retry(ctx, c, run)
+	known, ok := errors.AsType[*client.Error](err)
+	if id := c.PostForm.Get("run"); ok && (known.Code == client.RunExists || known.Code == client.RunBusy) && id != "" {
+		return elsewhere(ui.RunPath(id)), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if again.Run == "" {
+		return "", problem(http.StatusConflict, client.NotRetryable, "no row in quarantine can be retried: "+whyLeft(again.Left))
+	}
+	return elsewhere(ui.RunPath(again.Run)), nil
+}
+
+// whyLeft says why records are not retried.
+func whyLeft(left []activities.LeftOut) string {
+	var words []string
+	for _, l := range left {
+		words = append(words, l.Reason)
+	}
+	return cmp.Or(strings.Join(words, "; "), "there is none")
 }
 
 func effectsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {

@@ -55,6 +55,15 @@ func table() []route {
 			query: list, answer: Page[client.RowError]{}, status: http.StatusOK, handle: withRun(rowErrorsOf),
 		},
 		{
+			method: http.MethodGet, path: "/v1/runs/{run}/what-if", scope: look, about: "What another version of its pipeline would have done with the rows of a complete run; nothing is written",
+			query:  []param{{name: "version", about: "the number of the version", number: true}},
+			answer: audit.Trial{}, status: http.StatusOK, handle: withRun(whatIf),
+		},
+		{
+			method: http.MethodPost, path: "/v1/runs/{run}/retry", scope: order, about: "Retry the rows in quarantine with the document that refused them, or with another version, in a new, linked run",
+			body: RetryRequest{}, answer: client.Retry{}, status: http.StatusAccepted, handle: withRun(retry),
+		},
+		{
 			method: http.MethodGet, path: "/v1/runs/{run}/explain", scope: read, about: "What happened to one row, and why, with its values",
 			query:  question,
 			answer: audit.Explanation{}, status: http.StatusOK, handle: withRun(explain),

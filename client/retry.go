@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +20,10 @@ type RetryRequest struct {
 	Run    string            // id of the new, linked run; empty for a new one
 	File   string            // of another document; empty for the run's own
 	Params map[string]string // in the place of the run's, or of the other document
+
+	// Version is that of the run's pipeline to which they are fed, in the run's environment, with the run's parameters and the values that the environment has now;
+	// 0 for the run's own. File is empty then.
+	Version int64
 }
 
 // Retry is a run that feeds records again.
@@ -89,7 +94,7 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 		return nil, err
 	}
 	in.Why, in.Retry = r.Why, &activities.RetryInput{Of: of.ID, Beside: doc.Plan.Beside}
-	if r.File == "" {
+	if r.File == "" && r.Version == 0 {
 		in.File = "" // the document is recorded: what its file holds by now says nothing
 	}
 	retry.Execution, err = s.alone(r.Run, func() (*Execution, error) {
@@ -119,6 +124,18 @@ func (s *Session) documentFor(ctx context.Context, of landscape.Run, r RetryRequ
 	beside, err := activities.Beside(ctx, s.Log.Reader, of)
 	if err != nil {
 		return nil, err
+	}
+	if r.Version > 0 {
+		params := map[string]string{}
+		if err := json.Unmarshal([]byte(of.Params), &params); err != nil {
+			return nil, fmt.Errorf("run %s: the parameters on record: %w", of.ID, err)
+		}
+		maps.Copy(params, r.Params)
+		doc, err := s.versionDocument(ctx, of.Environment, fmt.Sprintf("%s@%d", of.Pipeline, r.Version), params, SlotOf{})
+		if err == nil {
+			err = doc.compile(s.Planner, beside)
+		}
+		return doc, err
 	}
 	if r.File != "" {
 		doc, err := Compile(s.Planner, r.File, r.Params)

@@ -10,6 +10,7 @@ import (
 	"waymark/activities/bundle"
 	"waymark/audit"
 	"waymark/landscape"
+	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/worker"
 )
@@ -37,12 +38,20 @@ func (c *Client) try(
 	return trials, err
 }
 
+// WhatIfRequest says what to try on a run: the document of a file, or a version of the run's pipeline that is deployed in its environment.
+type WhatIfRequest struct {
+	Run     string            // all that Find takes
+	File    string            // empty for a version
+	Version int64             // 0 for a file
+	Params  map[string]string // in the place of those that the run had
+}
+
 // WhatIf sends the stored source records of a complete run through another document, with the parameters that the run had unless they are given, and
-// says what would become of each row. Nothing of it is recorded or written. word is all that Find takes. The error is an *Error of kind Conflict if the run is not complete, or its
+// says what would become of each row. Nothing of it is recorded or written. The error is an *Error of kind Conflict if the run is not complete, or its
 // records are not to be had, and Invalid if the document has problems or cannot be tried.
-func (c *Client) WhatIf(ctx context.Context, word, file string, params map[string]string) (_ *audit.Trial, err error) {
+func (c *Client) WhatIf(ctx context.Context, r WhatIfRequest) (_ *audit.Trial, err error) {
 	defer c.edge(ctx, &err)
-	run, err := c.Find(ctx, word)
+	run, err := c.Find(ctx, r.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +62,8 @@ func (c *Client) WhatIf(ctx context.Context, word, file string, params map[strin
 	if err := json.Unmarshal([]byte(run.Params), &had); err != nil {
 		return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
 	}
-	maps.Copy(had, params)
-	deposit, err := c.host.Deposit(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := Compile(deposit.Planner, file, had)
+	maps.Copy(had, r.Params)
+	doc, err := c.otherDocument(ctx, run, r, had)
 	if err == nil {
 		if untriable := audit.Triable(doc.Plan); untriable != nil {
 			err = invalid(untriable.Error())
@@ -76,6 +81,34 @@ func (c *Client) WhatIf(ctx context.Context, word, file string, params map[strin
 		err = &Error{Kind: Conflict, Code: NotTriable, Message: fmt.Sprintf("run %s cannot be tried: %s", run.ID, trial.Left)}
 	}
 	return &trial, err
+}
+
+// otherDocument compiles what is tried on a run.
+func (c *Client) otherDocument(ctx context.Context, run landscape.Run, r WhatIfRequest, params map[string]string) (*Document, error) {
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	if r.Version == 0 {
+		return Compile(deposit.Planner, r.File, params)
+	}
+	found, err := c.findPipeline(ctx, run.Environment, fmt.Sprintf("%s@%d", run.Pipeline, r.Version))
+	if err != nil {
+		return nil, err
+	}
+	made, err := bundle.Get(ctx, deposit.Payloads, payload.Digest(found.Bundle))
+	if err != nil {
+		return nil, err
+	}
+	values, err := c.log.LastEnvironment(ctx, found.Environment)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := compileBundle(deposit.Planner, made, made.Name, params, values)
+	if err != nil {
+		return nil, documentError(made.Name, err)
+	}
+	return doc, nil
 }
 
 // tryRun tries one run, with the parameters that it had.

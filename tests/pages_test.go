@@ -2,6 +2,7 @@ package tests
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -37,6 +38,7 @@ func TestPages(t *testing.T) {
 	t.Run("hostile data", s.hostile)
 	t.Run("orders", s.pageOrders)
 	t.Run("form for a run", s.form)
+	t.Run("refused rows are mended", s.mend)
 	t.Run("schedules and access", s.pageSchedules)
 	t.Run("a person at the browser", s.person)
 }
@@ -448,6 +450,58 @@ func (s *apiServer) form(t *testing.T) {
 	require.Contains(t, textOf(parsed(t, "pipeline", text)), "deployed@1 ✓ current")
 }
 
+// mend goes from why a row was refused to a version that takes it, tries that, and retries the row.
+func (s *apiServer) mend(t *testing.T) {
+	p := s.looking(t)
+	out, _ := s.try(t.Context(), "run", "--pipeline", "deployed@1", "--run-id", "refusing") // it exits with 3
+	require.Contains(t, out, "refused")
+	file := filepath.Join(s.folder, "deployed.yaml")
+	document, err := os.ReadFile(file)
+	require.NoError(t, err)
+	cured := strings.NewReplacer("total: decimal}", "total: string}", "row.total >= decimal(param.least)", "row.total != string(param.least)").Replace(string(document))
+	require.NotEqual(t, string(document), cured)
+	require.NoError(t, os.WriteFile(file, []byte(cured), 0o600))
+	var deployed struct{ Version int64 }
+	require.NoError(t, json.Unmarshal([]byte(s.waymark(t, "deploy", file, "--allow-path", s.folder, "--message", "takes words", "--json")), &deployed))
+
+	path := "/runs/refusing/errors"
+	_, text := p.get(t, path)
+	require.Contains(t, textOf(parsed(t, path, text)), "Retry the rows in quarantine")
+	tried := fmt.Sprintf("?version=%d", deployed.Version)
+	answer, text := p.get(t, path+tried)
+	require.Equal(t, http.StatusOK, answer.StatusCode, text)
+	require.Contains(t, textOf(parsed(t, path, text)), "Of 3 rows, 1 would go another way, and none that passed would be refused.")
+	_, said := s.ask(t, "GET", "/v1/runs/refusing/what-if"+tried, s.tokens[landscape.Viewer], "")
+	told, _ := s.try(t.Context(), "what-if", "refusing", "--version", fmt.Sprint(deployed.Version), "--allow-path", s.folder, "--json") // a row flips: it exits with 3
+	told, _, _ = strings.Cut(told, "\n")
+	require.JSONEq(t, told, string(said))
+
+	run, found := field(parsed(t, path, text), "run")
+	require.True(t, found)
+	form := url.Values{"run": {run}, "version": {fmt.Sprint(deployed.Version)}, "why": {"words are fine"}}
+	for range 2 {
+		answer, text = p.post(t, "/runs/refusing/retry", form)
+		require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)
+		require.Equal(t, "/runs/"+run, answer.Header.Get("Location"))
+	}
+	output := filepath.Join(s.folder, "out/all.retry-1.csv")
+	require.Eventually(t, func() bool { _, err := os.Stat(output); return err == nil }, patience, 50*time.Millisecond)
+	content, err := os.ReadFile(output)
+	require.NoError(t, err)
+	require.Equal(t, "id,total\n2,many\n", string(content))
+	require.Eventually(t, func() bool {
+		_, text := p.get(t, "/runs/"+run)
+		return strings.Contains(text, "✓ completed")
+	}, patience, 50*time.Millisecond)
+	form.Set("run", "other")
+	answer, text = p.post(t, "/runs/refusing/retry", form)
+	require.Equal(t, http.StatusConflict, answer.StatusCode, text)
+	require.Contains(t, text, "no row in quarantine can be retried")
+	viewer := s.signIn(t, s.tokens[landscape.Viewer])
+	_, text = viewer.get(t, path)
+	require.NotContains(t, text, "Retry the rows")
+}
+
 // pageSchedules pauses and resumes a schedule, runs a slot, and revokes an access token, by the forms of the pages.
 func (s *apiServer) pageSchedules(t *testing.T) {
 	p := s.looking(t)
@@ -493,7 +547,7 @@ func (s *apiServer) person(t *testing.T) {
 	window.Do(t, chromedp.KeyEvent("\r"))
 	window.Await(t, "Record", "became line 1 of", "recomputed now, and equal to the record")
 	window.Shot(t, "page-row")
-	pages := map[string]string{"home": "/", "runs": "/runs", "nasty": "/runs/" + nasty, "row": "/runs/" + nasty + "/explain?row=2", "errors": "/runs/" + nasty + "/errors?values=true", "effects": "/runs/" + nasty + "/effects",
+	pages := map[string]string{"home": "/", "runs": "/runs", "nasty": "/runs/" + nasty, "row": "/runs/" + nasty + "/explain?row=2", "errors": "/runs/" + nasty + "/errors?values=true", "mend": "/runs/refusing/errors?version=3", "effects": "/runs/" + nasty + "/effects",
 		"pipelines": "/pipelines", "pipeline": "/pipelines/deployed", "diff": "/pipelines/deployed/diff?from=1&to=2", "schedules": "/schedules", "schedule": "/schedules/default/deployed/daily", "starts": "/starts", "access": "/access"}
 	for _, size := range [][2]int64{{1280, 900}, {390, 800}} {
 		window.Resize(t, size[0], size[1])

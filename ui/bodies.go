@@ -206,6 +206,12 @@ type Errors struct {
 	Values bool // they have the values that messages quote
 	Total  int64
 	Offer  bool // who looks may see the values
+
+	Versions []int64      // of the run's pipeline, the last first; nil if none is deployed, or the run is not complete
+	Version  int64        // that is tried; 0 for none
+	Trial    *audit.Trial // what it would make of the run; nil if none is tried
+	MayOrder bool         // who looks may have the rows retried
+	Again    string       // id of the run that would do it
 }
 
 // Effects is the list of completion records of a run.
@@ -266,6 +272,13 @@ type Schedule struct {
 	*client.Grid
 	History  []client.ScheduleChange // the last first
 	MayOrder bool
+}
+
+// Told are the slots of which there is something to tell, the last first.
+func (s Schedule) Told() []client.ScheduledSlot {
+	told := slices.DeleteFunc(slices.Clone(s.Slots), func(slot client.ScheduledSlot) bool { return slot.State == client.SlotNone })
+	slices.Reverse(told)
+	return told
 }
 
 // Starts is who asked for runs, and what became of that.

@@ -17,17 +17,19 @@ import (
 
 // retrying is how a person wants quarantined records to be retried.
 type retrying struct {
-	wanted bool
-	file   string // of the document; "" for the run's own
-	params []string
-	why    string
-	id     string // of the linked run
+	wanted  bool
+	file    string // of the document; "" for the run's own
+	version int64  // of the run's pipeline; 0 for the run's own
+	params  []string
+	why     string
+	id      string // of the linked run
 }
 
 func (o *retrying) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.wanted, "retry", false, "retry the quarantined records in a new, linked run")
 	flags.StringVar(&o.file, "pipeline", "", "with --retry: the `file` of another document to use")
+	flags.Int64Var(&o.version, "version", 0, "with --retry: the `number` of another version of the run's pipeline to use")
 	flags.StringVar(&o.id, "run-id", "", "with --retry: `id` of the linked run (default a new UUID)")
 	paramFlag(cmd, &o.params)
 	whyFlag(cmd, &o.why)
@@ -35,10 +37,13 @@ func (o *retrying) addFlags(cmd *cobra.Command) {
 
 // check refuses flags that say nothing without --retry.
 func (o *retrying) check(cmd *cobra.Command) error {
-	for _, flag := range []string{"pipeline", "run-id", "param", "why"} {
+	for _, flag := range []string{"pipeline", "version", "run-id", "param", "why"} {
 		if !o.wanted && cmd.Flags().Changed(flag) {
 			return wrongUsef("--%s says how to feed records again: give --retry as well", flag)
 		}
+	}
+	if o.file != "" && o.version != 0 {
+		return wrongUsef("--pipeline and --version both say what to feed the records to: give one of them")
 	}
 	return checkRunID(cmd.Flags().Changed("run-id"), o.id)
 }
@@ -55,7 +60,7 @@ func (a *app) retry(ctx context.Context, word string, o retrying) error {
 	}
 	err = a.withSession(ctx, func(s *client.Session) error {
 		id := cmp.Or(o.id, client.NewRunID())
-		retry, err := s.Retry(ctx, client.RetryRequest{By: a.by(o.why), Of: of.ID, Run: id, File: o.file, Params: params})
+		retry, err := s.Retry(ctx, client.RetryRequest{By: a.by(o.why), Of: of.ID, Run: id, File: o.file, Version: o.version, Params: params})
 		if err != nil {
 			return a.notBegun(id, of.Pipeline, err)
 		}

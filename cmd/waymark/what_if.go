@@ -11,24 +11,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/audit"
+	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
 )
 
 // whatIf is what a person wants to know of another document.
 type whatIf struct {
-	file   string
-	params []string
-	most   string  // as written
-	flips  float64 // percent of the rows that may go another way
+	file    string
+	version int64 // of the run's pipeline
+	params  []string
+	most    string  // as written
+	flips   float64 // percent of the rows that may go another way
 }
 
 func (a *app) whatIfCommand() *cobra.Command {
 	var o whatIf
 	cmd := &cobra.Command{
-		Use:   "what-if RUN --pipeline FILE",
+		Use:   "what-if RUN --pipeline FILE|--version N",
 		Short: "Show what another document would have done with a run's rows",
-		Long: `Sends the stored source records of a complete run through another document, and shows which rows would have ended elsewhere, had other
+		Long: `Sends the stored source records of a complete run through another document, or another version of the run's pipeline, and shows which rows would have ended elsewhere, had other
 values, or been refused. The document gets the run's parameters, unless --param gives others, and lookup tables as they are now. Nothing is
 written or recorded. Exit code 3 if more rows go another way than --max-flips allows.
 
@@ -37,8 +39,8 @@ written or recorded. Exit code 3 if more rows go another way than --max-flips al
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.file == "" {
-				return wrongUsef("which document? --pipeline FILE names it")
+			if (o.file == "") == (o.version == 0) {
+				return wrongUsef("which document? --pipeline FILE names it, or --version N, of the run's pipeline")
 			}
 			if o.flips, err = strconv.ParseFloat(strings.TrimSuffix(o.most, "%"), 64); err != nil || o.flips < 0 || o.flips > 100 {
 				return wrongUsef("--max-flips %q: write a share of the rows from 0%% to 100%%, such as 0.5%%", o.most)
@@ -47,6 +49,7 @@ written or recorded. Exit code 3 if more rows go another way than --max-flips al
 		},
 	}
 	cmd.Flags().StringVar(&o.file, "pipeline", "", "the `file` of the other document")
+	cmd.Flags().Int64Var(&o.version, "version", 0, "the `number` of another version of the run's pipeline")
 	cmd.Flags().StringVar(&o.most, "max-flips", "0%", "largest `share` of rows that may go another way")
 	paramFlag(cmd, &o.params)
 	return cmd
@@ -57,7 +60,7 @@ func (a *app) whatIf(ctx context.Context, home *local.Home, word string, o whatI
 	if err != nil {
 		return err
 	}
-	trial, err := home.WhatIf(ctx, word, o.file, params)
+	trial, err := home.WhatIf(ctx, client.WhatIfRequest{Run: word, File: o.file, Version: o.version, Params: params})
 	if err != nil {
 		return err
 	}
