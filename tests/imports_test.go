@@ -98,7 +98,7 @@ var allowed = map[string][]string{
 	"tests/crash/lab":     {"landscape", "landscape/landscapetest", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {
 		"activities/recompute", "client", "client/local",
-		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "internal/temporal/attributes", "internal/temporal/embedded", "tests/storages",
+		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "internal/temporal/attributes", "internal/temporal/embedded", "tests/blank", "tests/storages",
 	},
 	"tests/cluster/temporal": {"internal/temporal/embedded"},
 	"tests/bench":            {"internal/temporal/embedded", "workflows"},
@@ -109,12 +109,14 @@ var allowed = map[string][]string{
 	"tests/started":   {"activities"},
 	"tests/held":      {},
 	"tests/programs":  {},
+	"tests/sample":    {},
+	"tests/blank":     {"landscape/sqlitestore"},
 	"tests/picture":   {"tests/programs"},
 	"tests/browser":   {"tests/services"},
 	"tests/inprocess": {"activities/recompute", "tests/started", "worker", "workflows", "activities", "engine/plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/storages": {
 		"landscape", "landscape/landscapetest", "landscape/pgstore", "landscape/sqlitestore",
-		"payload", "payload/cache", "payload/fsstore", "payload/memstore", "payload/s3store", "worker/storage", "tests/services",
+		"payload", "payload/cache", "payload/fsstore", "payload/memstore", "payload/s3store", "worker/storage", "tests/blank", "tests/services",
 	},
 }
 

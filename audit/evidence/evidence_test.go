@@ -21,6 +21,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/blank"
 )
 
 // place is a state folder: a landscape, keys and an anchor.
@@ -68,7 +69,7 @@ func (p *place) options() evidence.Options {
 
 // open opens the landscape and its log, does something, and closes both.
 func (p *place) open(do func(*evidence.Evidence)) error {
-	store, err := sqlitestore.Open(p.t.Context(), p.path, sqlitestore.Options{Create: true})
+	store, err := blank.Open(p.t.Context(), p.path)
 	require.NoError(p.t, err)
 	defer func() { require.NoError(p.t, store.Close()) }()
 	e, err := evidence.Open(p.t.Context(), landscape.New(store, func() time.Time { return p.now }), p.options())
@@ -373,7 +374,7 @@ func TestNotaryRefuses(t *testing.T) {
 // TestOlderRuns holds that runs of before the log are counted, and that none comes or goes.
 func TestOlderRuns(t *testing.T) {
 	p := newPlace(t)
-	store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{Create: true})
+	store, err := blank.Open(t.Context(), p.path)
 	require.NoError(t, err)
 	for _, id := range []string{"a", "b"} {
 		require.NoError(t, landscapetest.Scene{Run: id}.Begin(t.Context(), landscape.New(store, nil)))

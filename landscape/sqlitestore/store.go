@@ -4,10 +4,13 @@
 package sqlitestore
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -65,6 +68,12 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if fresh && !opts.Create {
 		return nil, fmt.Errorf("landscape %s: there is none: %w", path, landscape.ErrNotFound)
 	}
+	if !fresh {
+		store, err := upToDate(ctx, path)
+		if store != nil || err != nil {
+			return store, explain(path, err)
+		}
+	}
 	if opts.Keep && !fresh {
 		if err := refuseOlder(ctx, path); err != nil {
 			return nil, explain(path, err)
@@ -74,6 +83,24 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	}
 	store, err := open(ctx, path, fresh, pageBytes)
 	return store, explain(path, err)
+}
+
+// upToDate returns a Store over a landscape whose schema has the version that this program makes, and nil over another one. Each connection has to read the whole
+// schema: here it is one that stays.
+func upToDate(ctx context.Context, path string) (*Store, error) {
+	known, err := latest()
+	if err != nil {
+		return nil, err
+	}
+	store, err := connected(path, pageBytes)
+	if err != nil {
+		return nil, err
+	}
+	var current int64
+	if err := store.read.QueryRowContext(ctx, `select max(version_id) from `+versions).Scan(&current); err == nil && current == known {
+		return store, nil
+	}
+	return nil, store.Close() // whoever looks next says what is wrong
 }
 
 // inspect reports whether there is nothing at path yet, and refuses what is not a landscape.
@@ -88,8 +115,25 @@ func inspect(ctx context.Context, path string) (fresh bool, err error) {
 		return false, fmt.Errorf("landscape %s: not a regular file", path)
 	case info.Size() == 0:
 		return true, nil
+	case marked(path):
+		return false, nil
 	}
 	return identify(ctx, path)
+}
+
+// marked reports whether the file says at its beginning that it is a landscape. A new one may say so first in its write-ahead log.
+func marked(path string) bool {
+	const place = 68 // https://www.sqlite.org/fileformat.html
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	header := make([]byte, place+4)
+	if _, err := io.ReadFull(file, header); err != nil {
+		return false
+	}
+	return bytes.HasPrefix(header, []byte("SQLite format 3\x00")) && binary.BigEndian.Uint32(header[place:]) == applicationID
 }
 
 func open(ctx context.Context, path string, fresh bool, page int) (*Store, error) {

@@ -9,13 +9,14 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/blank"
 )
 
 // create returns a new landscape and its path.
 func create(t *testing.T) (*sqlitestore.Store, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "landscape.db")
-	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
+	store, err := blank.Open(t.Context(), path)
 	require.NoError(t, err)
 	return store, path
 }

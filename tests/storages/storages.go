@@ -17,12 +17,12 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/pgstore"
-	"waymark/landscape/sqlitestore"
 	"waymark/payload"
 	"waymark/payload/cache"
 	"waymark/payload/fsstore"
 	"waymark/payload/memstore"
 	"waymark/payload/s3store"
+	"waymark/tests/blank"
 	"waymark/tests/services"
 	"waymark/worker/storage"
 )
@@ -89,7 +89,7 @@ func (s *Storage) Landscape(t testing.TB) *Landscape {
 		return onPostgres(t)
 	}
 	path := filepath.Join(s.Folder(t), "landscape.db")
-	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
+	driver, err := blank.Open(t.Context(), path)
 	require.NoError(t, err)
 	l := opened(t, driver, "sqlite", path, "?")
 	l.File = path

@@ -23,9 +23,9 @@ import (
 	"waymark/internal/temporal/attributes"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
 	"waymark/payload"
 	"waymark/payload/fsstore"
+	"waymark/tests/blank"
 	"waymark/tests/storages"
 	"waymark/worker"
 	"waymark/workflows"
@@ -102,7 +102,7 @@ func On(name string) func(testing.TB, *System) (landscape.Driver, payload.Backen
 // onDisk is the storage of a state folder.
 func onDisk(t testing.TB, s *System) (landscape.Driver, payload.Backend) {
 	t.Helper()
-	driver, err := sqlitestore.Open(context.Background(), s.Database, sqlitestore.Options{Create: true})
+	driver, err := blank.Open(context.Background(), s.Database)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
 	objects, err := fsstore.Create(s.Objects)

@@ -270,7 +270,7 @@ func TestGaps(t *testing.T) {
 }
 
 // every is the distance of the bytes that TestSingleByte changes: `make campaigns` takes 1.
-var every = flag.Int("every", 41, "how many bytes of a bundle are from one that is changed to the next")
+var every = flag.Int("every", 97, "how many bytes of a bundle are from one that is changed to the next")
 
 // TestSingleByte changes bytes of a bundle in three ways each: every change is found, and a place is named.
 func TestSingleByte(t *testing.T) {
