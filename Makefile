@@ -7,7 +7,7 @@ WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
 # Packages that do several things at once, and whose tests do not link the Temporal server or a database: the race detector builds them in minutes,
 # those in ten.
 LEAN = ./activities/... ./engine/... ./landscape ./landscape/memdriver ./landscape/history ./payload ./payload/cache ./payload/fsstore ./payload/memstore \
-	./plugin/csv ./plugin/file ./plugin/jsonl ./plugin/lookup ./plugin/postgres ./plugin/egress ./worker/delivery ./worker/telemetry ./internal/failpoint ./internal/memory
+	./plugin/csv ./plugin/jsonl ./plugin/lookup ./plugin/egress ./worker/delivery ./worker/telemetry ./internal/failpoint ./internal/memory
 
 .PHONY: help
 help: ## print this list
@@ -29,11 +29,11 @@ test: ## pass all tests
 check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
 
 # What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
-CAMPAIGNS := bad-rows refusals parquet power-payloads power-files lost-commits lost-replies purges
+CAMPAIGNS := bad-rows refusals power-payloads power-files lost-commits lost-replies
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS) ## long campaigns of tests
 
-NIGHTLY := calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions
+NIGHTLY := parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions
 .PHONY: nightly $(NIGHTLY)
 nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
@@ -73,6 +73,7 @@ race: ## pass the tests of packages that do several things at once under the rac
 	go test -race -skip '^TestPowerLoss$$|^TestAttacks$$|^TestEntriesAreNotes$$' $(LEAN)
 
 race-rest: # these bring databases and their clients with them, or do one thing after the other
+	go test -race -skip '^TestPowerLoss$$' ./plugin/file ./plugin/postgres
 	go test -race ./client ./landscape/admit ./landscape/seal ./worker ./worker/daemon ./worker/formats ./worker/storage ./workflows/...
 	go test -race -run '^TestDriver$$/^(Concurrency|Claim|Guards)$$|^TestGroup|^TestManyCreate$$' ./landscape/sqlitestore ./landscape/pgstore
 	go test -race -run '^TestBackend$$|^TestManyWriters|^TestHealers' ./payload/s3store
@@ -135,7 +136,7 @@ zombies: ## stop 200 worker processes in the middle of their work, and let them 
 	go test ./tests/zombies -zombies 200 -count=1 -v -timeout 30m
 
 moments: # kill a server at every moment of a slot, and of starts that wait
-	go test ./tests/crash -run '^TestServeIsKilled|^TestForgettingIsKilled$$|^TestPurgeIsKilled$$' -every 1 -count=1
+	go test ./tests/crash -run '^TestServeIsKilled|^TestForgettingIsKilled$$|^TestPurgeIsKilled$$|^TestLabReportsLostProtection$$' -every 1 -count=1
 damages: # every change of a record that verify and the views must notice
 	go test ./audit ./landscape/sqlitestore -run '^TestVerify|^TestViewsOfDamagedRecords$$' -every 1 -count=1
 reproductions:

@@ -100,7 +100,7 @@ func upToDate(ctx context.Context, path string) (*Store, error) {
 	if err := store.read.QueryRowContext(ctx, `select max(version_id) from `+versions).Scan(&current); err == nil && current == known {
 		return store, nil
 	}
-	return nil, store.Close() // whoever looks next says what is wrong
+	return nil, store.Close() // what is done next says what is wrong
 }
 
 // inspect reports whether there is nothing at path yet, and refuses what is not a landscape.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/crash/lab"
+	"waymark/tests/sample"
 )
 
 // Moments at which a program without a protection fails.
@@ -22,6 +23,9 @@ const (
 // TestLabReportsLostProtection takes protections away, and requires that the laboratory says so of each. One program
 // lacks them all: each is for another crash.
 func TestLabReportsLostProtection(t *testing.T) {
+	if !sample.All() {
+		t.Skip("it builds two programs: make nightly does that")
+	}
 	cases := map[string]struct {
 		change
 		crash string

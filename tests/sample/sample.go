@@ -5,6 +5,9 @@ import "flag"
 
 var every = flag.Int("every", 0, "try every so many of the cases of a long list; 0 for what each list says")
 
+// All reports whether every case is to be tried.
+func All() bool { return *every == 1 }
+
 // Of returns each nth of the cases, beginning with the first; with -every N each Nth.
 func Of[T any](n int, cases []T) (tried []T) {
 	if *every > 0 {
