@@ -22,6 +22,21 @@ var doors = []mutant{
 		pkg: "./tests", run: pagesTest,
 	},
 	{
+		name: "a form that was refused begins later", never: "a run begins that nobody wants any more",
+		file: "api/pages_deployed.go", old: "ui.Form{Run: client.NewRunID(), Params", new: "ui.Form{Run: asked.Run, Params",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "a retry with a version writes over outputs", never: "the rows that were delivered are replaced by the ones that were refused",
+		file: "client/retry.go", old: "SlotOf{})\n\t\tif err == nil {\n\t\t\terr = doc.compile(s.Planner, beside)", new: "SlotOf{})\n\t\tif err == nil {\n\t\t\terr = doc.compile(s.Planner, \"\")",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "an older schema is taken as it is", never: "a landscape of an earlier release is opened, and nothing can be recorded in it",
+		file: "landscape/sqlitestore/store.go", old: "err == nil && current == known {", new: "err == nil && current <= known {",
+		pkg: "./landscape/sqlitestore", run: "^TestOldLandscape$",
+	},
+	{
 		name: "a session outlives its token", never: "who left the house goes on looking",
 		file: "client/access.go", old: "return token, same && token.Valid(time.Now()), nil", new: "return token, same, nil",
 		pkg: "./tests", run: pagesTest,
