@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,25 +31,25 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}/explain", scope: read, handle: withRun(journeyPage), query: question},
 		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}, {name: "version", number: true}}},
 		{method: http.MethodGet, path: "/runs/{run}/effects", scope: own, handle: withRun(effectsPage), query: list},
-		{method: http.MethodPost, path: "/runs/{run}/pause", scope: order, handle: thenRun(withRun(pause))},
-		{method: http.MethodPost, path: "/runs/{run}/resume", scope: order, handle: thenRun(withRun(resume))},
-		{method: http.MethodPost, path: "/runs/{run}/cancel", scope: order, handle: thenRun(confirmed(cancel))},
-		{method: http.MethodPost, path: "/runs/{run}/resolve", scope: order, handle: thenRun(withRun(resolve))},
+		{method: http.MethodPost, path: "/runs/{run}/pause", scope: order, handle: then(withRun(pause), runPath)},
+		{method: http.MethodPost, path: "/runs/{run}/resume", scope: order, handle: then(withRun(resume), runPath)},
+		{method: http.MethodPost, path: "/runs/{run}/cancel", scope: order, handle: then(confirmed(cancel), runPath)},
+		{method: http.MethodPost, path: "/runs/{run}/resolve", scope: order, handle: then(withRun(resolve), runPath)},
 		{method: http.MethodGet, path: "/pipelines", scope: own, handle: pipelinesPage, query: inEnvironment},
 		{method: http.MethodGet, path: "/pipelines/{name}", scope: look, handle: pipelinePage, query: ofVersion},
 		{method: http.MethodGet, path: "/pipelines/{name}/diff", scope: look, handle: diffPage, query: ofVersions},
 		{method: http.MethodPost, path: "/pipelines/{name}/run", scope: start, handle: startPage},
-		{method: http.MethodPost, path: "/pipelines/{name}/rollback", scope: deploy, handle: thenPipeline(redeploy((*local.Home).Rollback))},
-		{method: http.MethodPost, path: "/pipelines/{name}/retire", scope: deploy, handle: thenPipeline(redeploy((*local.Home).Retire))},
-		{method: http.MethodPost, path: "/pipelines/{name}/restore", scope: deploy, handle: thenPipeline(redeploy((*local.Home).Unretire))},
+		{method: http.MethodPost, path: "/pipelines/{name}/rollback", scope: deploy, handle: then(redeploy((*local.Home).Rollback), pipelinePath)},
+		{method: http.MethodPost, path: "/pipelines/{name}/retire", scope: deploy, handle: then(redeploy((*local.Home).Retire), pipelinePath)},
+		{method: http.MethodPost, path: "/pipelines/{name}/restore", scope: deploy, handle: then(redeploy((*local.Home).Unretire), pipelinePath)},
 		{method: http.MethodGet, path: "/schedules", scope: look, handle: schedulesPage, query: inEnvironment},
 		{method: http.MethodGet, path: "/schedules/{environment}/{pipeline}/{schedule}", scope: look, handle: schedulePage, query: ofSlots},
-		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order, handle: thenSchedule(pauseSchedule)},
-		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, handle: thenSchedule(resumeSchedule)},
-		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/run", scope: order, handle: thenSchedule(runSlot)},
+		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order, handle: then(pauseSchedule, schedulePath)},
+		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, handle: then(resumeSchedule, schedulePath)},
+		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/run", scope: order, handle: then(runSlot, schedulePath)},
 		{method: http.MethodGet, path: "/starts", scope: look, handle: startsPage, query: ofStarts},
 		{method: http.MethodGet, path: "/access", scope: admin, handle: accessPage, query: list},
-		{method: http.MethodPost, path: "/access/{token}/revoke", scope: admin, handle: thenAccess},
+		{method: http.MethodPost, path: "/access/{token}/revoke", scope: admin, handle: then(revoke, accessPath)},
 		{method: http.MethodPost, path: "/runs/{run}/retry", scope: order, handle: withRun(retryPage)},
 		{method: http.MethodGet, path: "/login", scope: open, handle: loginPage, query: []param{{name: "to"}}},
 		{method: http.MethodPost, path: "/login", scope: open, handle: login},
@@ -144,87 +143,6 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *Problem, 
 	}
 	if err := writePage(w, p.Status, page); err != nil {
 		s.Logger.Error("a page of a problem cannot be made", "error", err)
-	}
-}
-
-// parseForm reads the fields of a form that was sent, into PostForm.
-func (c *call) parseForm() error {
-	err := c.ParseForm()
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return large
-	}
-	if err != nil {
-		return problem(http.StatusBadRequest, malformed, "the form cannot be read")
-	}
-	return nil
-}
-
-// paramField begins the name of a field with the value of a run's parameter.
-const paramField = "param."
-
-// form reads the fields of a form that was sent into what a body of JSON is read into. It skips the field named confirm, which confirmed reads, and
-// parameters of a run to which nobody gave a value.
-func (c *call) form(v any) error {
-	if err := c.parseForm(); err != nil {
-		return err
-	}
-	members, params := map[string]any{}, map[string]string{}
-	for name, values := range c.PostForm {
-		param, isParam := strings.CutPrefix(name, paramField)
-		switch {
-		case name == "confirm":
-		case len(values) != 1:
-			return problem(http.StatusBadRequest, malformed, fmt.Sprintf("the field %.64q is there twice", name))
-		case isParam && values[0] != "":
-			params[param], members["params"] = values[0], params
-		case isParam:
-		case name == "version":
-			version, err := strconv.ParseInt(values[0], 10, 64)
-			if err != nil {
-				return problem(http.StatusBadRequest, malformed, fmt.Sprintf("version %.64q is no whole number", values[0]))
-			}
-			members[name] = version
-		case values[0] == "true" || values[0] == "false":
-			members[name] = values[0] == "true"
-		default:
-			members[name] = strings.TrimSpace(values[0])
-		}
-	}
-	text, err := json.Marshal(members)
-	if err != nil {
-		return err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(v); err != nil {
-		return problem(http.StatusBadRequest, malformed, "the form has other fields than this order takes")
-	}
-	return nil
-}
-
-// thenRun leads to the page of the run after an order.
-func thenRun(order func(*call) (any, error)) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		if _, err := order(c); err != nil {
-			return nil, err
-		}
-		return elsewhere(ui.RunPath(c.PathValue("run"))), nil
-	}
-}
-
-// confirmed lets nobody cancel a run for ever who did not write the name of its pipeline.
-func confirmed(cancel func(*call) (any, error)) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		if c.PostFormValue("final") == "true" {
-			run, err := c.record()
-			if err != nil {
-				return nil, err
-			}
-			if c.PostFormValue("confirm") != run.Pipeline {
-				return nil, problem(http.StatusBadRequest, malformed, "nothing was done: to cancel a run for ever, write the name of its pipeline, "+run.Pipeline)
-			}
-		}
-		return cancel(c)
 	}
 }
 

@@ -172,14 +172,9 @@ func (c *call) refusal(run string) (why string, err error) {
 	return "", nil
 }
 
-// thenPipeline leads to the page of the pipeline after an order.
-func thenPipeline(order func(*call) (any, error)) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		if _, err := order(c); err != nil {
-			return nil, err
-		}
-		return elsewhere(ui.PipelinePath(c.PostFormValue("environment"), c.PathValue("name"))), nil
-	}
+// pipelinePath is the address of the page of the pipeline that a form is about.
+func pipelinePath(c *call) string {
+	return ui.PipelinePath(c.PostFormValue("environment"), c.PathValue("name"))
 }
 
 func schedulesPage(c *call) (any, error) {
@@ -210,14 +205,9 @@ func schedulePage(c *call) (any, error) {
 	}, nil
 }
 
-// thenSchedule leads to the page of the schedule after an order.
-func thenSchedule(order func(*call) (any, error)) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		if _, err := order(c); err != nil {
-			return nil, err
-		}
-		return elsewhere(ui.SchedulePath(c.PathValue("environment") + "/" + c.PathValue("pipeline") + "/" + c.PathValue("schedule"))), nil
-	}
+// schedulePath is the address of the page of the schedule that a form is about.
+func schedulePath(c *call) string {
+	return ui.SchedulePath(c.PathValue("environment") + "/" + c.PathValue("pipeline") + "/" + c.PathValue("schedule"))
 }
 
 func startsPage(c *call) (any, error) {
@@ -250,12 +240,4 @@ func accessPage(c *call) (any, error) {
 	return ui.Page{
 		Title: "Access", Crumbs: []ui.Link{{Text: "Access"}}, Command: "waymark access disclosures", Path: "/v1/disclosures", Body: ui.Access{Tokens: tokens, Disclosures: page.Items, Next: c.next(page.Next)},
 	}, nil
-}
-
-// thenAccess revokes an access token, and leads to the page of all.
-func thenAccess(c *call) (any, error) {
-	if _, err := revoke(c); err != nil {
-		return nil, err
-	}
-	return elsewhere("/access"), nil
 }

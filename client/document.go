@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -175,6 +176,16 @@ func PlanOf(run landscape.Run) (description plan.Description, err error) {
 		return description, fmt.Errorf("run %s: the plan on record: %w", run.ID, err)
 	}
 	return description, nil
+}
+
+// paramsOf returns the parameters that a run has on record, with given ones in their place; never nil.
+func paramsOf(run landscape.Run, given map[string]string) (map[string]string, error) {
+	params := map[string]string{}
+	if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
+		return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
+	}
+	maps.Copy(params, given)
+	return params, nil
 }
 
 // documentPath returns where the document of a run was read; empty if that is not recorded, or it is that of a version.

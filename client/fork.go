@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,9 +63,9 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 // presentDocument compiles the file of a run's document as it is now, or the version of its pipeline that is current, with the run's parameters.
 func (s *Session) presentDocument(ctx context.Context, run landscape.Run) (*Document, error) {
 	if run.Version > 0 {
-		var params map[string]string
-		if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
-			return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
+		params, err := paramsOf(run, nil)
+		if err != nil {
+			return nil, err
 		}
 		slot, err := s.slotOf(ctx, run)
 		if err != nil {
@@ -81,9 +80,9 @@ func (s *Session) presentDocument(ctx context.Context, run landscape.Run) (*Docu
 			Message: fmt.Sprintf("the document of run %s is not at %q any more", run.ID, path),
 		}
 	}
-	var params map[string]string
-	if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
-		return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
+	params, err := paramsOf(run, nil)
+	if err != nil {
+		return nil, err
 	}
 	return Compile(s.Planner, path, params)
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -126,11 +125,10 @@ func (s *Session) documentFor(ctx context.Context, of landscape.Run, r RetryRequ
 		return nil, err
 	}
 	if r.Version > 0 {
-		params := map[string]string{}
-		if err := json.Unmarshal([]byte(of.Params), &params); err != nil {
-			return nil, fmt.Errorf("run %s: the parameters on record: %w", of.ID, err)
+		params, err := paramsOf(of, r.Params)
+		if err != nil {
+			return nil, err
 		}
-		maps.Copy(params, r.Params)
 		doc, err := s.versionDocument(ctx, of.Environment, fmt.Sprintf("%s@%d", of.Pipeline, r.Version), params, SlotOf{})
 		if err == nil {
 			err = doc.compile(s.Planner, beside)

@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 
 	"waymark/activities/bundle"
 	"waymark/audit"
@@ -58,12 +56,11 @@ func (c *Client) WhatIf(ctx context.Context, r WhatIfRequest) (_ *audit.Trial, e
 	if !Complete(run.Status) {
 		return nil, &Error{Kind: Conflict, Code: NotTriable, Message: fmt.Sprintf("run %s is %s: what another document makes of a complete run can be said", run.ID, run.Status)}
 	}
-	had := map[string]string{}
-	if err := json.Unmarshal([]byte(run.Params), &had); err != nil {
-		return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
+	params, err := paramsOf(run, r.Params)
+	if err != nil {
+		return nil, err
 	}
-	maps.Copy(had, r.Params)
-	doc, err := c.otherDocument(ctx, run, r, had)
+	doc, err := c.otherDocument(ctx, run, r, params)
 	if err == nil {
 		if untriable := audit.Triable(doc.Plan); untriable != nil {
 			err = invalid(untriable.Error())
@@ -115,9 +112,9 @@ func (c *Client) otherDocument(ctx context.Context, run landscape.Run, r WhatIfR
 func tryRun(
 	ctx context.Context, auditor *audit.Auditor, planner worker.Planner, r DeployRequest, made bundle.Bundle, run landscape.Run, values landscape.Environment,
 ) (audit.Trial, error) {
-	var params map[string]string
-	if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
-		return audit.Trial{}, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
+	params, err := paramsOf(run, nil)
+	if err != nil {
+		return audit.Trial{}, err
 	}
 	doc, err := compileBundle(planner, made, r.File, params, values)
 	if problems, ok := errors.AsType[pipeline.Problems](err); ok {

@@ -116,10 +116,7 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, logger *slog.Lo
 func (a *app) apiOptions(c daemon.Config, temporal string, served bool) local.Options {
 	o := a.options()
 	o.Landscape, o.Payloads, o.LimitMemory = c.Landscape, c.Payloads, false
-	o.Allow, o.Networks, o.Secrets, o.Profile = c.AllowPaths, nil, c.SecretsDir, c.DocumentProfile // as the worker: what it compiles is what that compiles
-	for _, network := range c.AllowNetworks {
-		o.Networks = append(o.Networks, network.String())
-	}
+	o.Allow, o.Networks, o.Secrets, o.Profile = c.AllowPaths, networkTexts(c.AllowNetworks), c.SecretsDir, c.DocumentProfile // as the worker: what it compiles is what that compiles
 	o.KeyFile = cmp.Or(c.FingerprintKeyFile, o.KeyFile)
 	keys, _ := a.env(daemon.CodecKeysVariable)
 	o.Cluster = &client.Cluster{Address: temporal, Queue: c.Queue, Files: c.Files, CodecFile: c.CodecKeysFile, CodecKeys: keys, Env: a.env}

@@ -7,6 +7,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/landscape"
+	"waymark/worker"
 	"waymark/worker/daemon"
 )
 
@@ -19,9 +20,7 @@ func (a *app) options() local.Options {
 		Keys: a.keys, Approvers: a.approvers, LogAnchors: a.logAnchors,
 		Logger: a.logger(), Env: a.env, Warn: func(message string) { a.note("%s", message) }, LimitMemory: true,
 	}
-	for _, network := range a.allowNetworks {
-		o.Networks = append(o.Networks, network.String())
-	}
+	o.Networks = networkTexts(a.allowNetworks)
 	if a.onCluster() {
 		keys, _ := a.env(daemon.CodecKeysVariable)
 		o.Cluster = &client.Cluster{Address: a.temporal, Queue: a.queue, Files: a.files, CodecFile: a.codecKeys, CodecKeys: keys, Env: a.env}
@@ -34,6 +33,13 @@ func (a *app) options() local.Options {
 		}
 	}
 	return o
+}
+
+func networkTexts(networks worker.Networks) (texts []string) {
+	for _, network := range networks {
+		texts = append(texts, network.String())
+	}
+	return texts
 }
 
 // onCluster reports whether runs are executed by the workers of a Temporal cluster instead of in this process.

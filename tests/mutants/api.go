@@ -53,7 +53,7 @@ var doors = []mutant{
 	},
 	{
 		name: "a run is cancelled for ever by one click", never: "work of a night is thrown away by mistake",
-		file: "api/pages.go", old: "if c.PostFormValue(\"confirm\") != run.Pipeline {", new: "if false {",
+		file: "api/forms.go", old: "if c.PostFormValue(\"confirm\") != run.Pipeline {", new: "if false {",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
