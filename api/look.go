@@ -104,6 +104,23 @@ func whatIf(ctx context.Context, c *call, run landscape.Run) (*audit.Trial, erro
 	return trial, err
 }
 
+// compareRuns compares the run with another one that the caller sees, which came before it if nothing else is asked for.
+func compareRuns(ctx context.Context, c *call, run landscape.Run) (*client.Comparison, error) {
+	with := c.query.Get("with")
+	if with == "" {
+		before, err := c.server.Home.RunBefore(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		with = before
+	}
+	other, err := c.recordOf(with)
+	if err != nil {
+		return nil, err
+	}
+	return c.server.Home.Compare(ctx, other.ID, run.ID)
+}
+
 // explain tells what happened to one row.
 func explain(ctx context.Context, c *call, run landscape.Run) (*audit.Explanation, error) {
 	asked, err := c.question(run.ID)

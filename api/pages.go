@@ -30,6 +30,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}/rows", scope: own, handle: withRun(rowsPage), query: ofRows},
 		{method: http.MethodGet, path: "/runs/{run}/explain", scope: read, handle: withRun(journeyPage), query: question},
 		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}, {name: "version", number: true}}},
+		{method: http.MethodGet, path: "/runs/{run}/compare", scope: look, handle: withRun(comparePage), query: ofComparison},
 		{method: http.MethodGet, path: "/runs/{run}/effects", scope: own, handle: withRun(effectsPage), query: list},
 		{method: http.MethodPost, path: "/runs/{run}/pause", scope: order, handle: then(withRun(pause), runPath)},
 		{method: http.MethodPost, path: "/runs/{run}/resume", scope: order, handle: then(withRun(resume), runPath)},
@@ -247,6 +248,11 @@ func runPage(c *call) (any, error) {
 	if c.token.Has(allowed[order]...) {
 		body.Orders = ordersFor(report)
 	}
+	if c.token.Has(allowed[look]...) && client.Complete(report.Run.Status) {
+		if body.Earlier, err = c.server.Home.RunBefore(c.Context(), run); err != nil && !isMissing(err) {
+			return nil, err
+		}
+	}
 	page := statusPage(body)
 	page.Crumbs, page.SQL = crumbs(run), "select * from run_summary where run_id = '"+run.ID+"'"
 	page.Refresh = report.Run.Status == pipeline.Running && !report.Dead()
@@ -356,6 +362,18 @@ func journeyPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, erro
 	}
 	return ui.Page{
 		Title: story.Token, Crumbs: crumbs(run, story.Token), Command: "waymark explain " + run.ID + " --token " + story.Token, Path: "/v1" + ui.RowPath(run.ID, story.Token), Body: body,
+	}, nil
+}
+
+func comparePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	found, err := compareRuns(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	path := ui.ComparePath(run.ID, found.Was.ID)
+	return ui.Page{
+		Title: "Compared with an earlier run", Crumbs: crumbs(run, "compared"), Command: "waymark compare " + found.Was.ID + " " + run.ID, Path: "/v1" + path,
+		Body: ui.Compare{Comparison: found, MayRead: c.token.Has(allowed[read]...)},
 	}, nil
 }
 

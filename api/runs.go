@@ -46,8 +46,10 @@ func (c *call) sees(pipeline, actor, trigger string) bool {
 }
 
 // record returns the run of the path.
-func (c *call) record() (landscape.Run, error) {
-	id := c.PathValue("run")
+func (c *call) record() (landscape.Run, error) { return c.recordOf(c.PathValue("run")) }
+
+// recordOf returns a run that the caller sees.
+func (c *call) recordOf(id string) (landscape.Run, error) {
 	if err := pipeline.CheckRunID(id); err != nil {
 		return landscape.Run{}, &client.Error{Kind: client.Invalid, Code: client.InvalidRun, Message: err.Error(), Err: err}
 	}

@@ -60,6 +60,11 @@ func table() []route {
 			answer: audit.Trial{}, status: http.StatusOK, handle: withRun(whatIf),
 		},
 		{
+			method: http.MethodGet, path: "/v1/runs/{run}/compare", scope: look, about: "How a complete run differs from an earlier one: which rows ended elsewhere, and at which node the two went apart first",
+			query:  ofComparison,
+			answer: client.Comparison{}, status: http.StatusOK, handle: withRun(compareRuns),
+		},
+		{
 			method: http.MethodPost, path: "/v1/runs/{run}/retry", scope: order, about: "Retry the rows in quarantine with the document that refused them, or with another version, in a new, linked run",
 			body: RetryRequest{}, answer: client.Retry{}, status: http.StatusAccepted, handle: withRun(retry),
 		},
@@ -199,6 +204,9 @@ var (
 	ofStarts = append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "skipped", "superseded"}}}, list...)
 	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...)
 )
+
+// ofComparison are the parameters of a comparison.
+var ofComparison = []param{{name: "with", about: "the earlier run; the one before this, of the same pipeline, if it is left out"}}
 
 // inEnvironment, ofVersion, ofVersions and ofSlots are the parameters of what is deployed.
 var (

@@ -43,6 +43,7 @@ const (
 	NotExecuted         Code = "NOT_EXECUTED"          // nobody executes the run
 	OutputDiffers       Code = "OUTPUT_DIFFERS"        // an output does not hold what the run published
 	NotAttestable       Code = "NOT_ATTESTABLE"        // the run has not ended
+	NotComparable       Code = "NOT_COMPARABLE"        // a run is not complete: what it makes of its rows may change
 	NotExportable       Code = "NOT_EXPORTABLE"        // the run has not ended, or has too many refused records for its bundle
 	NotForkable         Code = "NOT_FORKABLE"          // the run retries records of another one
 	NotReproducible     Code = "NOT_REPRODUCIBLE"      // the run is not complete, its plan needs what is not here, or the clock ended batches of it

@@ -16,6 +16,7 @@ type Ended struct {
 	Path  pipeline.Path // pipeline.Buffered as long as a barrier holds it
 	Node  string        // that ended it, or sent it to the sink
 	Sink  string        // as in Way
+	Way   Way           // on record; the end of a token that waited in a batch, or that a target refused, is told by the fields above
 }
 
 // TokensBehind returns the tokens of a run that took an edge which is wanted, by origin, chunk, row and lane. It begins after the token
@@ -41,6 +42,22 @@ func (r *Reader) TokensBehind(ctx context.Context, run string, want func(EdgeKey
 			yield(Ended{}, err)
 		}
 	}
+}
+
+// EndsOf returns a function that returns the tokens of a chunk by row and lane, with how each ended; none if the chunk did not go through the
+// steps yet. It is not safe for concurrent use.
+func (r *Reader) EndsOf(ctx context.Context, run string) (func(context.Context, ChunkKey) ([]Ended, error), error) {
+	b, err := r.behind(ctx, run, func(EdgeKey) bool { return true }, nil)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, at ChunkKey) ([]Ended, error) {
+		used, err := Select[ChunkWayRecord](ctx, b.from, run, at.Source, at.Chunk)
+		if err != nil || len(used) == 0 {
+			return nil, err
+		}
+		return b.tokens(ctx, used)
+	}, nil
 }
 
 // before reports whether the token comes before another of a later chunk or of the same.
@@ -230,14 +247,14 @@ func (e *ending) appendLane(ctx context.Context, tokens []Ended, used []ChunkWay
 
 // end says how a token of the way ended.
 func (e *ending) end(ctx context.Context, token Token, way Way) (Ended, error) {
-	ended := Ended{Token: token, Path: way.Path, Node: way.Last(), Sink: way.Sink}
+	ended := Ended{Token: token, Path: way.Path, Node: way.Last(), Sink: way.Sink, Way: way}
 	switch {
 	case way.Path == pipeline.Buffered:
 		path, err := e.batchPath(ctx, token, ended.Node)
 		ended.Path = path
 		return ended, err
 	case way.ToSink() && e.refused[token]:
-		return Ended{Token: token, Path: pipeline.OnErrorRouted, Node: way.Sink, Sink: pipeline.QuarantineSink}, nil
+		return Ended{Token: token, Path: pipeline.OnErrorRouted, Node: way.Sink, Sink: pipeline.QuarantineSink, Way: way}, nil
 	}
 	return ended, nil
 }

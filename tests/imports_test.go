@@ -57,6 +57,7 @@ var allowed = map[string][]string{
 	"audit/evidence/persons":     {"audit/evidence/keys", "internal/strictjson", "landscape"},
 	"audit/evidence/trust":       {"audit/evidence/cosign"},
 	"audit/evidence/witness":     {"audit/evidence/cosign", "audit/evidence/keys", "audit/evidence/trust"},
+	"audit/compare":              {"landscape", "pipeline"},
 	"audit/interop":              {"landscape", "pipeline", "plugin", "plugin/parquet"},
 	"audit/evidence/bundle":      {"audit/evidence", "audit/evidence/keys", "audit/evidence/persons", "internal/text", "audit/evidence/strictzip", "audit/evidence/trust", "internal/strictjson", "landscape", "landscape/history", "payload", "pipeline", "plugin"},
 	"audit/evidence/rowproof":    {"audit/evidence", "audit/evidence/trust", "internal/strictjson", "landscape", "landscape/seal"},
@@ -80,9 +81,9 @@ var allowed = map[string][]string{
 	"worker":                     {"worker/formats", "workflows", "workflows/slots", "activities", "activities/recompute", "engine/plan", "plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline"},
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"audit/evidence/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/evidence/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
+	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/compare", "audit/evidence/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
 	"api":                        {"activities", "audit", "client", "client/local", "landscape", "pipeline", "ui", "workflows"},
-	"ui":                         {"audit", "client", "client/local", "internal/text", "landscape", "pipeline", "ui/draw"},
+	"ui":                         {"audit", "audit/compare", "client", "client/local", "internal/text", "landscape", "pipeline", "ui/draw"},
 	"client/local": {
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "audit/evidence/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",
@@ -91,7 +92,7 @@ var allowed = map[string][]string{
 		"audit/evidence/keys", "audit/evidence/trust", "audit/evidence/witness",
 	},
 	"cmd/waymark": {
-		"activities", "api", "audit", "client", "client/local", "engine/plan", "audit/evidence", "audit/evidence/bundle", "audit/evidence/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/interop", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
+		"activities", "api", "audit", "audit/compare", "client", "client/local", "engine/plan", "audit/evidence", "audit/evidence/bundle", "audit/evidence/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/interop", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
 		"landscape", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"waymark/audit"
+	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -63,7 +64,7 @@ type Link struct{ Text, To string }
 var bodies = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
 	parsed := map[string]*template.Template{}
-	for _, name := range []string{"home", "runs", "run", "rows", "journey", "errors", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "starts", "access", "problem", "login"} {
+	for _, name := range []string{"home", "runs", "run", "rows", "journey", "errors", "compare", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "starts", "access", "problem", "login"} {
 		parsed[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	return parsed
@@ -102,6 +103,14 @@ var functions = template.FuncMap{
 			Run string
 		}{f, run}
 	},
+	"comparePath": ComparePath,
+	"pairOf": func(c Compare, p compare.Pair) any {
+		return struct {
+			compare.Pair
+			Was, Is string // runs
+			MayRead bool
+		}{p, c.Comparison.Was.ID, c.Comparison.Is.ID, c.MayRead}
+	},
 	"add": func(a, b int) int { return a + b },
 }
 
@@ -113,6 +122,11 @@ func RunPath(run string, below ...string) string {
 // RowPath is the path of the page of one row.
 func RowPath(run, token string) string {
 	return RunPath(run, "explain") + "?token=" + url.QueryEscape(token)
+}
+
+// ComparePath is the path of the page that compares a run with an earlier one.
+func ComparePath(run, with string) string {
+	return RunPath(run, "compare") + "?with=" + url.QueryEscape(with)
 }
 
 // EdgePath is the path of the list of rows that took an edge.

@@ -1,0 +1,388 @@
+// Package compare says how what two runs made of the same rows differs: which rows ended elsewhere, and at which node the two went apart first. It
+// reads ways and hashes and computes nothing again, so it can also compare runs whose payloads are purged.
+package compare
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Comparison is what two complete runs have in common, and what they do not. Rows are those of sources that both have: of barriers, which make rows of
+// others, only what they took is compared.
+type Comparison struct {
+	Type      string   `json:"type"` // always comparison
+	Was       Run      `json:"was"`
+	Is        Run      `json:"is"`
+	Document  bool     `json:"same_document"` // byte for byte
+	Plan      bool     `json:"same_plan"`
+	Code      bool     `json:"same_program"`
+	Params    []Param  `json:"params"`    // those that differ; empty, not nil, if there is none
+	Sources   []Source `json:"sources"`   // of both runs, by name
+	Rows      int64    `json:"rows"`      // that are in both runs, byte for byte as they were read
+	Flipped   int64    `json:"flipped"`   // of them, those that ended elsewhere
+	Refused   int64    `json:"refused"`   // of those, the ones that passed before
+	Changed   int64    `json:"changed"`   // of the others, those that had other values at some node
+	Ends      []Ends   `json:"ends"`      // by where rows ended in both, each pair once; empty, not nil, if there is no row
+	Flips     []Flip   `json:"flips"`     // the most frequent first; empty, not nil, if there is none
+	Disagreed []Blame  `json:"disagreed"` // by the node at which rows went apart first, the most frequent first; empty, not nil, if none did
+}
+
+// Same reports whether both read the same rows and made the same of each.
+func (c *Comparison) Same() bool {
+	only := slices.ContainsFunc(c.Sources, func(s Source) bool { return s.OnlyWas+s.OnlyIs+s.NotPaired > 0 })
+	return c.Flipped+c.Changed == 0 && !only
+}
+
+// Run is one of the two.
+type Run struct {
+	ID       string             `json:"run"`
+	Pipeline string             `json:"pipeline"`
+	Version  int64              `json:"version,omitempty"` // of the deployed pipeline; 0 for a file
+	Status   pipeline.RunStatus `json:"status"`
+}
+
+// Param is a parameter that has another value; one that a run does not have is nil.
+type Param struct {
+	Name string  `json:"name"`
+	Was  *string `json:"was"`
+	Is   *string `json:"is"`
+}
+
+// Source says which rows of a source the runs have in common.
+type Source struct {
+	Name      string `json:"source"`
+	Was       int64  `json:"was"`        // rows
+	Is        int64  `json:"is"`         // rows
+	Moved     int64  `json:"moved"`      // of those in common, the ones that have another number in the second run
+	OnlyWas   int64  `json:"only_was"`   // rows that only the first run has
+	OnlyIs    int64  `json:"only_is"`    // rows that only the second run has
+	NotPaired int64  `json:"not_paired"` // rows of the first run that stand elsewhere or nowhere: there are too many to look for them
+}
+
+// Ends is how many rows ended somewhere, and somewhere: one cell of a matrix, in whose diagonal are the rows that ended alike. What became of several
+// tokens of a row stands together, such as good (default_flow) and large (gate_routed).
+type Ends struct {
+	Was  string `json:"was"`
+	Is   string `json:"is"`
+	Rows int64  `json:"rows"`
+}
+
+// Flip is rows that ended elsewhere.
+type Flip struct {
+	From     string `json:"from"` // all ends of the row, as in Ends
+	To       string `json:"to"`
+	Rows     int64  `json:"rows"`
+	Examples []Pair `json:"examples"` // at most maxExamples
+}
+
+// Blame is rows that went apart first at a node: they came to it alike, and left it with another value, with another label, elsewhere or not at all.
+type Blame struct {
+	Node     string `json:"node"`
+	Rows     int64  `json:"rows"`
+	Flipped  int64  `json:"flipped"`  // of them, those that ended elsewhere
+	Examples []Pair `json:"examples"` // at most maxExamples
+}
+
+// Pair is a row in both runs, by its token as explain takes it.
+type Pair struct {
+	Was string `json:"was"`
+	Is  string `json:"is"`
+}
+
+// maxExamples bounds how many rows are named that have something in common.
+const maxExamples = 3
+
+// mostMoved is how many rows of a source are looked for by their content, because another one stands at their place.
+const mostMoved = 4_000_000
+
+// comparing is a comparison that is under way.
+type comparing struct {
+	was, is *side
+	found   *Comparison
+	words   []string       // where rows ended, by number
+	numbers map[string]int // of words
+	ends    map[[2]int]int64
+	flips   map[[2]int]*Flip
+	blamed  map[string]*Blame
+}
+
+// Runs compares two runs of a landscape. Both must be complete. The error wraps landscape.ErrIncomplete if what is recorded of the rows' ways is not
+// whole.
+func Runs(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (*Comparison, error) {
+	c := &comparing{
+		numbers: map[string]int{}, ends: map[[2]int]int64{}, flips: map[[2]int]*Flip{}, blamed: map[string]*Blame{},
+		found: &Comparison{
+			Type: "comparison", Was: runOf(was), Is: runOf(is), Document: was.DocumentSHA256 == is.DocumentSHA256, Plan: was.PlanSHA256 == is.PlanSHA256, Code: was.Code == is.Code,
+			Params: []Param{}, Sources: []Source{}, Ends: []Ends{}, Flips: []Flip{}, Disagreed: []Blame{},
+		},
+	}
+	err := c.params(was.Params, is.Params)
+	if err == nil {
+		c.was, err = newSide(ctx, c, log, was.ID)
+	}
+	if err == nil {
+		c.is, err = newSide(ctx, c, log, is.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := append(slices.Clone(c.was.sources), c.is.sources...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if err := c.source(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	c.conclude()
+	return c.found, nil
+}
+
+func runOf(r landscape.Run) Run {
+	return Run{ID: r.ID, Pipeline: r.Pipeline, Version: r.Version, Status: r.Status}
+}
+
+// params notes which parameters differ.
+func (c *comparing) params(was, is string) error {
+	before, after := map[string]string{}, map[string]string{}
+	for text, into := range map[string]*map[string]string{was: &before, is: &after} {
+		if err := json.Unmarshal([]byte(cmp.Or(text, "{}")), into); err != nil {
+			return err
+		}
+	}
+	names := map[string]bool{}
+	for name := range before {
+		names[name] = true
+	}
+	for name := range after {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		p := Param{Name: name}
+		if value, set := before[name]; set {
+			p.Was = &value
+		}
+		if value, set := after[name]; set {
+			p.Is = &value
+		}
+		if p.Was == nil || p.Is == nil || *p.Was != *p.Is {
+			c.found.Params = append(c.found.Params, p)
+		}
+	}
+	return nil
+}
+
+// number returns the number of a text about an end.
+func (c *comparing) number(word string) int {
+	n, known := c.numbers[word]
+	if !known {
+		n = len(c.words)
+		c.words, c.numbers[word] = append(c.words, word), n
+	}
+	return n
+}
+
+// source compares the rows of a source.
+func (c *comparing) source(ctx context.Context, name string) error {
+	paired, err := c.pair(ctx, name)
+	if err != nil {
+		return err
+	}
+	about := paired.about
+	c.found.Sources = append(c.found.Sources, about)
+	for number := int64(1); number <= about.Was; number++ {
+		other := paired.other(number)
+		if other == 0 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		before, err := c.was.row(ctx, name, number)
+		if err != nil {
+			return err
+		}
+		after, err := c.is.row(ctx, name, other)
+		if err != nil {
+			return err
+		}
+		c.compare(before, after)
+	}
+	return nil
+}
+
+// compare notes what differs of one row.
+func (c *comparing) compare(was, is rowOf) {
+	c.found.Rows++
+	ends := [2]int{was.end, is.end}
+	c.ends[ends]++
+	node := c.firstDifference(was, is)
+	flipped := was.end != is.end
+	switch {
+	case flipped:
+		c.found.Flipped++
+		if !was.refused && is.refused {
+			c.found.Refused++
+		}
+		flip := c.flips[ends]
+		if flip == nil {
+			flip = &Flip{From: c.words[was.end], To: c.words[is.end], Examples: []Pair{}}
+			c.flips[ends] = flip
+		}
+		flip.Rows++
+		flip.Examples = example(flip.Examples, was, is)
+	case node == "":
+		return
+	default:
+		c.found.Changed++
+	}
+	blame := c.blamed[node]
+	if blame == nil {
+		blame = &Blame{Node: node, Examples: []Pair{}}
+		c.blamed[node] = blame
+	}
+	blame.Rows++
+	if flipped {
+		blame.Flipped++
+	}
+	blame.Examples = example(blame.Examples, was, is)
+}
+
+func example(pairs []Pair, was, is rowOf) []Pair {
+	if len(pairs) < maxExamples {
+		pairs = append(pairs, Pair{was.token(), is.token()})
+	}
+	return pairs
+}
+
+// firstDifference is the node at which two rows went apart first; empty if they never did.
+func (c *comparing) firstDifference(was, is rowOf) string {
+	for i := range max(len(was.tokens), len(is.tokens)) {
+		switch {
+		case i == len(was.tokens):
+			return c.is.lanes[is.tokens[i].Token.Lane].Node
+		case i == len(is.tokens):
+			return c.was.lanes[was.tokens[i].Token.Lane].Node
+		}
+		before, after := c.was.lanes[was.tokens[i].Token.Lane], c.is.lanes[is.tokens[i].Token.Lane]
+		if before.Name != after.Name {
+			return cmp.Or(before.Node, after.Node)
+		}
+		if node := c.wentApart(was, is, i, before.Node); node != "" {
+			return node
+		}
+	}
+	return ""
+}
+
+// wentApart is the node at which the i-th tokens of two rows went apart first; empty if they never did. They began at a fork or a coalesce, or in a
+// source. A node that only one of the two runs has is passed over if it left the row as it was.
+func (c *comparing) wentApart(was, is rowOf, i int, begun string) string {
+	before, after := walk{row: was, way: was.tokens[i].Way}, walk{row: is, way: is.tokens[i].Way}
+	before.begin()
+	after.begin()
+	for last := begun; ; {
+		step, goes := before.next()
+		other, goesToo := after.next()
+		switch {
+		case !goes && !goesToo:
+			return endedApart(&was.tokens[i], &is.tokens[i], last)
+		case !goes || !goesToo: // one of the two ended at the node before
+			return cmp.Or(last, was.tokens[i].Node)
+		case !c.was.nodes[other.Node]:
+			if last = other.Node; after.pass(other) {
+				return last
+			}
+			continue
+		case !c.is.nodes[step.Node]:
+			if last = step.Node; before.pass(step) {
+				return last
+			}
+			continue
+		case step.Node != other.Node: // decided at the node before
+			return cmp.Or(last, was.tokens[i].Node)
+		}
+		before.pass(step)
+		after.pass(other)
+		if step.Label != other.Label || !bytes.Equal(before.hash, after.hash) {
+			return step.Node
+		}
+		if step.Node != before.way.Sink {
+			last = step.Node
+		}
+	}
+}
+
+// walk goes with a token from step to step.
+type walk struct {
+	row  rowOf
+	way  landscape.Way
+	at   int    // number of the next step
+	hash []byte // of the token as it left the last step; nil if none before had hashes
+}
+
+// begin goes to the token's first step: those before it are those of the token from which it was copied.
+func (w *walk) begin() {
+	for w.at < w.way.First {
+		w.pass(w.way.Steps[w.at])
+	}
+}
+
+// next is the next step, of which the last is the sink to which the way leads; false if there is none.
+func (w *walk) next() (landscape.Step, bool) {
+	switch {
+	case w.at < len(w.way.Steps):
+		return w.way.Steps[w.at], true
+	case w.at == len(w.way.Steps) && w.way.ToSink():
+		return landscape.Step{Lane: w.way.Lane, Node: w.way.Sink}, true
+	}
+	return landscape.Step{}, false
+}
+
+// pass takes the step, and reports whether that changed the token.
+func (w *walk) pass(step landscape.Step) (changed bool) {
+	w.at++
+	hash := w.row.hash(step)
+	if hash == nil {
+		return false
+	}
+	changed = !bytes.Equal(hash, w.hash)
+	w.hash = hash
+	return changed
+}
+
+// endedApart is the node at which two tokens ended otherwise that took the same steps; empty if they ended alike.
+func endedApart(before, after *landscape.Ended, last string) string {
+	refused := func(t *landscape.Ended) bool { return t.Way.ToSink() && t.Node == t.Way.Sink } // by the target
+	switch {
+	case refused(before) != refused(after):
+		return before.Way.Sink
+	case before.Path != after.Path || before.Sink != after.Sink:
+		return last
+	}
+	return ""
+}
+
+// conclude brings what was counted into order.
+func (c *comparing) conclude() {
+	for pair, rows := range c.ends {
+		c.found.Ends = append(c.found.Ends, Ends{c.words[pair[0]], c.words[pair[1]], rows})
+	}
+	slices.SortFunc(c.found.Ends, func(a, b Ends) int { return cmp.Or(cmp.Compare(a.Was, b.Was), cmp.Compare(a.Is, b.Is)) })
+	for _, flip := range c.flips {
+		c.found.Flips = append(c.found.Flips, *flip)
+	}
+	slices.SortFunc(c.found.Flips, func(a, b Flip) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	for _, blame := range c.blamed {
+		c.found.Disagreed = append(c.found.Disagreed, *blame)
+	}
+	slices.SortFunc(c.found.Disagreed, func(a, b Blame) int { return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Node, b.Node)) })
+}

@@ -1,0 +1,92 @@
+package audit_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/audit"
+	"waymark/audit/compare"
+	"waymark/tests/system"
+)
+
+// TestCompare compares runs of forked with runs of other documents, and of other rows.
+func TestCompare(t *testing.T) {
+	s := system.Start(t, nil)
+	s.Write(t, map[string]string{"in.csv": forkedRows()})
+	runs := 0
+	begin := func(document string) string {
+		t.Helper()
+		runs++
+		id := fmt.Sprintf("compared-%d", runs)
+		_, err := s.Run(t, id, strings.ReplaceAll(document, "out/", id+"/"))
+		require.NoError(t, err)
+		return id
+	}
+	compared := func(was, is string) *compare.Comparison {
+		t.Helper()
+		before, err := s.Log.Run(t.Context(), was)
+		require.NoError(t, err)
+		after, err := s.Log.Run(t.Context(), is)
+		require.NoError(t, err)
+		found, err := compare.Runs(t.Context(), s.Log.Reader, before, after)
+		require.NoError(t, err)
+		return found
+	}
+	first := begin(forked)
+	with := func(old, text string) *compare.Comparison {
+		t.Helper()
+		require.Contains(t, forked, old)
+		return compared(first, begin(strings.ReplaceAll(forked, old, text)))
+	}
+
+	same := with("chunk: {rows: 10}", "chunk: {rows: 7}")
+	require.True(t, same.Same())
+	require.EqualValues(t, 40, same.Rows)
+	require.False(t, same.Document)
+
+	few, gate := rand.IntN(12), rand.IntN(12)
+	other := strings.NewReplacer("row.n < 9", fmt.Sprint("row.n <= ", few), "row.n > 4", fmt.Sprint("row.n > ", gate)).Replace(forked)
+	var ends []audit.Ends
+	for _, e := range compared(first, begin(other)).Ends {
+		ends = append(ends, audit.Ends(e))
+	}
+	require.Equal(t, endsBy(8, 4, few, gate), ends, "few %d, gate %d", few, gate)
+
+	found := with("gate: row.n > 4", "gate: row.n > 3")
+	five := []compare.Pair{{Was: "orders:5", Is: "orders:5"}, {Was: "orders:15", Is: "orders:15"}, {Was: "orders:35", Is: "orders:35"}} // in row 25 it is no number
+	require.Equal(t, []compare.Blame{{Node: "triage", Rows: 3, Flipped: 3, Examples: five}}, found.Disagreed)
+	require.Equal(t, []compare.Flip{{
+		From: "good (default_flow) and small (gate_routed)", To: "good (default_flow) and large (default_flow)", Rows: 3, Examples: five,
+	}}, found.Flips)
+
+	found = with("filter: row.n < 9", "filter: row.n < 8")
+	require.Equal(t, []any{"few", int64(4), int64(4)}, []any{found.Disagreed[0].Node, found.Disagreed[0].Rows, found.Disagreed[0].Flipped}, "a row that is dropped was dropped there")
+	require.Len(t, found.Disagreed, 1)
+
+	found = with("half: 100 /", "half: 50 /")
+	require.Equal(t, []any{"half", int64(35), int64(0)}, []any{found.Disagreed[0].Node, found.Disagreed[0].Rows, found.Disagreed[0].Flipped})
+	require.Equal(t, []any{int64(0), int64(35)}, []any{found.Flipped, found.Changed}, "half of 50 is another one in every row that is not refused")
+
+	found = with("half: 100 / row.n", "half: 100 / (row.n - 1)")
+	require.Equal(t, []any{int64(8), int64(4)}, []any{found.Flipped, found.Refused}, "four are refused now, and four are not any more")
+	require.Len(t, found.Disagreed, 1)
+	require.Equal(t, "half", found.Disagreed[0].Node)
+
+	found = with("  - {name: views,", "  - {name: marked, set: {mark: \"'x'\"}}\n  - {name: views,")
+	require.Equal(t, []any{"marked", int64(31)}, []any{found.Disagreed[0].Node, found.Disagreed[0].Rows}, "a new step is to blame")
+	require.Len(t, found.Disagreed, 1)
+	found = with("routes: {\"true\": continue, \"false\": small}", "routes: {\"true\": small, \"false\": continue}")
+	require.Equal(t, []any{"triage", int64(31), int64(31)}, []any{found.Disagreed[0].Node, found.Disagreed[0].Rows, found.Disagreed[0].Flipped}, "routes led elsewhere")
+
+	lines := strings.SplitAfter(forkedRows(), "\n")
+	s.Write(t, map[string]string{"in.csv": lines[0] + "99,1\n" + strings.Join(lines[1:30], "") + strings.Join(lines[31:], "")})
+	found = compared(first, begin(forked))
+	require.Equal(t, []compare.Source{{Name: "orders", Was: 40, Is: 40, Moved: 29, OnlyWas: 1, OnlyIs: 1}}, found.Sources, "what is after the removed row has its place again")
+	require.EqualValues(t, 39, found.Rows)
+	require.Empty(t, found.Disagreed)
+	require.False(t, found.Same())
+}

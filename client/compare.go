@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"waymark/audit/compare"
+	"waymark/landscape"
+	"waymark/pipeline"
+)
+
+// Comparison is how two runs differ: in what they made of the same rows, and in what they were told to do.
+type Comparison struct {
+	*compare.Comparison
+	Changes []DocumentChange `json:"changes"` // of the document, as in PipelineDiff; empty, not nil, if there is none
+}
+
+// Compare compares what two complete runs made of the same rows: where these ended, and at which node they went apart first. It reads the record only,
+// also of runs whose payloads are purged. was and is are all that Find takes. The error is an *Error of kind Conflict if one of them is not complete, and
+// Damaged if what is recorded of the rows' ways cannot be read.
+func (c *Client) Compare(ctx context.Context, was, is string) (_ *Comparison, err error) {
+	defer c.edge(ctx, &err)
+	var runs [2]landscape.Run
+	for i, word := range []string{was, is} {
+		if runs[i], err = c.Find(ctx, word); err != nil {
+			return nil, err
+		}
+		if run := runs[i]; !Complete(run.Status) {
+			return nil, &Error{Kind: Conflict, Code: NotComparable, Run: run.ID, Message: fmt.Sprintf("run %s is %s: complete runs can be compared", run.ID, run.Status)}
+		}
+	}
+	if runs[0].ID == runs[1].ID {
+		return nil, &Error{Kind: Invalid, Code: InvalidQuestion, Run: runs[0].ID, Message: fmt.Sprintf("run %s is equal to itself: name another one", runs[0].ID)}
+	}
+	found, err := compare.Runs(ctx, c.log.Reader, runs[0], runs[1])
+	if err != nil {
+		return nil, answered(err)
+	}
+	made := &Comparison{Comparison: found, Changes: []DocumentChange{}}
+	if !found.Document {
+		made.Changes = append(made.Changes, diffLeaves(leavesIn(runs[0]), leavesIn(runs[1]))...)
+	}
+	return made, nil
+}
+
+// RunBefore returns the id of the last run of the same pipeline and environment that was complete when the run began, but for those that retry records.
+// The error is an *Error of kind NotFound if there is none.
+func (c *Client) RunBefore(ctx context.Context, run landscape.Run) (id string, err error) {
+	defer c.edge(ctx, &err)
+	before, err := c.log.CompleteBefore(ctx, run.RunHead, 1)
+	if err == nil && len(before) == 0 {
+		err = &Error{Kind: NotFound, Code: RunNotFound, Run: run.ID, Message: fmt.Sprintf("no run of %s was complete before run %s began: name one to compare it with", run.Pipeline, run.ID)}
+	}
+	if err != nil {
+		return "", err
+	}
+	return before[0].ID, nil
+}
+
+// leavesIn are what the recorded document of a run says, by place.
+func leavesIn(run landscape.Run) []pipeline.Leaf {
+	doc, _ := pipeline.Load(run.File, []byte(run.Document), pipeline.Environment{}) // what its references lead to is not known here
+	if doc == nil {
+		return nil
+	}
+	return doc.Leaves()
+}

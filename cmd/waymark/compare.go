@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/audit"
+	"waymark/audit/compare"
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+)
+
+func (a *app) compareCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "compare [EARLIER] RUN",
+		Short: "Show which rows two runs treated differently, and at which node they went apart first",
+		Long: `Compares what two complete runs made of the same rows: where each row ended in both, and the first node at which the two made something else
+of it. Rows are the same if they are equal as they were read, wherever they stand. It reads ways and hashes from the landscape, computes nothing
+again, and needs no payloads. EARLIER is by default the last run of the same pipeline that was complete before. Exit code 3 if the runs differ in a row.
+
+` + runArgument,
+		Example: `  waymark compare last
+  waymark compare 0198c1 last`,
+		Args:              takes(1, 2),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.existing(cmd.Context(), func(home *local.Home) error { return a.compare(cmd.Context(), home, args) })
+		},
+	}
+}
+
+func (a *app) compare(ctx context.Context, home *local.Home, words []string) error {
+	if len(words) == 1 {
+		run, err := home.Find(ctx, words[0])
+		if err != nil {
+			return err
+		}
+		before, err := home.RunBefore(ctx, run)
+		if err != nil {
+			return err
+		}
+		words = []string{before, run.ID}
+	}
+	found, err := home.Compare(ctx, words[0], words[1])
+	if err != nil {
+		return err
+	}
+	code := exitDone
+	if !found.Same() {
+		code = exitRefused
+	}
+	return endWith(code, a.print(found, func(w io.Writer) error { return writeComparison(w, found) }))
+}
+
+// writeComparison says how two runs differ: in what they were told, in what they read, and in what they made of that.
+func writeComparison(w io.Writer, c *client.Comparison) error {
+	fmt.Fprintf(w, "%s of %s and %s of %s\n", c.Was.ID, c.Was.Pipeline, c.Is.ID, c.Is.Pipeline)
+	writeToldOtherwise(w, c)
+	for _, s := range c.Sources {
+		fmt.Fprintf(w, "  source %s: %s\n", s.Name, sourceWords(s))
+	}
+	fmt.Fprintf(w, "%s in both: %s ended elsewhere, %s refused that passed before, %s had other values on the way\n",
+		text.Count(c.Rows, "row"), text.Grouped(c.Flipped), text.Grouped(c.Refused), text.Grouped(c.Changed))
+	for _, b := range c.Disagreed {
+		fmt.Fprintf(w, "  went apart at %s: %s, of which %s ended elsewhere, such as %s\n", b.Node, text.Count(b.Rows, "row"), text.Grouped(b.Flipped), pairsText(b.Examples))
+	}
+	for _, f := range c.Flips {
+		fmt.Fprintf(w, "  %s → %s: %s, such as %s\n", f.From, f.To, text.Count(f.Rows, "row"), pairsText(f.Examples))
+	}
+	if c.Flipped == 0 {
+		return nil
+	}
+	var ends []audit.Ends
+	for _, e := range c.Ends {
+		ends = append(ends, audit.Ends(e))
+	}
+	return writeEnds(w, ends)
+}
+
+// writeToldOtherwise says what the runs were told otherwise.
+func writeToldOtherwise(w io.Writer, c *client.Comparison) {
+	for _, p := range c.Params {
+		fmt.Fprintf(w, "  parameter %s: %s → %s\n", p.Name, setting(p.Was), setting(p.Is))
+	}
+	for _, change := range c.Changes {
+		fmt.Fprintf(w, "  document %s %s: %s → %s\n", change.Change, text.Cell(change.Path), text.Cell(change.Before), text.Cell(change.After))
+	}
+	if !c.Code {
+		fmt.Fprintln(w, "  by different versions of Waymark")
+	}
+}
+
+func setting(value *string) string {
+	if value == nil {
+		return "none"
+	}
+	return text.Cell(*value)
+}
+
+// sourceWords says which rows of a source the runs have in common.
+func sourceWords(s compare.Source) string {
+	if s.Was == s.Is && s.Moved+s.OnlyWas+s.OnlyIs+s.NotPaired == 0 {
+		return fmt.Sprintf("the same %s", text.Count(s.Was, "row"))
+	}
+	words := fmt.Sprintf("%s and %s", text.Count(s.Was, "row"), text.Count(s.Is, "row"))
+	for _, part := range []struct {
+		n    int64
+		text string
+	}{
+		{s.Moved, "at another place"}, {s.OnlyWas, "only in the first run"}, {s.OnlyIs, "only in the second run"},
+		{s.NotPaired, "of the first run not looked for: too many stand elsewhere"},
+	} {
+		if part.n > 0 {
+			words += fmt.Sprintf(", %s %s", text.Grouped(part.n), part.text)
+		}
+	}
+	return words
+}
+
+// pairsText names rows, with both names where these differ.
+func pairsText(pairs []compare.Pair) string {
+	var words []string
+	for _, p := range pairs {
+		if p.Was == p.Is {
+			words = append(words, p.Was)
+		} else {
+			words = append(words, p.Was+" = "+p.Is)
+		}
+	}
+	return strings.Join(words, ", ")
+}
