@@ -178,6 +178,7 @@ type Value struct {
 	Value  string `json:"value,omitempty"`
 	Error  string `json:"error,omitempty"`
 	Depth  int    `json:"depth"`
+	At     int    `json:"at"` // where the value hangs, in characters of the expression from 0
 }
 
 func values(parts []expr.Part) []Value {

@@ -111,6 +111,12 @@ var functions = template.FuncMap{
 			MayRead bool
 		}{p, c.Comparison.Was.ID, c.Comparison.Is.ID, c.MayRead}
 	},
+	"expressionOf": func(expression string, values []audit.Value) any {
+		return struct {
+			Expression, Diagram string
+			Values              []audit.Value
+		}{expression, diagram(expression, values), values}
+	},
 	"add": func(a, b int) int { return a + b },
 }
 

@@ -21,6 +21,7 @@ type Part struct {
 	Value  string // in the form of a literal, cut to maxShownBytes; "" if there is an error
 	Error  string // why there is no value; else ""
 	Depth  int    // 0 for the whole expression, 1 for its operands, and so on
+	At     int    // where its value hangs: at its operator, the name of its function or its beginning, in characters of the whole expression from 0
 }
 
 const (
@@ -43,6 +44,7 @@ func (p *Program) Explain(r row.Row) []Part {
 // A part is a sub-expression with a program of its own.
 type part struct {
 	source   string
+	at       int    // as Part.At
 	function string // of a call, as in package operators
 	program  cel.Program
 	operands []*part // in the order of evaluation; nil for one that is not shown
@@ -60,7 +62,7 @@ func (c *compilation) part(e ast.Expr, sources *sourceMap, depth int) *part {
 	if err != nil {
 		return nil // cannot be: it was planned as a part of the whole expression
 	}
-	p := &part{source: sources.part(e), program: program}
+	p := &part{source: sources.part(e), at: sources.anchor(e), program: program}
 	if e.Kind() == ast.CallKind {
 		p.function = e.AsCall().FunctionName()
 	}
@@ -195,9 +197,9 @@ func (p *part) failure(s *scope) *part {
 
 func (p *part) shown(value ref.Val, s *scope, depth int) Part {
 	if err := errorOf(value); err != nil {
-		return Part{Source: p.source, Error: p.describe(err, s).Error(), Depth: depth}
+		return Part{Source: p.source, Error: p.describe(err, s).Error(), Depth: depth, At: p.at}
 	}
-	return Part{Source: p.source, Value: shownValue(value), Depth: depth}
+	return Part{Source: p.source, Value: shownValue(value), Depth: depth, At: p.at}
 }
 
 // shownValue returns value as it might stand in an expression, or about so if it is long.

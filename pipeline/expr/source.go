@@ -33,6 +33,30 @@ func (m *sourceMap) part(e ast.Expr) string {
 	return string(m.text[s.from:s.end])
 }
 
+// anchor is where the value of e hangs: at its operator, at the name of its function, or else where e begins.
+func (m *sourceMap) anchor(e ast.Expr) int {
+	call, at := e, m.offsets(e)
+	if macro, ok := m.info.GetMacroCall(e.ID()); ok {
+		call = macro
+	}
+	if call.Kind() == ast.CallKind {
+		if _, isOperator := operators.FindReverse(call.AsCall().FunctionName()); isOperator {
+			return at.from
+		}
+		if call.AsCall().IsMemberFunction() {
+			name := at.from
+			for name > 0 && isSpace(m.text[name-1]) {
+				name--
+			}
+			for name > 0 && isNameRune(m.text[name-1]) {
+				name--
+			}
+			return name
+		}
+	}
+	return m.spanOf(e).from
+}
+
 // alone returns the source up to the end of s, with blanks for all characters before s.
 func (m *sourceMap) alone(s span) string {
 	blanked := slices.Clone(m.text[:s.end])
