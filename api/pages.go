@@ -52,7 +52,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/access", scope: admin, handle: accessPage, query: list},
 		{method: http.MethodPost, path: "/access/{token}/revoke", scope: admin, handle: then(revoke, accessPath)},
 		{method: http.MethodPost, path: "/runs/{run}/retry", scope: order, handle: withRun(retryPage)},
-		{method: http.MethodGet, path: "/login", scope: open, handle: loginPage, query: []param{{name: "to"}}},
+		{method: http.MethodGet, path: "/login", scope: open, handle: loginPage, query: []param{{name: "to"}, {name: "code"}}},
 		{method: http.MethodPost, path: "/login", scope: open, handle: login},
 		{method: http.MethodPost, path: "/logout", scope: anybody, handle: logout},
 		{method: http.MethodGet, path: "/assets/{digest}/app.css", scope: open, handle: stylesheet},
@@ -456,10 +456,6 @@ func effectsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, erro
 	page, err := effectsOf(ctx, c, run)
 	body := ui.Effects{Run: run, Effects: page.Items, Next: c.next(page.Next), MayResolve: c.token.Has(allowed[order]...)}
 	return ui.Page{Title: "Completion records", Crumbs: crumbs(run, "completion records"), Command: "waymark effects " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
-}
-
-func loginPage(c *call) (any, error) {
-	return ui.Page{Title: "Sign in", Body: ui.Login{To: c.query.Get("to")}}, nil
 }
 
 func stylesheet(c *call) (any, error) {

@@ -46,6 +46,8 @@ type Options struct {
 	Code    string  // version of the program
 	Rate    float64 // requests of an access token in a second; 0 for no limit
 	Private bool    // it listens on loopback only: requests for other hosts are refused
+	// Link lets one person sign in to the pages without an access token; nil if nobody may.
+	Link *Link
 	// CursorKey binds the cursors of lists; processes that share it understand each other's. nil for one of its own.
 	CursorKey []byte
 }

@@ -3,12 +3,17 @@ package api
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"waymark/client"
+	"waymark/landscape"
+	"waymark/ui"
 )
 
 // How long a session lasts, how long it lasts while nobody uses it, and how many there are at most.
@@ -93,12 +98,80 @@ func (c *call) cookie(key string) *http.Cookie {
 	return cookie
 }
 
-// login begins a session for an access token that counts.
+// linkTime is how long a Link can be used.
+const linkTime = 10 * time.Minute
+
+// Link is an address with which one person signs in, once, within ten minutes: who began the process, and sees what it prints. What that person may do is
+// on record as an access token, when it is used.
+type Link struct {
+	code string
+	over time.Time
+	mu   sync.Mutex
+}
+
+// NewLink returns a Link for the actor of the Home of a Server.
+func NewLink() *Link { return &Link{code: rand.Text(), over: time.Now().Add(linkTime)} }
+
+// Path is what follows the address of the server.
+func (l *Link) Path() string { return "/login?code=" + l.code }
+
+// fits reports whether a code is that of the link, and can still be used. Taken, it cannot any more.
+func (l *Link) fits(code string, take bool) bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fits := l.code != "" && subtle.ConstantTimeCompare([]byte(code), []byte(l.code)) == 1 && time.Now().Before(l.over)
+	if fits && take {
+		l.code = ""
+	}
+	return fits
+}
+
+// byLink grants access to who has the code of the server's link.
+func (c *call) byLink(code string) (string, error) {
+	if !c.server.Link.fits(code, true) {
+		if !c.server.mayFail(c.RemoteAddr) {
+			return "", tooFast(int(time.Minute/failedLogins/time.Second), "too many requests from this address had codes that do not count")
+		}
+		return "", problem(http.StatusUnauthorized, badToken, "this link does not count any more: it works once, for ten minutes after the server has begun")
+	}
+	granted, err := c.server.Home.GrantAccess(c.Context(), client.AccessRequest{
+		By: client.By{Why: "signed in with the link that the server printed"}, Name: c.server.Home.Actor, Expires: time.Now().Add(sessionTime),
+		Roles: []landscape.Role{landscape.Viewer, landscape.Auditor, landscape.Operator, landscape.Deployer, landscape.Admin},
+	})
+	if err != nil {
+		return "", err
+	}
+	return granted.Token, nil
+}
+
+func loginPage(c *call) (any, error) {
+	body := ui.Login{To: c.query.Get("to")}
+	if code := c.query.Get("code"); code != "" {
+		if !c.server.Link.fits(code, false) {
+			body.Why = "This link does not count any more: it works once, for ten minutes after the server has begun."
+		} else {
+			body.Code, body.As = code, c.server.Home.Actor
+		}
+	}
+	return ui.Page{Title: "Sign in", Body: body}, nil
+}
+
+// login begins a session for an access token that counts, or for who has the link that the server printed.
 func login(c *call) (any, error) {
 	if err := c.parseForm(); err != nil {
 		return nil, err
 	}
 	sent := strings.TrimSpace(c.PostForm.Get("token"))
+	if code := c.PostForm.Get("code"); code != "" {
+		granted, err := c.byLink(code)
+		if err != nil {
+			return nil, err
+		}
+		sent = granted
+	}
 	token, err := c.known(sent)
 	if err != nil {
 		return nil, err

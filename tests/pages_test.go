@@ -10,6 +10,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,6 +35,7 @@ func TestPages(t *testing.T) {
 	s.writeNasty(t)
 	s.ordersRun, s.nastyRun = s.begun(t)
 	t.Run("door", s.door)
+	t.Run("the link that the server printed", s.link)
 	t.Run("every number opens its rows", s.crawl)
 	t.Run("hostile data", s.hostile)
 	t.Run("orders", s.pageOrders)
@@ -232,6 +234,34 @@ func (s *apiServer) door(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, answer.StatusCode)
 	answer, _ = operator.get(t, "/runs")
 	require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+}
+
+// link signs somebody in with the link that the server printed: once.
+func (s *apiServer) link(t *testing.T) {
+	printed := regexp.MustCompile(`sign in +` + regexp.QuoteMeta(s.url) + `(/login\?code=(\S+))`).FindStringSubmatch(s.log.String())
+	require.NotNil(t, printed, s.log.String())
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	p := &person{&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, s}
+	who, err := user.Current()
+	require.NoError(t, err)
+	for range 2 { // to look at the page takes nothing away
+		answer, text := p.get(t, printed[1])
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+		require.Contains(t, textOf(parsed(t, "/login", text)), "Sign in as "+who.Username)
+	}
+	answer, text := p.post(t, "/login", url.Values{"code": {printed[2] + "A"}})
+	require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	require.Contains(t, text, "does not count any more")
+	answer, _ = p.post(t, "/login", url.Values{"code": {printed[2]}})
+	require.Equal(t, http.StatusSeeOther, answer.StatusCode)
+	answer, text = p.get(t, "/access")
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.Contains(t, textOf(parsed(t, "/access", text)), "signed in with the link that the server printed")
+	answer, _ = p.post(t, "/login", url.Values{"code": {printed[2]}})
+	require.Equal(t, http.StatusUnauthorized, answer.StatusCode, "it works once")
+	_, text = p.get(t, printed[1])
+	require.Contains(t, text, "does not count any more")
 }
 
 // looking signs somebody in who may see values and give orders.

@@ -344,4 +344,6 @@ type Problem struct {
 type Login struct {
 	Why string // he must; empty if he came by himself
 	To  string // where he goes then
+	// Code is that of the link with which As signs in; empty for none.
+	Code, As string
 }

@@ -29,6 +29,7 @@ type apiServing struct {
 	address   string // HOST:PORT; off for none
 	cert, key string // files of a certificate and its private key; empty for plain HTTP
 	rate      float64
+	link      *api.Link // with which one person can sign in; nil for none
 	listener  net.Listener
 }
 
@@ -84,6 +85,14 @@ func (s *apiServing) String() string {
 	return s.listener.Addr().String()
 }
 
+// origin is the beginning of the addresses of its pages.
+func (s *apiServing) origin() string {
+	if s.cert != "" {
+		return "https://" + s.String()
+	}
+	return "http://" + s.String()
+}
+
 // close ends listening, also if nothing was served.
 func (s *apiServing) close() { _ = s.listener.Close() }
 
@@ -104,7 +113,7 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, logger *slog.Lo
 	}
 	defer func() { err = errors.Join(err, home.Close()) }()
 	host, _, _ := net.SplitHostPort(s.address)
-	server, err := api.New(api.Options{Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == ""})
+	server, err := api.New(api.Options{Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Link: s.link})
 	if err != nil {
 		return err
 	}

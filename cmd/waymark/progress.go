@@ -31,10 +31,16 @@ func (a *app) progressView(total int64, before landscape.Progress) progressView 
 	if a.quiet || a.json {
 		return quietView{a.stderr}
 	}
-	if file, ok := a.stderr.(*os.File); ok && cwriter.IsTerminal(int(file.Fd())) {
+	if isTerminal(a.stderr) {
 		return newBar(a.stderr, total, before)
 	}
 	return &lineView{out: a.stderr, pace: pace{time.Now(), before}, last: time.Now()}
+}
+
+// isTerminal reports whether a person reads what is written there, as it is written.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && cwriter.IsTerminal(int(file.Fd()))
 }
 
 // pace is what a run's speed is measured from: this process's own work, not that of earlier ones.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"waymark/api"
 	"waymark/client/local"
 	"waymark/worker/daemon"
 	"waymark/workflows"
@@ -28,6 +29,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var port int
 	var pages string
 	var door apiServing
+	var link bool
 	cmd := &cobra.Command{
 		Use:   "serve [FOLDER]",
 		Short: "Run Temporal, its web pages and a worker on the state folder",
@@ -47,12 +49,16 @@ After the first Ctrl-C or SIGTERM the process finishes its work in flight; the s
 			if len(args) > 0 {
 				config.Pipelines = args[0]
 			}
+			if link || !cmd.Flags().Changed("login-link") && isTerminal(a.stdout) {
+				door.link = api.NewLink()
+			}
 			return a.serve(cmd.Context(), local.Serving{Port: port, Pages: pages, Worker: config}, &door)
 		},
 	}
 	addServing(cmd.Flags(), &config)
 	rangeFlag(cmd.Flags(), &port, "port", "", [2]int{0, math.MaxUint16}, temporalPort, "`port` of Temporal on 127.0.0.1, 0 for any free one")
 	door.bind(cmd.Flags(), apiAddress)
+	cmd.Flags().BoolVar(&link, "login-link", false, "print a link with which one person can sign in to the web pages, once, within ten minutes; by default only to a terminal")
 	cmd.Flags().StringVar(&pages, "pages", pagesAddress, "`address` of Temporal's web pages, which have no password; off: none")
 	return cmd
 }
@@ -82,7 +88,7 @@ func (a *app) serve(ctx context.Context, s local.Serving, door *apiServing) erro
 	}
 	return a.untilTold(ctx, s.Worker, func(ctx context.Context, config daemon.Config, p daemon.Program) error {
 		s.Worker, s.Program = config, p
-		s.Began = func(temporal string) { a.tellServing(s, temporal, door.String()) }
+		s.Began = func(temporal string) { a.tellServing(s, temporal, door) }
 		if err := door.listen(ctx); err != nil {
 			return err
 		}
@@ -97,12 +103,15 @@ func (a *app) serve(ctx context.Context, s local.Serving, door *apiServing) erro
 }
 
 // tellServing tells where everything is, and how to start a run.
-func (a *app) tellServing(s local.Serving, temporal, door string) {
+func (a *app) tellServing(s local.Serving, temporal string, door *apiServing) {
 	folder := s.Worker.Pipelines
 	if whole, err := filepath.Abs(folder); err == nil {
 		folder = whole
 	}
-	lines := [][2]string{{"temporal", temporal}, {"pages", cmp.Or(s.Pages, off)}, {"api", door}, {"pipelines", folder}, {"record", s.Worker.Landscape}}
+	lines := [][2]string{{"temporal", temporal}, {"pages", cmp.Or(s.Pages, off)}, {"api", door.String()}, {"pipelines", folder}, {"record", s.Worker.Landscape}}
+	if door.link != nil && door.listener != nil {
+		lines = append(lines, [2]string{"sign in", door.origin() + door.link.Path() + "   (once, within ten minutes)"})
+	}
 	for _, line := range lines {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", line[0], line[1])
 	}

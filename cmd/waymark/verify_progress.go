@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/cwriter"
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
@@ -22,7 +20,7 @@ func (a *app) verifyView() verifyView {
 	if a.quiet || a.json {
 		return noVerifyView{}
 	}
-	if file, ok := a.stderr.(*os.File); ok && cwriter.IsTerminal(int(file.Fd())) {
+	if isTerminal(a.stderr) {
 		return newVerifyBar(a.stderr)
 	}
 	return &verifyLines{out: a.stderr, last: time.Now()}
