@@ -98,6 +98,14 @@ $(GOBIN)/workflowcheck:
 picture: ## draw docs/img/run.svg, the picture in README.md, from a run of the example
 	go run ./tests/picture
 
+.PHONY: shots
+shots: ## show every web page in two themes and two sizes, on out/shots/index.html, with the last pictures beside
+	CI=true WAYMARK_SCREENSHOTS=$(CURDIR)/out/shots go test ./tests -count=1 -run 'TestPages$$'
+
+.PHONY: pictures
+pictures: ## take docs/img/page-*.png, the pictures of web pages in README.md, from runs of the example
+	CI=true WAYMARK_PICTURES=$(CURDIR)/docs/img go test ./tests -count=1 -run 'TestPictures$$'
+
 .PHONY: bench
 bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of processes; BESIDE=BINARY also measures another build of it
 	go run ./tests/bench -binary bin/waymark $(if $(BESIDE),-beside $(BESIDE))

@@ -19,13 +19,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
 	"waymark/api"
 	"waymark/landscape"
-	"waymark/tests/browser"
 )
 
 // TestPages looks at the pages of one server as people do: with a session, and as strangers.
@@ -43,6 +41,8 @@ func TestPages(t *testing.T) {
 	t.Run("refused rows are mended", s.mend)
 	t.Run("schedules and access", s.pageSchedules)
 	t.Run("a person at the browser", s.person)
+	t.Run("how it looks", s.looks)
+	t.Run("everybody can use it", s.everybody)
 }
 
 // nasty are texts that would do something, or would be shown otherwise than they are, if a page let them.
@@ -560,33 +560,4 @@ func (s *apiServer) pageSchedules(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
 	_, text = admin.get(t, "/access")
 	require.Contains(t, textOf(parsed(t, "/access", text)), "explain")
-}
-
-// person signs in, and goes from a line of an output to its record, in a real browser.
-func (s *apiServer) person(t *testing.T) {
-	orders, nasty := s.ordersRun, s.nastyRun
-	token := s.grant(t, "bob", "--role", "auditor,operator,deployer,admin")
-	window := browser.Open(t, 1280, 900)
-	window.Do(t, chromedp.Navigate(s.url+"/runs/"+orders))
-	window.Await(t, "Sign in")
-	window.Write(t, `input[name="token"]`, token)
-	window.Press(t, "Sign in")
-	window.Await(t, "all accounts balance", "bob")
-	window.Shot(t, "page-run")
-	window.Write(t, `input[name="line"]`, "1")
-	window.Do(t, chromedp.KeyEvent("\r"))
-	window.Await(t, "Record", "became line 1 of", "recomputed now, and equal to the record")
-	window.Shot(t, "page-row")
-	pages := map[string]string{"home": "/", "runs": "/runs", "nasty": "/runs/" + nasty, "row": "/runs/" + nasty + "/explain?row=2", "errors": "/runs/" + nasty + "/errors?values=true", "mend": "/runs/refusing/errors?version=3", "effects": "/runs/" + nasty + "/effects",
-		"pipelines": "/pipelines", "pipeline": "/pipelines/deployed", "diff": "/pipelines/deployed/diff?from=1&to=2", "schedules": "/schedules", "schedule": "/schedules/default/deployed/daily", "starts": "/starts", "access": "/access"}
-	for _, size := range [][2]int64{{1280, 900}, {390, 800}} {
-		window.Resize(t, size[0], size[1])
-		for name, path := range pages {
-			window.Do(t, chromedp.Navigate(s.url+path))
-			window.Await(t, "as of")
-			window.Shot(t, fmt.Sprintf("page-%s-%d", name, size[0]))
-			require.True(t, window.Holds(t, `window.broken === undefined && document.documentElement.scrollWidth <= window.innerWidth`),
-				"%s executes nothing, and is not wider than %d: %s", name, size[0], window.Evaluate(t, `[...document.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > window.innerWidth + 1 && !e.closest('table, .graph')).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
-		}
-	}
 }

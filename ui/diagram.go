@@ -10,7 +10,7 @@ import (
 
 // Limits of a diagram. What is longer or wider is shown as a list.
 const (
-	diagramColumns = 100 // of an expression
+	diagramColumns = 140 // of an expression
 	diagramValue   = 40  // characters of a value
 )
 

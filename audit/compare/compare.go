@@ -48,7 +48,7 @@ type Run struct {
 	Status   pipeline.RunStatus `json:"status"`
 }
 
-// Param is a parameter that has another value; one that a run does not have is nil.
+// Param is a parameter that was given another value; nil of a run to which none was given.
 type Param struct {
 	Name string  `json:"name"`
 	Was  *string `json:"was"`

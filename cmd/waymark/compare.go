@@ -97,7 +97,7 @@ func writeToldOtherwise(w io.Writer, c *client.Comparison) {
 
 func setting(value *string) string {
 	if value == nil {
-		return "none"
+		return "not given"
 	}
 	return text.Cell(*value)
 }

@@ -7,10 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/services"
@@ -119,10 +123,93 @@ func (b *Browser) Shot(t testing.TB, name string) {
 	if folder == "" {
 		return
 	}
-	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(folder, 0o750))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, filepath.Base(name)+".png"), picture, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, filepath.Base(name)+".png"), b.Picture(t, false), 0o600))
+}
+
+// Picture returns a picture of the window, also of what one would have to scroll to if whole is true.
+func (b *Browser) Picture(t testing.TB, whole bool) []byte {
+	t.Helper()
+	take := chromedp.CaptureScreenshot()
+	if whole {
+		take = chromedp.FullScreenshot(100)
+	}
+	picture, err := chromedp.Run(b.ctx, take)
+	require.NoError(t, err)
+	return picture
+}
+
+// Dark says whether the person wants a dark theme.
+func (b *Browser) Dark(t testing.TB, dark bool) {
+	t.Helper()
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	b.Do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		return chromedp.Void{}, err
+	})
+}
+
+// Complaints begins to note what the browser warns of, such as scripts that failed and what a policy forbids; the function returns what it noted.
+func (b *Browser) Complaints(t testing.TB) func() []string {
+	t.Helper()
+	ctx, stop := context.WithCancel(b.ctx)
+	t.Cleanup(stop)
+	var mu sync.Mutex
+	var noted []string
+	go func() {
+		for message, err := range chromedp.Console(ctx) {
+			if err != nil {
+				return
+			}
+			if message.Type == chromedp.ConsoleWarning || message.Type == chromedp.ConsoleError || message.IsException() {
+				mu.Lock()
+				noted = append(noted, message.URL+": "+message.String())
+				mu.Unlock()
+			}
+		}
+	}()
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return noted
+	}
+}
+
+// Violations returns what axe, whose program is given, finds that keeps somebody from using the page: rules of WCAG 2.2 up to AA, and best practices.
+func (b *Browser) Violations(t testing.TB, axe string) []string {
+	t.Helper()
+	const run = `axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}).then(found => found.passes.length === 0 ? ['no rule was tried'] :
+		found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 160) + ' — ' + (n.any.concat(n.all, n.none)[0]?.message ?? v.help))))`
+	ctx, done := context.WithTimeout(b.ctx, patience)
+	defer done()
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](axe+";true"))
+	require.NoError(t, err)
+	found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](run, chromedp.EvalAwaitPromise))
+	require.NoError(t, err)
+	return found
+}
+
+// mostTabs is how often somebody presses the tab key to come to something.
+const mostTabs = 300
+
+// Tab goes with the tab key, and nothing else, to what has these words, and presses the enter key there if press is true.
+func (b *Browser) Tab(t testing.TB, words string, press bool) {
+	t.Helper()
+	const focused = `(e => e === document.body ? '' : [e.innerText, e.labels?.[0]?.innerText, e.getAttribute('aria-label'), e.name].filter(x => x).join(' '))(document.activeElement)`
+	for range mostTabs {
+		b.Do(t, chromedp.KeyEvent(kb.Tab))
+		if strings.Contains(b.Evaluate(t, focused), words) {
+			if press {
+				b.Do(t, chromedp.KeyEvent(kb.Enter))
+			}
+			return
+		}
+	}
+	b.Shot(t, t.Name()+"-failed")
+	require.Fail(t, "the tab key does not lead to "+words, "the page says:\n%s", b.Text(t))
 }
 
 // Press clicks the first thing that a person would click for these words.
