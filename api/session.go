@@ -102,7 +102,7 @@ func (c *call) cookie(key string) *http.Cookie {
 const linkTime = 10 * time.Minute
 
 // Link is an address with which one person signs in, once, within ten minutes: who began the process, and sees what it prints. What that person may do is
-// on record as an access token, when it is used.
+// recorded as an access token, when it is used.
 type Link struct {
 	code string
 	over time.Time
