@@ -55,7 +55,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/login", scope: open, handle: loginPage, query: []param{{name: "to"}, {name: "code"}}},
 		{method: http.MethodPost, path: "/login", scope: open, handle: login},
 		{method: http.MethodPost, path: "/logout", scope: anybody, handle: logout},
-		{method: http.MethodGet, path: "/assets/{digest}/app.css", scope: open, handle: stylesheet},
+		{method: http.MethodGet, path: "/assets/{digest}/{name}", scope: open, handle: sendAsset},
 	}
 }
 
@@ -458,15 +458,16 @@ func effectsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, erro
 	return ui.Page{Title: "Completion records", Crumbs: crumbs(run, "completion records"), Command: "waymark effects " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
 }
 
-func stylesheet(c *call) (any, error) {
-	content, path := ui.Stylesheet()
-	if c.URL.Path != path {
+func sendAsset(c *call) (any, error) {
+	all := ui.Assets()
+	at := slices.IndexFunc(all, func(a ui.Asset) bool { return a.Path == c.URL.Path })
+	if at < 0 {
 		return nil, problem(http.StatusNotFound, noRoute, "there is nothing at this path")
 	}
 	c.sent = true
 	header := c.w.Header()
-	header.Set("Content-Type", "text/css; charset=utf-8")
+	header.Set("Content-Type", all[at].Type)
 	header.Set("Cache-Control", "public, max-age=31536000, immutable")
-	_, err := io.Copy(c.w, bytes.NewReader(content))
+	_, err := io.Copy(c.w, bytes.NewReader(all[at].Content))
 	return nil, err
 }

@@ -1,4 +1,4 @@
-// Package ui writes the pages that people look at: HTML that needs no script, with the graph of a run drawn in SVG. It asks nobody anything: what a page
+// Package ui writes the pages that people look at: HTML that works without scripts, with the graph of a run drawn in SVG. It asks nobody anything: what a page
 // shows is given to it. Whatever a stranger may have written stands in text or in quoted attributes, and html/template escapes it.
 package ui
 
@@ -24,24 +24,34 @@ import (
 	"waymark/pipeline"
 )
 
-//go:embed pages/*.html assets/app.css
+//go:embed pages/*.html assets/app.css assets/live.js
 var files embed.FS
 
-// Policy is the Content-Security-Policy of all pages: they are a document, a style sheet and forms, and nothing else.
-const Policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// Policy is the Content-Security-Policy of all pages: they are a document, a style sheet, forms, and one script that may ask for the page again.
+const Policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types waymark"
 
-// stylesheet is the style sheet, and the path where it is served: with its digest, so that it never changes there.
-var stylesheet, stylesheetPath = func() ([]byte, string) {
-	content, err := files.ReadFile("assets/app.css")
+// Asset is a file that pages need. What is at its path never changes: the path has its digest.
+type Asset struct {
+	Path    string
+	Type    string // media type
+	Content []byte
+}
+
+// stylesheet and script are the assets.
+var stylesheet, script = asset("app.css", "text/css; charset=utf-8"), asset("live.js", "text/javascript; charset=utf-8")
+
+func asset(name, mediaType string) Asset {
+	content, err := files.ReadFile("assets/" + name)
 	if err != nil {
 		panic(err) // it is embedded
 	}
 	sum := sha256.Sum256(content)
-	return content, "/assets/" + hex.EncodeToString(sum[:8]) + "/app.css"
-}()
+	return Asset{"/assets/" + hex.EncodeToString(sum[:8]) + "/" + name, mediaType, content}
+}
 
-// Stylesheet returns the style sheet, and the path at which pages look for it. What is at that path never changes.
-func Stylesheet() (content []byte, path string) { return stylesheet, stylesheetPath }
+// Assets returns the files that pages need.
+func Assets() []Asset { return []Asset{stylesheet, script} }
 
 // Page is what one page shows.
 type Page struct {
@@ -49,7 +59,7 @@ type Page struct {
 	Who     string // is signed in; empty for nobody
 	Nav     []Link // to the main pages that who is signed in may see
 	Crumbs  []Link // where it is; the last is the page itself
-	Refresh bool   // it changes by itself: it is loaded again every other second
+	Refresh bool   // it changes by itself: it is shown again and again
 	Command string // that says the same
 	Path    string // of the API, that says the same
 	SQL     string // that says the same, of a landscape in SQLite or Postgres
@@ -89,7 +99,7 @@ func Render(p Page) ([]byte, error) {
 var functions = template.FuncMap{
 	"count": text.Grouped, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
 	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath,
-	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "stylesheet": func() string { return stylesheetPath },
+	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path },
 	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
 	"graphOf": func(run string, g *Graph) any {
 		return struct {

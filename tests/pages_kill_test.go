@@ -1,0 +1,78 @@
+package tests
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"waymark/tests/browser"
+)
+
+// TestKilledWhileWatched kills a server whose page somebody watches, with SIGKILL, and starts it again: the run that was paused is taken up from its page,
+// with nothing but the keyboard, and the page shows how it ends.
+func TestKilledWhileWatched(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	const rows = 6_000
+	var data strings.Builder
+	data.WriteString("id\n")
+	for i := range rows {
+		fmt.Fprintln(&data, i)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(data.String()), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "slow.yaml"), []byte(`name: slow
+chunk: {rows: 10}
+sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int}}}}
+sinks: {out: {csv: {path: out.csv}}}
+`), 0o600))
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	s := serve(t, folder, "--api", address)
+	token := strings.TrimSpace(s.waymark(t, "access", "grant", "ann", "--why", "a test", "--role", "auditor,operator"))
+	s.waymark(t, "run", "slow.yaml", "--run-id", "watched", "--detach")
+
+	window := browser.Open(t, 1280, 900)
+	signIn := func() {
+		window.Do(t, chromedp.Navigate("http://"+address+"/runs/watched"))
+		window.Await(t, "Sign in")
+		window.Do(t, chromedp.KeyEvent(token+"\r"))
+		window.Await(t, "slow", "Accounts")
+	}
+	order := func(name string) {
+		window.Tab(t, name, true) // it opens
+		window.Tab(t, "Why, for the record", false)
+		window.Do(t, chromedp.KeyEvent("a test\r"))
+	}
+	signIn()
+	window.Await(t, "● running")
+	order("Pause")
+	window.Await(t, "paused", "Paused by ann: a test")
+	before := s.waymark(t, "status", "watched", "--json")
+
+	require.NoError(t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait()
+	window.Await(t, "The server does not answer", "Paused by ann: a test")
+	serve(t, folder, "--api", address)
+	window.Await(t, "your session is over") // that of a server that is gone
+	window.Do(t, chromedp.KeyEvent(token+"\r"))
+	window.Await(t, "paused", "Paused by ann: a test")
+	require.NotContains(t, before, `"status":"completed"`)
+	window.Tab(t, "Resume", true)
+	window.Tab(t, "Why, for the record", false)
+	window.Do(t, chromedp.KeyEvent("a "))
+	window.Do(t, chromedp.Sleep(3*time.Second), chromedp.KeyEvent("test\r")) // meanwhile the page is shown again, and leaves alone what is in use
+	window.Await(t, "✓ completed", "6,000 records read", "all accounts balance")
+	require.Equal(t, 2, strings.Count(s.waymark(t, "events", "watched", "--json"), `"a test"`), "both orders, with their reasons")
+	content, err := os.ReadFile(filepath.Join(folder, "out.csv"))
+	require.NoError(t, err)
+	require.Equal(t, data.String(), string(content))
+}
