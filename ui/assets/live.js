@@ -46,6 +46,6 @@ for (let live = true; live;) {
   try {
     live = await look();
   } catch {
-    notice.textContent = '▲ The server does not answer. What you see is as of the time above; this page goes on when it answers again.';
+    notice.textContent = '▲ The server does not answer. What you see is as of the time above; this page continues when it answers again.';
   }
 }
