@@ -55,15 +55,16 @@ type Options struct {
 // Server answers requests. It is safe for concurrent use.
 type Server struct {
 	Options
-	routes    []route
-	mux       *http.ServeMux
-	cursorKey []byte
-	crossSite *http.CrossOriginProtection
-	starting  sync.Map // ids of runs that requests are about to start
-	rates     rates
-	sessions  sessions
-	drained   chan struct{}
-	drain     func()
+	routes        []route
+	mux           *http.ServeMux
+	cursorKey     []byte
+	crossSite     *http.CrossOriginProtection
+	starting      sync.Map // ids of runs that requests are about to start
+	rates         rates
+	sessions      sessions
+	verifications verifications
+	drained       chan struct{}
+	drain         func()
 }
 
 // New returns a Server.

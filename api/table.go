@@ -78,6 +78,24 @@ func table() []route {
 			query: list, answer: Page[client.Effect]{}, status: http.StatusOK, handle: withRun(effectsOf),
 		},
 		{
+			method: http.MethodPost, path: "/v1/runs/{run}/verification", scope: read, about: "Begin to compute everything again that is recorded of a run, and to compare",
+			answer: Verification{}, status: http.StatusAccepted, handle: withRun(verifyRun),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/verification", scope: read, about: "How far the last verification of a run is, or what it found; a server keeps that until it ends",
+			answer: Verification{}, status: http.StatusOK, handle: withRun(verificationOf),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/bundle", scope: read, about: "The bundle of evidence about a run that has ended, as waymark export writes it; also in ranges",
+			query:  ofBundle,
+			stream: "application/zip", status: http.StatusOK, handle: withRun(sendBundle),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/proof", scope: look, about: "The proof of one row, without values, as waymark prove writes it",
+			query:  ofProof,
+			stream: "application/json", status: http.StatusOK, handle: withRun(sendProof),
+		},
+		{
 			method: http.MethodGet, path: "/v1/runs/{run}/outputs/{sink}", scope: read, about: "The file that a sink published, if it still holds that; also in ranges",
 			stream: "application/octet-stream", status: http.StatusOK, handle: withRun(output),
 		},
@@ -203,6 +221,16 @@ var (
 	ofRuns   = append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}}, list...)
 	ofStarts = append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "skipped", "superseded"}}}, list...)
 	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...)
+)
+
+// ofBundle and ofProof are the parameters of what others can verify.
+var (
+	ofBundle = []param{
+		{name: "payloads", about: "which payloads are in it; none if it is left out", values: []string{"none", "refused", "source", "all"}},
+		{name: "artifacts", about: "with the outputs, as they were published", values: []string{"true"}},
+		{name: "redact", about: "SOURCE or SOURCE.FIELD whose values are left out", many: true},
+	}
+	ofProof = []param{{name: "row", about: "its number in the source, from 1", number: true}, {name: "source", about: "the source, if the run has several; or a barrier"}}
 )
 
 // ofComparison are the parameters of a comparison.

@@ -21,7 +21,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		run += " (" + r.Status + ")"
 	}
 	fmt.Fprintf(&b, "run %s: %s in %s and %s read again, %s%s compared: %s\n", run, plural(r.Rows, "row"),
-		plural(r.Chunks, "chunk"), plural(int64(r.Artifacts), "output"), folds, plural(r.Hashes, "hash"), r.verdict())
+		plural(r.Chunks, "chunk"), plural(int64(r.Artifacts), "output"), folds, plural(r.Hashes, "hash"), r.Verdict())
 	writeChecks(&b, "compared", r.Checked)
 	writeChecks(&b, "not checked", r.NotChecked)
 	if r.Believed != "" {
@@ -37,8 +37,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// verdict says everything only if everything was compared that can be. A late seal says nothing of the time before it.
-func (r *Report) verdict() string {
+// Verdict is what was found, in a few words. It says everything only if everything was compared that can be. A late seal says nothing of the time before it.
+func (r *Report) Verdict() string {
 	late := ""
 	if r.Sealed != nil && r.Sealed.Late {
 		late = "; the run was sealed late"

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"waymark/audit"
+	"waymark/audit/evidence/bundle"
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+	"waymark/ui"
+)
+
+// mostVerifications is how many results of verifications a server keeps. When there are more, the oldest are forgotten.
+const mostVerifications = 100
+
+// Verification computes everything that is recorded of a run again, and compares. The server does one at a time, and keeps its result until it ends.
+type Verification = ui.Verification
+
+// verifications are those of a Server.
+type verifications struct {
+	mu    sync.Mutex
+	of    map[string]*Verification // by run
+	order []string                 // runs, the oldest verification first
+	turn  chan struct{}            // is had by the one that is done
+}
+
+// get returns what is known of the verification of a run; nil if there is none.
+func (v *verifications) get(run string) *Verification {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := v.of[run]
+	if known == nil {
+		return nil
+	}
+	now := *known
+	return &now
+}
+
+// begin notes a verification, unless the last one of the run is not done yet.
+func (v *verifications) begin(run, by string) (begun bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if last := v.of[run]; last != nil && !last.Ended() {
+		return false
+	}
+	if v.of == nil {
+		v.of, v.turn = map[string]*Verification{}, make(chan struct{}, 1)
+	}
+	if _, known := v.of[run]; !known {
+		v.order = append(v.order, run)
+	}
+	v.of[run] = &Verification{Run: run, State: ui.Waiting, Actor: by, Asked: client.Time(landscape.MicrosOf(time.Now()))}
+	if len(v.order) > mostVerifications {
+		delete(v.of, v.order[0])
+		v.order = v.order[1:]
+	}
+	return true
+}
+
+// change changes what is known of the verification of a run.
+func (v *verifications) change(run string, change func(*Verification)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known := v.of[run]; known != nil {
+		change(known)
+	}
+}
+
+// verify does a verification in its turn.
+func (s *Server) verify(run string) {
+	v := &s.verifications
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		select {
+		case <-s.drained:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return
+	}
+	v.change(run, func(now *Verification) { now.State = ui.Verifying })
+	report, err := s.Home.Verify(ctx, run, audit.VerifyOptions{Progress: func(done, total int64) {
+		v.change(run, func(now *Verification) { now.Done, now.Total = done, total })
+	}})
+	v.change(run, func(now *Verification) {
+		now.Finished = client.Time(landscape.MicrosOf(time.Now()))
+		if now.Report = report; err == nil {
+			now.State = ui.Verified
+			return
+		}
+		now.State, now.Failure = ui.NotVerified, "the verification could not be done"
+		if known, ok := errors.AsType[*client.Error](err); ok {
+			now.Failure = landscape.WithoutValues(known.Message)
+		} else {
+			s.Logger.Error("a verification failed", "run", run, "error", err)
+		}
+	})
+}
+
+// verifyRun begins to verify the run, or returns how far that is.
+func verifyRun(_ context.Context, c *call, run landscape.Run) (*Verification, error) {
+	if err := c.disclose(run.ID, "verification", ""); err != nil {
+		return nil, err
+	}
+	if c.server.verifications.begin(run.ID, c.token.Name) {
+		go c.server.verify(run.ID)
+	}
+	return c.server.verifications.get(run.ID), nil
+}
+
+// verificationOf returns the last verification of the run.
+func verificationOf(_ context.Context, c *call, run landscape.Run) (*Verification, error) {
+	known := c.server.verifications.get(run.ID)
+	if known == nil {
+		return nil, problem(http.StatusNotFound, notVerified, fmt.Sprintf("nobody has had run %s verified since this server began", run.ID))
+	}
+	return known, nil
+}
+
+// sendBundle sends the bundle of evidence about the run. It is made whole before, so that who gets it can know that it is.
+func sendBundle(ctx context.Context, c *call, run landscape.Run) (any, error) {
+	payloads := c.query.Get("payloads")
+	if payloads == "" {
+		payloads = string(bundle.NoPayloads)
+	}
+	file, err := os.CreateTemp("", "waymark-bundle-*.zip")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }()
+	hash := sha256.New()
+	what := local.Exported{Payloads: bundle.Payloads(payloads), Artifacts: c.query.Get("artifacts") == "true", Redact: c.query["redact"]}
+	if _, err := c.server.Home.Export(ctx, run.ID, io.MultiWriter(file, hash), what); err != nil {
+		return nil, err
+	}
+	if err := c.disclose(run.ID, "bundle", payloads); err != nil {
+		return nil, err
+	}
+	c.attach("application/zip", run.Pipeline+"-"+run.ID+".zip")
+	sum := hash.Sum(nil)
+	c.w.Header().Set("ETag", `"`+hex.EncodeToString(sum)+`"`)
+	c.w.Header().Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":")
+	http.ServeContent(patient{c.w, http.NewResponseController(c.w)}, c.Request, "", time.Time{}, file)
+	return nil, nil
+}
+
+// sendProof sends the proof of one row, which has no values.
+func sendProof(ctx context.Context, c *call, run landscape.Run) (any, error) {
+	row, _ := strconv.ParseInt(c.query.Get("row"), 10, 64)
+	if row == 0 {
+		return nil, problem(http.StatusBadRequest, badQuery, "row is missing: the proof is of one row, counted from 1")
+	}
+	proof, err := c.server.Home.Prove(ctx, run.ID, c.query.Get("source"), row)
+	if err != nil {
+		return nil, err
+	}
+	text, err := proof.Encode()
+	if err != nil {
+		return nil, err
+	}
+	c.attach("application/json", fmt.Sprintf("%s-%s-%d.proof", run.Pipeline, run.ID, row))
+	c.w.WriteHeader(http.StatusOK)
+	_, err = c.w.Write(text)
+	return nil, err
+}
+
+// attach says that what is sent is a file to keep, and nothing that a browser shows.
+func (c *call) attach(mediaType, name string) {
+	header := c.w.Header()
+	header.Set("Content-Type", mediaType)
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	header.Set("Cache-Control", "private, no-store")
+	c.sent, c.status = true, http.StatusOK
+}
+
+// evidencePage shows what proves what of the run, and what others can take with them.
+func evidencePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	report, err := c.report(run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	body := ui.Evidence{Report: report, Verification: c.server.verifications.get(run.ID), MayRead: c.token.Has(allowed[read]...)}
+	return ui.Page{
+		Title: "Evidence", Crumbs: crumbs(run, "evidence"), Command: "waymark verify " + run.ID, Path: "/v1/runs/" + run.ID + "/verification", Body: body,
+		SQL:     "select * from run_seals where run_id = '" + run.ID + "'",
+		Refresh: body.Verification != nil && !body.Verification.Ended(),
+	}, nil
+}
+
+// evidencePath is the address of the page with the evidence of the run that a form is about.
+func evidencePath(c *call) string { return ui.RunPath(c.PathValue("run"), "evidence") }
