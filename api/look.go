@@ -104,6 +104,19 @@ func whatIf(ctx context.Context, c *call, run landscape.Run) (*audit.Trial, erro
 	return trial, err
 }
 
+// find finds what a word may mean, among what the caller sees.
+func find(c *call) (any, error) {
+	request := client.LookupRequest{Word: c.query.Get("q"), Sees: func(run landscape.RunHead) bool { return c.sees(run.Pipeline, run.Actor, run.Trigger) }}
+	if id := c.query.Get("run"); id != "" {
+		run, err := c.recordOf(id)
+		if err != nil {
+			return nil, err
+		}
+		request.Run = run.ID
+	}
+	return whole(c.server.Home.Lookup(c.Context(), request))
+}
+
 // compareRuns compares the run with another one that the caller sees, which came before it if nothing else is asked for.
 func compareRuns(ctx context.Context, c *call, run landscape.Run) (*client.Comparison, error) {
 	with := c.query.Get("with")

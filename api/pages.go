@@ -52,6 +52,7 @@ func pages() []route {
 		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order, handle: then(pauseSchedule, schedulePath)},
 		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, handle: then(resumeSchedule, schedulePath)},
 		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/run", scope: order, handle: then(runSlot, schedulePath)},
+		{method: http.MethodGet, path: "/find", scope: look, handle: findPage, query: ofLookup},
 		{method: http.MethodGet, path: "/starts", scope: look, handle: startsPage, query: ofStarts},
 		{method: http.MethodGet, path: "/access", scope: admin, handle: accessPage, query: list},
 		{method: http.MethodPost, path: "/access/{token}/revoke", scope: admin, handle: then(revoke, accessPath)},
@@ -83,7 +84,7 @@ func (c *call) sendPage(answer any) error {
 	if !ok {
 		return fmt.Errorf("%T is no page", answer)
 	}
-	page.Who, page.Nav = c.token.Name, navigation(c.token)
+	page.Who, page.Nav, page.MayFind = c.token.Name, navigation(c.token), c.token.Has(allowed[look]...)
 	if c.status == 0 {
 		c.status = http.StatusOK
 	}
@@ -367,6 +368,18 @@ func journeyPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, erro
 	return ui.Page{
 		Title: story.Token, Crumbs: crumbs(run, story.Token), Command: "waymark explain " + run.ID + " --token " + story.Token, Path: "/v1" + ui.RowPath(run.ID, story.Token), Body: body,
 	}, nil
+}
+
+func findPage(c *call) (any, error) {
+	body := ui.Find{Word: c.query.Get("q"), MayRead: c.token.Has(allowed[read]...)}
+	if body.Word != "" {
+		answer, err := find(c)
+		if err != nil {
+			return nil, err
+		}
+		body.Found = answer.(Page[client.Found]).Items //nolint:forcetypeassert // as find says
+	}
+	return ui.Page{Title: "Find", Crumbs: []ui.Link{{Text: "Find"}}, Command: "waymark find WORD", Path: "/v1/find?" + c.URL.RawQuery, Body: body}, nil
 }
 
 func comparePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {

@@ -188,6 +188,11 @@ func table() []route {
 			answer: Page[client.Waiting]{}, status: http.StatusOK, handle: queue,
 		},
 		{
+			method: http.MethodGet, path: "/v1/find", scope: look, about: "What a word may mean: runs, pipelines, outputs, files and documents by their digests, rows by token, line, digest or as they were read",
+			query:  ofLookup,
+			answer: Page[client.Found]{}, status: http.StatusOK, handle: find,
+		},
+		{
 			method: http.MethodGet, path: "/v1/events", scope: look, about: "What happened, in one order that never changes: as webhooks tell it",
 			query:  []param{{name: "after", about: "only events after this position", number: true}, {name: "limit", about: "at most so many events, from 1 to 500; 50 by default", number: true}, {name: "type", about: "only events of it", many: true}},
 			answer: Page[client.OutboxEvent]{}, status: http.StatusOK, handle: events,
@@ -232,6 +237,9 @@ var (
 	}
 	ofProof = []param{{name: "row", about: "its number in the source, from 1", number: true}, {name: "source", about: "the source, if the run has several; or a barrier"}}
 )
+
+// ofLookup are the parameters of a search.
+var ofLookup = []param{{name: "q", about: "what is looked for"}, {name: "run", about: "only in this run"}}
 
 // ofComparison are the parameters of a comparison.
 var ofComparison = []param{{name: "with", about: "the earlier run; the one before this, of the same pipeline, if it is left out"}}

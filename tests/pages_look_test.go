@@ -61,7 +61,7 @@ func (s *apiServer) scenes() []scene {
 		{"errors", "/runs/refusing/errors?values=true"}, {"errors-hostile", nasty + "/errors?values=true"}, {"errors-tried", "/runs/refusing/errors?version=3"},
 		{"compare", "/runs/refusing/compare"}, {"evidence", orders + "/evidence"}, {"effects", orders + "/effects"}, {"pipelines", "/pipelines"}, {"pipelines-empty", "/pipelines?environment=nowhere"},
 		{"pipeline", "/pipelines/deployed"}, {"diff", "/pipelines/deployed/diff?from=1&to=3"}, {"schedules", "/schedules"}, {"schedule", "/schedules/default/deployed/daily"},
-		{"starts", "/starts"}, {"starts-empty", "/starts?state=waiting"}, {"access", "/access"}, {"missing", "/runs/nothing"}, {"login", "/login"},
+		{"find", "/find?q=CONVERT"}, {"starts", "/starts"}, {"starts-empty", "/starts?state=waiting"}, {"access", "/access"}, {"missing", "/runs/nothing"}, {"login", "/login"},
 	}
 }
 

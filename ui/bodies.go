@@ -252,6 +252,13 @@ type Evidence struct {
 // Closed reports whether the run has ended, so that there can be a bundle.
 func (e Evidence) Closed() bool { return e.Report.Run.Status != pipeline.Running }
 
+// Find is what a word may mean.
+type Find struct {
+	Word    string         // that was looked for; empty for none yet
+	Found   []client.Found // nil if nothing was looked for
+	MayRead bool           // who looks may see the journeys of rows
+}
+
 // Compare is how a run differs from an earlier one.
 type Compare struct {
 	*client.Comparison

@@ -58,6 +58,7 @@ type Page struct {
 	Title   string
 	Who     string // is signed in; empty for nobody
 	Nav     []Link // to the main pages that who is signed in may see
+	MayFind bool   // who is signed in may look for things
 	Crumbs  []Link // where it is; the last is the page itself
 	Refresh bool   // it changes by itself: it is shown again and again
 	Command string // that says the same
@@ -74,7 +75,7 @@ type Link struct{ Text, To string }
 var bodies = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
 	parsed := map[string]*template.Template{}
-	for _, name := range []string{"home", "runs", "run", "rows", "journey", "errors", "compare", "evidence", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "starts", "access", "problem", "login"} {
+	for _, name := range []string{"home", "runs", "run", "rows", "journey", "errors", "compare", "evidence", "find", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "starts", "access", "problem", "login"} {
 		parsed[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	return parsed

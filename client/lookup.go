@@ -1,0 +1,385 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/landscape"
+)
+
+// FoundKind says what a word was found to be.
+type FoundKind string
+
+// The kinds of what is found.
+const (
+	FoundRun      FoundKind = "run"      // by the beginning of its id, or the newest one by the name of its pipeline
+	FoundPipeline FoundKind = "pipeline" // a deployed one, by its name
+	FoundOutput   FoundKind = "output"   // that a run published, by its digest
+	FoundDocument FoundKind = "document" // that a run had, by its digest or that of its plan
+	FoundSource   FoundKind = "source"   // a file that a run read, by its digest
+	FoundRow      FoundKind = "row"      // by its token, its number, the line of its file, its digest, or as it was read
+	FoundLine     FoundKind = "line"     // of an output
+	FoundRefusals FoundKind = "refusals" // rows that were refused, by their code
+)
+
+// Found is one thing that a word may mean.
+type Found struct {
+	Kind     FoundKind `json:"kind"`
+	Run      string    `json:"run,omitempty"` // empty for a pipeline
+	Pipeline string    `json:"pipeline"`
+	Token    string    `json:"token,omitempty"` // of a row or line
+	Sink     string    `json:"sink,omitempty"`  // of an output or line
+	Line     int64     `json:"line,omitempty"`  // of the output
+	Rows     int64     `json:"rows,omitempty"`  // that were refused
+	What     string    `json:"what"`            // why the word means it, in words
+}
+
+// LookupRequest says what to look for.
+type LookupRequest struct {
+	Word string                       // an id, a name, a digest, TOKEN, SINK:LINE, FILE:LINE, a number, a code, or a record as it was read
+	Run  string                       // as Find understands it: only there; empty for everywhere
+	Sees func(landscape.RunHead) bool // which runs count; nil for all
+}
+
+// Bounds of a search.
+const (
+	lookupRuns  = 50        // the newest, in which rows are looked for
+	lookupRows  = 5_000_000 // whose digests are compared
+	lookupFound = 50
+)
+
+// Lookup finds what a word may mean: among all runs, outputs and pipelines, and among the rows of the newest runs. It reads the landscape only. The error is
+// an *Error of kind Invalid if there is no word.
+func (c *Client) Lookup(ctx context.Context, r LookupRequest) (found []Found, err error) {
+	defer c.edge(ctx, &err)
+	if r.Word = strings.TrimSpace(r.Word); r.Word == "" {
+		return nil, &Error{Kind: Invalid, Code: InvalidQuestion, Message: "say what to look for: an id, a digest, a token, FILE:LINE, or a record as it was read"}
+	}
+	l := &lookup{Client: c, LookupRequest: r, found: []Found{}}
+	if l.runs, err = l.candidates(ctx); err != nil {
+		return nil, err
+	}
+	for _, look := range []func(context.Context) error{l.byID, l.byName, l.byDigest, l.byPlace, l.byNumber, l.byCode, l.byRecord} {
+		if err := look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return l.found[:min(len(l.found), lookupFound)], nil
+}
+
+// lookup is a search that is under way.
+type lookup struct {
+	*Client
+	LookupRequest
+	runs  []landscape.RunHead // in which rows are looked for, the newest first
+	found []Found
+}
+
+func (l *lookup) add(run landscape.RunHead, f Found, format string, args ...any) {
+	f.Run, f.Pipeline, f.What = run.ID, run.Pipeline, fmt.Sprintf(format, args...)
+	if !slices.Contains(l.found, f) {
+		l.found = append(l.found, f)
+	}
+}
+
+func (l *lookup) sees(run landscape.RunHead) bool { return l.Sees == nil || l.Sees(run) }
+
+func (l *lookup) candidates(ctx context.Context) ([]landscape.RunHead, error) {
+	if l.Run != "" {
+		run, err := l.Find(ctx, l.Run)
+		return []landscape.RunHead{run.RunHead}, err
+	}
+	runs, err := l.log.RecentRuns(ctx, nil, lookupRuns)
+	return slices.DeleteFunc(runs, func(run landscape.RunHead) bool { return !l.sees(run) }), err
+}
+
+func (l *lookup) byID(ctx context.Context) error {
+	const shortest = 4 // characters of the beginning of an id: fewer mean too much
+	if l.Run != "" {
+		return nil
+	}
+	runs, err := l.Beginning(ctx, l.Word, lookupFound)
+	for _, run := range runs {
+		if l.sees(run) && (run.ID == l.Word || len(l.Word) >= shortest) {
+			l.add(run, Found{Kind: FoundRun}, "a run, %s", run.Status)
+		}
+	}
+	return err
+}
+
+func (l *lookup) byName(ctx context.Context) error {
+	if l.Run != "" {
+		return nil
+	}
+	pipelines, err := l.Pipelines(ctx, "")
+	for _, p := range pipelines {
+		if p.Pipeline == l.Word && l.sees(landscape.RunHead{Pipeline: p.Pipeline}) {
+			l.found = append(l.found, Found{Kind: FoundPipeline, Pipeline: p.Pipeline, What: fmt.Sprintf("a deployed pipeline, version %d", p.Version)})
+		}
+	}
+	if at := slices.IndexFunc(l.runs, func(run landscape.RunHead) bool { return run.Pipeline == l.Word }); at >= 0 {
+		l.add(l.runs[at], Found{Kind: FoundRun}, "the newest run of this pipeline, %s", l.runs[at].Status)
+	}
+	return err
+}
+
+// digest is a SHA-256, or the beginning of one that somebody can have meant.
+var digest = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
+
+func (l *lookup) byDigest(ctx context.Context) error {
+	if !digest.MatchString(l.Word) {
+		return nil
+	}
+	if err := l.outputs(ctx); err != nil {
+		return err
+	}
+	for _, run := range l.runs {
+		if strings.HasPrefix(run.DocumentSHA256, l.Word) || strings.HasPrefix(run.PlanSHA256, l.Word) {
+			l.add(run, Found{Kind: FoundDocument}, "the document or plan of the run")
+		}
+		ends, err := l.log.SourceEnds(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		for _, end := range ends {
+			var files []string
+			_ = json.Unmarshal([]byte(end.Digests), &files)
+			if slices.ContainsFunc(files, func(sum string) bool { return strings.HasPrefix(sum, l.Word) }) {
+				l.add(run, Found{Kind: FoundSource}, "a file that source %s read", end.Source)
+			}
+		}
+	}
+	if sum, err := hex.DecodeString(l.Word); err == nil && len(sum) == sha256.Size {
+		return l.rowsWith(ctx, sum, "a record with this digest")
+	}
+	return nil
+}
+
+// outputs finds what runs published, by its digest.
+func (l *lookup) outputs(ctx context.Context) error {
+	published, err := l.log.Publications(ctx, func(string) bool { return true })
+	if err != nil {
+		return err
+	}
+	for _, output := range published {
+		if !strings.HasPrefix(output.SHA256, l.Word) || l.Run != "" && output.Run != l.runs[0].ID {
+			continue
+		}
+		run, err := l.log.Run(ctx, output.Run)
+		if err != nil {
+			return err
+		}
+		if l.sees(run.RunHead) {
+			l.add(run.RunHead, Found{Kind: FoundOutput, Sink: output.Sink}, "%s, as sink %s published it", output.Path, output.Sink)
+		}
+	}
+	return nil
+}
+
+// byPlace finds TOKEN, SINK:LINE and FILE:LINE.
+func (l *lookup) byPlace(ctx context.Context) error {
+	at := strings.LastIndexByte(l.Word, ':')
+	if at <= 0 {
+		return nil
+	}
+	name := l.Word[:at]
+	line, _ := strconv.ParseInt(l.Word[at+1:], 10, 64)
+	for _, run := range l.runs {
+		if token, err := l.log.ParseToken(ctx, run.ID, l.Word); err == nil {
+			if err := l.addToken(ctx, run, token, Found{Kind: FoundRow}, "a row"); err != nil {
+				return err
+			}
+		}
+		if line < 1 {
+			continue
+		}
+		if err := l.lineOf(ctx, run, name, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addToken adds a token, unless it is not there.
+func (l *lookup) addToken(ctx context.Context, run landscape.RunHead, token landscape.Token, f Found, format string, args ...any) error {
+	if _, err := l.log.ChunkOf(ctx, run.ID, token.Source, token.Row); err != nil {
+		if errors.Is(err, landscape.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	id, err := l.log.TokenID(ctx, run.ID, token)
+	if err == nil {
+		f.Token = id
+		l.add(run, f, format, args...)
+	}
+	return err
+}
+
+// lineOf finds a line of an output or of a file that the run read.
+func (l *lookup) lineOf(ctx context.Context, run landscape.RunHead, name string, line int64) error {
+	nodes, err := l.log.Nodes(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		switch {
+		case node.Kind == landscape.SinkNode && node.Node == name:
+			token, err := l.log.SinkLine(ctx, run.ID, name, line)
+			if errors.Is(err, landscape.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := l.addToken(ctx, run, token, Found{Kind: FoundLine, Sink: name, Line: line}, "line %d of %s", line, name); err != nil {
+				return err
+			}
+		case node.Kind == landscape.SourceNode:
+			if err := l.fileLine(ctx, run, node.Node, name, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fileLine finds the row that began at a line of a file.
+func (l *lookup) fileLine(ctx context.Context, run landscape.RunHead, source, file string, line int64) error {
+	for chunk, err := range l.log.Chunks(ctx, run.ID, source) {
+		if err != nil {
+			return err
+		}
+		if chunk.File != file && filepath.Base(chunk.File) != file || line < chunk.FirstLine {
+			continue
+		}
+		records, err := l.log.Records(ctx, run.ID, chunk.Key())
+		if err != nil {
+			return err
+		}
+		for i := range chunk.Rows {
+			at := chunk.FirstLine + i
+			if records.Lines != nil {
+				at = chunk.FirstLine + int64(records.Lines[i])
+			}
+			if at == line {
+				return l.addToken(ctx, run, landscape.Token{Source: source, Lane: l.rootLane(ctx, run.ID, source), Row: chunk.FirstRow + i}, Found{Kind: FoundRow}, "line %d of %s", line, chunk.File)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *lookup) rootLane(ctx context.Context, run, source string) int64 {
+	token, _ := l.log.RootToken(ctx, run, source, 1) // of a source that has rows
+	return token.Lane
+}
+
+// byNumber finds the row of a source by its number, in the newest run.
+func (l *lookup) byNumber(ctx context.Context) error {
+	number, err := strconv.ParseInt(l.Word, 10, 64)
+	if err != nil || number < 1 || len(l.runs) == 0 {
+		return nil
+	}
+	nodes, err := l.log.Nodes(ctx, l.runs[0].ID)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if node.Kind != landscape.SourceNode {
+			continue
+		}
+		token, err := l.log.RootToken(ctx, l.runs[0].ID, node.Node, number)
+		if errors.Is(err, landscape.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = l.addToken(ctx, l.runs[0], token, Found{Kind: FoundRow}, "row %d of source %s", number, node.Node)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// code is the form of a code of refusals.
+var code = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
+
+func (l *lookup) byCode(ctx context.Context) error {
+	if !code.MatchString(l.Word) {
+		return nil
+	}
+	const mostErrors = 100_000 // that are counted: of more, it is not said how many they are
+	for _, run := range l.runs {
+		codes, _, err := l.log.RefusedBy(ctx, run.ID, mostErrors)
+		if err != nil {
+			return err
+		}
+		if n := codes[l.Word]; n > 0 {
+			l.add(run, Found{Kind: FoundRefusals, Rows: n}, "refused rows")
+		}
+	}
+	return nil
+}
+
+// byRecord finds rows by what was read.
+func (l *lookup) byRecord(ctx context.Context) error {
+	sum := sha256.Sum256([]byte(l.Word))
+	return l.rowsWith(ctx, sum[:], "a record that was read so")
+}
+
+// rowsWith finds the rows whose records have a digest.
+func (l *lookup) rowsWith(ctx context.Context, sum []byte, what string) error {
+	looked := int64(0)
+	for _, run := range l.runs {
+		sources, err := l.log.SourceEnds(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		for _, source := range sources {
+			for chunk, err := range l.log.Chunks(ctx, run.ID, source.Source) {
+				if err != nil {
+					return err
+				}
+				if looked += chunk.Rows; looked > lookupRows || len(l.found) > lookupFound {
+					return nil
+				}
+				if err := l.rowsOf(ctx, run, chunk, sum, what); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (l *lookup) rowsOf(ctx context.Context, run landscape.RunHead, chunk landscape.Chunk, sum []byte, what string) error {
+	records, err := l.log.Records(ctx, run.ID, chunk.Key())
+	if err != nil {
+		return err
+	}
+	for from := 0; ; {
+		at := bytes.Index(records.Hashes[from:], sum)
+		if at < 0 {
+			return nil
+		}
+		if at += from; at%landscape.HashBytes == 0 {
+			token := landscape.Token{Source: chunk.Source, Lane: l.rootLane(ctx, run.ID, chunk.Source), Row: chunk.FirstRow + int64(at/landscape.HashBytes)}
+			if err := l.addToken(ctx, run, token, Found{Kind: FoundRow}, "%s", what); err != nil {
+				return err
+			}
+		}
+		from = at + 1
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/internal/text"
+)
+
+func (a *app) findCommand() *cobra.Command {
+	var request client.LookupRequest
+	cmd := &cobra.Command{
+		Use:   "find WORD",
+		Short: "Find the run, row, output or pipeline that a word means",
+		Long: `Finds what WORD may mean, and says which command tells more: the beginning of a run's id, the name of a deployed pipeline, the SHA-256 of an output,
+a source file, a document or a record, the id of a row such as orders:17, a line as SINK:LINE or FILE:LINE, the number of a row, the code of refused rows, or a
+whole record as it was read. Rows are looked for in the newest 50 runs, or in that of --run.`,
+		Example: `  waymark find 0198c1
+  waymark find strikes.csv:301
+  waymark find "$(sha256sum out/review.csv | cut -c1-64)"
+  waymark find "$(sed -n 301p data/strikes.csv)"`,
+		Args: exactlyOne("word"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request.Word = args[0]
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				found, err := home.Lookup(cmd.Context(), request)
+				if err != nil {
+					return err
+				}
+				return printList(a, found, func(w io.Writer) error { return writeFound(w, found) })
+			})
+		},
+	}
+	cmd.Flags().StringVar(&request.Run, "run", "", "search only this `run`")
+	return cmd
+}
+
+func writeFound(w io.Writer, found []client.Found) error {
+	if len(found) == 0 {
+		_, err := fmt.Fprintln(w, "nothing found")
+		return err
+	}
+	table := [][]string{{"what", "pipeline", "ask"}}
+	for _, f := range found {
+		table = append(table, []string{text.Cell(f.What), text.Cell(f.Pipeline), askAbout(f)})
+	}
+	return text.Table(w, table...)
+}
+
+// askAbout is the command that tells more of what was found.
+func askAbout(f client.Found) string {
+	switch f.Kind {
+	case client.FoundPipeline:
+		return "waymark pipelines show " + f.Pipeline
+	case client.FoundRow, client.FoundLine:
+		return fmt.Sprintf("waymark explain %s --token %s", f.Run, f.Token)
+	case client.FoundRefusals:
+		return "waymark errors " + f.Run
+	}
+	return "waymark status " + f.Run
+}
