@@ -115,6 +115,11 @@ bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of 
 bench-starts: build ## measure many small runs that are asked for through the HTTP API
 	go run ./tests/bench/starts -binary bin/waymark
 
+.PHONY: bench-ui
+bench-ui: build ## measure the web pages on records of a million and of ten million rows
+	go run ./tests/bench/pages -binary bin/waymark
+	go run ./tests/bench/pages -binary bin/waymark -rows 10000000
+
 .PHONY: mutants
 mutants: ## break the code in one place after the other, and fail if no test notices
 	go run ./tests/mutants
