@@ -197,6 +197,15 @@ func (r *Reader) ChunkOf(ctx context.Context, run, source string, row int64) (Ch
 	return Chunk{}, fmt.Errorf("row %d of source %s in run %s: %w", row, source, run, ErrNotFound)
 }
 
+// RawHashes returns the SHA-256 of each record of a chunk as it was read, 32 bytes each; zeros for a record that was forgotten.
+func (r *Reader) RawHashes(ctx context.Context, run string, at ChunkKey) (hashes []byte, err error) {
+	err = each(ctx, r.from, []any{run, at.Source, at.Chunk}, func(s ChunkRowsRecord) bool {
+		hashes = append(hashes, s.RawHashes...)
+		return true
+	})
+	return hashes, err
+}
+
 // Records returns the columns of a chunk's records.
 func (r *Reader) Records(ctx context.Context, run string, at ChunkKey) (Records, error) {
 	slices, err := Select[ChunkRowsRecord](ctx, r.from, run, at.Source, at.Chunk)

@@ -44,19 +44,33 @@ func (r *Reader) TokensBehind(ctx context.Context, run string, want func(EdgeKey
 	}
 }
 
-// EndsOf returns a function that returns the tokens of a chunk by row and lane, with how each ended; none if the chunk did not go through the
-// steps yet. It is not safe for concurrent use.
-func (r *Reader) EndsOf(ctx context.Context, run string) (func(context.Context, ChunkKey) ([]Ended, error), error) {
+// LaneEnds says how the tokens of one lane of a chunk ended.
+type LaneEnds struct {
+	Lane  int64
+	Codes []uint16 // per row of the chunk: number of its end in Ends, or NoToken
+	Ends  []Ended  // each once, without a Token
+}
+
+// EndsOf returns a function that returns how the tokens of a chunk ended, by lane; nil if the chunk did not go through the steps yet. It is not safe for
+// concurrent use.
+func (r *Reader) EndsOf(ctx context.Context, run string) (func(context.Context, ChunkKey) ([]LaneEnds, error), error) {
 	b, err := r.behind(ctx, run, func(EdgeKey) bool { return true }, nil)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, at ChunkKey) ([]Ended, error) {
+	return func(ctx context.Context, at ChunkKey) (lanes []LaneEnds, err error) {
 		used, err := Select[ChunkWayRecord](ctx, b.from, run, at.Source, at.Chunk)
 		if err != nil || len(used) == 0 {
 			return nil, err
 		}
-		return b.tokens(ctx, used)
+		e, err := b.ending(ctx, used)
+		for err == nil && len(used) > 0 {
+			n := sameLane(used)
+			var lane LaneEnds
+			lane, err = e.ends(ctx, used[:n])
+			lanes, used = append(lanes, lane), used[n:]
+		}
+		return lanes, err
 	}, nil
 }
 
@@ -140,24 +154,16 @@ func (b *behind) next(ctx context.Context) (used []ChunkWayRecord, err error) {
 
 // tokens returns the wanted tokens of the chunk, by row and lane.
 func (b *behind) tokens(ctx context.Context, used []ChunkWayRecord) ([]Ended, error) {
-	chunk, err := b.Chunk(ctx, b.run, ChunkKey{used[0].Source, used[0].Chunk})
+	e, err := b.ending(ctx, used)
 	if err != nil {
 		return nil, err
 	}
-	refused, err := b.refusedLate(ctx, chunk, used)
-	if err != nil {
-		return nil, err
-	}
-	if len(refused) == 0 {
+	if len(e.refused) == 0 {
 		used = slices.DeleteFunc(used, func(u ChunkWayRecord) bool { return !b.whole[u.Way] })
 	}
-	e := &ending{behind: b, chunk: chunk, refused: refused, members: map[string][]LaneMembers{}}
 	var tokens []Ended
 	for len(used) > 0 {
-		n := 1
-		for n < len(used) && used[n].Lane == used[0].Lane {
-			n++
-		}
+		n := sameLane(used)
 		if tokens, err = e.appendLane(ctx, tokens, used[:n]); err != nil {
 			return nil, err
 		}
@@ -167,6 +173,25 @@ func (b *behind) tokens(ctx context.Context, used []ChunkWayRecord) ([]Ended, er
 		return cmp.Or(cmp.Compare(x.Token.Row, y.Token.Row), cmp.Compare(x.Token.Lane, y.Token.Lane))
 	})
 	return tokens, nil
+}
+
+// sameLane is how many of these begin the list and are of one lane.
+func sameLane(used []ChunkWayRecord) int {
+	n := 1
+	for n < len(used) && used[n].Lane == used[0].Lane {
+		n++
+	}
+	return n
+}
+
+// ending returns what says how tokens of the chunk ended, of which these are ways.
+func (b *behind) ending(ctx context.Context, used []ChunkWayRecord) (*ending, error) {
+	chunk, err := b.Chunk(ctx, b.run, ChunkKey{used[0].Source, used[0].Chunk})
+	if err != nil {
+		return nil, err
+	}
+	refused, err := b.refusedLate(ctx, chunk, used)
+	return &ending{behind: b, chunk: chunk, refused: refused, members: map[string][]LaneMembers{}}, err
 }
 
 // refusedLate returns the tokens of the chunk that targets refused, of the sinks to which these ways lead.
@@ -211,9 +236,8 @@ type ending struct {
 	members map[string][]LaneMembers // by barrier
 }
 
-// appendLane appends the wanted tokens of a lane, which took these ways.
-func (e *ending) appendLane(ctx context.Context, tokens []Ended, used []ChunkWayRecord) ([]Ended, error) {
-	lane := used[0].Lane
+// codes returns the way codes of a lane, or NoToken, by row.
+func (e *ending) codes(ctx context.Context, lane int64) ([]uint16, error) {
 	all, err := e.lanesOf(ctx, e.run)
 	if err != nil {
 		return nil, err
@@ -223,6 +247,68 @@ func (e *ending) appendLane(ctx context.Context, tokens []Ended, used []ChunkWay
 		return nil, err
 	}
 	p, err := get[PassageRecord](ctx, e.from, e.run, e.chunk.Source, e.chunk.Chunk, lane)
+	return unpackCodes(p.WayCodes, p.CodeBytes, !about.IsRoot()), err
+}
+
+// ends returns how all tokens of a lane ended, which took these ways.
+func (e *ending) ends(ctx context.Context, used []ChunkWayRecord) (LaneEnds, error) {
+	lane := LaneEnds{Lane: used[0].Lane}
+	codes, err := e.codes(ctx, lane.Lane)
+	if err != nil {
+		return lane, err
+	}
+	plain := map[uint16]uint16{}   // by the code of a way whose tokens all end alike
+	others := map[uint16]Way{}     // ways whose tokens may end otherwise
+	numbers := map[endKey]uint16{} // of their ends
+	for _, u := range used {
+		way := e.ways[u.Way]
+		if way.Path == pipeline.Buffered || way.ToSink() && len(e.refused) > 0 {
+			others[uint16(u.Code)] = way
+			continue
+		}
+		plain[uint16(u.Code)] = uint16(len(lane.Ends))
+		lane.Ends = append(lane.Ends, Ended{Path: way.Path, Node: way.Last(), Sink: way.Sink, Way: way})
+	}
+	lane.Codes = codes
+	for i, code := range codes {
+		if code == NoToken {
+			continue
+		}
+		if number, alike := plain[code]; alike {
+			codes[i] = number
+			continue
+		}
+		way, known := others[code]
+		if !known {
+			return lane, incomplete("row %d of source %s took a way with code %d, which its chunk does not have", e.chunk.FirstRow+int64(i), e.chunk.Source, code)
+		}
+		ended, err := e.end(ctx, Token{Source: e.chunk.Source, Lane: lane.Lane, Row: e.chunk.FirstRow + int64(i)}, way)
+		if err != nil {
+			return lane, err
+		}
+		key := endKey{code, ended.Path, ended.Node}
+		number, seen := numbers[key]
+		if !seen {
+			number = uint16(len(lane.Ends))
+			ended.Token = Token{}
+			lane.Ends, numbers[key] = append(lane.Ends, ended), number
+		}
+		codes[i] = number
+	}
+	return lane, nil
+}
+
+// endKey tells apart how tokens of one way ended.
+type endKey struct {
+	code uint16
+	path pipeline.Path
+	node string
+}
+
+// appendLane appends the wanted tokens of a lane, which took these ways.
+func (e *ending) appendLane(ctx context.Context, tokens []Ended, used []ChunkWayRecord) ([]Ended, error) {
+	lane := used[0].Lane
+	codes, err := e.codes(ctx, lane)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +316,7 @@ func (e *ending) appendLane(ctx context.Context, tokens []Ended, used []ChunkWay
 	for _, u := range used {
 		ways[uint16(u.Code)] = u.Way
 	}
-	for i, code := range unpackCodes(p.WayCodes, p.CodeBytes, !about.IsRoot()) {
+	for i, code := range codes {
 		id, wanted := ways[code]
 		token := Token{Source: e.chunk.Source, Lane: lane, Row: e.chunk.FirstRow + int64(i)}
 		if !wanted || !e.whole[id] && !e.refused[token] {

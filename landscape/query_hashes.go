@@ -24,6 +24,10 @@ func (r *Reader) Hashes(ctx context.Context, run string, at ChunkKey) ([]NodeHas
 			columns = append(columns, NodeHashes{Lane: slice.Lane, Node: slice.Node, Hashes: make([]byte, HashBytes*about.Rows)})
 		}
 		column := columns[len(columns)-1].Hashes
+		if slice.Slots == nil { // every row has one
+			copy(column[HashBytes*SliceRows*slice.Slice:], slice.Hashes)
+			continue
+		}
 		for i := slice.Slice * SliceRows; i < min(about.Rows, (slice.Slice+1)*SliceRows); i++ {
 			hash := slice.at(int(i - slice.Slice*SliceRows))
 			copy(hashAt(column, int(i)), hash[:])

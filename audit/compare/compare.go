@@ -108,6 +108,8 @@ type comparing struct {
 	found   *Comparison
 	words   []string       // where rows ended, by number
 	numbers map[string]int // of words
+	trails  []trail        // by number
+	known   map[string]int // numbers of trails
 	ends    map[[2]int]int64
 	flips   map[[2]int]*Flip
 	blamed  map[string]*Blame
@@ -117,7 +119,7 @@ type comparing struct {
 // whole.
 func Runs(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (*Comparison, error) {
 	c := &comparing{
-		numbers: map[string]int{}, ends: map[[2]int]int64{}, flips: map[[2]int]*Flip{}, blamed: map[string]*Blame{},
+		numbers: map[string]int{}, known: map[string]int{}, ends: map[[2]int]int64{}, flips: map[[2]int]*Flip{}, blamed: map[string]*Blame{},
 		found: &Comparison{
 			Type: "comparison", Was: runOf(was), Is: runOf(is), Document: was.DocumentSHA256 == is.DocumentSHA256, Plan: was.PlanSHA256 == is.PlanSHA256, Code: was.Code == is.Code,
 			Params: []Param{}, Sources: []Source{}, Ends: []Ends{}, Flips: []Flip{}, Disagreed: []Blame{},
@@ -178,6 +180,12 @@ func (c *comparing) params(was, is string) error {
 	return nil
 }
 
+// A trail is the ways of all tokens of a row, and where these ended.
+type trail struct {
+	end     int // number of the words about it
+	refused bool
+}
+
 // number returns the number of a text about an end.
 func (c *comparing) number(word string) int {
 	n, known := c.numbers[word]
@@ -188,51 +196,101 @@ func (c *comparing) number(word string) int {
 	return n
 }
 
-// source compares the rows of a source.
+// source compares the rows of a source, stretch by stretch: rows that follow each other in both runs, and stand in one chunk of each.
 func (c *comparing) source(ctx context.Context, name string) error {
 	paired, err := c.pair(ctx, name)
 	if err != nil {
 		return err
 	}
-	about := paired.about
-	c.found.Sources = append(c.found.Sources, about)
-	for number := int64(1); number <= about.Was; number++ {
-		other := paired.other(number)
-		if other == 0 {
-			continue
-		}
+	c.found.Sources = append(c.found.Sources, paired.about)
+	for number := int64(1); number <= paired.about.Was; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		before, err := c.was.row(ctx, name, number)
+		other := paired.other(number)
+		if other == 0 {
+			number++
+			continue
+		}
+		was, err := c.was.chunkOf(ctx, name, number)
 		if err != nil {
 			return err
 		}
-		after, err := c.is.row(ctx, name, other)
+		is, err := c.is.chunkOf(ctx, name, other)
 		if err != nil {
 			return err
 		}
-		c.compare(before, after)
+		most := min(was.FirstRow+was.Rows-number, is.FirstRow+is.Rows-other)
+		n := int64(1)
+		for n < most && paired.other(number+n) == other+n {
+			n++
+		}
+		c.stretch(was, is, int(number-was.FirstRow), int(other-is.FirstRow), int(n))
+		number += n
 	}
 	return nil
+}
+
+// stretch compares n rows of a chunk with as many of another one, beginning with these.
+func (c *comparing) stretch(was, is *chunk, first, other, n int) {
+	differing, unlike := columns(was, is, first, other, n)
+	for i := range n {
+		before, after := first+i, other+i
+		trail := was.trails[before]
+		if trail == is.trails[after] && !unlike && !differing.at(before, after) {
+			c.found.Rows++
+			end := c.trails[trail].end
+			c.ends[[2]int{end, end}]++
+			continue
+		}
+		c.compare(was.row(before), is.row(after))
+	}
+}
+
+// differ are columns of hashes of which not all rows of a stretch are equal.
+type differ [][2][]byte
+
+// at reports whether two rows differ in one of the columns.
+func (d differ) at(before, after int) bool {
+	for _, pair := range d {
+		if !bytes.Equal(hashAt(pair[0], before), hashAt(pair[1], after)) {
+			return true
+		}
+	}
+	return false
+}
+
+// columns returns the columns in which rows of a stretch differ; unlike says that one of the chunks has a column that the other has not.
+func columns(was, is *chunk, first, other, n int) (differing differ, unlike bool) {
+	for at, before := range was.hashes {
+		after := is.hashes[at]
+		switch {
+		case after == nil:
+			unlike = true
+		case !bytes.Equal(before[landscape.HashBytes*first:landscape.HashBytes*(first+n)], after[landscape.HashBytes*other:landscape.HashBytes*(other+n)]):
+			differing = append(differing, [2][]byte{before, after})
+		}
+	}
+	return differing, unlike || len(is.hashes) != len(was.hashes)
 }
 
 // compare notes what differs of one row.
 func (c *comparing) compare(was, is rowOf) {
 	c.found.Rows++
-	ends := [2]int{was.end, is.end}
+	before, after := c.trails[was.trails[was.index]], c.trails[is.trails[is.index]]
+	ends := [2]int{before.end, after.end}
 	c.ends[ends]++
 	node := c.firstDifference(was, is)
-	flipped := was.end != is.end
+	flipped := before.end != after.end
 	switch {
 	case flipped:
 		c.found.Flipped++
-		if !was.refused && is.refused {
+		if !before.refused && after.refused {
 			c.found.Refused++
 		}
 		flip := c.flips[ends]
 		if flip == nil {
-			flip = &Flip{From: c.words[was.end], To: c.words[is.end], Examples: []Pair{}}
+			flip = &Flip{From: c.words[before.end], To: c.words[after.end], Examples: []Pair{}}
 			c.flips[ends] = flip
 		}
 		flip.Rows++
@@ -263,38 +321,38 @@ func example(pairs []Pair, was, is rowOf) []Pair {
 
 // firstDifference is the node at which two rows went apart first; empty if they never did.
 func (c *comparing) firstDifference(was, is rowOf) string {
-	for i := range max(len(was.tokens), len(is.tokens)) {
+	before, after := was.tokens(), is.tokens()
+	for i := range max(len(before), len(after)) {
 		switch {
-		case i == len(was.tokens):
-			return c.is.lanes[is.tokens[i].Token.Lane].Node
-		case i == len(is.tokens):
-			return c.was.lanes[was.tokens[i].Token.Lane].Node
+		case i == len(before):
+			return c.is.lanes[after[i].Token.Lane].Node
+		case i == len(after):
+			return c.was.lanes[before[i].Token.Lane].Node
 		}
-		before, after := c.was.lanes[was.tokens[i].Token.Lane], c.is.lanes[is.tokens[i].Token.Lane]
-		if before.Name != after.Name {
-			return cmp.Or(before.Node, after.Node)
+		one, other := c.was.lanes[before[i].Token.Lane], c.is.lanes[after[i].Token.Lane]
+		if one.Name != other.Name {
+			return cmp.Or(one.Node, other.Node)
 		}
-		if node := c.wentApart(was, is, i, before.Node); node != "" {
+		if node := c.wentApart(walk{row: was, lanes: c.was.lanes, lane: one, ended: before[i]}, walk{row: is, lanes: c.is.lanes, lane: other, ended: after[i]}); node != "" {
 			return node
 		}
 	}
 	return ""
 }
 
-// wentApart is the node at which the i-th tokens of two rows went apart first; empty if they never did. They began at a fork or a coalesce, or in a
-// source. A node that only one of the two runs has is passed over if it left the row as it was.
-func (c *comparing) wentApart(was, is rowOf, i int, begun string) string {
-	before, after := walk{row: was, way: was.tokens[i].Way}, walk{row: is, way: is.tokens[i].Way}
+// wentApart is the node at which two tokens went apart first; empty if they never did. A node that only one of the two runs has is passed over if it
+// left the row as it was.
+func (c *comparing) wentApart(before, after walk) string {
 	before.begin()
 	after.begin()
-	for last := begun; ; {
+	for last := before.lane.Node; ; {
 		step, goes := before.next()
 		other, goesToo := after.next()
 		switch {
 		case !goes && !goesToo:
-			return endedApart(&was.tokens[i], &is.tokens[i], last)
+			return endedApart(&before.ended, &after.ended, last)
 		case !goes || !goesToo: // one of the two ended at the node before
-			return cmp.Or(last, was.tokens[i].Node)
+			return cmp.Or(last, before.ended.Node)
 		case !c.was.nodes[other.Node]:
 			if last = other.Node; after.pass(other) {
 				return last
@@ -306,14 +364,14 @@ func (c *comparing) wentApart(was, is rowOf, i int, begun string) string {
 			}
 			continue
 		case step.Node != other.Node: // decided at the node before
-			return cmp.Or(last, was.tokens[i].Node)
+			return cmp.Or(last, before.ended.Node)
 		}
 		before.pass(step)
 		after.pass(other)
 		if step.Label != other.Label || !bytes.Equal(before.hash, after.hash) {
 			return step.Node
 		}
-		if step.Node != before.way.Sink {
+		if step.Node != before.ended.Way.Sink {
 			last = step.Node
 		}
 	}
@@ -321,26 +379,28 @@ func (c *comparing) wentApart(was, is rowOf, i int, begun string) string {
 
 // walk goes with a token from step to step.
 type walk struct {
-	row  rowOf
-	way  landscape.Way
-	at   int    // number of the next step
-	hash []byte // of the token as it left the last step; nil if none before had hashes
+	row   rowOf
+	lanes []landscape.Lane // of its run
+	lane  landscape.Lane   // in which it ended
+	ended landscape.Ended
+	at    int    // number of the next step
+	hash  []byte // of the token as it left the last step; nil if none before had hashes
 }
 
 // begin goes to the token's first step: those before it are those of the token from which it was copied.
 func (w *walk) begin() {
-	for w.at < w.way.First {
-		w.pass(w.way.Steps[w.at])
+	for w.at < w.ended.Way.First {
+		w.pass(w.ended.Way.Steps[w.at])
 	}
 }
 
 // next is the next step, of which the last is the sink to which the way leads; false if there is none.
 func (w *walk) next() (landscape.Step, bool) {
 	switch {
-	case w.at < len(w.way.Steps):
-		return w.way.Steps[w.at], true
-	case w.at == len(w.way.Steps) && w.way.ToSink():
-		return landscape.Step{Lane: w.way.Lane, Node: w.way.Sink}, true
+	case w.at < len(w.ended.Way.Steps):
+		return w.ended.Way.Steps[w.at], true
+	case w.at == len(w.ended.Way.Steps) && w.ended.Way.ToSink():
+		return landscape.Step{Lane: w.ended.Way.Lane, Node: w.ended.Way.Sink}, true
 	}
 	return landscape.Step{}, false
 }
@@ -348,10 +408,11 @@ func (w *walk) next() (landscape.Step, bool) {
 // pass takes the step, and reports whether that changed the token.
 func (w *walk) pass(step landscape.Step) (changed bool) {
 	w.at++
-	hash := w.row.hash(step)
-	if hash == nil {
+	hashes := w.row.hashes[column{w.lanes[step.Lane].Name, step.Node}]
+	if hashes == nil {
 		return false
 	}
+	hash := hashAt(hashes, w.row.index)
 	changed = !bytes.Equal(hash, w.hash)
 	w.hash = hash
 	return changed

@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"math/bits"
 	"slices"
@@ -36,46 +37,91 @@ func (c *comparing) pair(ctx context.Context, name string) (*pairs, error) {
 	defer stopWas()
 	is, stopIs := iter.Pull2(c.is.records(ctx, name))
 	defer stopIs()
-	var left, right []hash // of rows that are not at the same place
-	var leftAt, rightAt []int64
-	crowded := false // there are too many of them
-	for number := int64(1); ; number++ {
-		before, err, more := was()
-		after, err2, also := is()
-		if err != nil || err2 != nil {
-			return nil, firstError(err, err2)
+	var left, right waiting
+	for before, after := (block{}), (block{}); ; {
+		err := errors.Join(before.fill(was), after.fill(is))
+		if err != nil {
+			return nil, err
 		}
-		if !more && !also {
+		n := min(before.left(), after.left())
+		if n == 0 { // one of the two ended
+			n = max(before.left(), after.left())
+		}
+		if n == 0 {
 			break
 		}
-		if more {
-			p.about.Was++
-		}
-		if also {
-			p.about.Is++
-		}
-		if more && also && bytes.Equal(before, after) && known(before) {
-			p.stays(number)
-			continue
-		}
-		if crowded = crowded || max(len(left), len(right)) >= mostMoved; crowded {
-			continue
-		}
-		if more {
-			left, leftAt = append(left, hash(before)), append(leftAt, number)
-		}
-		if also {
-			right, rightAt = append(right, hash(after)), append(rightAt, number)
-		}
+		p.same(before.take(n), after.take(n), &left, &right)
 	}
-	if crowded {
+	p.about.Was, p.about.Is = left.rows, right.rows
+	if left.crowded || right.crowded {
 		p.about.NotPaired = p.about.Was - p.count()
 		return p, nil
 	}
-	p.match(left, leftAt, right, rightAt)
+	p.match(left, right)
 	p.about.Moved = int64(len(p.moved))
-	p.about.OnlyWas, p.about.OnlyIs = int64(len(left)-len(p.moved)), int64(len(right)-len(p.moved))
+	p.about.OnlyWas, p.about.OnlyIs = int64(len(left.hashes)-len(p.moved)), int64(len(right.hashes)-len(p.moved))
 	return p, nil
+}
+
+// block is hashes of records that follow each other, and have not been looked at.
+type block struct {
+	hashes []byte
+	ended  bool // there are no more
+}
+
+// fill reads the next hashes, if there are none left.
+func (b *block) fill(next func() ([]byte, error, bool)) error {
+	for len(b.hashes) == 0 && !b.ended {
+		hashes, err, more := next()
+		if b.hashes, b.ended = hashes, !more; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *block) left() int { return len(b.hashes) / landscape.HashBytes }
+
+// take returns the next n hashes; fewer if there are not so many.
+func (b *block) take(n int) (hashes []byte) {
+	n = min(n, b.left()) * landscape.HashBytes
+	hashes, b.hashes = b.hashes[:n], b.hashes[n:]
+	return hashes
+}
+
+// waiting are rows of one run that are not at the same place in the other one.
+type waiting struct {
+	rows    int64 // of the source that were looked at
+	hashes  []hash
+	at      []int64 // their numbers
+	crowded bool    // there are too many of them
+}
+
+// wait notes the next row.
+func (w *waiting) wait(h []byte, crowded bool) {
+	w.rows++
+	if w.crowded = w.crowded || crowded || len(w.hashes) >= mostMoved; !w.crowded {
+		w.hashes, w.at = append(w.hashes, hash(h)), append(w.at, w.rows)
+	}
+}
+
+// same notes which of the next records of both runs are equal. One of the two may have no more.
+func (p *pairs) same(before, after []byte, left, right *waiting) {
+	equal := bytes.Equal(before, after)
+	for i := 0; i < max(len(before), len(after)); i += landscape.HashBytes {
+		switch {
+		case i < len(before) && i < len(after) && (equal || bytes.Equal(before[i:i+landscape.HashBytes], after[i:i+landscape.HashBytes])) && known(before[i:i+landscape.HashBytes]):
+			left.rows, right.rows = left.rows+1, right.rows+1
+			p.stays(left.rows)
+			continue
+		}
+		if i < len(before) {
+			left.wait(before[i:i+landscape.HashBytes], right.crowded)
+		}
+		if i < len(after) {
+			right.wait(after[i:i+landscape.HashBytes], left.crowded)
+		}
+	}
 }
 
 // known reports whether a hash is there: that of a forgotten record is not.
@@ -89,11 +135,6 @@ func (p *pairs) stays(number int64) {
 	p.here[(number-1)/64] |= 1 << (uint(number-1) % 64)
 }
 
-func firstError(errs ...error) error {
-	at := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	return errs[at]
-}
-
 // count is how many rows stand at the same place.
 func (p *pairs) count() (n int64) {
 	for _, word := range p.here {
@@ -103,40 +144,36 @@ func (p *pairs) count() (n int64) {
 }
 
 // match pairs rows that are equal, the first with the first.
-func (p *pairs) match(left []hash, leftAt []int64, right []hash, rightAt []int64) {
-	waiting := map[hash][]int64{}
-	for i, h := range right {
-		if !known(h[:]) {
-			continue
-		}
-		waiting[h] = append(waiting[h], rightAt[i])
+func (p *pairs) match(left, right waiting) {
+	if len(left.hashes) == 0 || len(right.hashes) == 0 {
+		return
 	}
-	for i, h := range left {
-		if others := waiting[h]; len(others) > 0 {
-			p.moved[leftAt[i]], waiting[h] = others[0], others[1:]
+	numbers := map[hash][]int64{}
+	for i, h := range right.hashes {
+		if known(h[:]) {
+			numbers[h] = append(numbers[h], right.at[i])
+		}
+	}
+	for i, h := range left.hashes {
+		if others := numbers[h]; len(others) > 0 {
+			p.moved[left.at[i]], numbers[h] = others[0], others[1:]
 		}
 	}
 }
 
-// records returns the hashes of the records of a source as they were read, in order; none if the run has no such source.
+// records returns the hashes of the records of a source as they were read, chunk by chunk; none if the run has no such source.
 func (s *side) records(ctx context.Context, source string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if !slices.Contains(s.sources, source) {
 			return
 		}
 		for about, err := range s.log.Chunks(ctx, s.run, source) {
-			var columns landscape.Records
+			var hashes []byte
 			if err == nil {
-				columns, err = s.log.Records(ctx, s.run, about.Key())
+				hashes, err = s.log.RawHashes(ctx, s.run, about.Key())
 			}
-			if err != nil {
-				yield(nil, err)
+			if !yield(hashes, err) || err != nil {
 				return
-			}
-			for i := range int(about.Rows) {
-				if !yield(columns.Hashes[landscape.HashBytes*i:landscape.HashBytes*(i+1)], nil) {
-					return
-				}
 			}
 		}
 	}

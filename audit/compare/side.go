@@ -16,26 +16,15 @@ type side struct {
 	*comparing
 	log     *landscape.Reader
 	run     string
-	endsOf  func(context.Context, landscape.ChunkKey) ([]landscape.Ended, error)
+	endsOf  func(context.Context, landscape.ChunkKey) ([]landscape.LaneEnds, error)
 	lanes   []landscape.Lane
 	nodes   map[string]bool
 	sources []string
 	chunks  []*chunk // that were read last, the newest first
-
-	tokenEnds map[tokenEnd]int // numbers of how single tokens ended
-	endWords  []string         // of these numbers
-	refusals  []bool           // by these numbers: a failure
-	rowEnds   map[string]int   // by the numbers of a row's tokens, packed: the number of the words about all of them
-}
-
-// tokenEnd is how one token ended.
-type tokenEnd struct {
-	node, sink string
-	path       pipeline.Path
 }
 
 func newSide(ctx context.Context, c *comparing, log *landscape.Reader, run string) (*side, error) {
-	s := &side{comparing: c, log: log, run: run, nodes: map[string]bool{}, tokenEnds: map[tokenEnd]int{}, rowEnds: map[string]int{}}
+	s := &side{comparing: c, log: log, run: run, nodes: map[string]bool{}}
 	nodes, err := log.Nodes(ctx, run)
 	if err != nil {
 		return nil, err
@@ -59,71 +48,38 @@ const keptChunks = 4
 // chunk is what is recorded of the rows of one chunk.
 type chunk struct {
 	landscape.Chunk
-	tokens []landscape.Ended // by row and lane
-	first  []int             // by row: its first token; one more at the end
+	lanes  []landscape.LaneEnds
+	trails []int // numbers, by row
 	hashes map[column][]byte
 }
 
-// column names the hashes of a node.
-type column struct {
-	lane int64
-	node string
-}
+// column names the hashes of a node in a lane.
+type column struct{ lane, node string }
 
 // rowOf is a row of one of the two runs.
 type rowOf struct {
 	*chunk
-	index   int // in the chunk
-	tokens  []landscape.Ended
-	end     int // number of the words that say where it ended
-	refused bool
+	index int // in the chunk
 }
+
+func (c *chunk) row(index int) rowOf { return rowOf{chunk: c, index: index} }
 
 func (r rowOf) token() string { return fmt.Sprintf("%s:%d", r.Source, r.FirstRow+int64(r.index)) }
 
-// hash is the hash of the row as it left a step; nil if the step has none of its own.
-func (r rowOf) hash(step landscape.Step) []byte {
-	hashes := r.hashes[column{step.Lane, step.Node}]
-	if hashes == nil {
-		return nil
+// tokens are those of the row, by lane.
+func (r rowOf) tokens() (tokens []landscape.Ended) {
+	for _, lane := range r.lanes {
+		if code := lane.Codes[r.index]; code != landscape.NoToken {
+			token := lane.Ends[code]
+			token.Token = landscape.Token{Source: r.Source, Lane: lane.Lane, Row: r.FirstRow + int64(r.index)}
+			tokens = append(tokens, token)
+		}
 	}
-	return hashes[landscape.HashBytes*r.index : landscape.HashBytes*(r.index+1)]
+	return tokens
 }
 
-// row returns a row of a source.
-func (s *side) row(ctx context.Context, source string, number int64) (rowOf, error) {
-	c, err := s.chunkOf(ctx, source, number)
-	if err != nil {
-		return rowOf{}, err
-	}
-	r := rowOf{chunk: c, index: int(number - c.FirstRow)}
-	r.tokens = c.tokens[c.first[r.index]:c.first[r.index+1]]
-	var packed [64]byte
-	key := packed[:0]
-	for i := range r.tokens {
-		n := s.tokenEnd(&r.tokens[i])
-		r.refused = r.refused || s.refusals[n]
-		key = binary.AppendUvarint(key, uint64(n))
-	}
-	end, known := s.rowEnds[string(key)]
-	if !known {
-		end = s.number(s.together(r.tokens))
-		s.rowEnds[string(key)] = end
-	}
-	r.end = end
-	return r, nil
-}
-
-// tokenEnd numbers how a token ended.
-func (s *side) tokenEnd(t *landscape.Ended) int {
-	key := tokenEnd{t.Node, t.Sink, t.Path}
-	n, known := s.tokenEnds[key]
-	if !known {
-		n = len(s.endWords)
-		s.tokenEnds[key] = n
-		s.endWords, s.refusals = append(s.endWords, wordOf(t)), append(s.refusals, t.Path.Outcome() == pipeline.Failure)
-	}
-	return n
+func hashAt(hashes []byte, index int) []byte {
+	return hashes[landscape.HashBytes*index : landscape.HashBytes*(index+1)]
 }
 
 // wordOf says where a token ended; empty for a fork's parent, of which its copies tell.
@@ -138,10 +94,10 @@ func wordOf(t *landscape.Ended) string {
 }
 
 // together says where the tokens of a row ended, in one text.
-func (s *side) together(tokens []landscape.Ended) string {
+func together(tokens []landscape.Ended) string {
 	var words []string
 	for i := range tokens {
-		if word := s.endWords[s.tokenEnd(&tokens[i])]; word != "" {
+		if word := wordOf(&tokens[i]); word != "" {
 			words = append(words, word)
 		}
 	}
@@ -156,10 +112,8 @@ func (s *side) together(tokens []landscape.Ended) string {
 func (s *side) chunkOf(ctx context.Context, source string, number int64) (*chunk, error) {
 	for i, c := range s.chunks {
 		if c.Source == source && c.FirstRow <= number && number < c.FirstRow+c.Rows {
-			if i > 0 {
-				copy(s.chunks[1:i+1], s.chunks[:i])
-				s.chunks[0] = c
-			}
+			copy(s.chunks[1:i+1], s.chunks[:i])
+			s.chunks[0] = c
 			return c, nil
 		}
 	}
@@ -177,23 +131,49 @@ func (s *side) chunkOf(ctx context.Context, source string, number int64) (*chunk
 
 // read reads what is recorded of a chunk.
 func (s *side) read(ctx context.Context, about landscape.Chunk) (*chunk, error) {
-	c := &chunk{Chunk: about, first: make([]int, about.Rows+1), hashes: map[column][]byte{}}
+	c := &chunk{Chunk: about, trails: make([]int, about.Rows), hashes: map[column][]byte{}}
 	var err error
-	if c.tokens, err = s.endsOf(ctx, about.Key()); err != nil {
+	if c.lanes, err = s.endsOf(ctx, about.Key()); err != nil {
 		return nil, err
 	}
-	for _, token := range c.tokens {
-		c.first[token.Token.Row-about.FirstRow+1]++
-	}
-	for i := range about.Rows {
-		c.first[i+1] += c.first[i]
-	}
+	s.number(c)
 	columns, err := s.log.Hashes(ctx, s.run, about.Key())
-	if err != nil {
-		return nil, err
-	}
 	for _, one := range columns {
-		c.hashes[column{one.Lane, one.Node}] = one.Hashes
+		c.hashes[column{s.lanes[one.Lane].Name, one.Node}] = one.Hashes
 	}
-	return c, nil
+	return c, err
+}
+
+// number gives each row of the chunk the number of its trail.
+func (s *side) number(c *chunk) {
+	numbers := map[string]int{} // by the codes of a row
+	var codes []byte
+	for i := range c.trails {
+		codes = codes[:0]
+		for _, lane := range c.lanes {
+			codes = binary.BigEndian.AppendUint16(codes, lane.Codes[i])
+		}
+		number, known := numbers[string(codes)]
+		if !known {
+			number = s.trail(c.row(i).tokens())
+			numbers[string(codes)] = number
+		}
+		c.trails[i] = number
+	}
+}
+
+// trail returns the number of a trail, which is the same in both runs if the ways are.
+func (s *side) trail(tokens []landscape.Ended) int {
+	signature, refused := "", false
+	for i := range tokens {
+		token := &tokens[i]
+		signature += fmt.Sprintf("%q %q %q %q\n", s.lanes[token.Token.Lane].Name, token.Way.Signature(), token.Node, token.Path)
+		refused = refused || token.Path.Outcome() == pipeline.Failure
+	}
+	number, known := s.known[signature]
+	if !known {
+		number = len(s.trails)
+		s.trails, s.known[signature] = append(s.trails, trail{end: s.comparing.number(together(tokens)), refused: refused}), number
+	}
+	return number
 }

@@ -200,6 +200,8 @@ func endedAs(t *testing.T, log *landscape.Log, graph GraphScene, late Scene) {
 		require.Equal(t, landscape.Ended{Token: ended.Token, Path: pipeline.GateRouted, Node: "triage", Sink: "review"}, bare(ended))
 	}
 	require.Positive(t, refused)
+	endsByChunk(t, log, graph.Run)
+	endsByChunk(t, log, late.Run)
 
 	open := GraphScene{Run: "open", Chunks: 1, ChunkRows: 6}
 	turns := open.turns()
@@ -216,6 +218,41 @@ func endedAs(t *testing.T, log *landscape.Log, graph GraphScene, late Scene) {
 			require.Equal(t, landscape.Ended{Token: ended.Token, Path: pipeline.Buffered, Node: "totals"}, bare(ended))
 		}
 	}
+}
+
+// endsByChunk holds that the ends of the rows of a chunk, column by column, are those of its tokens.
+func endsByChunk(t *testing.T, log *landscape.Log, run string) {
+	t.Helper()
+	tokens, err := behind(t.Context(), log, run, func(landscape.EdgeKey) bool { return true }, nil, 0)
+	require.NoError(t, err)
+	require.NotEmpty(t, tokens)
+	endsOf, err := log.EndsOf(t.Context(), run)
+	require.NoError(t, err)
+	sources, err := log.Sources(t.Context(), run)
+	require.NoError(t, err)
+	var told []landscape.Ended
+	for _, source := range sources {
+		for chunk, err := range log.Chunks(t.Context(), run, source.Source) {
+			require.NoError(t, err)
+			lanes, err := endsOf(t.Context(), chunk.Key())
+			require.NoError(t, err)
+			for i := range chunk.Rows {
+				for _, lane := range lanes {
+					if code := lane.Codes[i]; code != landscape.NoToken {
+						ended := lane.Ends[code]
+						ended.Token = landscape.Token{Source: source.Source, Lane: lane.Lane, Row: chunk.FirstRow + i}
+						told = append(told, ended)
+					}
+				}
+			}
+			raw, err := log.RawHashes(t.Context(), run, chunk.Key())
+			require.NoError(t, err)
+			records, err := log.Records(t.Context(), run, chunk.Key())
+			require.NoError(t, err)
+			require.Equal(t, records.Hashes, raw)
+		}
+	}
+	require.ElementsMatch(t, tokens, told)
 }
 
 // behindReadsFew plays a run whose chunks differ in their ways, and holds which way codes are read for a few tokens.
