@@ -147,6 +147,23 @@ func explain(ctx context.Context, c *call, run landscape.Run) (*audit.Explanatio
 	return story, c.disclose(run.ID, "explain", story.Token) // not what was asked for: that may be a value
 }
 
+// whyNot tells what kept one row out of a sink.
+func whyNot(ctx context.Context, c *call, run landscape.Run) (*audit.Denial, error) {
+	asked, err := c.question(run.ID)
+	if err != nil {
+		return nil, err
+	}
+	sink := c.query.Get("not_in")
+	if sink == "" {
+		return nil, problem(http.StatusBadRequest, badQuery, "not_in is missing: in which sink is the row not?")
+	}
+	denial, err := c.server.Home.WhyNot(ctx, asked, sink)
+	if err != nil {
+		return nil, err
+	}
+	return denial, c.disclose(run.ID, "why_not", denial.Token)
+}
+
 // question reads which row is asked for.
 func (c *call) question(run string) (audit.Question, error) {
 	q := audit.Question{Run: run, Source: c.query.Get("source"), Token: c.query.Get("token"), Sink: c.query.Get("sink")}

@@ -29,6 +29,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}", scope: own, handle: runPage},
 		{method: http.MethodGet, path: "/runs/{run}/rows", scope: own, handle: withRun(rowsPage), query: ofRows},
 		{method: http.MethodGet, path: "/runs/{run}/explain", scope: read, handle: withRun(journeyPage), query: question},
+		{method: http.MethodGet, path: "/runs/{run}/why-not", scope: read, handle: withRun(whyNotPage), query: ofWhyNot},
 		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}, {name: "version", number: true}}},
 		{method: http.MethodGet, path: "/runs/{run}/compare", scope: look, handle: withRun(comparePage), query: ofComparison},
 		{method: http.MethodGet, path: "/runs/{run}/effects", scope: own, handle: withRun(effectsPage), query: list},
@@ -353,13 +354,14 @@ func journeyPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, erro
 		return ui.Page{}, err
 	}
 	body := ui.Journey{Explanation: story}
+	edges, err := c.edges(run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	body.Others = slices.DeleteFunc(ui.Sinks(edges), func(sink string) bool { return sink == story.Sink })
 	if len(story.MadeOf) == 0 && story.Source.Row > 0 {
 		if story.Source.Row > 1 {
 			body.Before = fmt.Sprintf("%s:%d", story.Source.Name, story.Source.Row-1)
-		}
-		edges, err := c.edges(run)
-		if err != nil {
-			return ui.Page{}, err
 		}
 		if story.Source.Row < ui.Came(edges, story.Source.Name) {
 			body.Next = fmt.Sprintf("%s:%d", story.Source.Name, story.Source.Row+1)
@@ -391,6 +393,19 @@ func comparePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, erro
 	return ui.Page{
 		Title: "Compared with an earlier run", Crumbs: crumbs(run, "compared"), Command: "waymark compare " + found.Was.ID + " " + run.ID, Path: "/v1" + path,
 		Body: ui.Compare{Comparison: found, MayRead: c.token.Has(allowed[read]...)},
+	}, nil
+}
+
+func whyNotPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	denial, err := whyNot(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	path := crumbs(run, denial.Token, "why not in "+denial.Sink)
+	path[len(path)-2].To = ui.RowPath(run.ID, denial.Token)
+	return ui.Page{
+		Title: "Why not in " + denial.Sink, Crumbs: path, Command: "waymark explain " + run.ID + " --token " + denial.Token + " --why-not " + denial.Sink, Path: "/v1" + c.URL.RequestURI(),
+		Body: ui.WhyNot{Denial: denial},
 	}, nil
 }
 

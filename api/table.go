@@ -74,6 +74,11 @@ func table() []route {
 			answer: audit.Explanation{}, status: http.StatusOK, handle: withRun(explain),
 		},
 		{
+			method: http.MethodGet, path: "/v1/runs/{run}/why-not", scope: read, about: "What kept a row, and all that came of it, out of a sink",
+			query:  ofWhyNot,
+			answer: audit.Denial{}, status: http.StatusOK, handle: withRun(whyNot),
+		},
+		{
 			method: http.MethodGet, path: "/v1/runs/{run}/effects", scope: own, about: "The completion record of each part of each output",
 			query: list, answer: Page[client.Effect]{}, status: http.StatusOK, handle: withRun(effectsOf),
 		},
@@ -264,6 +269,9 @@ var question = []param{
 	{name: "row", about: "its number in the source, from 1", number: true}, {name: "key", about: "FIELD=VALUE of its business key", many: true},
 	{name: "sink", about: "with line: a row of its output"}, {name: "line", about: "its number in the output, from 1, without a header", number: true},
 }
+
+// ofWhyNot are the parameters of why a row is not in a sink.
+var ofWhyNot = append([]param{{name: "not_in", about: "the sink that the row is not in"}}, question...)
 
 // Roles returns the roles that may use each route, by METHOD PATH; all roles for one that asks for no access token.
 func Roles() map[string][]landscape.Role { return rolesOf(table()) }

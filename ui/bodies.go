@@ -197,7 +197,23 @@ type Rows struct {
 // Journey is what happened to one row.
 type Journey struct {
 	*audit.Explanation
-	Before, Next string // tokens of the neighbours in the source; empty if there is none, or if its origin is another one
+	Before, Next string   // tokens of the neighbours in the source; empty if there is none, or if its origin is another one
+	Others       []string // sinks that the row is not in
+}
+
+// WhyNot is what kept a row out of a sink.
+type WhyNot struct{ *audit.Denial }
+
+// Sinks returns the names of the sinks of a run: rows come to them, and go nowhere from there.
+func Sinks(edges []client.Edge) (sinks []string) {
+	for _, edge := range edges {
+		onward := func(other client.Edge) bool { return other.From == edge.To }
+		named := edge.To != "" && edge.To != pipeline.Quarantine && edge.To != pipeline.Discard
+		if named && !slices.ContainsFunc(edges, onward) && !slices.Contains(sinks, edge.To) {
+			sinks = append(sinks, edge.To)
+		}
+	}
+	return sinks
 }
 
 // Errors is why rows of a run were refused.
