@@ -149,7 +149,11 @@ func sendBundle(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }()
 	hash := sha256.New()
 	what := local.Exported{Payloads: bundle.Payloads(payloads), Artifacts: c.query.Get("artifacts") == "true", Redact: c.query["redact"]}
-	if _, err := c.server.Home.Export(ctx, run.ID, io.MultiWriter(file, hash), what); err != nil {
+	_, err = c.server.Home.Export(ctx, run.ID, io.MultiWriter(file, hash), what)
+	if errors.Is(err, bundle.ErrRedactedOutputs) {
+		return nil, problem(http.StatusBadRequest, badQuery, err.Error())
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := c.disclose(run.ID, "bundle", payloads); err != nil {

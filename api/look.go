@@ -106,7 +106,7 @@ func whatIf(ctx context.Context, c *call, run landscape.Run) (*audit.Trial, erro
 
 // find finds what a word may mean, among what the caller sees.
 func find(c *call) (any, error) {
-	request := client.LookupRequest{Word: c.query.Get("q"), Sees: func(run landscape.RunHead) bool { return c.sees(run.Pipeline, run.Actor, run.Trigger) }}
+	request := client.LookupRequest{Word: c.query.Get("q"), Guess: c.token.Has(allowed[read]...), Sees: func(run landscape.RunHead) bool { return c.sees(run.Pipeline, run.Actor, run.Trigger) }}
 	if id := c.query.Get("run"); id != "" {
 		run, err := c.recordOf(id)
 		if err != nil {

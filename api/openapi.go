@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"waymark/client"
@@ -206,6 +207,15 @@ func Table() string {
 			who = "everybody"
 		case anybody, own:
 			who = "every role"
+		}
+		var names []string
+		for _, p := range r.query {
+			if !slices.ContainsFunc(list, func(common param) bool { return common.name == p.name }) {
+				names = append(names, "`"+p.name+"`")
+			}
+		}
+		if len(names) > 0 {
+			r.about += ". Parameters: " + strings.Join(names, ", ")
 		}
 		rows.WriteString("| `" + r.method + " " + r.path + "` | " + who + " | " + strings.ToLower(r.about[:1]) + r.about[1:] + " |\n")
 	}

@@ -254,7 +254,7 @@ func runPage(c *call) (any, error) {
 	if c.token.Has(allowed[order]...) {
 		body.Orders = ordersFor(report)
 	}
-	if c.token.Has(allowed[look]...) && client.Complete(report.Run.Status) {
+	if body.MayCompare = c.token.Has(allowed[look]...) && client.Complete(report.Run.Status); body.MayCompare {
 		if body.Earlier, err = c.server.Home.RunBefore(c.Context(), run); err != nil && !isMissing(err) {
 			return nil, err
 		}
@@ -329,7 +329,7 @@ func rowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) 
 	if err != nil {
 		return ui.Page{}, err
 	}
-	body := ui.Rows{Run: run, Rows: page.Items, Next: c.next(page.Next), Of: "all of the run", Count: -1}
+	body := ui.Rows{Run: run, Rows: page.Items, Next: c.next(page.Next), Of: "all of the run", Count: -1, MayRead: c.token.Has(allowed[read]...)}
 	flags := ""
 	node, edge := c.query.Get("node"), c.query.Get("edge")
 	switch {
@@ -451,11 +451,22 @@ func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 			body.Versions = append(body.Versions, h.Version)
 		}
 	}
-	if err != nil || c.query.Get("version") == "" {
+	if err != nil {
 		return err
+	}
+	status, err := c.server.Home.Status(c.Context(), run.ID)
+	if err != nil {
+		return err
+	}
+	body.Retries = slices.DeleteFunc(status.Children, func(child client.Link) bool { return child.Link != landscape.RetryLink })
+	if c.query.Get("version") == "" {
+		return nil
 	}
 	body.Trial, err = whatIf(c.Context(), c, run)
 	body.Version, _ = strconv.ParseInt(c.query.Get("version"), 10, 64)
+	if known, ok := errors.AsType[*client.Error](err); ok && (known.Kind == client.Invalid || known.Kind == client.Conflict) {
+		body.Fault, err = landscape.WithoutValues(known.Message), nil
+	}
 	return err
 }
 
@@ -464,7 +475,7 @@ func retryPage(ctx context.Context, c *call, run landscape.Run) (elsewhere, erro
 	again, err := retry(ctx, c, run)
 	known, ok := errors.AsType[*client.Error](err)
 	if id := c.PostForm.Get("run"); ok && (known.Code == client.RunExists || known.Code == client.RunBusy) && id != "" {
-		return elsewhere(ui.RunPath(id)), nil
+		return sentBefore(c, id)
 	}
 	if err != nil {
 		return "", err
@@ -473,6 +484,21 @@ func retryPage(ctx context.Context, c *call, run landscape.Run) (elsewhere, erro
 		return "", problem(http.StatusConflict, client.NotRetryable, "no row in quarantine can be retried: "+whyLeft(again.Left))
 	}
 	return elsewhere(ui.RunPath(again.Run)), nil
+}
+
+// sentBefore leads to the run that an earlier sending of the same form began, if that asked for the same version.
+func sentBefore(c *call, id string) (elsewhere, error) {
+	first, err := c.recordOf(id)
+	if isMissing(err) { // it has not begun
+		return elsewhere(ui.RunPath(id)), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if version := c.PostForm.Get("version"); version != strconv.FormatInt(first.Version, 10) {
+		return "", problem(http.StatusConflict, keyReused, fmt.Sprintf("this form was sent before with another version, and run %s began with that: load the page of refused rows again", id))
+	}
+	return elsewhere(ui.RunPath(id)), nil
 }
 
 // whyLeft says why records are not retried.

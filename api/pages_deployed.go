@@ -126,6 +126,9 @@ func startPage(c *call) (any, error) {
 		if _, unseen := c.started(asked.Run); unseen != nil {
 			return nil, err
 		}
+		if _, other := c.before(asked); other != nil {
+			return c.formAgain(asked, "this form was sent before with other values, and run "+asked.Run+" began with those: send it again for a run with these")
+		}
 	case ok && known.Kind == client.Invalid:
 		return c.formAgain(asked, known.Message)
 	case err != nil:

@@ -253,7 +253,7 @@ func (c *call) admit() error {
 
 // needs is the problem with an access token that has no role for a scope.
 func needs(s scope) *Problem {
-	return problem(http.StatusForbidden, forbidden, "this access token is not for this: it needs a role of "+rolesText(s))
+	return problem(http.StatusForbidden, forbidden, "this access token is not for this: it needs one of the roles "+rolesText(s))
 }
 
 // credential returns the access token with which the caller asks: that of the request, or of a page's session.

@@ -82,6 +82,18 @@ func TestCompare(t *testing.T) {
 	found = with("routes: {\"true\": continue, \"false\": small}", "routes: {\"true\": small, \"false\": continue}")
 	require.Equal(t, []any{"triage", int64(31), int64(31)}, []any{found.Disagreed[0].Node, found.Disagreed[0].Rows, found.Disagreed[0].Flipped}, "routes led elsewhere")
 
+	sorted := `name: best
+sources: {orders: {csv: {path: in.csv}, schema: {fields: {id: int, n: int}}, on_invalid: quarantine}}
+steps: [{name: best, sort: {by: {n: desc}, top: 3}}]
+sinks: {good: {jsonl: {path: out/good.jsonl}}}
+`
+	found = compared(begin(sorted), begin(strings.Replace(sorted, "top: 3", "top: 1", 1)))
+	require.Equal(t, []any{int64(0), int64(0), []string{"best"}}, []any{found.Flipped, found.Changed, found.Barriers})
+	three, one := int64(3), int64(1)
+	require.Equal(t, []compare.Output{{Sink: "good", Was: &three, Is: &one}}, found.Outputs)
+	require.False(t, found.Same(), "what barriers make is compared as a whole")
+	require.True(t, compared(begin(sorted), begin(sorted)).Same())
+
 	lines := strings.SplitAfter(forkedRows(), "\n")
 	s.Write(t, map[string]string{"in.csv": lines[0] + "99,1\n" + strings.Join(lines[1:30], "") + strings.Join(lines[31:], "")})
 	found = compared(first, begin(forked))

@@ -32,7 +32,7 @@ func (q *Question) check() error {
 	}
 	switch {
 	case ways != 1:
-		return &QuestionError{Message: "a question asks for one row: by exactly one of Row, Key, Token, and Sink with Line"}
+		return &QuestionError{Message: "ask for one row, in one way: by its number, from 1, its key, its token, or a sink and the line of its output"}
 	case q.Row < 0 || q.Line < 0 || q.Sink != "" && q.Line == 0:
 		return &QuestionError{Message: "rows and lines are counted from 1"}
 	case q.Sink == "" && q.Line != 0:

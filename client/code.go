@@ -50,7 +50,7 @@ const (
 	NotResumable        Code = "NOT_RESUMABLE"         // the run is complete, was cancelled permanently, or a person must decide first
 	NotRetryable        Code = "NOT_RETRYABLE"         // the quarantined records cannot be retried
 	NotWaivable         Code = "NOT_WAIVABLE"          // the policy keeps the run from nothing
-	NotTriable          Code = "NOT_TRIABLE"           // the run is not complete, or its records are not stored any more
+	NotTriable          Code = "NOT_TRIABLE"           // the run is not complete, its records are not stored any more, or what becomes of its rows depends on more than the row
 	ValuesMissing       Code = "VALUES_MISSING"        // the environment has no values that the version needs
 	NothingBefore       Code = "NOTHING_BEFORE"        // no other version of the pipeline was current before
 	RunElsewhere        Code = "RUN_ELSEWHERE"         // the run's files are not those that the worker sees

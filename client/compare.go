@@ -26,7 +26,7 @@ func (c *Client) Compare(ctx context.Context, was, is string) (_ *Comparison, er
 			return nil, err
 		}
 		if run := runs[i]; !Complete(run.Status) {
-			return nil, &Error{Kind: Conflict, Code: NotComparable, Run: run.ID, Message: fmt.Sprintf("run %s is %s: complete runs can be compared", run.ID, run.Status)}
+			return nil, &Error{Kind: Conflict, Code: NotComparable, Run: run.ID, Message: fmt.Sprintf("run %s is %s: only complete runs can be compared", run.ID, run.Status)}
 		}
 	}
 	if runs[0].ID == runs[1].ID {
@@ -43,11 +43,19 @@ func (c *Client) Compare(ctx context.Context, was, is string) (_ *Comparison, er
 	return made, nil
 }
 
-// RunBefore returns the id of the last run of the same pipeline and environment that was complete when the run began, but for those that retry records.
+// RunBefore returns the id of the last run of the same pipeline that was complete when the run began, but for those that retry records: one of the same
+// environment if there is one.
 // The error is an *Error of kind NotFound if there is none.
 func (c *Client) RunBefore(ctx context.Context, run landscape.Run) (id string, err error) {
 	defer c.edge(ctx, &err)
 	before, err := c.log.CompleteBefore(ctx, run.RunHead, 1)
+	if err == nil && len(before) == 0 { // of a file, or deployed, as this one is not
+		other := run.RunHead
+		if other.Environment = landscape.DefaultEnvironment; run.Environment != "" {
+			other.Environment = ""
+		}
+		before, err = c.log.CompleteBefore(ctx, other, 1)
+	}
 	if err == nil && len(before) == 0 {
 		err = &Error{Kind: NotFound, Code: RunNotFound, Run: run.ID, Message: fmt.Sprintf("no run of %s was complete before run %s began: name one to compare it with", run.Pipeline, run.ID)}
 	}

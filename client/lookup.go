@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // FoundKind says what a word was found to be.
@@ -49,6 +50,8 @@ type LookupRequest struct {
 	Word string                       // an id, a name, a digest, TOKEN, SINK:LINE, FILE:LINE, a number, a code, or a record as it was read
 	Run  string                       // as Find understands it: only there; empty for everywhere
 	Sees func(landscape.RunHead) bool // which runs count; nil for all
+	// Guess also finds rows by their records and the digests of these. Who can ask for that can guess values.
+	Guess bool
 }
 
 // Bounds of a search.
@@ -108,6 +111,9 @@ func (l *lookup) byID(ctx context.Context) error {
 	if l.Run != "" {
 		return nil
 	}
+	if l.Word == pipeline.LastRun && len(l.runs) > 0 {
+		l.add(l.runs[0], Found{Kind: FoundRun}, "the newest run, %s", l.runs[0].Status)
+	}
 	runs, err := l.Beginning(ctx, l.Word, lookupFound)
 	for _, run := range runs {
 		if l.sees(run) && (run.ID == l.Word || len(l.Word) >= shortest) {
@@ -159,7 +165,7 @@ func (l *lookup) byDigest(ctx context.Context) error {
 			}
 		}
 	}
-	if sum, err := hex.DecodeString(l.Word); err == nil && len(sum) == sha256.Size {
+	if sum, err := hex.DecodeString(l.Word); l.Guess && err == nil && len(sum) == sha256.Size {
 		return l.rowsWith(ctx, sum, "a record with this digest")
 	}
 	return nil
@@ -260,7 +266,7 @@ func (l *lookup) fileLine(ctx context.Context, run landscape.RunHead, source, fi
 		if err != nil {
 			return err
 		}
-		if chunk.File != file && filepath.Base(chunk.File) != file || line < chunk.FirstLine {
+		if !strings.HasSuffix("/"+filepath.ToSlash(chunk.File), "/"+filepath.ToSlash(file)) || line < chunk.FirstLine {
 			continue
 		}
 		records, err := l.log.Records(ctx, run.ID, chunk.Key())
@@ -314,7 +320,7 @@ func (l *lookup) byNumber(ctx context.Context) error {
 }
 
 // code is the form of a code of refusals.
-var code = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
+var code = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]+$`)
 
 func (l *lookup) byCode(ctx context.Context) error {
 	if !code.MatchString(l.Word) {
@@ -326,7 +332,7 @@ func (l *lookup) byCode(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n := codes[l.Word]; n > 0 {
+		if n := codes[strings.ToUpper(l.Word)]; n > 0 {
 			l.add(run, Found{Kind: FoundRefusals, Rows: n}, "refused rows")
 		}
 	}
@@ -335,8 +341,11 @@ func (l *lookup) byCode(ctx context.Context) error {
 
 // byRecord finds rows by what was read.
 func (l *lookup) byRecord(ctx context.Context) error {
+	if !l.Guess {
+		return nil
+	}
 	sum := sha256.Sum256([]byte(l.Word))
-	return l.rowsWith(ctx, sum[:], "a record that was read so")
+	return l.rowsWith(ctx, sum[:], "a record with exactly this text")
 }
 
 // rowsWith finds the rows whose records have a digest.

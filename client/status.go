@@ -12,6 +12,7 @@ import (
 // Status is one run with its counts. Rows are those that sources read; a token is a row, a copy of one, or what a barrier made of some.
 type Status struct {
 	Run
+	Params      map[string]string     `json:"params,omitempty"` // that were given
 	Rows        int64                 `json:"rows_read"`
 	Blank       int64                 `json:"blank_lines"`
 	Comments    int64                 `json:"comment_lines"`
@@ -87,6 +88,9 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 		return nil, err
 	}
 	if err := c.addSlot(ctx, &status.Run); err != nil {
+		return nil, err
+	}
+	if status.Params, err = paramsOf(run, nil); err != nil {
 		return nil, err
 	}
 	if status.Staged, err = staged(run); err != nil {

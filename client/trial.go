@@ -54,7 +54,7 @@ func (c *Client) WhatIf(ctx context.Context, r WhatIfRequest) (_ *audit.Trial, e
 		return nil, err
 	}
 	if !Complete(run.Status) {
-		return nil, &Error{Kind: Conflict, Code: NotTriable, Message: fmt.Sprintf("run %s is %s: what another document makes of a complete run can be said", run.ID, run.Status)}
+		return nil, &Error{Kind: Conflict, Code: NotTriable, Message: fmt.Sprintf("run %s is %s: only complete runs can be tried with another document", run.ID, run.Status)}
 	}
 	params, err := paramsOf(run, r.Params)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Client) WhatIf(ctx context.Context, r WhatIfRequest) (_ *audit.Trial, e
 	doc, err := c.otherDocument(ctx, run, r, params)
 	if err == nil {
 		if untriable := audit.Triable(doc.Plan); untriable != nil {
-			err = invalid(untriable.Error())
+			err = &Error{Kind: Invalid, Code: NotTriable, Run: run.ID, Message: untriable.Error(), Err: untriable}
 		}
 	}
 	if err != nil {

@@ -55,13 +55,14 @@ type Runs struct {
 // Run is the page of one run.
 type Run struct {
 	*local.Report
-	Graph    *Graph // nil if nothing of the graph is recorded yet
-	Accounts []Account
-	Errors   []client.ErrorGroup // without values
-	Effects  []client.Effect     // that are not finalized
-	Orders   []Order             // that may be given
-	Earlier  string              // the last complete run of the pipeline before it; empty if there is none, or it is not complete itself
-	MayRead  bool                // who looks may see values
+	Graph      *Graph // nil if nothing of the graph is recorded yet
+	Accounts   []Account
+	Errors     []client.ErrorGroup // without values
+	Effects    []client.Effect     // that are not finalized
+	Orders     []Order             // that may be given
+	MayCompare bool                // the run is complete, and who looks may compare it with others
+	Earlier    string              // the last complete run of the pipeline before it; empty if there is none, or it is not complete itself
+	MayRead    bool                // who looks may see values
 }
 
 // Balances reports whether each row that was read is accounted for.
@@ -192,6 +193,8 @@ type Rows struct {
 	Count int64  // how many there are in all; -1 if that is not counted
 	Rows  []client.Row
 	Next  string // path of the next page; empty if there is none
+
+	MayRead bool // who looks may see the journeys of rows
 }
 
 // Journey is what happened to one row.
@@ -224,11 +227,13 @@ type Errors struct {
 	Total  int64
 	Offer  bool // who looks may see the values
 
-	Versions []int64      // of the run's pipeline, the last first; nil if none is deployed, or the run is not complete
-	Version  int64        // that is tried; 0 for none
-	Trial    *audit.Trial // what it would make of the run; nil if none is tried
-	MayOrder bool         // who looks may have the rows retried
-	Again    string       // id of the run that would do it
+	Versions []int64       // of the run's pipeline, the last first; nil if none is deployed, or the run is not complete
+	Version  int64         // that is tried; 0 for none
+	Trial    *audit.Trial  // what it would make of the run; nil if none is tried
+	Fault    string        // why it cannot be tried
+	Retries  []client.Link // the runs that retry rows of this one
+	MayOrder bool          // who looks may have the rows retried
+	Again    string        // id of the run that would do it
 }
 
 // VerificationState says how far a verification is.

@@ -14,8 +14,8 @@ import (
 	"waymark/pipeline"
 )
 
-// Comparison is what two complete runs have in common, and what they do not. Rows are those of sources that both have: of barriers, which make rows of
-// others, only what they took is compared.
+// Comparison is what two complete runs have in common, and what they do not. Rows are those of sources that both have. Rows that barriers make of others
+// are not compared, only the outputs in which they end, as a whole.
 type Comparison struct {
 	Type      string   `json:"type"` // always comparison
 	Was       Run      `json:"was"`
@@ -32,12 +32,15 @@ type Comparison struct {
 	Ends      []Ends   `json:"ends"`      // by where rows ended in both, each pair once; empty, not nil, if there is no row
 	Flips     []Flip   `json:"flips"`     // the most frequent first; empty, not nil, if there is none
 	Disagreed []Blame  `json:"disagreed"` // by the node at which rows went apart first, the most frequent first; empty, not nil, if none did
+	Barriers  []string `json:"barriers"`  // of both runs: the rows that they make are not compared; empty, not nil, if there is none
+	Outputs   []Output `json:"outputs"`   // of the sinks of both runs, by name
 }
 
-// Same reports whether both read the same rows and made the same of each.
+// Same reports whether both read the same rows, made the same of each, and published the same bytes.
 func (c *Comparison) Same() bool {
 	only := slices.ContainsFunc(c.Sources, func(s Source) bool { return s.OnlyWas+s.OnlyIs+s.NotPaired > 0 })
-	return c.Flipped+c.Changed == 0 && !only
+	other := slices.ContainsFunc(c.Outputs, func(o Output) bool { return !o.Same })
+	return c.Flipped+c.Changed == 0 && !only && !other
 }
 
 // Run is one of the two.
@@ -64,6 +67,14 @@ type Source struct {
 	OnlyWas   int64  `json:"only_was"`   // rows that only the first run has
 	OnlyIs    int64  `json:"only_is"`    // rows that only the second run has
 	NotPaired int64  `json:"not_paired"` // rows of the first run that stand elsewhere or nowhere: there are too many to look for them
+}
+
+// Output is what both runs published of a sink.
+type Output struct {
+	Sink string `json:"sink"`
+	Was  *int64 `json:"was"`  // rows; nil if the first run published none
+	Is   *int64 `json:"is"`   // rows; nil if the second run published none
+	Same bool   `json:"same"` // the same bytes
 }
 
 // Ends is how many rows ended somewhere, and somewhere: one cell of a matrix, in whose diagonal are the rows that ended alike. What became of several
@@ -143,7 +154,39 @@ func Runs(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (*C
 		}
 	}
 	c.conclude()
-	return c.found, nil
+	return c.found, c.outputs(ctx, log)
+}
+
+// outputs compares what the runs published, as a whole.
+func (c *comparing) outputs(ctx context.Context, log *landscape.Reader) error {
+	c.found.Outputs, c.found.Barriers = []Output{}, append([]string{}, c.was.barriers...)
+	for _, name := range c.is.barriers {
+		if !slices.Contains(c.found.Barriers, name) {
+			c.found.Barriers = append(c.found.Barriers, name)
+		}
+	}
+	was, err := log.Artifacts(ctx, c.was.run)
+	if err != nil {
+		return err
+	}
+	is, err := log.Artifacts(ctx, c.is.run)
+	if err != nil {
+		return err
+	}
+	for i := range was {
+		output := Output{Sink: was[i].Sink, Was: &was[i].Rows}
+		if at := slices.IndexFunc(is, func(a landscape.ArtifactRecord) bool { return a.Sink == output.Sink }); at >= 0 {
+			output.Is, output.Same = &is[at].Rows, is[at].SHA256 == was[i].SHA256
+		}
+		c.found.Outputs = append(c.found.Outputs, output)
+	}
+	for i := range is {
+		if !slices.ContainsFunc(was, func(a landscape.ArtifactRecord) bool { return a.Sink == is[i].Sink }) {
+			c.found.Outputs = append(c.found.Outputs, Output{Sink: is[i].Sink, Is: &is[i].Rows})
+		}
+	}
+	slices.SortFunc(c.found.Outputs, func(a, b Output) int { return cmp.Compare(a.Sink, b.Sink) })
+	return nil
 }
 
 func runOf(r landscape.Run) Run {
@@ -413,6 +456,10 @@ func (w *walk) pass(step landscape.Step) (changed bool) {
 		return false
 	}
 	hash := hashAt(hashes, w.row.index)
+	if !known(hash) { // it did not leave the node
+		w.hash = nil
+		return false
+	}
 	changed = !bytes.Equal(hash, w.hash)
 	w.hash = hash
 	return changed

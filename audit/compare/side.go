@@ -20,6 +20,8 @@ type side struct {
 	lanes   []landscape.Lane
 	nodes   map[string]bool
 	sources []string
+
+	barriers []string
 	chunks  []*chunk // that were read last, the newest first
 }
 
@@ -33,6 +35,9 @@ func newSide(ctx context.Context, c *comparing, log *landscape.Reader, run strin
 		s.nodes[node.Node] = true
 		if node.Kind == landscape.SourceNode {
 			s.sources = append(s.sources, node.Node)
+		}
+		if node.Hashes == landscape.RecordHashes {
+			s.barriers = append(s.barriers, node.Node)
 		}
 	}
 	if s.lanes, err = log.Lanes(ctx, run); err != nil {

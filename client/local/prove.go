@@ -9,6 +9,7 @@ import (
 	"waymark/audit/evidence/rowproof"
 	"waymark/client"
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // Prove proves what is recorded of one row of a source or barrier; source may be empty if the run has one source. word is all that Find takes. The error
@@ -18,6 +19,9 @@ func (h *Home) Prove(ctx context.Context, word, source string, row int64) (*rowp
 	run, err := h.Find(ctx, word)
 	if err != nil {
 		return nil, err
+	}
+	if run.Status == pipeline.Running {
+		return nil, &client.Error{Kind: client.Conflict, Code: client.RunNotSealed, Message: fmt.Sprintf("run %s is running: it is sealed when it ends, and then its rows can be proved", run.ID), Run: run.ID}
 	}
 	log := h.stores.Log.Reader
 	if source == "" {
@@ -52,7 +56,7 @@ func sealBroken(run string, err error) error {
 func onlySource(ctx context.Context, log *landscape.Reader, run string) (string, error) {
 	sources, err := log.Sources(ctx, run)
 	if err == nil && len(sources) != 1 {
-		err = &client.Error{Kind: client.Invalid, Message: fmt.Sprintf("run %s has %d sources: say which one with --source", run, len(sources)), Run: run}
+		err = &client.Error{Kind: client.Invalid, Code: client.InvalidQuestion, Cure: client.NameSource, Message: fmt.Sprintf("run %s has %d sources and barriers: name one", run, len(sources)), Run: run}
 	}
 	if err != nil {
 		return "", err

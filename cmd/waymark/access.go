@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,7 +55,7 @@ NAME is who acts with it, as the record says: a person or a service. Roles add u
 			case expires == "":
 				request.Expires = time.Now().AddDate(0, 0, tokenDays)
 			case expires != "never":
-				request.Expires, err = momentGiven("expires", expires)
+				request.Expires, err = expiry(expires, time.Now())
 			}
 			if err != nil {
 				return err
@@ -73,7 +74,7 @@ NAME is who acts with it, as the record says: a person or a service. Roles add u
 	}
 	cmd.Flags().StringSliceVar(&roles, "role", nil, "`role`; can be repeated")
 	cmd.Flags().StringSliceVar(&request.Pipelines, "pipelines", nil, "`names` of the pipelines that it is about, with * for any characters, separated by commas (default all)")
-	cmd.Flags().StringVar(&expires, "expires", "", fmt.Sprintf("last `day` or time, such as 2027-01-01, or never (default in %d days)", tokenDays))
+	cmd.Flags().StringVar(&expires, "expires", "", fmt.Sprintf("last `day` or time, such as 2027-01-01, or after how long, such as 12h or 30d; or never (default in %d days)", tokenDays))
 	whyFlag(cmd, &why)
 	return cmd
 }
@@ -166,4 +167,17 @@ func (a *app) accessDisclosuresCommand() *cobra.Command {
 	}
 	numberFlag(cmd.Flags(), &limit, "limit", "n", 0, 50, "how many to show, 0 for `all`")
 	return cmd
+}
+
+// expiry reads when an access token expires: a moment, or how long from now.
+func expiry(word string, now time.Time) (time.Time, error) {
+	if days, found := strings.CutSuffix(word, "d"); found {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 {
+			return now.AddDate(0, 0, n), nil
+		}
+	}
+	if d, err := time.ParseDuration(word); err == nil && d > 0 {
+		return now.Add(d), nil
+	}
+	return momentGiven("expires", word)
 }

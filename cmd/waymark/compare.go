@@ -18,10 +18,10 @@ import (
 func (a *app) compareCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "compare [EARLIER] RUN",
-		Short: "Show which rows two runs treated differently, and at which node they went apart first",
+		Short: "Show which rows two runs treated differently, and the first node at which they did",
 		Long: `Compares what two complete runs made of the same rows: where each row ended in both, and the first node at which the two made something else
 of it. Rows are the same if they are equal as they were read, wherever they stand. It reads ways and hashes from the landscape, computes nothing
-again, and needs no payloads. EARLIER is by default the last run of the same pipeline that was complete before. Exit code 3 if the runs differ in a row.
+again, and needs no payloads. Rows that aggregates and other barriers make are not compared one by one; outputs are compared as a whole. EARLIER is by default the last run of the same pipeline that was complete before. Exit code 3 if the runs differ in a row.
 
 ` + runArgument,
 		Example: `  waymark compare last
@@ -64,8 +64,16 @@ func writeComparison(w io.Writer, c *client.Comparison) error {
 	for _, s := range c.Sources {
 		fmt.Fprintf(w, "  source %s: %s\n", s.Name, sourceWords(s))
 	}
-	fmt.Fprintf(w, "%s in both: %s ended elsewhere, %s refused that passed before, %s had other values on the way\n",
+	fmt.Fprintf(w, "%s in both: %s ended elsewhere, of these %s are refused now; %s more ended alike and had other values on the way\n",
 		text.Count(c.Rows, "row"), text.Grouped(c.Flipped), text.Grouped(c.Refused), text.Grouped(c.Changed))
+	if len(c.Barriers) > 0 {
+		fmt.Fprintf(w, "  not compared row by row: what %s made of many rows\n", strings.Join(c.Barriers, ", "))
+	}
+	for _, o := range c.Outputs {
+		if !o.Same {
+			fmt.Fprintf(w, "  output %s differs: %s and %s\n", o.Sink, outputRows(o.Was), outputRows(o.Is))
+		}
+	}
 	for _, b := range c.Disagreed {
 		fmt.Fprintf(w, "  went apart at %s: %s, of which %s ended elsewhere, such as %s\n", b.Node, text.Count(b.Rows, "row"), text.Grouped(b.Flipped), pairsText(b.Examples))
 	}
@@ -93,6 +101,13 @@ func writeToldOtherwise(w io.Writer, c *client.Comparison) {
 	if !c.Code {
 		fmt.Fprintln(w, "  by different versions of Waymark")
 	}
+}
+
+func outputRows(rows *int64) string {
+	if rows == nil {
+		return "nothing published"
+	}
+	return text.Count(*rows, "row")
 }
 
 func setting(value *string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"waymark/internal/program"
 	"waymark/internal/text"
 	"waymark/landscape"
 )
@@ -39,6 +40,9 @@ func (a *app) progressView(total int64, before landscape.Progress) progressView 
 
 // isTerminal reports whether a person reads what is written there, as it is written.
 func isTerminal(w io.Writer) bool {
+	if out, ok := w.(*program.Output); ok {
+		w = out.To
+	}
 	file, ok := w.(*os.File)
 	return ok && cwriter.IsTerminal(int(file.Fd()))
 }

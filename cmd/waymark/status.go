@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -100,7 +101,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 	lines := [][]string{
 		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"slot", slotLine(&s.Run)}, {"status", status}, {"reason", s.Reason},
 		{"started", moment(s.Started)}, {"took", tookText(&s.Run)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
-		{"program", s.Code}, {"folder", s.Folder}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
+		{"program", s.Code}, {"folder", s.Folder}, {"params", paramsLine(s.Params)}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
 		{"log", logLine(out.Log)}, {"sealed", sealLine(out)},
 	}
 	if out.Log != nil {
@@ -146,6 +147,15 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		return writeOpenSinks(w, s.Sinks)
 	}
 	return writeSinks(w, s.Sinks)
+}
+
+// paramsLine lists the parameters that were given.
+func paramsLine(params map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		pairs = append(pairs, name+"="+text.Cell(params[name]))
+	}
+	return strings.Join(pairs, " ")
 }
 
 // slotLine names the slot of time that the run is about, and the schedule that began it; nothing if it is about none.

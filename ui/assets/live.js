@@ -30,8 +30,9 @@ async function look() {
   if (document.hidden || selecting()) return true;
   const answer = await fetch(location.href, {cache: 'no-store', credentials: 'same-origin'});
   if (answer.status === 401) {
-    location.reload(); // the session is over: it asks to sign in
-    return false;
+    notice.textContent = '▲ Your session is over. Load the page again to sign in.';
+    if (!inUse(document.querySelector('main'))) location.reload(); // it asks to sign in
+    return !inUse(document.querySelector('main'));
   }
   const text = await answer.text();
   const now = parser.parseFromString(policy ? policy.createHTML(text) : text, 'text/html');
