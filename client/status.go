@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"waymark/audit/evidence/persons"
 
@@ -12,7 +13,7 @@ import (
 // Status is one run with its counts. Rows are those that sources read; a token is a row, a copy of one, or what a barrier made of some.
 type Status struct {
 	Run
-	Params      map[string]string     `json:"params,omitempty"` // that were given
+	Params      json.RawMessage       `json:"params,omitempty"` // that were given: an object of texts; nil if none was
 	Rows        int64                 `json:"rows_read"`
 	Blank       int64                 `json:"blank_lines"`
 	Comments    int64                 `json:"comment_lines"`
@@ -39,6 +40,12 @@ type Status struct {
 	Children []Link       `json:"children,omitempty"` // runs that were forked from this one, or retry it
 
 	Advice Advice `json:"-"` // what can be done with a run that has stopped
+}
+
+// Given are the Params; nil if there are none, or they are not what a run can be given.
+func (s *Status) Given() (params map[string]string) {
+	_ = json.Unmarshal(s.Params, &params)
+	return params
 }
 
 // Resumption is one time that a run was resumed.
@@ -90,8 +97,8 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 	if err := c.addSlot(ctx, &status.Run); err != nil {
 		return nil, err
 	}
-	if status.Params, err = paramsOf(run, nil); err != nil {
-		return nil, err
+	if params := []byte(run.Params); json.Valid(params) && run.Params != "null" && run.Params != "{}" {
+		status.Params = params
 	}
 	if status.Staged, err = staged(run); err != nil {
 		return nil, err

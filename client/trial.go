@@ -46,7 +46,7 @@ type WhatIfRequest struct {
 
 // WhatIf sends the stored source records of a complete run through another document, with the parameters that the run had unless they are given, and
 // says what would become of each row. Nothing of it is recorded or written. The error is an *Error of kind Conflict if the run is not complete, or its
-// records are not to be had, and Invalid if the document has problems or cannot be tried.
+// records are not to be had or what becomes of a row by the document depends on others, and Invalid if the document has problems.
 func (c *Client) WhatIf(ctx context.Context, r WhatIfRequest) (_ *audit.Trial, err error) {
 	defer c.edge(ctx, &err)
 	run, err := c.Find(ctx, r.Run)
@@ -63,7 +63,7 @@ func (c *Client) WhatIf(ctx context.Context, r WhatIfRequest) (_ *audit.Trial, e
 	doc, err := c.otherDocument(ctx, run, r, params)
 	if err == nil {
 		if untriable := audit.Triable(doc.Plan); untriable != nil {
-			err = &Error{Kind: Invalid, Code: NotTriable, Run: run.ID, Message: untriable.Error(), Err: untriable}
+			err = &Error{Kind: Conflict, Code: NotTriable, Run: run.ID, Message: untriable.Error(), Err: untriable}
 		}
 	}
 	if err != nil {

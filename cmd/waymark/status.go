@@ -101,7 +101,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 	lines := [][]string{
 		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"slot", slotLine(&s.Run)}, {"status", status}, {"reason", s.Reason},
 		{"started", moment(s.Started)}, {"took", tookText(&s.Run)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
-		{"program", s.Code}, {"folder", s.Folder}, {"params", paramsLine(s.Params)}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
+		{"program", s.Code}, {"folder", s.Folder}, {"params", paramsLine(s.Given())}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
 		{"log", logLine(out.Log)}, {"sealed", sealLine(out)},
 	}
 	if out.Log != nil {
