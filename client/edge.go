@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"go.temporal.io/api/serviceerror"
 
@@ -100,10 +101,16 @@ func invalid(message string) error {
 	return &Error{Kind: Invalid, Code: InvalidRequest, Message: message}
 }
 
+// mostWhy is how many characters a reason may have: people are to read it.
+const mostWhy = 4_000
+
 // giveWhy refuses an order or a decision that does not say why: the record could not answer for it.
 func (b By) giveWhy() error {
 	if strings.TrimSpace(b.Why) == "" {
 		return invalid("say why, for the record: By.Why is empty")
+	}
+	if n := utf8.RuneCountInString(b.Why); n > mostWhy {
+		return invalid(fmt.Sprintf("say why in at most %d characters, not %d", mostWhy, n))
 	}
 	return nil
 }
