@@ -4,10 +4,8 @@ GOBIN := $(shell go env GOPATH)/bin
 # Its results are kept beside the code: one that another checkout left behind names files of that checkout.
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
-# Packages that do several things at once, and whose tests do not link the Temporal server or a database: the race detector builds them in minutes,
-# those in ten.
-LEAN = ./activities/... ./engine/... ./landscape ./landscape/memdriver ./landscape/history ./payload ./payload/cache ./payload/fsstore ./payload/memstore \
-	./plugin/csv ./plugin/jsonl ./plugin/lookup ./plugin/egress ./worker/delivery ./worker/telemetry ./internal/failpoint ./internal/memory
+# Packages that do several things at once, and whose tests do not link Temporal or a database: the race detector builds them in a minute or two, those in ten.
+LEAN = ./engine/... ./landscape ./landscape/memdriver ./payload ./payload/cache ./payload/fsstore ./payload/memstore ./plugin/egress ./worker/delivery ./internal/memory
 
 .PHONY: help
 help: ## print this list
@@ -29,11 +27,11 @@ test: ## pass all tests
 check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
 
 # What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
-CAMPAIGNS := bad-rows refusals power-payloads power-files lost-commits lost-replies
+CAMPAIGNS := bad-rows refusals lost-commits lost-replies
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS) ## long campaigns of tests
 
-NIGHTLY := parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions
+NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions
 .PHONY: nightly $(NIGHTLY)
 nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
@@ -73,7 +71,8 @@ race: ## pass the tests of packages that do several things at once under the rac
 	go test -race -skip '^TestPowerLoss$$|^TestAttacks$$|^TestEntriesAreNotes$$' $(LEAN)
 
 race-rest: # these bring databases and their clients with them, or do one thing after the other
-	go test -race -skip '^TestPowerLoss$$' ./plugin/file ./plugin/postgres
+	go test -race -skip '^TestPowerLoss$$' ./plugin/file ./plugin/postgres ./plugin/csv ./plugin/jsonl ./plugin/lookup
+	go test -race ./activities/... ./landscape/history ./worker/telemetry ./internal/failpoint
 	go test -race ./client ./landscape/admit ./landscape/seal ./worker ./worker/daemon ./worker/formats ./worker/storage ./workflows/...
 	go test -race -run '^TestDriver$$/^(Concurrency|Claim|Guards)$$|^TestGroup|^TestManyCreate$$' ./landscape/sqlitestore ./landscape/pgstore
 	go test -race -run '^TestBackend$$|^TestManyWriters|^TestHealers' ./payload/s3store
