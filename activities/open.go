@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
@@ -167,7 +168,12 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, with beginning) er
 	err = a.log.Keep(ctx, in.Run,
 		func() ([]string, error) { return a.storeTables(ctx, compiled) },
 		func() error { return a.log.BeginRun(ctx, record, graph) })
-	if diverged := (*landscape.DivergedError)(nil); errors.As(err, &diverged) { // perhaps another execution was faster
+	diverged := (*landscape.DivergedError)(nil)
+	switch {
+	case errors.As(err, &diverged) && diverged.Table == (landscape.RetriedRow{}).Table():
+		row := strings.Replace(strings.TrimPrefix(diverged.Key, record.Parent+"/"), "/", ":", 1)
+		return notRetryable("another run began meanwhile to retry row %s of run %s: waymark errors %s --retry retries what is left", row, record.Parent, record.Parent)
+	case diverged != nil: // perhaps another execution was faster
 		return cmp.Or(a.begun(ctx, in, from), err)
 	}
 	return err

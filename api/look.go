@@ -117,6 +117,18 @@ func find(c *call) (any, error) {
 	return whole(c.server.Home.Lookup(c.Context(), request))
 }
 
+// timeline leaves out what reasons quote.
+func timeline(ctx context.Context, c *call, run landscape.Run) (*client.Timeline, error) {
+	found, err := c.server.Home.Timeline(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found.Marks {
+		found.Marks[i].Why = landscape.WithoutValues(found.Marks[i].Why)
+	}
+	return found, nil
+}
+
 // compareRuns compares the run with another one that the caller sees, which came before it if nothing else is asked for.
 func compareRuns(ctx context.Context, c *call, run landscape.Run) (*client.Comparison, error) {
 	with := c.query.Get("with")

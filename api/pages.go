@@ -31,6 +31,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}/explain", scope: read, handle: withRun(journeyPage), query: question},
 		{method: http.MethodGet, path: "/runs/{run}/why-not", scope: read, handle: withRun(whyNotPage), query: ofWhyNot},
 		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}, {name: "version", number: true}}},
+		{method: http.MethodGet, path: "/runs/{run}/timeline", scope: own, handle: withRun(timelinePage)},
 		{method: http.MethodGet, path: "/runs/{run}/compare", scope: look, handle: withRun(comparePage), query: ofComparison},
 		{method: http.MethodGet, path: "/runs/{run}/effects", scope: own, handle: withRun(effectsPage), query: list},
 		{method: http.MethodGet, path: "/runs/{run}/evidence", scope: look, handle: withRun(evidencePage)},
@@ -382,6 +383,14 @@ func findPage(c *call) (any, error) {
 		body.Found = answer.(Page[client.Found]).Items //nolint:forcetypeassert // as find says
 	}
 	return ui.Page{Title: "Find", Crumbs: []ui.Link{{Text: "Find"}}, Command: "waymark find WORD", Path: "/v1/find?" + c.URL.RawQuery, Body: body}, nil
+}
+
+func timelinePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	found, err := timeline(ctx, c, run)
+	return ui.Page{
+		Title: "Timeline", Crumbs: crumbs(run, "timeline"), Command: "waymark timeline " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: ui.Timeline{Timeline: found, MayRead: c.token.Has(allowed[read]...)},
+		SQL: "select source, chunk, started_us, finished_us, worker from passages where run_id = '" + run.ID + "'", Refresh: run.Status == pipeline.Running,
+	}, err
 }
 
 func comparePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {

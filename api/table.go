@@ -60,6 +60,10 @@ func table() []route {
 			answer: audit.Trial{}, status: http.StatusOK, handle: withRun(whatIf),
 		},
 		{
+			method: http.MethodGet, path: "/v1/runs/{run}/timeline", scope: own, about: "Where the time of a run went: when rows passed, what each worker did, which chunks took long",
+			answer: client.Timeline{}, status: http.StatusOK, handle: withRun(timeline),
+		},
+		{
 			method: http.MethodGet, path: "/v1/runs/{run}/compare", scope: look, about: "How a complete run differs from an earlier one: which rows ended elsewhere, and at which node the two went apart first",
 			query:  ofComparison,
 			answer: client.Comparison{}, status: http.StatusOK, handle: withRun(compareRuns),

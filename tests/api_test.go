@@ -371,6 +371,7 @@ func (s *apiServer) sameAsCommands(t *testing.T) {
 	for path, command := range map[string][]string{
 		"/v1/runs/same": {"status", "same"}, "/v1/runs/same/explain?row=3": {"explain", "same", "--row", "3"}, "/v1/runs/same/explain?sink=all&line=1": {"explain", "same", "--sink", "all", "--line", "1"},
 		"/v1/runs/same/compare":                  {"compare", "same"},
+		"/v1/runs/same/timeline":                 {"timeline", "same"},
 		"/v1/runs/same/why-not?row=2&not_in=all": {"explain", "same", "--row", "2", "--why-not", "all"},
 		"/v1/pipelines/deployed":                 {"pipelines", "show", "deployed"}, "/v1/pipelines/deployed/document?version=1": {"pipelines", "show", "deployed@1", "--document"},
 		"/v1/pipelines/deployed/diff?from=1": {"pipelines", "diff", "deployed@1", "deployed"}, "/v1/schedules/default/deployed/daily": {"schedule", "grid", "daily"},

@@ -59,7 +59,7 @@ func (s *apiServer) scenes() []scene {
 		{"home", "/"}, {"runs", "/runs"}, {"runs-empty", "/runs?status=blocked"}, {"run", orders}, {"run-hostile", nasty}, {"rows", orders + "/rows?node=all"},
 		{"row", orders + "/explain?row=3"}, {"row-hostile", nasty + "/explain?row=2"}, {"why-not", nasty + "/why-not?row=2&not_in=out"}, {"row-missing", orders + "/explain?row=99"},
 		{"errors", "/runs/refusing/errors?values=true"}, {"errors-hostile", nasty + "/errors?values=true"}, {"errors-tried", "/runs/refusing/errors?version=3"},
-		{"compare", "/runs/refusing/compare"}, {"evidence", orders + "/evidence"}, {"effects", orders + "/effects"}, {"pipelines", "/pipelines"}, {"pipelines-empty", "/pipelines?environment=nowhere"},
+		{"timeline", orders + "/timeline"}, {"compare", "/runs/refusing/compare"}, {"evidence", orders + "/evidence"}, {"effects", orders + "/effects"}, {"pipelines", "/pipelines"}, {"pipelines-empty", "/pipelines?environment=nowhere"},
 		{"pipeline", "/pipelines/deployed"}, {"diff", "/pipelines/deployed/diff?from=1&to=3"}, {"schedules", "/schedules"}, {"schedule", "/schedules/default/deployed/daily"},
 		{"find", "/find?q=CONVERT"}, {"starts", "/starts"}, {"starts-empty", "/starts?state=waiting"}, {"access", "/access"}, {"missing", "/runs/nothing"}, {"login", "/login"},
 	}

@@ -273,6 +273,52 @@ type Evidence struct {
 // Closed reports whether the run has ended, so that there can be a bundle.
 func (e Evidence) Closed() bool { return e.Report.Run.Status != pipeline.Running }
 
+// Timeline is where the time of a run went.
+type Timeline struct {
+	*client.Timeline
+	MayRead bool // who looks may see the journeys of rows
+}
+
+// A Bar is one bin of a drawing of bins.
+type Bar struct {
+	X, Y, Height float64
+	Told         string // what it stands for
+}
+
+// The drawing of bins.
+const (
+	barWidth  = 12
+	barHeight = 44
+)
+
+// Rates are the rows that passed in each bin.
+func (t Timeline) Rates() (drawn []Bar) {
+	most := max(1, slices.Max(t.Rate))
+	for i, rate := range t.Rate {
+		drawn = append(drawn, t.bar(i, rate/most, text.Count(int64(rate), "row")+" a second"))
+	}
+	return drawn
+}
+
+// Shares draws shares of the time.
+func (t Timeline) Shares(shares []float64, what string) (drawn []Bar) {
+	for i, share := range shares {
+		drawn = append(drawn, t.bar(i, min(share, 1), fmt.Sprintf("%.0f %% %s", 100*share, what)))
+	}
+	return drawn
+}
+
+func (t Timeline) bar(bin int, share float64, told string) Bar {
+	height := share * barHeight
+	return Bar{X: float64(bin * barWidth), Y: barHeight - height, Height: height, Told: fmt.Sprintf("%.3g s: %s", float64(bin)*t.Bin, told)}
+}
+
+// Most is the highest number of rows that passed in a second.
+func (t Timeline) Most() int64 { return int64(slices.Max(t.Rate)) }
+
+// Seconds is how long it took, or how long it has been running.
+func (t Timeline) Seconds() float64 { return t.Ended.Time().Sub(t.Begun.Time()).Seconds() }
+
 // Find is what a word may mean.
 type Find struct {
 	Word    string         // that was looked for; empty for none yet

@@ -75,7 +75,7 @@ type Link struct{ Text, To string }
 var bodies = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
 	parsed := map[string]*template.Template{}
-	for _, name := range []string{"home", "runs", "run", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "starts", "access", "problem", "login"} {
+	for _, name := range []string{"home", "runs", "run", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "starts", "access", "problem", "login"} {
 		parsed[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	return parsed
@@ -127,6 +127,12 @@ var functions = template.FuncMap{
 			Expression, Diagram string
 			Values              []audit.Value
 		}{expression, diagram(expression, values), values}
+	},
+	"barsOf": func(about string, bars []Bar) any {
+		return struct {
+			About string
+			Bars  []Bar
+		}{about, bars}
 	},
 	"add": func(a, b int) int { return a + b },
 }

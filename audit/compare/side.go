@@ -22,7 +22,7 @@ type side struct {
 	sources []string
 
 	barriers []string
-	chunks  []*chunk // that were read last, the newest first
+	chunks   []*chunk // that were read last, the newest first
 }
 
 func newSide(ctx context.Context, c *comparing, log *landscape.Reader, run string) (*side, error) {

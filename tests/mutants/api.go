@@ -111,4 +111,29 @@ var doors = []mutant{
 		file: "api/cursor.go", old: "!hmac.Equal(raw[:macBytes], c.mac(string(raw[macBytes:])))", new: "false",
 		pkg: "./api", run: "^TestCursors$",
 	},
+	{
+		name: "a link to sign in works again and again", never: "who reads the terminal's history acts as who began the server",
+		file: "api/session.go", old: "if fits && take {", new: "if false {",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "who may not see values may guess records", never: "a viewer learns what a cell says by asking for each value that it may have",
+		file: "api/look.go", old: "Guess: c.token.Has(allowed[read]...),", new: "Guess: true,",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "a form that was sent before leads to the run that it began", never: "somebody goes back, writes another parameter, and believes that the second run has it",
+		file: "api/pages_deployed.go", old: "if _, other := c.before(asked); other != nil {", new: "if false {",
+		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "compare blames a new step for a row that was dropped before it", never: "the wrong rule is corrected",
+		file: "audit/compare/compare.go", old: "case !goes || !goesToo: // one of the two ended at the node before", new: "case false:",
+		pkg: "./audit", run: "^TestCompare$",
+	},
+	{
+		name: "compare takes outputs that differ for the same", never: "a changed aggregate is said to make the same",
+		file: "audit/compare/compare.go", old: "return c.Flipped+c.Changed == 0 && !only && !other", new: "return c.Flipped+c.Changed == 0 && !only",
+		pkg: "./audit", run: "^TestCompare$",
+	},
 }
