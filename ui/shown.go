@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"html/template"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -67,4 +68,18 @@ func invisible(r rune) string {
 		return fmt.Sprintf("U+%04X", r)
 	}
 	return ""
+}
+
+// value is one in its canonical form, as a page shows it.
+type value struct{ Text, Kind string }
+
+// marked is the canonical form of a value whose kind JSON does not have.
+var marked = regexp.MustCompile(`^\{"\$(date|timestamp|decimal)":"([^"\\]*)"\}$`)
+
+// typed takes the mark of its kind from a value: a decimal is shown as its digits, with the word beside.
+func typed(canonical string) value {
+	if m := marked.FindStringSubmatch(canonical); m != nil {
+		return value{m[2], m[1]}
+	}
+	return value{canonical, ""}
 }

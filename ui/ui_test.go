@@ -36,6 +36,15 @@ func TestShown(t *testing.T) {
 	require.Equal(t, 2048, strings.Count(long, "é"), "no character is cut in two")
 }
 
+func TestTyped(t *testing.T) {
+	for canonical, want := range map[string]value{
+		`{"$decimal":"1.10"}`: {"1.10", "decimal"}, `{"$date":"2001-01-31"}`: {"2001-01-31", "date"}, `{"$$decimal":"1.10"}`: {`{"$$decimal":"1.10"}`, ""},
+		`"{\"$decimal\":\"1\"}"`: {`"{\"$decimal\":\"1\"}"`, ""}, `{"$json":null}`: {`{"$json":null}`, ""}, "7": {"7", ""}, `""`: {`""`, ""},
+	} {
+		require.Equal(t, want, typed(canonical))
+	}
+}
+
 func TestNeeds(t *testing.T) {
 	alive, dead := true, false
 	for _, run := range []client.Run{{Status: pipeline.Completed}, {Status: pipeline.CompletedWithFailures}, {Status: pipeline.Empty}, {Status: pipeline.Cancelled}, {Status: pipeline.Running}, {Status: pipeline.Running, Alive: &alive}} {
