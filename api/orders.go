@@ -1,15 +1,18 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"waymark/activities"
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/workflows"
 )
 
@@ -51,6 +54,59 @@ type RedeployRequest struct {
 	Environment string `json:"environment,omitempty"` // in which that happens; empty for the default one
 	From        string `json:"from,omitempty"`        // of a promotion: the environment in which the version is current; empty for the default one
 	Version     int64  `json:"version,omitempty"`     // of a promotion or a rollback: which one; 0 for the current one, or the one before that
+}
+
+// DeployRequest says what is to be deployed.
+type DeployRequest struct {
+	Why         string            `json:"why"`                   // message of the version; not empty
+	Document    string            `json:"document"`              // the text of the document; not empty
+	Files       map[string]string `json:"files,omitempty"`       // texts that it is compiled with, such as lookup tables, by path as the document names them
+	File        string            `json:"file,omitempty"`        // name of the document in messages; empty for pipeline.yaml
+	Environment string            `json:"environment,omitempty"` // in which it becomes current; empty for the default one
+	Params      activities.Params `json:"params,omitempty"`      // to check it with, of parameters that have no default
+	Try         int               `json:"try,omitempty"`         // send the source records of so many complete runs through it, and say what is other
+	Anyway      string            `json:"anyway,omitempty"`      // why it is deployed although a second run would stop, or none can succeed now
+	DryRun      bool              `json:"dry_run,omitempty"`     // change nothing, and say what would happen
+}
+
+// mostTried is of how many runs a request may have the records sent through a version.
+const mostTried = 10
+
+// deployDocument makes a version of the document of the body, and makes it current.
+func deployDocument(c *call) (any, error) {
+	asked, err := ordering(c, func(r *DeployRequest) string { return r.Why })
+	switch {
+	case err != nil:
+		return nil, err
+	case asked.Document == "":
+		return nil, faulty("/document", "write the text of the document")
+	case asked.Try < 0 || asked.Try > mostTried:
+		return nil, faulty("/try", fmt.Sprintf("write a number of runs from 0 to %d", mostTried))
+	case strings.ContainsAny(asked.File, "/\\"):
+		return nil, faulty("/file", "write a name without folders")
+	}
+	request := client.DeployRequest{
+		By: c.by(asked.Why), File: cmp.Or(asked.File, "pipeline.yaml"), Source: []byte(asked.Document), Files: map[string][]byte{}, Params: asked.Params, To: asked.Environment,
+		Try: asked.Try, Anyway: asked.Anyway, DryRun: asked.DryRun,
+	}
+	for path, content := range asked.Files {
+		request.Files[path] = []byte(content)
+	}
+	document, _ := pipeline.Load(request.File, request.Source, pipeline.Environment{}) // nil if it has no form: then Deploy says what is wrong
+	switch {
+	case document == nil:
+		request.DryRun = true
+	case !c.token.Sees(document.Pipeline.Name):
+		return nil, problem(http.StatusForbidden, forbidden, fmt.Sprintf("this access token is not for a pipeline of the name %.64q", document.Pipeline.Name))
+	}
+	deployed, err := c.server.Home.Deploy(c.Context(), request)
+	if err != nil {
+		return nil, err
+	}
+	for i := range deployed.Trials {
+		deployed.Trials[i].Stops = landscape.WithoutValues(deployed.Trials[i].Stops)
+	}
+	return deployed, nil
 }
 
 // Ordered says what an order did.

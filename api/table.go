@@ -130,6 +130,10 @@ func table() []route {
 			answer: Page[client.Pipeline]{}, status: http.StatusOK, handle: pipelines,
 		},
 		{
+			method: http.MethodPost, path: "/v1/pipelines", scope: deploy, about: "Deploy a document as a new version of its pipeline, and make it current",
+			body: DeployRequest{}, answer: client.Deployed{}, status: http.StatusOK, handle: deployDocument,
+		},
+		{
 			method: http.MethodGet, path: "/v1/pipelines/{name}", scope: own, about: "A version of a pipeline: its files, who deployed it, which one is current",
 			query:  ofVersion,
 			answer: client.Pipeline{}, status: http.StatusOK, handle: withPipeline((*local.Home).Pipeline),

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +27,9 @@ type Deposit struct {
 // DeployRequest says what to deploy. Its Why is the message of the version.
 type DeployRequest struct {
 	By
-	File   string            // of the document
+	File   string            // of the document; with Source only its name
+	Source []byte            // the document itself; nil to read the File
+	Files  map[string][]byte // with Source: what the document is compiled with, such as lookup tables, by path; each must be used
 	Params map[string]string // values to check it with, of parameters that have no default; they are not part of the version
 	To     string            // the environment; empty for the default one
 	Try    int               // send the source records of so many of the last complete runs through the version, and say what is other; 0 for none
@@ -78,6 +81,11 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if err != nil {
 		return nil, err
 	}
+	for path := range r.Files {
+		if made.Files[path] == nil {
+			return nil, invalid(fmt.Sprintf("%s uses no file %q: leave it out, or write its path as the document does", r.File, path))
+		}
+	}
 	if doc, err = compileBundle(deposit.Planner, made, r.File, doc.Params, values); err != nil {
 		return nil, err
 	}
@@ -95,10 +103,12 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	version := landscape.PipelineVersion{
 		Pipeline: doc.Name(), Bundle: string(manifest.Digest()), Actor: by.Actor, Message: by.Why, Code: deposit.Code, Host: HostName(),
 	}
-	if version.Folder, err = filepath.Abs(filepath.Dir(r.File)); err != nil {
-		return nil, err
+	if r.Source == nil {
+		if version.Folder, err = filepath.Abs(filepath.Dir(r.File)); err != nil {
+			return nil, err
+		}
+		version.Commit, version.Dirty = gitOrigin(ctx, version.Folder, manifest)
 	}
-	version.Commit, version.Dirty = gitOrigin(ctx, version.Folder, manifest)
 	preflight, err := c.preflight(ctx, deposit, made, doc, where)
 	if err == nil && r.Anyway == "" {
 		err = preflight.refuse(r.File)
@@ -151,7 +161,15 @@ func (c *Client) deploy(
 
 // compileToDeploy compiles the file of a document with the values of an environment; one that is about slots, for any of them.
 func compileToDeploy(planner worker.Planner, r DeployRequest, values landscape.Environment) (*Document, error) {
-	doc, err := OpenFor(r.File, r.Params, SlotOf{Next: time.Now()})
+	slot := SlotOf{Next: time.Now()}
+	if r.Source != nil {
+		doc := &Document{File: r.File, Source: r.Source, Params: r.Params, values: values, bundle: bundle.Bundle{Name: filepath.Base(r.File), Source: r.Source, Files: r.Files}}
+		if err := doc.about(slot); err != nil {
+			return nil, err
+		}
+		return doc, doc.compileAs(planner, plan.Request{Deployed: true, Files: r.Files})
+	}
+	doc, err := OpenFor(r.File, r.Params, slot)
 	if err != nil {
 		return nil, err
 	}

@@ -293,8 +293,8 @@ func (l *lookup) rootLane(ctx context.Context, run, source string) int64 {
 
 // byNumber finds the row of a source by its number, in the newest run.
 func (l *lookup) byNumber(ctx context.Context) error {
-	number, err := strconv.ParseInt(l.Word, 10, 64)
-	if err != nil || number < 1 || len(l.runs) == 0 {
+	number, _ := strconv.ParseInt(l.Word, 10, 64) // 0 for what is not a number
+	if number < 1 || len(l.runs) == 0 {
 		return nil
 	}
 	nodes, err := l.log.Nodes(ctx, l.runs[0].ID)

@@ -173,6 +173,7 @@ func TestAPI(t *testing.T) {
 	t.Run("same as the command line", s.sameAsCommands)
 	t.Run("own runs", s.ownRuns)
 	t.Run("streams", s.streams)
+	t.Run("deploy", s.deploys)
 	t.Run("orders", s.orders)
 	t.Run("outputs", s.outputs)
 	t.Run("secrets", s.secrets)

@@ -271,7 +271,7 @@ type Evidence struct {
 }
 
 // Closed reports whether the run has ended, so that there can be a bundle.
-func (e Evidence) Closed() bool { return e.Report.Run.Status != pipeline.Running }
+func (e Evidence) Closed() bool { return e.Run.Status != pipeline.Running }
 
 // Timeline is where the time of a run went.
 type Timeline struct {

@@ -120,7 +120,7 @@ var functions = template.FuncMap{
 			compare.Pair
 			Was, Is string // runs
 			MayRead bool
-		}{p, c.Comparison.Was.ID, c.Comparison.Is.ID, c.MayRead}
+		}{p, c.Was.ID, c.Is.ID, c.MayRead}
 	},
 	"expressionOf": func(expression string, values []audit.Value) any {
 		return struct {
