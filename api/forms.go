@@ -49,6 +49,8 @@ func (c *call) form(v any) error {
 				return problem(http.StatusBadRequest, malformed, fmt.Sprintf("version %.64q is no whole number", values[0]))
 			}
 			members[name] = version
+		case name == "document": // browsers send it with other line ends than files have
+			members[name] = strings.ReplaceAll(values[0], "\r\n", "\n")
 		case values[0] == "true" || values[0] == "false":
 			members[name] = values[0] == "true"
 		default:

@@ -43,6 +43,7 @@ func pages() []route {
 		{method: http.MethodPost, path: "/runs/{run}/cancel", scope: order, handle: then(confirmed(cancel), runPath)},
 		{method: http.MethodPost, path: "/runs/{run}/resolve", scope: order, handle: then(withRun(resolve), runPath)},
 		{method: http.MethodGet, path: "/pipelines", scope: own, handle: pipelinesPage, query: inEnvironment},
+		{method: http.MethodPost, path: "/pipelines", scope: deploy, handle: deployPage},
 		{method: http.MethodGet, path: "/pipelines/{name}", scope: look, handle: pipelinePage, query: ofVersion},
 		{method: http.MethodGet, path: "/pipelines/{name}/diff", scope: look, handle: diffPage, query: ofVersions},
 		{method: http.MethodPost, path: "/pipelines/{name}/run", scope: start, handle: startPage},

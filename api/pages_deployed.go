@@ -24,13 +24,31 @@ func environmentFlag(environment string) string {
 	return " --environment " + environment
 }
 
-func pipelinesPage(c *call) (any, error) {
+func pipelinesPage(c *call) (any, error) { return c.pipelinesAs(ui.Deploy{}) }
+
+// deployPage deploys the document of a form, and leads to the page of its pipeline; of one with problems, back to the form with all of them.
+func deployPage(c *call) (any, error) {
+	answer, err := deployDocument(c)
+	known, ok := errors.AsType[*client.Error](err)
+	switch {
+	case ok && known.Kind == client.Invalid:
+		c.status = http.StatusBadRequest
+		return c.pipelinesAs(ui.Deploy{Document: c.PostForm.Get("document"), Environment: c.PostForm.Get("environment"), Why: c.PostForm.Get("why"), Fault: known.Message})
+	case err != nil:
+		return nil, err
+	}
+	deployed := answer.(*client.Deployed) //nolint:forcetypeassert // as deployDocument says
+	return elsewhere(ui.PipelinePath(deployed.Environment, deployed.Pipeline)), nil
+}
+
+// pipelinesAs is the page of the pipelines with the form as somebody filled it in.
+func (c *call) pipelinesAs(form ui.Deploy) (any, error) {
 	answer, err := pipelines(c)
 	if err != nil {
 		return nil, err
 	}
 	environment := c.query.Get("environment")
-	body := ui.Pipelines{Pipelines: answer.(Page[client.Pipeline]).Items, Last: map[string]*client.Run{}, Environment: environment} //nolint:forcetypeassert // as pipelines says
+	body := ui.Pipelines{Pipelines: answer.(Page[client.Pipeline]).Items, Last: map[string]*client.Run{}, Environment: environment, Deploy: form, MayDeploy: c.token.Has(allowed[deploy]...)} //nolint:forcetypeassert // as pipelines says
 	err = c.newest(func(run *client.Run) bool {
 		if _, known := body.Last[run.Pipeline]; !known && run.Version > 0 {
 			body.Last[run.Pipeline] = run

@@ -43,6 +43,7 @@ func TestPages(t *testing.T) {
 	t.Run("refused rows are mended", s.mend)
 	t.Run("evidence", s.evidence)
 	t.Run("find", s.find)
+	t.Run("a document is deployed", s.pageDeploy)
 	t.Run("schedules and access", s.pageSchedules)
 	t.Run("a person at the browser", s.person)
 	t.Run("how it looks", s.looks)

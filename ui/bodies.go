@@ -374,6 +374,14 @@ type Pipelines struct {
 	Pipelines   []client.Pipeline
 	Last        map[string]*client.Run // the newest run of each, if it is among those that were looked at
 	Environment string                 // empty for the default one
+	Deploy      Deploy
+	MayDeploy   bool
+}
+
+// Deploy is what somebody filled into the form for a version.
+type Deploy struct {
+	Document, Environment, Why string
+	Fault                      string // why it was not deployed; empty before
 }
 
 // Pipeline is a version of a deployed pipeline.
