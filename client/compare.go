@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"waymark/audit/compare"
 	"waymark/landscape"
@@ -12,7 +14,15 @@ import (
 // Comparison is how two runs differ: in what they made of the same rows, and in what they were told to do.
 type Comparison struct {
 	*compare.Comparison
+	Params  []ParamChange    `json:"params"`  // those that differ; empty, not nil, if there is none
 	Changes []DocumentChange `json:"changes"` // of the document, as in PipelineDiff; empty, not nil, if there is none
+}
+
+// ParamChange is a parameter that was given another value; nil of a run to which none was given.
+type ParamChange struct {
+	Name string  `json:"name"`
+	Was  *string `json:"was"`
+	Is   *string `json:"is"`
 }
 
 // Compare compares what two complete runs made of the same rows: where these ended, and at which node they went apart first. It reads the record only,
@@ -37,6 +47,9 @@ func (c *Client) Compare(ctx context.Context, was, is string) (_ *Comparison, er
 		return nil, answered(err)
 	}
 	made := &Comparison{Comparison: found, Changes: []DocumentChange{}}
+	if made.Params, err = paramChanges(runs[0], runs[1]); err != nil {
+		return nil, err
+	}
 	if !found.Document {
 		made.Changes = append(made.Changes, diffLeaves(leavesIn(runs[0]), leavesIn(runs[1]))...)
 	}
@@ -72,4 +85,33 @@ func leavesIn(run landscape.Run) []pipeline.Leaf {
 		return nil
 	}
 	return doc.Leaves()
+}
+
+// paramChanges says which parameters two runs were given otherwise, by name.
+func paramChanges(was, is landscape.Run) ([]ParamChange, error) {
+	before, err := paramsOf(was, nil)
+	if err != nil {
+		return nil, err
+	}
+	after, err := paramsOf(is, nil)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)))
+	slices.Sort(names)
+	changes := []ParamChange{}
+	for _, name := range slices.Compact(names) {
+		change := ParamChange{Name: name, Was: given(before, name), Is: given(after, name)}
+		if change.Was == nil || change.Is == nil || *change.Was != *change.Is {
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
+}
+
+func given(params map[string]string, name string) *string {
+	if value, set := params[name]; set {
+		return &value
+	}
+	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"maps"
 	"slices"
 
 	"waymark/landscape"
@@ -23,7 +21,6 @@ type Comparison struct {
 	Document  bool     `json:"same_document"` // byte for byte
 	Plan      bool     `json:"same_plan"`
 	Code      bool     `json:"same_program"`
-	Params    []Param  `json:"params"`    // those that differ; empty, not nil, if there is none
 	Sources   []Source `json:"sources"`   // of both runs, by name
 	Rows      int64    `json:"rows"`      // that are in both runs, byte for byte as they were read
 	Flipped   int64    `json:"flipped"`   // of them, those that ended elsewhere
@@ -49,13 +46,6 @@ type Run struct {
 	Pipeline string             `json:"pipeline"`
 	Version  int64              `json:"version,omitempty"` // of the deployed pipeline; 0 for a file
 	Status   pipeline.RunStatus `json:"status"`
-}
-
-// Param is a parameter that was given another value; nil of a run to which none was given.
-type Param struct {
-	Name string  `json:"name"`
-	Was  *string `json:"was"`
-	Is   *string `json:"is"`
 }
 
 // Source says which rows of a source the runs have in common.
@@ -133,14 +123,11 @@ func Runs(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (*C
 		numbers: map[string]int{}, known: map[string]int{}, ends: map[[2]int]int64{}, flips: map[[2]int]*Flip{}, blamed: map[string]*Blame{},
 		found: &Comparison{
 			Type: "comparison", Was: runOf(was), Is: runOf(is), Document: was.DocumentSHA256 == is.DocumentSHA256, Plan: was.PlanSHA256 == is.PlanSHA256, Code: was.Code == is.Code,
-			Params: []Param{}, Sources: []Source{}, Ends: []Ends{}, Flips: []Flip{}, Disagreed: []Blame{},
+			Sources: []Source{}, Ends: []Ends{}, Flips: []Flip{}, Disagreed: []Blame{},
 		},
 	}
-	err := c.params(was.Params, is.Params)
-	if err == nil {
-		c.was, err = newSide(ctx, c, log, was.ID)
-	}
-	if err == nil {
+	var err error
+	if c.was, err = newSide(ctx, c, log, was.ID); err == nil {
 		c.is, err = newSide(ctx, c, log, is.ID)
 	}
 	if err != nil {
@@ -191,36 +178,6 @@ func (c *comparing) outputs(ctx context.Context, log *landscape.Reader) error {
 
 func runOf(r landscape.Run) Run {
 	return Run{ID: r.ID, Pipeline: r.Pipeline, Version: r.Version, Status: r.Status}
-}
-
-// params notes which parameters differ.
-func (c *comparing) params(was, is string) error {
-	before, after := map[string]string{}, map[string]string{}
-	for text, into := range map[string]*map[string]string{was: &before, is: &after} {
-		if err := json.Unmarshal([]byte(cmp.Or(text, "{}")), into); err != nil {
-			return err
-		}
-	}
-	names := map[string]bool{}
-	for name := range before {
-		names[name] = true
-	}
-	for name := range after {
-		names[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		p := Param{Name: name}
-		if value, set := before[name]; set {
-			p.Was = &value
-		}
-		if value, set := after[name]; set {
-			p.Is = &value
-		}
-		if p.Was == nil || p.Is == nil || *p.Was != *p.Is {
-			c.found.Params = append(c.found.Params, p)
-		}
-	}
-	return nil
 }
 
 // A trail is the ways of all tokens of a row, and where these ended.
