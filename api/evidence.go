@@ -3,12 +3,9 @@ package api
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"os"
 	"strconv"
@@ -159,11 +156,8 @@ func sendBundle(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	if err := c.disclose(run.ID, "bundle", payloads); err != nil {
 		return nil, err
 	}
-	c.attach("application/zip", run.Pipeline+"-"+run.ID+".zip")
-	sum := hash.Sum(nil)
-	c.w.Header().Set("ETag", `"`+hex.EncodeToString(sum)+`"`)
-	c.w.Header().Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":")
-	http.ServeContent(patient{c.w, http.NewResponseController(c.w)}, c.Request, "", time.Time{}, file)
+	c.attach("application/zip", run.Pipeline+"-"+run.ID+".zip", "no-store")
+	c.sendFile(file, hash.Sum(nil))
 	return nil, nil
 }
 
@@ -181,20 +175,10 @@ func sendProof(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.attach("application/json", fmt.Sprintf("%s-%s-%d.proof", run.Pipeline, run.ID, row))
+	c.attach("application/json", fmt.Sprintf("%s-%s-%d.proof", run.Pipeline, run.ID, row), "no-store")
 	c.w.WriteHeader(http.StatusOK)
 	_, err = c.w.Write(text)
 	return nil, err
-}
-
-// attach says that what is sent is a file to keep, and nothing that a browser shows.
-func (c *call) attach(mediaType, name string) {
-	header := c.w.Header()
-	header.Set("Content-Type", mediaType)
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
-	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	header.Set("Cache-Control", "private, no-store")
-	c.sent, c.status = true, http.StatusOK
 }
 
 // evidencePage shows what proves what of the run, and what others can take with them.

@@ -132,18 +132,12 @@ func timeline(ctx context.Context, c *call, run landscape.Run) (*client.Timeline
 // compareRuns compares the run with another one that the caller sees, which came before it if nothing else is asked for.
 func compareRuns(ctx context.Context, c *call, run landscape.Run) (*client.Comparison, error) {
 	with := c.query.Get("with")
-	if with == "" {
-		before, err := c.server.Home.RunBefore(ctx, run)
-		if err != nil {
+	if with != "" {
+		if _, err := c.recordOf(with); err != nil {
 			return nil, err
 		}
-		with = before
 	}
-	other, err := c.recordOf(with)
-	if err != nil {
-		return nil, err
-	}
-	return c.server.Home.Compare(ctx, other.ID, run.ID)
+	return c.server.Home.Compare(ctx, with, run.ID)
 }
 
 // explain tells what happened to one row.

@@ -46,16 +46,27 @@ func output(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	if err := c.disclose(run.ID, "output", name); err != nil {
 		return nil, err
 	}
-	header := c.w.Header()
-	header.Set("Content-Type", "application/octet-stream")
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": filepath.Base(published.Path)}))
-	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	header.Set("Cache-Control", "private, no-cache")
-	header.Set("ETag", `"`+published.SHA256+`"`)
-	header.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(hash.Sum(nil))+":")
-	c.sent, c.status = true, http.StatusOK
-	http.ServeContent(patient{c.w, http.NewResponseController(c.w)}, c.Request, "", time.Time{}, file)
+	c.attach("application/octet-stream", filepath.Base(published.Path), "no-cache")
+	c.sendFile(file, hash.Sum(nil))
 	return nil, nil
+}
+
+// attach says that what is sent is a file to keep, and nothing that a browser shows. cache says whether who asked may keep it for the same request.
+func (c *call) attach(mediaType, name, cache string) {
+	header := c.w.Header()
+	header.Set("Content-Type", mediaType)
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	header.Set("Cache-Control", "private, "+cache)
+	c.sent, c.status = true, http.StatusOK
+}
+
+// sendFile sends a file with this SHA-256, whole or in ranges.
+func (c *call) sendFile(file io.ReadSeeker, sum []byte) {
+	header := c.w.Header()
+	header.Set("ETag", `"`+hex.EncodeToString(sum)+`"`)
+	header.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":")
+	http.ServeContent(patient{c.w, http.NewResponseController(c.w)}, c.Request, "", time.Time{}, file)
 }
 
 // openOutput opens a file for reading; a folder, a table or an object in a bucket is none.

@@ -464,11 +464,11 @@ func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 	if err != nil {
 		return err
 	}
-	status, err := c.server.Home.Status(c.Context(), run.ID)
+	children, err := c.server.Home.Children(c.Context(), run.ID)
 	if err != nil {
 		return err
 	}
-	body.Retries = slices.DeleteFunc(status.Children, func(child client.Link) bool { return child.Link != landscape.RetryLink })
+	body.Retries = slices.DeleteFunc(children, func(child client.Link) bool { return child.Link != landscape.RetryLink })
 	if c.query.Get("version") == "" {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/audit"
 	"waymark/audit/compare"
 	"waymark/tests/system"
 )
@@ -50,11 +49,7 @@ func TestCompare(t *testing.T) {
 
 	few, gate := rand.IntN(12), rand.IntN(12)
 	other := strings.NewReplacer("row.n < 9", fmt.Sprint("row.n <= ", few), "row.n > 4", fmt.Sprint("row.n > ", gate)).Replace(forked)
-	var ends []audit.Ends
-	for _, e := range compared(first, begin(other)).Ends {
-		ends = append(ends, audit.Ends(e))
-	}
-	require.Equal(t, endsBy(8, 4, few, gate), ends, "few %d, gate %d", few, gate)
+	require.Equal(t, endsBy(8, 4, few, gate), compared(first, begin(other)).Ends, "few %d, gate %d", few, gate)
 
 	found := with("gate: row.n > 4", "gate: row.n > 3")
 	five := []compare.Pair{{Was: "orders:5", Is: "orders:5"}, {Was: "orders:15", Is: "orders:15"}, {Was: "orders:35", Is: "orders:35"}} // in row 25 it is no number

@@ -37,14 +37,6 @@ func (t *Trial) Same() bool {
 	return t.Flipped+t.Refused == 0 && len(t.Values) == 0 && t.Stops == "" && t.Left == ""
 }
 
-// Ends is how many rows ended somewhere, and would somewhere: one cell of a matrix, in whose diagonal are the rows that go the same way. What
-// becomes of several tokens of a row stands together, such as good (default_flow) and large (gate_routed).
-type Ends struct {
-	Was  string `json:"was"`
-	Is   string `json:"is"`
-	Rows int64  `json:"rows"`
-}
-
 // Flip is rows that end elsewhere by the other plan.
 type Flip struct {
 	From     string   `json:"from"` // such as large (filter_dropped): what ends differently of the row, by node or sink
@@ -239,13 +231,10 @@ func (t *trying) countSame(e ends, rows int) {
 		}
 	}
 	for codes, n := range counts {
-		end := together(e.of(first[codes]))
+		end := Together(e.of(first[codes]))
 		t.ends[[2]string{end, end}] += n
 	}
 }
-
-// together is where the tokens of a row end, in one text.
-func together(ends []string) string { return cmp.Or(strings.Join(ends, " and "), "nowhere") }
 
 // ends says where the tokens of records end: for each lane and way, by node or sink.
 type ends struct {
@@ -259,14 +248,11 @@ func endsOf(p *plan.Plan, result *engine.Result) ends {
 		var names []string
 		for _, way := range lane.Ways {
 			named := recompute.WayOf(p, lane.Lane, way)
-			name := named.Last()
+			at := named.Last()
 			if named.ToSink() {
-				name = named.Sink
+				at = named.Sink
 			}
-			if name += " (" + string(named.Path) + ")"; named.Path == pipeline.ForkParent {
-				name = "" // its copies say where it ends
-			}
-			names = append(names, name)
+			names = append(names, EndName(at, named.Path))
 		}
 		e.names = append(e.names, names)
 	}
@@ -299,7 +285,7 @@ func (t *trying) otherSinks(was, next *engine.Result) (other []string) {
 func (t *trying) compare(token landscape.Token, was, next *engine.Result) {
 	name := fmt.Sprintf("%s:%d", token.Source, token.Row)
 	before, after := endsOf(t.was, was).of(0), endsOf(t.next, next).of(0)
-	t.ends[[2]string{together(before), together(after)}]++
+	t.ends[[2]string{Together(before), Together(after)}]++
 	if !slices.Equal(before, after) {
 		t.trial.Flipped++
 		if !refused(before) && refused(after) {
@@ -342,7 +328,7 @@ func besides(ends, others []string) string {
 		}
 		rest = append(rest, end)
 	}
-	return together(rest)
+	return Together(rest)
 }
 
 func example(examples []string, token string) []string {

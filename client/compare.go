@@ -26,16 +26,24 @@ type ParamChange struct {
 }
 
 // Compare compares what two complete runs made of the same rows: where these ended, and at which node they went apart first. It reads the record only,
-// also of runs whose payloads are purged. was and is are all that Find takes. The error is an *Error of kind Conflict if one of them is not complete, and
+// also of runs whose payloads are purged. was and is are all that Find takes; an empty was is the run that RunBefore returns. The error is an *Error of kind Conflict if one of them is not complete, and
 // Damaged if what is recorded of the rows' ways cannot be read.
 func (c *Client) Compare(ctx context.Context, was, is string) (_ *Comparison, err error) {
 	defer c.edge(ctx, &err)
 	var runs [2]landscape.Run
-	for i, word := range []string{was, is} {
-		if runs[i], err = c.Find(ctx, word); err != nil {
+	if runs[1], err = c.Find(ctx, is); err != nil {
+		return nil, err
+	}
+	if was == "" {
+		if was, err = c.RunBefore(ctx, runs[1]); err != nil {
 			return nil, err
 		}
-		if run := runs[i]; !Complete(run.Status) {
+	}
+	if runs[0], err = c.Find(ctx, was); err != nil {
+		return nil, err
+	}
+	for _, run := range runs {
+		if !Complete(run.Status) {
 			return nil, &Error{Kind: Conflict, Code: NotComparable, Run: run.ID, Message: fmt.Sprintf("run %s is %s: only complete runs can be compared", run.ID, run.Status)}
 		}
 	}

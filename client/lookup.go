@@ -165,9 +165,6 @@ func (l *lookup) byDigest(ctx context.Context) error {
 			}
 		}
 	}
-	if sum, err := hex.DecodeString(l.Word); l.Guess && err == nil && len(sum) == sha256.Size {
-		return l.rowsWith(ctx, sum, "a record with this digest")
-	}
 	return nil
 }
 
@@ -217,7 +214,7 @@ func (l *lookup) byPlace(ctx context.Context) error {
 }
 
 // addToken adds a token, unless it is not there.
-func (l *lookup) addToken(ctx context.Context, run landscape.RunHead, token landscape.Token, f Found, format string, args ...any) error {
+func (l *lookup) addToken(ctx context.Context, run landscape.RunHead, token landscape.Token, f Found, what string) error {
 	if _, err := l.log.ChunkOf(ctx, run.ID, token.Source, token.Row); err != nil {
 		if errors.Is(err, landscape.ErrNotFound) {
 			return nil
@@ -227,9 +224,18 @@ func (l *lookup) addToken(ctx context.Context, run landscape.RunHead, token land
 	id, err := l.log.TokenID(ctx, run.ID, token)
 	if err == nil {
 		f.Token = id
-		l.add(run, f, format, args...)
+		l.add(run, f, "%s", what)
 	}
 	return err
+}
+
+// addRow adds a row of a source, unless it is not there.
+func (l *lookup) addRow(ctx context.Context, run landscape.RunHead, source string, number int64, what string) error {
+	token, err := l.log.RootToken(ctx, run.ID, source, number)
+	if err != nil {
+		return err
+	}
+	return l.addToken(ctx, run, token, Found{Kind: FoundRow}, what)
 }
 
 // lineOf finds a line of an output or of a file that the run read.
@@ -248,7 +254,7 @@ func (l *lookup) lineOf(ctx context.Context, run landscape.RunHead, name string,
 			if err != nil {
 				return err
 			}
-			if err := l.addToken(ctx, run, token, Found{Kind: FoundLine, Sink: name, Line: line}, "line %d of %s", line, name); err != nil {
+			if err := l.addToken(ctx, run, token, Found{Kind: FoundLine, Sink: name, Line: line}, fmt.Sprintf("line %d of %s", line, name)); err != nil {
 				return err
 			}
 		case node.Kind == landscape.SourceNode:
@@ -279,16 +285,11 @@ func (l *lookup) fileLine(ctx context.Context, run landscape.RunHead, source, fi
 				at = chunk.FirstLine + int64(records.Lines[i])
 			}
 			if at == line {
-				return l.addToken(ctx, run, landscape.Token{Source: source, Lane: l.rootLane(ctx, run.ID, source), Row: chunk.FirstRow + i}, Found{Kind: FoundRow}, "line %d of %s", line, chunk.File)
+				return l.addRow(ctx, run, source, chunk.FirstRow+i, fmt.Sprintf("line %d of %s", line, chunk.File))
 			}
 		}
 	}
 	return nil
-}
-
-func (l *lookup) rootLane(ctx context.Context, run, source string) int64 {
-	token, _ := l.log.RootToken(ctx, run, source, 1) // of a source that has rows
-	return token.Lane
 }
 
 // byNumber finds the row of a source by its number, in the newest run.
@@ -305,13 +306,7 @@ func (l *lookup) byNumber(ctx context.Context) error {
 		if node.Kind != landscape.SourceNode {
 			continue
 		}
-		token, err := l.log.RootToken(ctx, l.runs[0].ID, node.Node, number)
-		if errors.Is(err, landscape.ErrNotFound) {
-			continue
-		}
-		if err == nil {
-			err = l.addToken(ctx, l.runs[0], token, Found{Kind: FoundRow}, "row %d of source %s", number, node.Node)
-		}
+		err := l.addRow(ctx, l.runs[0], node.Node, number, fmt.Sprintf("row %d of source %s", number, node.Node))
 		if err != nil {
 			return err
 		}
@@ -339,17 +334,22 @@ func (l *lookup) byCode(ctx context.Context) error {
 	return nil
 }
 
-// byRecord finds rows by what was read.
+// record is what is known of a record that is looked for.
+type record struct {
+	sum  []byte // SHA-256
+	what string // it is, in words
+}
+
+// byRecord finds rows by what was read, or by its digest.
 func (l *lookup) byRecord(ctx context.Context) error {
 	if !l.Guess {
 		return nil
 	}
-	sum := sha256.Sum256([]byte(l.Word))
-	return l.rowsWith(ctx, sum[:], "a record with exactly this text")
-}
-
-// rowsWith finds the rows whose records have a digest.
-func (l *lookup) rowsWith(ctx context.Context, sum []byte, what string) error {
+	text := sha256.Sum256([]byte(l.Word))
+	wanted := []record{{text[:], "a record with exactly this text"}}
+	if sum, err := hex.DecodeString(l.Word); err == nil && len(sum) == sha256.Size && digest.MatchString(l.Word) {
+		wanted = append(wanted, record{sum, "a record with this digest"})
+	}
 	looked := int64(0)
 	for _, run := range l.runs {
 		sources, err := l.log.SourceEnds(ctx, run.ID)
@@ -364,7 +364,7 @@ func (l *lookup) rowsWith(ctx context.Context, sum []byte, what string) error {
 				if looked += chunk.Rows; looked > lookupRows || len(l.found) > lookupFound {
 					return nil
 				}
-				if err := l.rowsOf(ctx, run, chunk, sum, what); err != nil {
+				if err := l.recordsOf(ctx, run, chunk, wanted); err != nil {
 					return err
 				}
 			}
@@ -373,22 +373,25 @@ func (l *lookup) rowsWith(ctx context.Context, sum []byte, what string) error {
 	return nil
 }
 
-func (l *lookup) rowsOf(ctx context.Context, run landscape.RunHead, chunk landscape.Chunk, sum []byte, what string) error {
-	records, err := l.log.Records(ctx, run.ID, chunk.Key())
+// recordsOf finds the records of a chunk that are looked for.
+func (l *lookup) recordsOf(ctx context.Context, run landscape.RunHead, chunk landscape.Chunk, wanted []record) error {
+	hashes, err := l.log.RawHashes(ctx, run.ID, chunk.Key())
 	if err != nil {
 		return err
 	}
-	for from := 0; ; {
-		at := bytes.Index(records.Hashes[from:], sum)
-		if at < 0 {
-			return nil
-		}
-		if at += from; at%landscape.HashBytes == 0 {
-			token := landscape.Token{Source: chunk.Source, Lane: l.rootLane(ctx, run.ID, chunk.Source), Row: chunk.FirstRow + int64(at/landscape.HashBytes)}
-			if err := l.addToken(ctx, run, token, Found{Kind: FoundRow}, "%s", what); err != nil {
+	for _, want := range wanted {
+		for from := 0; ; from++ {
+			at := bytes.Index(hashes[from:], want.sum)
+			if at < 0 {
+				break
+			}
+			if from += at; from%landscape.HashBytes != 0 {
+				continue
+			}
+			if err := l.addRow(ctx, run, chunk.Source, chunk.FirstRow+int64(from/landscape.HashBytes), want.what); err != nil {
 				return err
 			}
 		}
-		from = at + 1
 	}
+	return nil
 }

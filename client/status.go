@@ -206,14 +206,18 @@ func (c *Client) addLinks(ctx context.Context, s *Status, run landscape.Run) err
 	if run.Parent != "" {
 		s.Parent = &Link{run.Parent, run.Link}
 	}
-	linked, err := c.log.LinkedRuns(ctx, run.ID)
-	if err != nil {
-		return err
-	}
+	s.Children, err = c.Children(ctx, run.ID)
+	return err
+}
+
+// Children returns the runs that were forked from the run with this id, or retry rows of it; nil if there is none.
+func (c *Client) Children(ctx context.Context, run string) (children []Link, err error) {
+	defer c.edge(ctx, &err)
+	linked, err := c.log.LinkedRuns(ctx, run)
 	for _, child := range linked {
-		s.Children = append(s.Children, Link{child.Run, child.Link})
+		children = append(children, Link{child.Run, child.Link})
 	}
-	return nil
+	return children, err
 }
 
 // addAdvice adds who paused the run, and what can be done with one that does not go on.

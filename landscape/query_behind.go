@@ -16,7 +16,7 @@ type Ended struct {
 	Path  pipeline.Path // pipeline.Buffered as long as a barrier holds it
 	Node  string        // that ended it, or sent it to the sink
 	Sink  string        // as in Way
-	Way   Way           // on record; the end of a token that waited in a batch, or that a target refused, is told by the fields above
+	Way   Way           // as recorded; where a batch or a target decided the end, the fields above have it
 }
 
 // TokensBehind returns the tokens of a run that took an edge which is wanted, by origin, chunk, row and lane. It begins after the token

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"audit/evidence/persons":     {"audit/evidence/keys", "internal/strictjson", "landscape"},
 	"audit/evidence/trust":       {"audit/evidence/cosign"},
 	"audit/evidence/witness":     {"audit/evidence/cosign", "audit/evidence/keys", "audit/evidence/trust"},
-	"audit/compare":              {"landscape", "pipeline"},
+	"audit/compare":              {"audit", "landscape", "pipeline"},
 	"audit/interop":              {"landscape", "pipeline", "plugin", "plugin/parquet"},
 	"audit/evidence/bundle":      {"audit/evidence", "audit/evidence/keys", "audit/evidence/persons", "internal/text", "audit/evidence/strictzip", "audit/evidence/trust", "internal/strictjson", "landscape", "landscape/history", "payload", "pipeline", "plugin"},
 	"audit/evidence/rowproof":    {"audit/evidence", "audit/evidence/trust", "internal/strictjson", "landscape", "landscape/seal"},

@@ -98,7 +98,7 @@ func (s *apiServer) find(t *testing.T) {
 		_, text = viewer.get(t, "/find?q="+url.QueryEscape(word))
 		require.NotContains(t, text, "/explain?", "viewers see no values")
 		if word == record || len(word) == hex.EncodedLen(sha256.Size) {
-			require.Contains(t, text, "Nothing on record is like this", "and guess none")
+			require.Contains(t, text, "Nothing in the record matches", "viewers cannot guess values either")
 		}
 
 		_, body := s.ask(t, "GET", "/v1/find?q="+url.QueryEscape(word), s.tokens[landscape.Auditor], "")

@@ -15,8 +15,8 @@ import (
 	"waymark/tests/browser"
 )
 
-// TestKilledWhileWatched kills a server whose page somebody watches, with SIGKILL, and starts it again: the run that was paused is taken up from its page,
-// with nothing but the keyboard, and the page shows how it ends.
+// TestKilledWhileWatched pauses a run from its page, kills the server with SIGKILL while the page is open, and starts the server again. The run is then resumed
+// from its page by keyboard alone, and the page shows it complete.
 func TestKilledWhileWatched(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

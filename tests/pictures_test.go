@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,12 +13,10 @@ import (
 	"waymark/tests/browser"
 )
 
-// TestPictures takes the pictures of web pages that the README shows, if WAYMARK_PICTURES names a folder for them: of runs of its example.
+// TestPictures takes the pictures of web pages that the README shows, of runs of its example. It keeps them if WAYMARK_PICTURES names a folder.
 func TestPictures(t *testing.T) {
-	into := os.Getenv("WAYMARK_PICTURES")
-	if into == "" {
-		t.Skip("make pictures takes them")
-	}
+	t.Parallel()
+	into := cmp.Or(os.Getenv("WAYMARK_PICTURES"), t.TempDir())
 	folder := t.TempDir()
 	require.NoError(t, os.CopyFS(folder, os.DirFS("../examples/bird-strikes")))
 	s := serve(t, folder, "--api", "127.0.0.1:0", "--login-link")

@@ -335,31 +335,8 @@ type Compare struct {
 // mostColumns is how many ends a matrix shows at most: more do not fit on a page, and the list of flips says the same.
 const mostColumns = 10
 
-// Matrix is where rows ended in both runs. The first run has the lines, the second one the columns.
-type Matrix struct {
-	Ends []string  // of lines and columns
-	Rows [][]int64 // by line and column
-}
-
-// Matrix returns the matrix of the comparison; nil if all rows ended alike, or in too many ways.
-func (c Compare) Matrix() *Matrix {
-	m := &Matrix{}
-	for _, cell := range c.Ends {
-		m.Ends = append(m.Ends, cell.Was, cell.Is)
-	}
-	slices.Sort(m.Ends)
-	if m.Ends = slices.Compact(m.Ends); len(m.Ends) < 2 || len(m.Ends) > mostColumns {
-		return nil
-	}
-	m.Rows = make([][]int64, len(m.Ends))
-	for i := range m.Rows {
-		m.Rows[i] = make([]int64, len(m.Ends))
-	}
-	for _, cell := range c.Ends {
-		m.Rows[slices.Index(m.Ends, cell.Was)][slices.Index(m.Ends, cell.Is)] = cell.Rows
-	}
-	return m
-}
+// Matrix is where rows ended in both runs; nil if all ended alike, or in too many ways.
+func (c Compare) Matrix() *audit.Matrix { return audit.NewMatrix(c.Ends, mostColumns) }
 
 // Effects is the list of completion records of a run.
 type Effects struct {

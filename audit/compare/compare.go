@@ -8,6 +8,7 @@ import (
 	"context"
 	"slices"
 
+	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -15,22 +16,22 @@ import (
 // Comparison is what two complete runs have in common, and what they do not. Rows are those of sources that both have. Rows that barriers make of others
 // are not compared, only the outputs in which they end, as a whole.
 type Comparison struct {
-	Type      string   `json:"type"` // always comparison
-	Was       Run      `json:"was"`
-	Is        Run      `json:"is"`
-	Document  bool     `json:"same_document"` // byte for byte
-	Plan      bool     `json:"same_plan"`
-	Code      bool     `json:"same_program"`
-	Sources   []Source `json:"sources"`   // of both runs, by name
-	Rows      int64    `json:"rows"`      // that are in both runs, byte for byte as they were read
-	Flipped   int64    `json:"flipped"`   // of them, those that ended elsewhere
-	Refused   int64    `json:"refused"`   // of those, the ones that passed before
-	Changed   int64    `json:"changed"`   // of the others, those that had other values at some node
-	Ends      []Ends   `json:"ends"`      // by where rows ended in both, each pair once; empty, not nil, if there is no row
-	Flips     []Flip   `json:"flips"`     // the most frequent first; empty, not nil, if there is none
-	Disagreed []Blame  `json:"disagreed"` // by the node at which rows went apart first, the most frequent first; empty, not nil, if none did
-	Barriers  []string `json:"barriers"`  // of both runs: the rows that they make are not compared; empty, not nil, if there is none
-	Outputs   []Output `json:"outputs"`   // of the sinks of both runs, by name
+	Type      string       `json:"type"` // always comparison
+	Was       Run          `json:"was"`
+	Is        Run          `json:"is"`
+	Document  bool         `json:"same_document"` // byte for byte
+	Plan      bool         `json:"same_plan"`
+	Code      bool         `json:"same_program"`
+	Sources   []Source     `json:"sources"`   // of both runs, by name
+	Rows      int64        `json:"rows"`      // that are in both runs, byte for byte as they were read
+	Flipped   int64        `json:"flipped"`   // of them, those that ended elsewhere
+	Refused   int64        `json:"refused"`   // of those, the ones that passed before
+	Changed   int64        `json:"changed"`   // of the others, those that had other values at some node
+	Ends      []audit.Ends `json:"ends"`      // by where rows ended in both, each pair once; empty, not nil, if there is no row
+	Flips     []Flip       `json:"flips"`     // the most frequent first; empty, not nil, if there is none
+	Disagreed []Blame      `json:"disagreed"` // by the node at which rows went apart first, the most frequent first; empty, not nil, if none did
+	Barriers  []string     `json:"barriers"`  // of both runs: the rows that they make are not compared; empty, not nil, if there is none
+	Outputs   []Output     `json:"outputs"`   // of the sinks of both runs, by name
 }
 
 // Same reports whether both read the same rows, made the same of each, and published the same bytes.
@@ -65,14 +66,6 @@ type Output struct {
 	Was  *int64 `json:"was"`  // rows; nil if the first run published none
 	Is   *int64 `json:"is"`   // rows; nil if the second run published none
 	Same bool   `json:"same"` // the same bytes
-}
-
-// Ends is how many rows ended somewhere, and somewhere: one cell of a matrix, in whose diagonal are the rows that ended alike. What became of several
-// tokens of a row stands together, such as good (default_flow) and large (gate_routed).
-type Ends struct {
-	Was  string `json:"was"`
-	Is   string `json:"is"`
-	Rows int64  `json:"rows"`
 }
 
 // Flip is rows that ended elsewhere.
@@ -123,7 +116,7 @@ func Runs(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (*C
 		numbers: map[string]int{}, known: map[string]int{}, ends: map[[2]int]int64{}, flips: map[[2]int]*Flip{}, blamed: map[string]*Blame{},
 		found: &Comparison{
 			Type: "comparison", Was: runOf(was), Is: runOf(is), Document: was.DocumentSHA256 == is.DocumentSHA256, Plan: was.PlanSHA256 == is.PlanSHA256, Code: was.Code == is.Code,
-			Sources: []Source{}, Ends: []Ends{}, Flips: []Flip{}, Disagreed: []Blame{},
+			Sources: []Source{}, Ends: []audit.Ends{}, Flips: []Flip{}, Disagreed: []Blame{},
 		},
 	}
 	var err error
@@ -437,9 +430,9 @@ func endedApart(before, after *landscape.Ended, last string) string {
 // conclude brings what was counted into order.
 func (c *comparing) conclude() {
 	for pair, rows := range c.ends {
-		c.found.Ends = append(c.found.Ends, Ends{c.words[pair[0]], c.words[pair[1]], rows})
+		c.found.Ends = append(c.found.Ends, audit.Ends{Was: c.words[pair[0]], Is: c.words[pair[1]], Rows: rows})
 	}
-	slices.SortFunc(c.found.Ends, func(a, b Ends) int { return cmp.Or(cmp.Compare(a.Was, b.Was), cmp.Compare(a.Is, b.Is)) })
+	slices.SortFunc(c.found.Ends, func(a, b audit.Ends) int { return cmp.Or(cmp.Compare(a.Was, b.Was), cmp.Compare(a.Is, b.Is)) })
 	for _, flip := range c.flips {
 		c.found.Flips = append(c.found.Flips, *flip)
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
+	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -87,30 +87,20 @@ func hashAt(hashes []byte, index int) []byte {
 	return hashes[landscape.HashBytes*index : landscape.HashBytes*(index+1)]
 }
 
-// wordOf says where a token ended; empty for a fork's parent, of which its copies tell.
-func wordOf(t *landscape.Ended) string {
-	switch {
-	case t.Path == pipeline.ForkParent:
-		return ""
-	case t.Way.ToSink() && t.Node != t.Way.Sink:
-		return t.Sink + " (" + string(t.Path) + ")"
-	}
-	return t.Node + " (" + string(t.Path) + ")"
-}
-
 // together says where the tokens of a row ended, in one text.
 func together(tokens []landscape.Ended) string {
-	var words []string
-	for i := range tokens {
-		if word := wordOf(&tokens[i]); word != "" {
-			words = append(words, word)
+	var names []string
+	for _, t := range tokens {
+		at := t.Node
+		if t.Way.ToSink() && t.Node != t.Way.Sink { // its target did not refuse it
+			at = t.Sink
+		}
+		if name := audit.EndName(at, t.Path); name != "" {
+			names = append(names, name)
 		}
 	}
-	slices.Sort(words)
-	if words == nil {
-		return "nowhere"
-	}
-	return strings.Join(words, " and ")
+	slices.Sort(names)
+	return audit.Together(names)
 }
 
 // chunkOf returns the chunk that has a row.

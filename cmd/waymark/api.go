@@ -127,7 +127,8 @@ func (a *app) apiOptions(c daemon.Config, temporal string, served bool) local.Op
 	o := a.options()
 	o.Landscape, o.Payloads, o.LimitMemory = c.Landscape, c.Payloads, false
 	o.Allow, o.Networks, o.Secrets, o.Profile = c.AllowPaths, networkTexts(c.AllowNetworks), c.SecretsDir, c.DocumentProfile // as the worker: what it compiles is what that compiles
-	if c.Pipelines != "" {                                                                                                   // what is there, documents can use
+	// What is in the folder of pipelines, documents can use.
+	if c.Pipelines != "" {
 		o.Allow = append(slices.Clone(o.Allow), c.Pipelines)
 	}
 	o.KeyFile = cmp.Or(c.FingerprintKeyFile, o.KeyFile)

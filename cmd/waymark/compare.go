@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/audit"
 	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/client/local"
@@ -35,18 +34,11 @@ again, and needs no payloads. Rows that aggregates and other barriers make are n
 }
 
 func (a *app) compare(ctx context.Context, home *local.Home, words []string) error {
-	if len(words) == 1 {
-		run, err := home.Find(ctx, words[0])
-		if err != nil {
-			return err
-		}
-		before, err := home.RunBefore(ctx, run)
-		if err != nil {
-			return err
-		}
-		words = []string{before, run.ID}
+	was, is := "", words[len(words)-1]
+	if len(words) > 1 {
+		was = words[0]
 	}
-	found, err := home.Compare(ctx, words[0], words[1])
+	found, err := home.Compare(ctx, was, is)
 	if err != nil {
 		return err
 	}
@@ -83,11 +75,7 @@ func writeComparison(w io.Writer, c *client.Comparison) error {
 	if c.Flipped == 0 {
 		return nil
 	}
-	var ends []audit.Ends
-	for _, e := range c.Ends {
-		ends = append(ends, audit.Ends(e))
-	}
-	return writeEnds(w, ends)
+	return writeEnds(w, c.Ends)
 }
 
 // writeToldOtherwise says what the runs were told otherwise.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -79,34 +78,23 @@ const mostEnds = 8
 
 // writeEnds writes where rows ended, and where they would, as a matrix; nothing if all rows end alike, or in too many ways.
 func writeEnds(w io.Writer, cells []audit.Ends) error {
-	var ends []string
-	for _, cell := range cells {
-		ends = append(ends, cell.Was, cell.Is)
-	}
-	slices.Sort(ends)
-	ends = slices.Compact(ends)
-	if len(ends) < 2 || len(ends) > mostEnds {
+	m := audit.NewMatrix(cells, mostEnds)
+	if m == nil {
 		return nil
 	}
-	number := func(end string) int { return slices.Index(ends, end) }
-	rows := make([][]int64, len(ends)+1)
-	for i := range rows {
-		rows[i] = make([]int64, len(ends)+1)
-	}
-	for _, cell := range cells {
-		was, is := number(cell.Was), number(cell.Is)
-		for _, at := range [][2]int{{was, is}, {was, len(ends)}, {len(ends), is}, {len(ends), len(ends)}} {
-			rows[at[0]][at[1]] += cell.Rows
+	sums := make([]int64, len(m.Ends)+1) // of the columns, and of all
+	lines := [][]string{append(append([]string{"was \\ is"}, m.Ends...), "was")}
+	for i, name := range m.Ends {
+		line, sum := []string{name}, int64(0)
+		for j, n := range m.Rows[i] {
+			line, sum, sums[j] = append(line, text.Grouped(n)), sum+n, sums[j]+n
 		}
+		lines, sums[len(m.Ends)] = append(lines, append(line, text.Grouped(sum))), sums[len(m.Ends)]+sum
 	}
-	lines := [][]string{append(append([]string{"was \\ is"}, ends...), "was")}
-	for i, name := range append(slices.Clone(ends), "is") {
-		line := []string{name}
-		for _, n := range rows[i] {
-			line = append(line, text.Grouped(n))
-		}
-		lines = append(lines, line)
+	last := []string{"is"}
+	for _, n := range sums {
+		last = append(last, text.Grouped(n))
 	}
 	fmt.Fprintln(w)
-	return text.Table(w, lines...)
+	return text.Table(w, append(lines, last)...)
 }

@@ -6,7 +6,7 @@ const policy = globalThis.trustedTypes?.createPolicy('waymark', {createHTML: tex
 const notice = document.querySelector('footer [role="status"]');
 
 /** Reports whether somebody is using something in an element. */
-const inUse = element => element.contains(document.activeElement) || element.querySelector('.orders details[open], .filter :focus') !== null;
+const inUse = element => element.contains(document.activeElement) || element.querySelector('.orders details[open]') !== null;
 
 /** Reports whether somebody has selected text. */
 const selecting = () => !getSelection().isCollapsed;
@@ -31,8 +31,9 @@ async function look() {
   const answer = await fetch(location.href, {cache: 'no-store', credentials: 'same-origin'});
   if (answer.status === 401) {
     notice.textContent = '▲ Your session is over. Load the page again to sign in.';
-    if (!inUse(document.querySelector('main'))) location.reload(); // it asks to sign in
-    return !inUse(document.querySelector('main'));
+    const waits = inUse(document.querySelector('main'));
+    if (!waits) location.reload(); // it asks to sign in
+    return !waits;
   }
   const text = await answer.text();
   const now = parser.parseFromString(policy ? policy.createHTML(text) : text, 'text/html');
