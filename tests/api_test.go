@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -358,61 +356,6 @@ func (s *apiServer) keys(t *testing.T) {
 	require.Equal(t, "KEY_REUSED", code(t, body))
 }
 
-// sameAsCommands compares answers with what the command line prints.
-func (s *apiServer) sameAsCommands(t *testing.T) {
-	_, body := s.ask(t, "POST", "/v1/runs", s.tokens[landscape.Operator], `{"pipeline":"orders","run":"same"}`, "Prefer", "wait=60")
-	require.Contains(t, string(body), `"completed_with_failures"`)
-	auditor := s.tokens[landscape.Auditor]
-	require.Eventually(t, func() bool { // until nothing changes any more
-		_, run := s.ask(t, "GET", "/v1/runs/same", auditor, "")
-		_, undecided := s.ask(t, "GET", "/v1/starts?state=accepted", auditor, "")
-		_, running := s.ask(t, "GET", "/v1/runs?status=running", auditor, "")
-		return strings.Contains(string(run), `"anchored":1`) && !strings.Contains(string(undecided)+string(running), `"run"`)
-	}, patience, 50*time.Millisecond)
-	for path, command := range map[string][]string{
-		"/v1/runs/same": {"status", "same"}, "/v1/runs/same/explain?row=3": {"explain", "same", "--row", "3"}, "/v1/runs/same/explain?sink=all&line=1": {"explain", "same", "--sink", "all", "--line", "1"},
-		"/v1/runs/same/compare":                  {"compare", "same"},
-		"/v1/runs/same/timeline":                 {"timeline", "same"},
-		"/v1/runs/same/why-not?row=2&not_in=all": {"explain", "same", "--row", "2", "--why-not", "all"},
-		"/v1/pipelines/deployed":                 {"pipelines", "show", "deployed"}, "/v1/pipelines/deployed/document?version=1": {"pipelines", "show", "deployed@1", "--document"},
-		"/v1/pipelines/deployed/diff?from=1": {"pipelines", "diff", "deployed@1", "deployed"}, "/v1/schedules/default/deployed/daily": {"schedule", "grid", "daily"},
-	} {
-		_, body := s.ask(t, "GET", path, auditor, "")
-		told := s.waymark(t, append(command, "--json")...)
-		require.JSONEq(t, told, string(body), path)
-	}
-	for path, command := range map[string][]string{
-		"/v1/runs?limit=500": {"runs", "--limit", "0"}, "/v1/runs/same/edges": {"rows", "same"}, "/v1/runs/same/errors/rows": {"errors", "same", "--each"}, "/v1/runs/same/effects": {"effects", "same"},
-		"/v1/pipelines": {"pipelines"}, "/v1/pipelines/deployed/history": {"pipelines", "history", "deployed"}, "/v1/schedules": {"schedule", "list"}, "/v1/starts?limit=500": {"starts", "--limit", "0"}, "/v1/events?limit=500": {"outbox"},
-	} {
-		_, body := s.ask(t, "GET", path, auditor, "")
-		var list struct{ Items []json.RawMessage }
-		require.NoError(t, json.Unmarshal(body, &list))
-		told := listed[json.RawMessage](t, s.serving, command...)
-		require.Len(t, list.Items, len(told), path)
-		for i, item := range told {
-			require.JSONEq(t, string(item), string(list.Items[i]), path)
-		}
-	}
-	var found []string // page by page
-	for next := ""; ; {
-		_, body := s.ask(t, "GET", "/v1/runs?limit=1"+next, auditor, "")
-		var list struct {
-			Items []struct{ Run string }
-			Next  string
-		}
-		require.NoError(t, json.Unmarshal(body, &list))
-		for _, item := range list.Items {
-			found = append(found, item.Run)
-		}
-		if list.Next == "" {
-			break
-		}
-		next = "&after=" + list.Next
-	}
-	require.Len(t, found, len(listed[json.RawMessage](t, s.serving, "runs", "--limit", "0")))
-}
-
 // ownRuns holds what a service sees, and somebody whose token is about other pipelines: nothing, in the words for what is not there.
 func (s *apiServer) ownRuns(t *testing.T) {
 	other := s.grant(t, "other", "--role", "operator,auditor", "--pipelines", "others*")
@@ -515,51 +458,5 @@ func (s *apiServer) orders(t *testing.T) {
 	for _, changed := range []string{"true", "false"} {
 		_, body = s.ask(t, "POST", "/v1/access/"+id+"/revoke", s.tokens[landscape.Admin], `{"why":"over"}`)
 		require.Contains(t, string(body), `"changed":`+changed)
-	}
-}
-
-// outputs gets what a run published, whole and in parts, and not what took its place.
-func (s *apiServer) outputs(t *testing.T) {
-	auditor, path := s.tokens[landscape.Auditor], "/v1/runs/same/outputs/all"
-	answer, body := s.ask(t, "GET", path, auditor, "")
-	require.Equal(t, 200, answer.StatusCode, "%s", body)
-	require.Equal(t, "id,total\n1,10.50\n3,99\n", string(body))
-	require.Equal(t, `attachment; filename=all.csv`, answer.Header.Get("Content-Disposition"))
-	require.Contains(t, answer.Header.Get("Content-Security-Policy"), "sandbox")
-	tag := answer.Header.Get("ETag")
-	answer, body = s.ask(t, "GET", path, auditor, "", "Range", "bytes=9-15")
-	require.Equal(t, 206, answer.StatusCode)
-	require.Equal(t, "1,10.50", string(body))
-	answer, _ = s.ask(t, "GET", path, auditor, "", "If-None-Match", tag)
-	require.Equal(t, 304, answer.StatusCode)
-	answer, body = s.ask(t, "GET", "/v1/runs/same/outputs/nobody", auditor, "")
-	require.Equal(t, 404, answer.StatusCode, "%s", body)
-	file := filepath.Join(s.folder, "out/all.csv")
-	require.NoError(t, os.Remove(file))
-	require.NoError(t, os.Symlink(filepath.Join(s.folder, "orders.csv"), file))
-	answer, body = s.ask(t, "GET", path, auditor, "")
-	require.Equal(t, 409, answer.StatusCode)
-	require.Equal(t, "OUTPUT_DIFFERS", code(t, body))
-	_, body = s.ask(t, "GET", "/v1/disclosures?limit=1", s.tokens[landscape.Admin], "")
-	require.Contains(t, string(body), `"what":"output","subject":"all"`)
-}
-
-// secrets looks for the secrets of access tokens where they must not be: in everything that is on disk, and in the log.
-func (s *apiServer) secrets(t *testing.T) {
-	for role, token := range s.tokens {
-		secret := []byte(strings.SplitN(token, "_", 3)[2])
-		require.NotContains(t, s.log.String(), string(secret), role)
-		require.NoError(t, filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.Type().IsRegular() {
-				var content []byte
-				if content, err = os.ReadFile(path); bytes.Contains(content, secret) {
-					return fmt.Errorf("%s has the secret of the %s", path, role)
-				}
-			}
-			if errors.Is(err, fs.ErrNotExist) { // the server removed it meanwhile
-				return nil
-			}
-			return err
-		}))
 	}
 }

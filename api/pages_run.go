@@ -1,0 +1,320 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/activities"
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/ui"
+)
+
+// crumbs say where a page of a run is.
+func crumbs(run landscape.Run, below ...string) []ui.Link {
+	path := []ui.Link{{Text: "Runs", To: "/runs"}, {Text: run.Pipeline, To: "/runs?pipeline=" + url.QueryEscape(run.Pipeline)}, {Text: run.ID, To: ui.RunPath(run.ID)}}
+	for _, text := range below {
+		path = append(path, ui.Link{Text: text})
+	}
+	path[len(path)-1].To = ""
+	return path
+}
+
+func runPage(c *call) (any, error) {
+	run, err := c.record()
+	if isMissing(err) {
+		return unbegunPage(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	report, err := c.report(run)
+	if err != nil {
+		return nil, err
+	}
+	body := ui.Run{Report: report, MayRead: c.token.Has(allowed[read]...)}
+	edges, err := c.edges(run)
+	if err != nil {
+		return nil, err
+	}
+	if report.Run.Status != pipeline.Running { // of one that runs there may be many, and the page is loaded again and again
+		groups, err := errorsOf(c.Context(), c, run)
+		if err != nil {
+			return nil, err
+		}
+		body.Errors = groups.Items
+	}
+	body.Accounts = ui.Accounts(report.Nodes, edges)
+	body.Graph = ui.GraphOf(report.Nodes, edges)
+	if body.Effects, err = c.unconfirmed(run); err != nil {
+		return nil, err
+	}
+	if c.token.Has(allowed[order]...) {
+		body.Orders = ordersFor(report)
+	}
+	if body.MayCompare = c.token.Has(allowed[look]...) && client.Complete(report.Run.Status); body.MayCompare {
+		if body.Earlier, err = c.server.Home.RunBefore(c.Context(), run); err != nil && !isMissing(err) {
+			return nil, err
+		}
+	}
+	page := statusPage(body)
+	page.Crumbs, page.SQL = crumbs(run), "select * from run_summary where run_id = '"+run.ID+"'"
+	page.Refresh = report.Run.Status == pipeline.Running && !report.Dead()
+	return page, nil
+}
+
+// edges returns the edges of a run; nil if the record of its rows' ways is not whole, which its accounts show.
+func (c *call) edges(run landscape.Run) ([]client.Edge, error) {
+	edges, err := c.server.Home.Edges(c.Context(), run.ID)
+	if damaged, ok := errors.AsType[*client.Error](err); ok && damaged.Kind == client.Damaged {
+		return nil, nil
+	}
+	return edges, err
+}
+
+// unbegunPage is the page of a run that is not recorded: it was asked for, and has not begun.
+func unbegunPage(c *call) (any, error) {
+	report, err := c.unbegun()
+	if err != nil {
+		return nil, err
+	}
+	page := statusPage(ui.Run{Report: report})
+	page.Refresh = report.Start.State == landscape.StartAccepted || report.Start.State == landscape.StartWaiting
+	return page, nil
+}
+
+func statusPage(body ui.Run) ui.Page {
+	return ui.Page{Title: body.Pipeline + " " + string(body.Run.Status), Command: "waymark status " + body.ID, Path: "/v1/runs/" + body.ID, Body: body}
+}
+
+// mostUnconfirmed is how many effects that are not finalized the page of a run lists.
+const mostUnconfirmed = 20
+
+// unconfirmed returns the first effects of a run that stopped that are not finalized; while it runs they come and go.
+func (c *call) unconfirmed(run landscape.Run) ([]client.Effect, error) {
+	if run.Status != pipeline.Blocked && run.Status != pipeline.Failed && run.Status != pipeline.Interrupted {
+		return nil, nil
+	}
+	effects, err := c.server.Home.Effects(c.Context(), run.ID, "", 0, false)
+	effects = slices.DeleteFunc(effects, func(e client.Effect) bool { return e.State == landscape.Finalized })
+	return effects[:min(mostUnconfirmed, len(effects))], err
+}
+
+// ordersFor returns the orders that may be given to a run as it is.
+func ordersFor(report *local.Report) []ui.Order {
+	path := ui.RunPath(report.ID)
+	pausing := ui.Order{Path: path + "/pause", Name: "Pause", About: "Work in flight is finished first; nothing is lost."}
+	resuming := ui.Order{Path: path + "/resume", Name: "Resume", About: "It continues where it left off; nothing that is confirmed is done again."}
+	cancelling := ui.Order{Path: path + "/cancel", Name: "Cancel", About: "It stops, and can be resumed."}
+	ending := ui.Order{Path: path + "/cancel", Name: "Cancel for ever", About: "It cannot be resumed, and what it staged is removed. What targets confirmed stays there.", Final: true}
+	switch status := report.Run.Status; {
+	case status == pipeline.Running && report.Paused != nil, status == pipeline.Running && report.Dead():
+		return []ui.Order{resuming, cancelling}
+	case status == pipeline.Running:
+		return []ui.Order{pausing, cancelling}
+	case report.Final || status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty:
+		return nil
+	}
+	return []ui.Order{resuming, ending}
+}
+
+func rowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	page, err := rowsOf(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	edges, err := edgesOf(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	body := ui.Rows{Run: run, Rows: page.Items, Next: c.next(page.Next), Of: "all of the run", Count: -1, MayRead: c.token.Has(allowed[read]...)}
+	flags := ""
+	node, edge := c.query.Get("node"), c.query.Get("edge")
+	switch {
+	case node != "":
+		body.Of, flags, body.Count = "at "+node, " --node "+node, ui.Came(edges.Items, node)
+	case edge != "":
+		body.Of, flags, body.Count = "on "+edge, " --edge "+edge, 0
+		for _, e := range edges.Items {
+			if e.ID == edge {
+				body.Count = e.Rows
+			}
+		}
+	}
+	return ui.Page{
+		Title: "Rows " + body.Of, Crumbs: crumbs(run, "rows "+body.Of), Command: "waymark rows " + run.ID + flags, Path: "/v1" + c.URL.RequestURI(), Body: body,
+	}, nil
+}
+
+func journeyPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	story, err := explain(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	body := ui.Journey{Explanation: story}
+	edges, err := c.edges(run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	body.Others = slices.DeleteFunc(ui.Sinks(edges), func(sink string) bool { return sink == story.Sink })
+	if len(story.MadeOf) == 0 && story.Source.Row > 0 {
+		if story.Source.Row > 1 {
+			body.Before = fmt.Sprintf("%s:%d", story.Source.Name, story.Source.Row-1)
+		}
+		if story.Source.Row < ui.Came(edges, story.Source.Name) {
+			body.Next = fmt.Sprintf("%s:%d", story.Source.Name, story.Source.Row+1)
+		}
+	}
+	return ui.Page{
+		Title: story.Token, Crumbs: crumbs(run, story.Token), Command: "waymark explain " + run.ID + " --token " + story.Token, Path: "/v1" + ui.RowPath(run.ID, story.Token), Body: body,
+	}, nil
+}
+
+func timelinePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	found, err := timeline(ctx, c, run)
+	return ui.Page{
+		Title: "Timeline", Crumbs: crumbs(run, "timeline"), Command: "waymark timeline " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: ui.Timeline{Timeline: found, MayRead: c.token.Has(allowed[read]...)},
+		SQL: "select source, chunk, started_us, finished_us, worker from passages where run_id = '" + run.ID + "'", Refresh: run.Status == pipeline.Running,
+	}, err
+}
+
+func comparePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	found, err := compareRuns(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	path := ui.ComparePath(run.ID, found.Was.ID)
+	return ui.Page{
+		Title: "Compared with an earlier run", Crumbs: crumbs(run, "compared"), Command: "waymark compare " + found.Was.ID + " " + run.ID, Path: "/v1" + path,
+		Body: ui.Compare{Comparison: found, MayRead: c.token.Has(allowed[read]...)},
+	}, nil
+}
+
+func whyNotPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	denial, err := whyNot(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	path := crumbs(run, denial.Token, "why not in "+denial.Sink)
+	path[len(path)-2].To = ui.RowPath(run.ID, denial.Token)
+	return ui.Page{
+		Title: "Why not in " + denial.Sink, Crumbs: path, Command: "waymark explain " + run.ID + " --token " + denial.Token + " --why-not " + denial.Sink, Path: "/v1" + c.URL.RequestURI(),
+		Body: ui.WhyNot{Denial: denial},
+	}, nil
+}
+
+func errorsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	body := ui.Errors{Run: run, Values: c.query.Get("values") == "true", Offer: c.token.Has(allowed[read]...)}
+	var err error
+	if body.Values {
+		if !body.Offer {
+			return ui.Page{}, needs(read)
+		}
+		if err = c.disclose(run.ID, "errors", ""); err == nil {
+			body.Groups, err = c.server.Home.Errors(ctx, run.ID)
+		}
+	} else {
+		var page Page[client.ErrorGroup]
+		page, err = errorsOf(ctx, c, run)
+		body.Groups = page.Items
+	}
+	for _, group := range body.Groups {
+		body.Total += group.Count
+	}
+	if err == nil {
+		err = c.cures(run, &body)
+	}
+	return ui.Page{Title: "Refused rows", Crumbs: crumbs(run, "refused rows"), Command: "waymark errors " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
+}
+
+// cures adds what may be done about rows in quarantine, and what the version that is asked for would make of the run.
+func (c *call) cures(run landscape.Run, body *ui.Errors) error {
+	body.MayOrder = c.token.Has(allowed[order]...) && client.Complete(run.Status)
+	if body.MayOrder {
+		body.Again = client.NewRunID()
+	}
+	if !c.token.Has(allowed[look]...) || !client.Complete(run.Status) {
+		return nil
+	}
+	history, err := c.server.Home.PipelineHistory(c.Context(), run.Environment, run.Pipeline)
+	if isMissing(err) {
+		return nil
+	}
+	for _, h := range history {
+		if !slices.Contains(body.Versions, h.Version) {
+			body.Versions = append(body.Versions, h.Version)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	children, err := c.server.Home.Children(c.Context(), run.ID)
+	if err != nil {
+		return err
+	}
+	body.Retries = slices.DeleteFunc(children, func(child client.Link) bool { return child.Link != landscape.RetryLink })
+	if c.query.Get("version") == "" {
+		return nil
+	}
+	body.Trial, err = whatIf(c.Context(), c, run)
+	body.Version, _ = strconv.ParseInt(c.query.Get("version"), 10, 64)
+	if known, ok := errors.AsType[*client.Error](err); ok && (known.Kind == client.Invalid || known.Kind == client.Conflict) {
+		body.Fault, err = landscape.WithoutValues(known.Message), nil
+	}
+	return err
+}
+
+// retryPage retries rows, and leads to the page of the run that does it. The form has that run's id: sent twice, it starts one.
+func retryPage(ctx context.Context, c *call, run landscape.Run) (elsewhere, error) {
+	again, err := retry(ctx, c, run)
+	known, ok := errors.AsType[*client.Error](err)
+	if id := c.PostForm.Get("run"); ok && (known.Code == client.RunExists || known.Code == client.RunBusy) && id != "" {
+		return sentBefore(c, id)
+	}
+	if err != nil {
+		return "", err
+	}
+	if again.Run == "" {
+		return "", problem(http.StatusConflict, client.NotRetryable, "no row in quarantine can be retried: "+whyLeft(again.Left))
+	}
+	return elsewhere(ui.RunPath(again.Run)), nil
+}
+
+// sentBefore leads to the run that an earlier sending of the same form began, if that asked for the same version.
+func sentBefore(c *call, id string) (elsewhere, error) {
+	first, err := c.recordOf(id)
+	if isMissing(err) { // it has not begun
+		return elsewhere(ui.RunPath(id)), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if version := c.PostForm.Get("version"); version != strconv.FormatInt(first.Version, 10) {
+		return "", problem(http.StatusConflict, keyReused, fmt.Sprintf("this form was sent before with another version, and run %s began with that: load the page of refused rows again", id))
+	}
+	return elsewhere(ui.RunPath(id)), nil
+}
+
+// whyLeft says why records are not retried.
+func whyLeft(left []activities.LeftOut) string {
+	var words []string
+	for _, l := range left {
+		words = append(words, l.Reason)
+	}
+	return cmp.Or(strings.Join(words, "; "), "there is none")
+}
+
+func effectsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	page, err := effectsOf(ctx, c, run)
+	body := ui.Effects{Run: run, Effects: page.Items, Next: c.next(page.Next), MayResolve: c.token.Has(allowed[order]...)}
+	return ui.Page{Title: "Completion records", Crumbs: crumbs(run, "completion records"), Command: "waymark effects " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
+}
