@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"strings"
+
 	"waymark/audit/evidence/persons"
 
 	"waymark/pipeline/expr"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+
 	"waymark/audit/evidence/persons"
 
 	"waymark/landscape"

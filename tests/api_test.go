@@ -20,8 +20,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"waymark/api"
 	"waymark/landscape"
+	"waymark/serve/api"
 )
 
 // apiServer is a server whose API is asked. Every answer that it gives is compared with its OpenAPI document.

@@ -82,8 +82,8 @@ var allowed = map[string][]string{
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"audit/evidence/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/compare", "audit/evidence/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
-	"api":                        {"activities", "audit", "audit/evidence/bundle", "client", "client/local", "landscape", "pipeline", "ui", "workflows"},
-	"ui":                         {"audit", "audit/compare", "client", "client/local", "internal/text", "landscape", "pipeline", "ui/draw"},
+	"serve/api":                  {"activities", "audit", "audit/evidence/bundle", "client", "client/local", "landscape", "pipeline", "serve/ui", "workflows"},
+	"serve/ui":                   {"audit", "audit/compare", "client", "client/local", "internal/text", "landscape", "pipeline", "serve/ui/draw"},
 	"client/local": {
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "audit/evidence/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",
@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 		"audit/evidence/keys", "audit/evidence/trust", "audit/evidence/witness",
 	},
 	"cmd/waymark": {
-		"activities", "api", "audit", "audit/compare", "client", "client/local", "engine/plan", "audit/evidence", "audit/evidence/bundle", "audit/evidence/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/interop", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
+		"activities", "serve/api", "audit", "audit/compare", "client", "client/local", "engine/plan", "audit/evidence", "audit/evidence/bundle", "audit/evidence/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/interop", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
 		"landscape", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},
@@ -154,7 +154,7 @@ func TestImports(t *testing.T) {
 // floors are the folders at the top, from the lowest. A package imports only its own folder and lower floors. docs, examples and tests
 // stand beside them.
 var floors = [][]string{
-	{"pipeline"}, {"internal"}, {"payload", "plugin"}, {"landscape", "engine"}, {"activities"}, {"workflows", "audit"}, {"worker"}, {"client"}, {"ui"}, {"api"}, {"cmd"},
+	{"pipeline"}, {"internal"}, {"payload", "plugin"}, {"landscape", "engine"}, {"activities"}, {"workflows", "audit"}, {"worker"}, {"client"}, {"serve"}, {"cmd"},
 }
 
 // TestNoArrowRunsUp holds the table against the floors. Two folders of one floor do not import each other.

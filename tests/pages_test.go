@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
-	"waymark/api"
 	"waymark/landscape"
+	"waymark/serve/api"
 )
 
 // TestPages looks at the pages of one server as people do: with a session, and as strangers.
@@ -129,7 +129,7 @@ func (p *person) post(t *testing.T, path string, form url.Values, headers ...str
 // liveDigest is that of the script, as its path has it.
 func liveDigest(t *testing.T) string {
 	t.Helper()
-	script, err := os.ReadFile("../ui/assets/live.js")
+	script, err := os.ReadFile("../serve/ui/assets/live.js")
 	require.NoError(t, err)
 	sum := sha256.Sum256(script)
 	return hex.EncodeToString(sum[:8])

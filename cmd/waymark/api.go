@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"waymark/api"
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/serve/api"
 	"waymark/worker/daemon"
 )
 

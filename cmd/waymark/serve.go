@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"waymark/api"
 	"waymark/client/local"
+	"waymark/serve/api"
 	"waymark/worker/daemon"
 	"waymark/workflows"
 )

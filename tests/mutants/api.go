@@ -8,22 +8,22 @@ const pagesTest = "^TestPages$"
 var doors = []mutant{
 	{
 		name: "a text is written as it is", never: "a row of a file does in the browser of an auditor what its author wants",
-		file: "ui/shown.go", old: "b.WriteString(template.HTMLEscapeString(string(r)))", new: "b.WriteString(string(r))",
+		file: "serve/ui/shown.go", old: "b.WriteString(template.HTMLEscapeString(string(r)))", new: "b.WriteString(string(r))",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
 		name: "what turns a text around has no name", never: "an auditor reads another text than is in the row",
-		file: "ui/shown.go", old: "name = invisible(r)", new: "name = \"\"",
+		file: "serve/ui/shown.go", old: "name = invisible(r)", new: "name = \"\"",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
 		name: "pages take the token of a request", never: "what a browser was made to send is obeyed in the name of a program",
-		file: "api/server.go", old: "if c.route.page() {\n\t\tcookie", new: "if c.route.page() && c.Header.Get(\"Authorization\") == \"\" {\n\t\tcookie",
+		file: "serve/api/server.go", old: "if c.route.page() {\n\t\tcookie", new: "if c.route.page() && c.Header.Get(\"Authorization\") == \"\" {\n\t\tcookie",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
 		name: "a form that was refused begins later", never: "a run begins that nobody wants any more",
-		file: "api/pages_deployed.go", old: "ui.Form{Run: client.NewRunID(), Params", new: "ui.Form{Run: asked.Run, Params",
+		file: "serve/api/pages_deployed.go", old: "ui.Form{Run: client.NewRunID(), Params", new: "ui.Form{Run: asked.Run, Params",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
@@ -43,22 +43,22 @@ var doors = []mutant{
 	},
 	{
 		name: "one is sent anywhere after signing in", never: "a stranger's page asks for the token again, and looks like ours",
-		file: "api/session.go", old: "return elsewhere(ours(c.PostForm.Get(\"to\"))), nil", new: "return elsewhere(c.PostForm.Get(\"to\")), nil",
+		file: "serve/api/session.go", old: "return elsewhere(ours(c.PostForm.Get(\"to\"))), nil", new: "return elsewhere(c.PostForm.Get(\"to\")), nil",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
 		name: "anybody sees the values of refused rows", never: "a viewer reads what only an auditor may",
-		file: "api/pages.go", old: "if !body.Offer {", new: "if false {",
+		file: "serve/api/pages_run.go", old: "if !body.Offer {", new: "if false {",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
 		name: "a run is cancelled for ever by one click", never: "work of a night is thrown away by mistake",
-		file: "api/forms.go", old: "if c.PostFormValue(\"confirm\") != run.Pipeline {", new: "if false {",
+		file: "serve/api/forms.go", old: "if c.PostFormValue(\"confirm\") != run.Pipeline {", new: "if false {",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
 		name: "roles are not asked for", never: "a viewer cancels runs, and reads values",
-		file: "api/server.go", old: "if !token.Has(allowed[c.route.scope]...) {", new: "if false {",
+		file: "serve/api/server.go", old: "if !token.Has(allowed[c.route.scope]...) {", new: "if false {",
 		pkg: "./tests", run: apiTest,
 	},
 	{
@@ -73,57 +73,57 @@ var doors = []mutant{
 	},
 	{
 		name: "patterns of pipelines are not looked at", never: "a service of one team sees the runs of another",
-		file: "api/runs.go", old: "return c.token.Sees(pipeline) && ", new: "return ",
+		file: "serve/api/runs.go", old: "return c.token.Sees(pipeline) && ", new: "return ",
 		pkg: "./tests", run: apiTest,
 	},
 	{
 		name: "values are shown before that is recorded", never: "somebody looks at a person's row, and nobody knows",
-		file: "api/server.go", old: `return problem(http.StatusServiceUnavailable, notDisclosed,`, new: `_ = problem(http.StatusServiceUnavailable, notDisclosed,`,
-		pkg: "./api", run: "^TestNothingIsShownUnrecorded$",
+		file: "serve/api/server.go", old: `return problem(http.StatusServiceUnavailable, notDisclosed,`, new: `_ = problem(http.StatusServiceUnavailable, notDisclosed,`,
+		pkg: "./serve/api", run: "^TestNothingIsShownUnrecorded$",
 	},
 	{
 		name: "messages of groups quote values", never: "a viewer reads what only an auditor may",
-		file: "api/look.go", old: "groups[i].Message = landscape.WithoutValues(groups[i].Message)", new: "",
+		file: "serve/api/look.go", old: "groups[i].Message = landscape.WithoutValues(groups[i].Message)", new: "",
 		pkg: "./tests", run: apiTest,
 	},
 	{
 		name: "a key is good for any parameters", never: "a service believes that its second order ran",
-		file: "api/runs.go", old: "if !same || len(params) < len(asked.Params) {", new: "if false {",
+		file: "serve/api/runs.go", old: "if !same || len(params) < len(asked.Params) {", new: "if false {",
 		pkg: "./tests", run: apiTest,
 	},
 	{
 		name: "pages of other sites may use the API", never: "a page that somebody opens cancels runs",
-		file: "api/server.go", old: "case s.crossSite.Check(r) != nil:", new: "case false:",
+		file: "serve/api/server.go", old: "case s.crossSite.Check(r) != nil:", new: "case false:",
 		pkg: "./tests", run: apiTest,
 	},
 	{
 		name: "any host is this machine", never: "a page whose name was given the address of this machine reads what the API shows",
-		file: "api/server.go", old: "case s.Private && !loopback(r.Host):", new: "case false:",
+		file: "serve/api/server.go", old: "case s.Private && !loopback(r.Host):", new: "case false:",
 		pkg: "./tests", run: apiTest,
 	},
 	{
 		name: "a member that is there twice is taken", never: "a proxy checks one value, and the API takes the other",
-		file: "api/decode.go", old: "if seen[name] {", new: "if false {",
+		file: "serve/api/decode.go", old: "if seen[name] {", new: "if false {",
 		pkg: "./tests", run: apiTest,
 	},
 	{
 		name: "a place is good for any list", never: "a page leaves items out",
-		file: "api/cursor.go", old: "!hmac.Equal(raw[:macBytes], c.mac(string(raw[macBytes:])))", new: "false",
-		pkg: "./api", run: "^TestCursors$",
+		file: "serve/api/cursor.go", old: "!hmac.Equal(raw[:macBytes], c.mac(string(raw[macBytes:])))", new: "false",
+		pkg: "./serve/api", run: "^TestCursors$",
 	},
 	{
 		name: "a link to sign in works again and again", never: "who reads the terminal's history acts as who began the server",
-		file: "api/session.go", old: "if fits && take {", new: "if false {",
+		file: "serve/api/session.go", old: "if fits && take {", new: "if false {",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
 		name: "who may not see values may guess records", never: "a viewer learns what a cell says by asking for each value that it may have",
-		file: "api/look.go", old: "Guess: c.token.Has(allowed[read]...),", new: "Guess: true,",
+		file: "serve/api/look.go", old: "Guess: c.token.Has(allowed[read]...),", new: "Guess: true,",
 		pkg: "./tests", run: pagesTest,
 	},
 	{
 		name: "a form that was sent before leads to the run that it began", never: "somebody goes back, writes another parameter, and believes that the second run has it",
-		file: "api/pages_deployed.go", old: "if _, other := c.before(asked); other != nil {", new: "if false {",
+		file: "serve/api/pages_deployed.go", old: "if _, other := c.before(asked); other != nil {", new: "if false {",
 		pkg: "./tests", run: pagesTest,
 	},
 	{

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/ui"
+	"waymark/serve/ui"
 )
 
 // parseForm reads the fields of a form that was sent, into PostForm.

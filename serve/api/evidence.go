@@ -17,7 +17,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/landscape"
-	"waymark/ui"
+	"waymark/serve/ui"
 )
 
 // mostVerifications is how many results of verifications a server keeps. When there are more, the oldest are forgotten.

@@ -10,7 +10,7 @@ import (
 
 	"waymark/client"
 	"waymark/landscape"
-	"waymark/ui"
+	"waymark/serve/ui"
 )
 
 // itself is the page's own address, as the API has it.

@@ -12,7 +12,7 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/ui"
+	"waymark/serve/ui"
 )
 
 // pages returns the routes of pages for people. They answer with HTML, and know who asks by a session.

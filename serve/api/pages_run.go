@@ -16,7 +16,7 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/ui"
+	"waymark/serve/ui"
 )
 
 // crumbs say where a page of a run is.

@@ -13,7 +13,7 @@ import (
 
 	"waymark/client"
 	"waymark/landscape"
-	"waymark/ui"
+	"waymark/serve/ui"
 )
 
 // How long a session lasts, how long it lasts while nobody uses it, and how many there are at most.

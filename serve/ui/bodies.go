@@ -11,7 +11,7 @@ import (
 	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/ui/draw"
+	"waymark/serve/ui/draw"
 )
 
 // Home is the first page: what needs a person, and which runs are running.
