@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"waymark/activities/recompute"
+	"waymark/pipeline"
 )
 
 // PolicyError says which policies keep a run from publishing its outputs.
@@ -29,6 +30,11 @@ const policyPrefix = "POLICY "
 
 // PolicyFailed reports whether a blocked run has this reason because of policies, and not of effects.
 func PolicyFailed(reason string) bool { return strings.HasPrefix(reason, policyPrefix) }
+
+// AwaitsSignOff reports whether a blocked run has this reason only because it is not signed off in the roles that the document requires: every other policy passed.
+func AwaitsSignOff(reason string) bool {
+	return strings.HasPrefix(reason, policyPrefix+pipeline.SignOffPolicy)
+}
 
 // policies evaluates the policies that are due, once in an epoch, and records what they give. The error is a *PolicyError if one keeps the run from
 // publishing anything.

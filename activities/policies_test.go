@@ -177,7 +177,7 @@ func TestSumsFailClosed(t *testing.T) {
 	without.play()
 	run, err := without.log.Run(t.Context(), runID)
 	require.NoError(t, err)
-	results, err := recompute.Policies(t.Context(), without.log.Reader, compiled.Policies, run)
+	results, err := recompute.Policies(t.Context(), without.log.Reader, compiled, run)
 	require.NoError(t, err)
 	for _, result := range results {
 		require.Equal(t, landscape.PolicyError, result.Result, result.Detail)

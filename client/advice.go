@@ -39,7 +39,7 @@ func (c *Client) advice(ctx context.Context, run landscape.Run) (Advice, error) 
 	case !refused && run.Status == pipeline.Failed:
 		return Advice{Cures: AfterFailure(run)}, nil
 	case !refused && run.Status == pipeline.Blocked:
-		return c.afterPolicies(ctx, run.ID)
+		return c.afterPolicies(ctx, run)
 	case !refused:
 		return Advice{Cures: []Cure{Resume}}, nil
 	case Complete(run.Status) || run.Final:
@@ -58,12 +58,25 @@ func (c *Client) revival(ctx context.Context, run string) Cure {
 }
 
 // afterPolicies returns what can be done with a run that is blocked, but not by an effect.
-func (c *Client) afterPolicies(ctx context.Context, run string) (Advice, error) {
-	kept, err := c.kept(ctx, run)
-	if kept {
-		return Advice{Cures: []Cure{WaivePolicy}}, err
+func (c *Client) afterPolicies(ctx context.Context, run landscape.Run) (Advice, error) {
+	kept, roles, err := c.kept(ctx, run)
+	switch {
+	case err != nil:
+		return Advice{}, err
+	case kept:
+		return Advice{Cures: []Cure{WaivePolicy}}, nil
+	case roles != nil:
+		return Advice{Cures: []Cure{SignOff}}, nil
 	}
-	return Advice{Cures: []Cure{Resume}}, err
+	return Advice{Cures: []Cure{Resume}}, nil
+}
+
+// AfterBlocked returns what can be done with a run that was blocked just now, and not by an effect.
+func AfterBlocked(reason string) []Cure {
+	if activities.AwaitsSignOff(reason) {
+		return []Cure{SignOff}
+	}
+	return []Cure{WaivePolicy}
 }
 
 // AfterFailure returns what can be done with a run that failed. What it wrote is never written again: if that is gone, only a fork

@@ -89,6 +89,7 @@ const (
 	LogRolledBack       Code = "LOG_ROLLED_BACK"       // the landscape's log has fewer entries than a head that was signed: an older record is in its place
 	RunNotSealed        Code = "RUN_NOT_SEALED"        // the run cannot be sealed: it is running, or an earlier release began it
 	NotSignable         Code = "NOT_SIGNABLE"          // what somebody wants to sign cannot be signed so, or not with this key
+	NotSignedOff        Code = "NOT_SIGNED_OFF"        // the run must be signed off before it publishes anything
 	SignedOffBefore     Code = "SIGNED_OFF_BEFORE"     // the person has signed off the run in this role
 	OrderNeeded         Code = "ORDER_NEEDED"          // the order needs more persons than one: it is proposed and approved first
 	OrderNotFound       Code = "ORDER_NOT_FOUND"       // nobody proposed an order whose digest begins like that

@@ -55,6 +55,7 @@ const (
 	ListEffects       Cure = "list_effects"        // choose one of the run's effects
 	ListPolicies      Cure = "list_policies"       // choose one of the run's policies
 	WaivePolicy       Cure = "waive_policy"        // waive the policies that did not pass and resume the run, or fork it with a mended document
+	SignOff           Cure = "sign_off"            // sign the run off in each role in which it must be, and resume it
 	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph
 	ProposeOrder      Cure = "propose_order"       // propose the order, so that others can approve it
 	ListOrders        Cure = "list_orders"         // choose one of the orders that were proposed

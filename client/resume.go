@@ -30,9 +30,13 @@ type Resumed struct {
 }
 
 // Resume resumes a run that stopped, from where it was: failed, interrupted, cancelled, or killed. A paused run that somebody executes is
-// continued. Nothing happens to a complete run. The error is an *Error of kind Conflict if the run cannot be resumed, or what it
+// continued. Nothing happens to a complete run. The error is an *Error of kind Conflict if the run cannot be resumed, must be signed off before, or what it
 // depends on changed (a *DocumentChangedError says how the document did), and of kind Busy if somebody executes it.
-func (c *Client) Resume(ctx context.Context, run landscape.Run, r ResumeRequest) (*Resumed, error) {
+func (c *Client) Resume(ctx context.Context, run landscape.Run, r ResumeRequest) (_ *Resumed, err error) {
+	defer c.edge(ctx, &err)
+	if err := c.signedOff(ctx, run); err != nil {
+		return nil, err
+	}
 	return c.again(ctx, run, r.By, true, func(s *Session) (*Execution, error) {
 		return s.alone(run.ID, func() (*Execution, error) { return s.resume(ctx, run.ID, r) })
 	})

@@ -25,6 +25,8 @@ type Pipeline struct {
 
 	Policies []RunPolicy `yaml:"policies,omitempty" json:",omitempty"` // what must be true of a whole run, checked before its first output is published
 
+	Require *Requirements `yaml:"require,omitempty" json:",omitempty"` // what people must have done before the first output is published
+
 	Totals Map[string] `yaml:"totals,omitempty" json:",omitempty" text:"expr"` // name → CEL expression over a row that gives an int or a decimal, such as row.amount: it is added up wherever rows go
 }
 
@@ -37,6 +39,11 @@ type RunPolicy struct {
 
 // InForce returns the gate of the policy, given or not.
 func (p RunPolicy) InForce() string { return cmp.Or(p.Gate, GatePublish) }
+
+// Requirements are what people must have done before a run publishes its first output.
+type Requirements struct {
+	SignOff []string `yaml:"sign_off"` // the roles in which the run must be signed off, such as [reviewer, owner], each by another person
+}
 
 // Named is one entry of a Map.
 type Named[T any] struct {

@@ -42,6 +42,7 @@ func (l *loader) checkDocument() {
 	l.checkSchedules(p)
 	l.checkConcurrency(p)
 	l.checkPolicies(p)
+	l.checkRequirements(p)
 	for _, total := range p.Totals {
 		l.checkName(Key("totals", total.Name), total.Name)
 	}

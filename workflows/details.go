@@ -108,6 +108,12 @@ func nextCommands(run, status, reason string) [][2]string {
 		}
 		return [][2]string{{"waymark resume " + run, "continues with it, when the cause is removed"}}
 	case string(pipeline.Blocked):
+		if activities.AwaitsSignOff(reason) {
+			return [][2]string{
+				{"waymark sign-off " + run + " --as ROLE --meaning TEXT --key FILE", "signs it off, in each role that the reason names"},
+				{"waymark resume " + run, "publishes its outputs then"},
+			}
+		}
 		if activities.PolicyFailed(reason) {
 			return [][2]string{
 				{"waymark status " + run, "shows the policies"},

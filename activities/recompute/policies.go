@@ -31,13 +31,18 @@ func DuePolicies(ctx context.Context, log *landscape.Reader, p *plan.Plan, id st
 			due = append(due, policy)
 		}
 	}
-	return Policies(ctx, log, due, run)
+	return evaluate(ctx, log, p.SignOffs, due, run)
 }
 
-// Policies evaluates policies of a run, all of whose rows are in its sinks. The figures of each are those of the records, so the result is the same
-// whenever it is asked for. A policy without a value is an error, and does not pass.
-func Policies(ctx context.Context, log *landscape.Reader, policies []plan.Policy, run landscape.Run) ([]landscape.PolicyResult, error) {
-	values, err := figuresFor(ctx, log, policies, run)
+// Policies evaluates the policies of a run, all of whose rows are in its sinks. The figures of each are those of the records, so the result is the same
+// whenever it is asked for, in the same epoch of the run. A policy without a value is an error, and does not pass.
+func Policies(ctx context.Context, log *landscape.Reader, p *plan.Plan, run landscape.Run) ([]landscape.PolicyResult, error) {
+	return evaluate(ctx, log, p.SignOffs, p.Policies, run)
+}
+
+// evaluate evaluates some policies of a run that must be signed off in these roles.
+func evaluate(ctx context.Context, log *landscape.Reader, roles []string, policies []plan.Policy, run landscape.Run) ([]landscape.PolicyResult, error) {
+	values, err := figuresFor(ctx, log, roles, policies, run)
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +71,12 @@ type measured struct {
 type wanted struct {
 	codes bool // how many rows were refused with each code
 	sums  bool
-	last  int // over how many runs
+	roles []string // in which runs must be signed off
+	last  int      // over how many runs
 }
 
-func wantedBy(policies []plan.Policy) (w wanted) {
+func wantedBy(roles []string, policies []plan.Policy) wanted {
+	w := wanted{roles: roles}
 	for _, policy := range policies {
 		for _, name := range policy.Assertion.Figures() {
 			n, of, ok := expr.Median(name)
@@ -87,17 +94,17 @@ func wantedBy(policies []plan.Policy) (w wanted) {
 func isSum(name string) bool { return strings.HasPrefix(name, plan.OfSum+".") }
 
 // figuresFor counts what the policies ask for, of the run and of as many runs before it as they need.
-func figuresFor(ctx context.Context, log *landscape.Reader, policies []plan.Policy, run landscape.Run) (f figures, err error) {
+func figuresFor(ctx context.Context, log *landscape.Reader, roles []string, policies []plan.Policy, run landscape.Run) (f figures, err error) {
 	if len(policies) == 0 {
 		return f, nil
 	}
-	w := wantedBy(policies)
-	if f.own, err = measure(ctx, log, run.ID, w); err != nil || w.last == 0 {
+	w := wantedBy(roles, policies)
+	if f.own, err = measure(ctx, log, run.RunHead, w); err != nil || w.last == 0 {
 		return f, err
 	}
 	before, err := log.CompleteBefore(ctx, run.RunHead, w.last)
 	for _, other := range before {
-		m, err := measure(ctx, log, other.ID, w)
+		m, err := measure(ctx, log, other, w)
 		if err != nil {
 			return f, fmt.Errorf("figures of run %s: %w", other.ID, err)
 		}
@@ -106,11 +113,18 @@ func figuresFor(ctx context.Context, log *landscape.Reader, policies []plan.Poli
 	return f, err
 }
 
-func measure(ctx context.Context, log *landscape.Reader, run string, w wanted) (m measured, err error) {
-	if m.counts, err = log.Figures(ctx, run, w.codes); err != nil || !w.sums {
+func measure(ctx context.Context, log *landscape.Reader, run landscape.RunHead, w wanted) (m measured, err error) {
+	if m.counts, err = log.Figures(ctx, run.ID, w.codes); err != nil {
 		return m, err
 	}
-	totals, err := log.Totals(ctx, run)
+	signed, err := SignOffs(ctx, log, run.ID, w.roles, run.Epoch, nil)
+	for _, role := range w.roles {
+		m.counts[plan.OfSign+"."+role] = signed[role]
+	}
+	if err != nil || !w.sums {
+		return m, err
+	}
+	totals, err := log.Totals(ctx, run.ID)
 	if totals != nil {
 		m.sums, m.unreadable = totals.Figures(), totals.Unreadable
 	}
@@ -141,8 +155,12 @@ func (f figures) evaluate(policy plan.Policy) landscape.PolicyResult {
 	switch err := cmp.Or(unknown, err); {
 	case err != nil:
 		result.Result, result.Detail = landscape.PolicyError, shown+" has no value: "+err.Error()
+	case policy.Role != "" && ok:
+		result.Result, result.Detail = landscape.PolicyPassed, "the run is signed off as "+policy.Role
 	case ok:
 		result.Result, result.Detail = landscape.PolicyPassed, shown+" is true"
+	case policy.Role != "":
+		result.Result, result.Detail = landscape.PolicyFailed, "the run is not signed off as "+policy.Role
 	default:
 		result.Result, result.Detail = landscape.PolicyFailed, shown+" is false"
 	}

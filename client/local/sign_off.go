@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
+	"waymark/activities"
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/persons"
 	"waymark/client"
@@ -34,7 +36,9 @@ type SignedOff struct {
 	Entry int64  `json:"entry"` // of the landscape's log
 	persons.SignOff
 
-	Doubts []string `json:"doubts,omitempty"` // about the run, that were shown before the person signed; nil if there are none
+	Doubts  []string `json:"doubts,omitempty"` // about the run, that were shown before the person signed; nil if there are none
+	Awaited []string `json:"awaits,omitempty"` // roles in which the run must still be signed off before it publishes its outputs
+	Ready   bool     `json:"ready,omitempty"`  // it waited for signatures, and has them all: resume it
 }
 
 // SignOff lets a person sign the root of a run's seal and the digests of its outputs, after the record of the run was compared with its seals, and records that with
@@ -65,7 +69,7 @@ func (h *Home) SignOff(ctx context.Context, r SignOffRequest) (*SignedOff, error
 	if err != nil {
 		return nil, notSignable(err)
 	}
-	doubts, err := h.doubts(ctx, run)
+	doubts, err := h.doubts(ctx, run, statement)
 	if err != nil {
 		return nil, err
 	}
@@ -80,16 +84,21 @@ func (h *Home) SignOff(ctx context.Context, r SignOffRequest) (*SignedOff, error
 		return nil, signedBefore(run.ID, err)
 	}
 	signed, err := h.signedOff(ctx, record)
-	if err == nil {
-		signed.Doubts = doubts
+	if err != nil {
+		return nil, err
+	}
+	signed.Doubts = doubts
+	if activities.AwaitsSignOff(run.Reason) {
+		signed.Awaited, err = h.Awaited(ctx, run)
+		signed.Ready = err == nil && signed.Awaited == nil
 	}
 	return signed, err
 }
 
 // doubts returns what a person should know of a run before signing that it is fit for something; nil if there is nothing. It forbids nothing: a person may sign
 // that a run was rejected.
-func (h *Home) doubts(ctx context.Context, run landscape.Run) (told []string, err error) {
-	if !client.Complete(run.Status) {
+func (h *Home) doubts(ctx context.Context, run landscape.Run, about persons.Statement) (told []string, err error) {
+	if !client.Complete(run.Status) && !activities.AwaitsSignOff(run.Reason) {
 		told = append(told, fmt.Sprintf("run %s is not complete: it is %s", run.ID, run.Status))
 	}
 	policies, err := h.stores.Log.Policies(ctx, run.ID)
@@ -97,7 +106,13 @@ func (h *Home) doubts(ctx context.Context, run landscape.Run) (told []string, er
 		return nil, err
 	}
 	for _, p := range policies {
-		if p.Last != nil && p.Last.Result != landscape.PolicyPassed {
+		role, isRole := strings.CutPrefix(p.Policy, pipeline.SignOffPolicy)
+		switch {
+		case p.Last == nil || p.Last.Result == landscape.PolicyPassed:
+		case isRole && p.Last.Result == landscape.PolicyFailed && role != about.Role:
+		case isRole && p.Last.Result == landscape.PolicyFailed:
+			told = append(told, fmt.Sprintf("your signature lets run %s publish its outputs: if you reject it, do not sign as %s; cancel it", run.ID, role))
+		default:
 			told = append(told, fmt.Sprintf("the policy %s of run %s: %s", p.Policy, run.ID, p.Last.Result))
 		}
 	}

@@ -19,6 +19,7 @@ var cures = map[client.Cure]string{
 	client.Fork:        "when the cause is removed, start over: waymark resume %s --fork --why TEXT",
 	client.CancelFinal: "it retries records of another run, and cannot start over: waymark cancel %s --final --why TEXT cancels it permanently",
 	client.Resolve:     "waymark effects %s",
+	client.SignOff:     "sign it off in each of these roles, each by another person, waymark sign-off %s --as ROLE --meaning TEXT --key FILE, then waymark resume %[1]s",
 	client.WaivePolicy: "waive what did not pass, waymark waive %s POLICY --why TEXT, then waymark resume %[1]s; or mend the document, then waymark resume %[1]s --fork --why TEXT",
 }
 
@@ -64,6 +65,7 @@ var hints = map[client.Cure]string{
 	client.DeleteUnfit:      "\nschedules that were made by command do not fit it: `waymark schedule delete` deletes them",
 	client.DeployUnfit:      "\nschedules that were made by command do not fit it: `waymark schedule delete` deletes them; --anyway WHY deploys it nevertheless",
 	client.ListEffects:      "; `waymark effects %s` lists them",
+	client.SignOff:          ": waymark sign-off %s --as ROLE --meaning TEXT --key FILE",
 	client.ListPolicies:     "; `waymark status %s` lists them",
 	client.ListEdges:        "; `waymark rows %s` lists them",
 	client.ShowStatus:       ": waymark status %s",

@@ -47,8 +47,14 @@ proves that somebody touched it. --approvers names the people whose keys count, 
 					return err
 				}
 				return a.print(signed, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "run %s signed off by %s; entry %d of the log\n", signed.Run, text.Visible(signed.String()), signed.Entry)
-					return err
+					fmt.Fprintf(w, "run %s signed off by %s; entry %d of the log\n", signed.Run, text.Visible(signed.String()), signed.Entry)
+					switch {
+					case signed.Awaited != nil:
+						fmt.Fprintf(w, "it publishes nothing until it is signed off as %s, each by another person\n", strings.Join(signed.Awaited, " and as "))
+					case signed.Ready:
+						fmt.Fprintf(w, "waymark resume %s publishes its outputs\n", signed.Run)
+					}
+					return nil
 				})
 			})
 		},

@@ -97,7 +97,7 @@ func verdict(code int, run landscape.Run) error {
 	case run.Status == pipeline.Failed:
 		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is recorded: waymark status %s\n%s", run.ID, run.Reason, run.ID, adviceText(client.Advice{Cures: client.AfterFailure(run)}, run.ID))
 	case run.Status == pipeline.Blocked && activities.PolicyFailed(run.Reason):
-		said = fmt.Errorf("run %s is blocked: %s\nits outputs are not published%s: %s", run.ID, run.Reason, butTables(run), adviceText(client.Advice{Cures: []client.Cure{client.WaivePolicy}}, run.ID))
+		said = fmt.Errorf("run %s is blocked: %s\nits outputs are not published%s: %s", run.ID, run.Reason, butTables(run), adviceText(client.Advice{Cures: client.AfterBlocked(run.Reason)}, run.ID))
 	case run.Status == pipeline.Blocked:
 		said = fmt.Errorf("run %s is blocked: %s\na person must decide: waymark effects %s shows what, waymark resolve records the decision; then %s", run.ID, run.Reason, run.ID, goOn)
 	case run.Final:

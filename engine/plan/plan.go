@@ -68,7 +68,8 @@ type Plan struct {
 	Nodes    []Node // sources, then steps, then sinks, each in document order
 	Lanes    []Lane // the kinds of tokens, see Lane
 	Chunk    plugin.Limits
-	Policies []Policy
+	Policies []Policy // those of the document, then one for each of SignOffs
+	SignOffs []string // roles in which a run must be signed off before it publishes anything
 	Totals   []Total
 	Beside   string // the word that the sinks put into the names of their outputs; "" if they use the document's
 

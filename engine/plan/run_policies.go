@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 type Policy struct {
 	pipeline.RunPolicy // with the gate in force
 	Assertion          *expr.Assertion
+	Role               string // in which somebody must sign the run off, if the policy asserts that alone; else empty
 }
 
 // PolicyDescription describes a policy.
@@ -36,9 +38,10 @@ const (
 	OfSource = "sources"
 	OfNode   = "nodes"
 	OfSink   = "sinks"
-	OfEdge   = "edges"  // edges.FROM.TO: rows that went from one node to the other, to quarantine or to discard
-	OfError  = "errors" // errors.CODE: rows that were refused with the code
-	OfSum    = "sums"   // sums.NAME.TOTAL: the total of a source, step or sink, of quarantine or of discard
+	OfEdge   = "edges"     // edges.FROM.TO: rows that went from one node to the other, to quarantine or to discard
+	OfError  = "errors"    // errors.CODE: rows that were refused with the code
+	OfSum    = "sums"      // sums.NAME.TOTAL: the total of a source, step or sink, of quarantine or of discard
+	OfSign   = "sign_offs" // sign_offs.ROLE: people who signed the run off in a role that the document requires
 
 	Unreadable = OfSum + ".unreadable" // how many amounts cannot be read
 )
@@ -70,12 +73,14 @@ func (p *Plan) Figures() []string {
 		}
 	}
 	add(pipeline.RowCodes, OfError)
+	add(p.SignOffs, OfSign)
 	return names
 }
 
 // checkPolicies compiles the policies of the document. That there is no such figure is said only where all names, and all edges, are known.
 func (c *compiler) checkPolicies() {
-	if len(c.doc.Pipeline.Policies) == 0 || c.doubt.names || len(c.doubt.ambiguous) > 0 {
+	policies := slices.Concat(c.doc.Pipeline.Policies, c.signOffPolicies())
+	if len(policies) == 0 || c.doubt.names || len(c.doubt.ambiguous) > 0 {
 		return
 	}
 	var figures []expr.Field
@@ -89,7 +94,7 @@ func (c *compiler) checkPolicies() {
 		return
 	}
 	doubtful := len(c.problems) > 0
-	for i, policy := range c.doc.Pipeline.Policies {
+	for i, policy := range policies {
 		at := pipeline.Key(pipeline.Item("policies", i), "assert")
 		if !c.legible(at, policy.Assert) || doubtful && strings.Contains(policy.Assert, OfEdge) {
 			continue
@@ -97,8 +102,25 @@ func (c *compiler) checkPolicies() {
 		assertion, err := env.Compile(policy.Assert)
 		c.exprProblem(at, err)
 		policy.Gate = policy.InForce()
-		c.plan.Policies = append(c.plan.Policies, Policy{policy, assertion})
+		role := ""
+		if i >= len(c.doc.Pipeline.Policies) {
+			role = c.plan.SignOffs[i-len(c.doc.Pipeline.Policies)]
+		}
+		c.plan.Policies = append(c.plan.Policies, Policy{policy, assertion, role})
 	}
+}
+
+// signOffPolicies returns a policy for each role in which the run must be signed off.
+func (c *compiler) signOffPolicies() []pipeline.RunPolicy {
+	if c.doc.Pipeline.Require == nil {
+		return nil
+	}
+	c.plan.SignOffs = c.doc.Pipeline.Require.SignOff
+	policies := make([]pipeline.RunPolicy, len(c.plan.SignOffs))
+	for i, role := range c.plan.SignOffs {
+		policies[i] = pipeline.RunPolicy{Name: pipeline.SignOffPolicy + role, Assert: fmt.Sprintf("%s[%q] > 0", OfSign, role)}
+	}
+	return policies
 }
 
 // sumFields returns what policies may ask about totals. The sum of a total is there where every row has an amount.

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"waymark/internal/strictjson"
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // Statement is what a person signs about a run. Its JSON is in one form, in the order of the names.
@@ -50,8 +50,6 @@ const (
 	moment     = "2006-01-02T15:04:05.000000Z"
 )
 
-var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
-
 // ErrUnusable says that no statement can be made so.
 var ErrUnusable = errors.New("cannot be signed")
 
@@ -62,7 +60,7 @@ func NewStatement(run landscape.Run, seal landscape.RunSeal, outputs []landscape
 		Pipeline: run.Pipeline, Role: role, Root: hex.EncodeToString(seal.Root), Run: run.ID, Seal: seal.Seq, Type: signOffType, V: formVersion,
 	}
 	switch {
-	case !roleName.MatchString(role):
+	case !pipeline.IsRole(role):
 		return s, fmt.Errorf("the role %.60q %w: write at most 40 small letters, digits, _ and -, such as reviewer", role, ErrUnusable)
 	case s.Meaning == "" || len(s.Meaning) > maxMeaning:
 		return s, fmt.Errorf("a meaning of %d bytes %w: say in one line of at most %d bytes what the signature means", len(s.Meaning), ErrUnusable, maxMeaning)
@@ -147,10 +145,15 @@ func VerifySignOff(record landscape.SignOff, seals []landscape.RunSeal, outputs 
 	if !slices.ContainsFunc(seals, func(s landscape.RunSeal) bool { return s.Seq == said.Seal && hex.EncodeToString(s.Root) == said.Root }) {
 		return v, fmt.Errorf("%s signed the root %.12s of seal %d, and the run has no such seal", said.Person, said.Root, said.Seal)
 	}
-	if !slices.Equal(said.Artifacts, outputsOf(outputs)) {
+	if !among(said.Artifacts, outputsOf(outputs)) {
 		return v, fmt.Errorf("%s signed other outputs than are recorded of the run", said.Person)
 	}
 	return v, v.allowed(record.Approver)
+}
+
+// among reports whether all outputs that were signed are recorded still. There may be more: what was staged when it was signed is published later, and the root binds it.
+func among(signed, recorded []Output) bool {
+	return !slices.ContainsFunc(signed, func(o Output) bool { return !slices.Contains(recorded, o) })
 }
 
 // fits compares a statement with the columns beside it.
