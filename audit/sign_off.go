@@ -60,12 +60,16 @@ func (v *verification) verifySignOffs(ctx context.Context) (err error) {
 			v.note("sign-off %d: %s", i, s.Note)
 		}
 	}
-	with := "the approver's line that is recorded with each, for there is no approvers file here"
-	if v.options.Approvers != nil {
-		with = "the approvers file"
-	}
-	v.compared(CheckedSignOffs, "", "%s: the signatures, the roots, the outputs, and %s", plural(int64(len(v.report.SignOffs)), "sign-off"), with)
+	v.compared(CheckedSignOffs, "", "%s: the signatures, the roots, the outputs, and %s", plural(int64(len(v.report.SignOffs)), "sign-off"), v.whoseKeys())
 	return nil
+}
+
+// whoseKeys names what says whose keys signed.
+func (v *verification) whoseKeys() string {
+	if v.options.Approvers != nil {
+		return "the approvers file"
+	}
+	return "the approver's line that is recorded with each, for there is no approvers file here"
 }
 
 // verifyLogged looks for what the log says of the run and is not recorded.

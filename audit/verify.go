@@ -34,6 +34,8 @@ type Report struct {
 	Sealed     *Sealed           `json:"sealed,omitempty"` // the run's seal; nil if it has none, or is running
 	SignOffs   []persons.SignOff `json:"sign_offs,omitempty"`
 
+	Orders []persons.SignedOrder `json:"orders,omitempty"` // dangerous orders about the run, by digest
+
 	purged []Problem // payloads that were purged: what hangs on them cannot be looked at again
 }
 
@@ -62,6 +64,7 @@ const (
 	CheckedPolicies = "policies"  // what the policies of the document come to
 	CheckedSeals    = "seals"     // the roots that seal what is recorded of each row
 	CheckedSignOffs = "sign-offs" // what people signed about the run
+	CheckedOrders   = "orders"    // dangerous orders about the run, with the signatures under them
 )
 
 // Problem is one thing on record that is not true, or not to be had.
@@ -71,7 +74,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 }
 
-// Kinds of problems.
+// Kinds of problems; docs/codes.md lists them.
 const (
 	PayloadMissing   = "payload_missing"
 	PayloadPurged    = "payload_purged" // which is no problem, and in no report
@@ -85,6 +88,7 @@ const (
 	SchemaDiffers    = "schema_differs"    // an object of the database's schema is not as this program makes it
 	SealBroken       = "seal_broken"       // what is recorded is not what was sealed
 	SignOffBroken    = "sign_off_broken"   // what a person is said to have signed about the run does not count
+	OrderBroken      = "order_broken"      // a dangerous order about the run, or a signature under it, does not hold
 	EntryMissed      = "entry_missed"      // the log has an entry about something of the run that is not recorded so
 )
 
@@ -99,7 +103,7 @@ const maxProblems = 1000
 
 // VerifyOptions say how a run is verified.
 type VerifyOptions struct {
-	// Approvers are those whose keys may sign off runs; nil to take the line that is recorded with each sign-off.
+	// Approvers are those whose keys may sign off runs and sign orders; nil to take the line that is recorded with each signature.
 	Approvers *persons.Approvers
 
 	// Logged, if not nil, returns what the log says of the run and is not recorded so: what somebody removed, and what was lost with a restored backup.
@@ -157,7 +161,7 @@ func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
 	}
 	v.report.Status = string(v.run.Status)
 	for _, step := range []func(context.Context) error{
-		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals, v.verifyRunSeal, v.verifySignOffs, v.verifyLogged,
+		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyClaims, v.verifyFolds, v.verifySeals, v.verifyRunSeal, v.verifySignOffs, v.verifyOrders, v.verifyLogged,
 		v.verifyEffects, v.verifyPolicies, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
 	} {
 		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {

@@ -30,6 +30,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, s := range r.SignOffs {
 		fmt.Fprintf(&b, "signed off: %s\n", escape(s.String()))
 	}
+	for _, o := range r.Orders {
+		fmt.Fprintf(&b, "order: %s\n", escape(o.String()))
+	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", escape(note))
 	}

@@ -10,7 +10,7 @@ import base64
 import json
 import sys
 
-from verify import Log, Refused, b64, print_witnesses, read_policy, refuse, root, sha256, strict
+from verify import Log, Policy, Refused, b64, print_witnesses, read_file, refuse, root, sha256, strict
 
 LEAF = {"index": int, "leaves": int, "salt": str, "path": str}
 PROOF = {"proof": int, "row": LEAF, "body": str, "records": [dict(LEAF, line=str)],
@@ -77,7 +77,7 @@ def verify(path, policy=None, record=None):
     refuse(len(records) != 1 + len(ways), "form: it does not have a record for the chunk and for each way, and no others")
     for leaf in [proof["row"]] + records + entries:
         b64(leaf["path"], "form: a path")
-    log, entry, last = Log(read_policy(policy)), {}, -1
+    log, entry, last = Log(read_file(policy, Policy)), {}, -1
     try:
         for e in entries:
             refuse(e["index"] <= last, "log: its entries are not in order")

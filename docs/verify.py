@@ -4,7 +4,7 @@
 
 Prints each check with what it proves and what it does not. The exit status is 0 if all checks pass, 4 if one fails. bundle.md describes the
 file. Without a policy (or with an empty name), the key of the log is what the bundle
-itself says; without approvers, whose key signed off the run is.
+itself says; without approvers, whose keys signed off the run and signed orders is.
 """
 
 import base64
@@ -242,10 +242,6 @@ def end(count, size, offset):
             + struct.pack("<IIQI", 0x07064B50, 0, offset + size, 1) + plain(MAX16, MAX32, MAX32))
 
 
-def good_name(name):
-    return NAME.fullmatch(name) and not any(part in ("", ".", "..") for part in name.split("/"))
-
-
 class Zip:
     def __init__(self, file):
         self.file = file
@@ -291,7 +287,7 @@ class Zip:
                 setattr(m, name, struct.unpack("<Q", more[:8])[0])
                 more = more[8:]
         m.name = data[46:46 + fields[10]].decode("latin-1")
-        refuse(not good_name(m.name), where + ": it is not a valid member name")
+        refuse(not NAME.fullmatch(m.name) or {"", ".", ".."} & set(m.name.split("/")), where + ": it is not a valid member name")
         refuse(m.method not in (0, 8), where + ": method is %d, not 0 or 8" % m.method)
         refuse(data[:length] != m.entry(), where + ": it is not in the strict form")
         refuse(m.name in self.names, where + ": a second member " + m.name)
@@ -543,12 +539,14 @@ class Log:
         refuse(position >= self.head[1] or root(position, self.head[1], sha256(b"\0" + note), hashes) != self.head[2], name + ": it is not in the log")
 
 
-# Sign-offs: what people signed with their SSH keys (sign-off.md).
+# What people signed with their SSH keys: sign-offs (sign-off.md) and dangerous orders (orders.md).
 
-SIGN_OFF = "waymark-sign-off"
+SIGN_OFF, DANGEROUS = "waymark-sign-off", "waymark-order"
 APPROVER = re.compile(r'([^ ]+) +(?:([a-z-]+="[^"]*"(?:,[a-z-]+="[^"]*")*) +)?([a-z0-9@.-]+) +([A-Za-z0-9+/=]+)(?: +(.*))?')
 STATED = {"approvers_sha256": str, "artifacts": [{"path": str, "sha256": str, "sink": str}], "at": str, "meaning": str, "name": str, "person": str,
           "pipeline": str, "role": str, "root": str, "run": str, "seal": int, "type": str, "v": int}
+ORDER = {"approvers_sha256": str, "args": dict, "at": str, "expires": str, "name": str, "proposer": str, "run": str, "state": dict, "type": str, "v": int, "verb": str, "why": str}
+ASSENT = {"approvers_sha256": str, "at": str, "name": str, "order_sha256": str, "person": str, "type": str, "v": int, "why": str}
 
 
 def packed(*parts):
@@ -564,8 +562,8 @@ def unpacked(data, what):
     return parts
 
 
-def ssh_verify(armored, message):
-    """The public key, as SSH writes it, that signed a message in the namespace (PROTOCOL.sshsig of OpenSSH)."""
+def ssh_verify(armored, message, space):
+    """The public key, as SSH writes it, that signed a message in a namespace (PROTOCOL.sshsig of OpenSSH)."""
     begin, last = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
     refuse(not armored.startswith(begin) or not armored.endswith(last), "it is not an SSH signature")
     blob = b64(armored[len(begin):-len(last)].replace("\n", ""), "the signature")
@@ -573,10 +571,10 @@ def ssh_verify(armored, message):
     again = begin + "".join(text[i:i + 64] + "\n" for i in range(0, len(text), 64)) + last
     refuse(again != armored or blob[:10] != b"SSHSIG\0\0\0\1", "the signature is not in the one form")
     parts = unpacked(blob[10:], "the signature")
-    refuse(len(parts) != 5 or parts[1:4] != [SIGN_OFF.encode(), b"", b"sha512"], "the signature is of another kind, or in another namespace")
+    refuse(len(parts) != 5 or parts[1:4] != [space.encode(), b"", b"sha512"], "the signature is of another kind, or in another namespace")
     public = unpacked(parts[0], "the key")
     kind, rest = public[:1], parts[4]
-    signed = b"SSHSIG" + packed(SIGN_OFF.encode(), b"", b"sha512", hashlib.sha512(message).digest())
+    signed = b"SSHSIG" + packed(space.encode(), b"", b"sha512", hashlib.sha512(message).digest())
     if kind == [b"sk-ssh-ed25519@openssh.com"] and len(public) == 3 and len(rest) > 5:
         rest, flags = rest[:-5], rest[-5:]
         refuse(not flags[0] & 1, "nobody touched the security key")
@@ -604,32 +602,20 @@ class Approver:
                 self.spaces = value.split(",")
                 continue
             refuse(not re.fullmatch("[0-9]{8}([0-9]{4}([0-9]{2})?)?Z", value), "it is not a time in UTC: " + value[:40])
-            at = value[:-1].ljust(14, "0")
-            if name == "valid-after":
-                self.after = at
-            else:
-                self.before = at
+            setattr(self, name[len("valid-"):], value[:-1].ljust(14, "0"))
 
-    def allows(self, at):
+    def allows(self, space, at):
         """at is as a statement has it."""
         at = re.sub("[-:TZ]", "", at)
-        return (self.spaces is None or SIGN_OFF in self.spaces) and at >= self.after and at < self.before
+        return (self.spaces is None or space in self.spaces) and at >= self.after and at < self.before
 
 
-def read_approvers(path):
-    """The lines of an approvers file; None without one."""
-    if not path:
-        return None
-    with open(path, encoding="utf-8") as file:
-        try:
-            found = [Approver(line.strip()) for line in file if line.strip() and not line.strip().startswith("#")]
-            person = {}
-            for a in found:
-                refuse(person.setdefault(a.key, a.person) != a.person, "%s has the key of %s" % (a.person, person[a.key]))
-            return found
-        except Refused as reason:
-            print("%s: %s" % (path, reason), file=sys.stderr)
-            sys.exit(2)
+def approvers_in(text):
+    """The lines of an approvers file."""
+    found, person = [Approver(line.strip()) for line in text.split("\n") if line.strip() and not line.strip().startswith("#")], {}
+    for a in found:
+        refuse(person.setdefault(a.key, a.person) != a.person, "%s has the key of %s" % (a.person, person[a.key]))
+    return found
 
 
 def visible(text):
@@ -637,24 +623,44 @@ def visible(text):
     return re.sub("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", lambda c: "\\u%04x" % ord(c.group()), text)
 
 
+def signed(record, space, shape, approvers, person="person"):
+    """The statement of a signature that holds, and the key that made it. The statement has who signed as person."""
+    message = (record["statement"] + "\n").encode()
+    key = ssh_verify(record["signature"], message, space)
+    said = strict(message, "the statement", shape)
+    who = said[person]
+    refuse((who, said["at"]) != (record["person"], moment(record["at_us"])), "something else is recorded beside what %s signed" % who)
+    line = Approver(record["approver"])
+    refuse((line.key, line.person, line.name) != (key, who, said["name"]), "the line of the approver has another key or name")
+    refuse(not line.allows(space, said["at"]), "the key of %s may not sign this then" % who)
+    refuse(approvers is not None and not any(a.key == key and a.person == who and a.allows(space, said["at"]) for a in approvers),
+           "the key of %s is of none of the approvers, or may not sign then" % who)
+    return said, key
+
+
 def sign_off(record, run, roots, outputs, approvers):
     """The statement of a sign-off that holds."""
-    message = (record["statement"] + "\n").encode()
-    key = ssh_verify(record["signature"], message)
-    said = strict(message, "the statement", STATED)
+    said, _ = signed(record, SIGN_OFF, STATED, approvers)
     refuse(said["type"] != "sign-off" or said["v"] != 1, "what was signed is not a statement that signs off a run")
     refuse(said["run"] != run, "%s signed off run %s" % (said["person"], said["run"]))
-    beside = (record["person"], record["role"], record["seal"], moment(record["at_us"]))
-    refuse((said["person"], said["role"], said["seal"], said["at"]) != beside, "something else is recorded beside what %s signed" % said["person"])
+    refuse((said["role"], said["seal"]) != (record["role"], record["seal"]), "something else is recorded beside what %s signed" % said["person"])
     refuse(roots.get(said["seal"]) != said["root"], "%s signed another root than the run's seal has" % said["person"])
     refuse(any(o not in outputs for o in said["artifacts"] or []), "%s signed other outputs than are recorded of the run" % said["person"])
-    line = Approver(record["approver"])
-    refuse((line.key, line.person, line.name) != (key, said["person"], said["name"]), "the line of the approver has another key or name")
-    refuse(not line.allows(said["at"]), "the key of %s may not sign off runs then" % said["person"])
-    if approvers is not None:
-        by = [a for a in approvers if a.key == key and a.person == said["person"] and a.allows(said["at"])]
-        refuse(not by, "the key of %s is of none of the approvers, or may not sign then" % said["person"])
     return said
+
+
+def order_signed(record, run, approvers):
+    """Who proposed or signed an order, with which key; the signature holds."""
+    if "kind" in record:
+        said, key = signed(record, DANGEROUS, ASSENT, approvers)
+        same = (said["type"], said["order_sha256"], said["v"]) == (record["kind"], record["order_sha256"], 1) and record["kind"] in ("approval", "review")
+    else:
+        said, key = signed(record, DANGEROUS, ORDER, approvers, "proposer")
+        same = (said["type"], said["run"], said["verb"], said["expires"], said["v"]) == ("order", run, record["verb"], moment(record["expires_us"]), 1)
+        same = same and sha256((record["statement"] + "\n").encode()).hex() == record["order_sha256"]
+        same = same and all(list(of) == sorted(of) and all(type(v) is str for v in of.values()) for of in (said["args"], said["state"]))
+    refuse(not same, "%s signed another order than is recorded beside that" % record["person"])
+    return record["person"], key
 
 
 # Seals: the roots of a run and of its chunks, from its records (seal.md).
@@ -953,7 +959,7 @@ SEALS = "record/run_seals.ndjson"
 
 class Bundle:
     def __init__(self, file, policy, approvers):
-        self.approvers, self.logged, self.signed, self.ordered, self.last_seal = approvers, {}, [], [], 0
+        self.approvers, self.logged, self.signed, self.ordered, self.orders_signed, self.last_seal = approvers, {}, [], [], [], 0
         self.file, self.policy, self.kept, self.sealed, self.cosigned, self.attested = file, policy, {}, None, {}, []
         self.happened, self.lines, self.digests = History(), [], {}
 
@@ -1030,28 +1036,21 @@ class Bundle:
         if self.sealed is None:
             refuse(not any(g["what"] in ("log", "seal") for g in self.gaps), "the bundle contains no log entry about the seal of the run, and no gap says so")
             return
-        try:
-            last = json.loads(self.kept.get(SEALS, b"").rstrip(b"\n").split(b"\n")[-1])
-            kept = {"at": moment(last["at_us"]), "epoch": last["epoch"], "late": last["late"] == 1, "leaves": last["leaves"],
-                    "root": last["root"], "run": last["run_id"], "seal": last["seq"]}
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            raise Refused(SEALS + ": its last line is not a seal")
+        last = json.loads(self.kept[SEALS].rstrip(b"\n").split(b"\n")[-1])
+        kept = {"at": moment(last["at_us"]), "epoch": last["epoch"], "late": last["late"] == 1, "leaves": last["leaves"],
+                "root": last["root"], "run": last["run_id"], "seal": last["seq"]}
         said = {name: value for name, value in self.sealed.items() if name in kept}
         refuse(said != {name: value for name, value in kept.items() if value}, SEALS + ": its last seal is not the one that the log has an entry about")
         refuse(self.sealed.get("status") != self.said["status"], "the entry about the seal says that the run was %s" % self.sealed.get("status"))
 
     def records(self):
-        try:
-            records = self.recorded = Records(self.zip, self.said["run"])
-            found = records.root()
-            refuse(found is None and not any(g["what"] == "seal" for g in self.gaps), "no seal of the run is in the bundle")
-            refuse(found and found[:2] != found[2:], "what is recorded of the run is not what was sealed")
-            records.check()
-            self.redactions(records)
-            self.attestations(records)
-            self.orders(records)
-        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as reason:
-            raise Refused("a record makes no sense: %s %s" % (type(reason).__name__, reason))
+        records = self.recorded = Records(self.zip, self.said["run"])
+        found = records.root()
+        refuse(found is None and not any(g["what"] == "seal" for g in self.gaps), "no seal of the run is in the bundle")
+        refuse(found and found[:2] != found[2:], "what is recorded of the run is not what was sealed")
+        records.check()
+        self.redactions(records)
+        self.attestations(records)
 
     def redactions(self, records):
         """Compares what the records do not show with what the manifest says of that."""
@@ -1074,46 +1073,52 @@ class Bundle:
         refuse(entries - recorded or recorded - entries and not any(g["what"] == "attestations" for g in self.gaps), "record/attestations.ndjson: it is not what entries of the log say")
 
     def account(self):
-        try:
-            balance, policies = self.recorded.balance(), self.recorded.policies()
-            outputs = [(r["path"], r["sha256"]) for r in self.recorded.of("artifacts") if not self.manifest["redactions"]]
-        except (KeyError, TypeError, AttributeError, ValueError) as reason:
-            raise Refused("a record makes no sense: %s %s" % (type(reason).__name__, reason))
+        balance, policies = self.recorded.balance(), self.recorded.policies()
+        outputs = [(r["path"], r["sha256"]) for r in self.recorded.of("artifacts") if not self.manifest["redactions"]]
         refuse(balance != self.said["balance"], "the statement counts other rows than the records")
         refuse(policies != (self.said["policies"] or []), "the statement names other policies or results than the records")
         refuse(outputs != self.subjects, "the statement names other outputs than the records")
 
-    def orders(self, records):
-        """Compares what is recorded of dangerous orders about the run with the entries of the log about it, in both directions."""
-        recorded = {sha256(line + b"\n").hex() for table in ("orders", "order_approvals", "order_executions") for _, line in records.both(table)}
+    def sign_offs(self):
+        roots = {r["seq"]: r["root"] for r in self.recorded.of("run_seals")}
+        self.last_seal = max(roots, default=0)
+        outputs = [{"path": r["path"], "sha256": r["sha256"], "sink": r["sink"]} for r in self.recorded.of("artifacts")]
+        for number, record in enumerate(self.recorded.of("sign_offs")):
+            refuse(record["seq"] != number, "sign-off %d is missing" % number)
+            said = sign_off(record, self.said["run"], roots, outputs, self.approvers)
+            note = sha256((record["statement"] + "\n" + record["signature"] + record["approver"] + "\n").encode()).hex()
+            want = {"at": said["at"], "note_sha256": note, "run": said["run"], "seal": said["seal"], "sign_off": number, "type": "signed-off", "v": 1}
+            entry = self.logged.pop(number, None)
+            refuse(entry is None and not any(g["what"] in ("log", "sign-offs") for g in self.gaps), "no log entry is about sign-off %d, and no gap says so" % number)
+            same = entry is None or {k: v for k, v in entry.items() if k != "n"} == {k: v for k, v in want.items() if v}
+            refuse(not same, "sign-off %d is not the one that the log has an entry about" % number)
+            self.signed.append(said)
+        refuse(self.logged, "the log has more entries about sign-offs of the run than the bundle has")
+
+    def orders(self):
+        """Verifies the signatures under dangerous orders about the run, and compares all that is recorded of them with the entries of the log, in both directions."""
+        tables, by = [list(self.recorded.both(table)) for table in ("orders", "order_approvals", "order_executions")], {}
+        for r, _ in tables[0] + tables[1]:
+            where = "order %.12s: %s of %s: " % (r["order_sha256"], r.get("kind", "proposal"), r["person"])
+            try:
+                who, key = order_signed(r, self.said["run"], self.approvers)
+            except Refused as reason:
+                raise Refused(where + str(reason))
+            for others in [by.setdefault((r["order_sha256"], kind), []) for kind in ([r["kind"]] if "kind" in r else ["approval", "review"])]:
+                refuse("kind" in r and not others, where + "the order is not recorded")
+                refuse(any(who == person or key == other for person, other in others), where + "it is the second one of this person, or with this key")
+                others.append((who, key))
+            self.orders_signed.append(where[:-2])
+        for x, _ in tables[2]:
+            enough = len(by.get((x["order_sha256"], "approval"), [])) >= max(x["persons"], 1)
+            refuse(not enough, "order %.12s: it was executed as one that %d persons had signed" % (x["order_sha256"], x["persons"]))
+        recorded = {sha256(line + b"\n").hex() for table in tables for _, line in table}
         entries = {e.get("records_sha256") for e in self.ordered}
         refuse(entries - recorded or recorded - entries and not any(g["what"] == "orders" for g in self.gaps), "record/orders.ndjson: it is not what entries of the log say")
 
-    def sign_offs(self):
-        try:
-            roots = {r["seq"]: r["root"] for r in self.recorded.of("run_seals")}
-            self.last_seal = max(roots, default=0)
-            outputs = [{"path": r["path"], "sha256": r["sha256"], "sink": r["sink"]} for r in self.recorded.of("artifacts")]
-            for number, record in enumerate(self.recorded.of("sign_offs")):
-                refuse(record["seq"] != number, "sign-off %d is missing" % number)
-                said = sign_off(record, self.said["run"], roots, outputs, self.approvers)
-                note = sha256((record["statement"] + "\n" + record["signature"] + record["approver"] + "\n").encode()).hex()
-                want = {"at": said["at"], "note_sha256": note, "run": said["run"], "seal": said["seal"], "sign_off": number, "type": "signed-off", "v": 1}
-                entry = self.logged.pop(number, None)
-                refuse(entry is None and not any(g["what"] in ("log", "sign-offs") for g in self.gaps), "no log entry is about sign-off %d, and no gap says so" % number)
-                same = entry is None or {k: v for k, v in entry.items() if k != "n"} == {k: v for k, v in want.items() if v}
-                refuse(not same, "sign-off %d is not the one that the log has an entry about" % number)
-                self.signed.append(said)
-        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as reason:
-            raise Refused("a sign-off makes no sense: %s %s" % (type(reason).__name__, reason))
-        refuse(self.logged, "the log has more entries about sign-offs of the run than the bundle has")
-
     def document(self):
-        try:
-            run = json.loads(self.kept.get("record/runs.ndjson", b""))
-            text, plan = run["document"].encode(), run["plan"].encode()
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise Refused("record/runs.ndjson: it is not the record of one run")
+        run = json.loads(self.kept["record/runs.ndjson"])
+        text, plan = run["document"].encode(), run["plan"].encode()
         same = (run.get("run_id"), run.get("pipeline"), run.get("status")) == (self.said["run"], self.said["pipeline"], self.said["status"])
         refuse(not same, "record/runs.ndjson: it is about another run than the statement")
         refuse(run.get("document_sha256") != self.said["document"] or sha256(text).hex() != self.said["document"], "record/runs.ndjson: it has another document")
@@ -1177,22 +1182,23 @@ CHECKS = [
     ("log", "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", "that the head is the newest, or that no key was revoked later"),
     ("seal", "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", "that the records are those that were sealed"),
     ("document", "the document and the plan have the digests that the run's record and the signed statement name", "that the document is correct"),
-    ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations, and dangerous orders about the run, are what the log has entries about", "that they follow from what the source held"),
+    ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations are what the log has entries about", "that they follow from what the source held"),
     ("account", "where the rows went, the results of policies and the outputs are in the signed statement as they follow from the records", "that a policy's assertion is true: nothing evaluates it here"),
     ("sign-offs", "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"),
+    ("orders", "each signature under a dangerous order about the run holds, nobody signed one twice, as many signed it as its execution says, and the log has entries about all this, unless a gap says that there are none", "that a key is that of the person, as for sign-offs; or that two keys are two people"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
     ("artifacts", "each output in the bundle is what the run published, and none is missing without a gap that says why", "that the place where it was published still holds it"),
 ]
 
 
-def read_policy(path):
-    """The policy in a file; None without a file."""
+def read_file(path, parse):
+    """What a policy or an approvers file says; None without a file."""
     if not path:
         return None
     with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
         try:
-            return Policy(file.read())
+            return parse(file.read())
         except Refused as reason:
             print("%s: %s" % (path, reason), file=sys.stderr)
             sys.exit(2)
@@ -1204,14 +1210,14 @@ def print_witnesses(cosigned):
 
 
 def verify(path, policy=None, approvers=None):
-    policy, approvers = read_policy(policy), read_approvers(approvers)
+    policy, approvers = read_file(policy, Policy), read_file(approvers, approvers_in)
     with open(path, "rb") as file:
         bundle = Bundle(file, policy, approvers)
         for name, proves, does_not in CHECKS:
             try:
                 getattr(bundle, name.replace("-", "_"))()
-            except Refused as reason:
-                print("NOT verified: %s: %s" % (name, reason))
+            except (Refused, KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as reason:
+                print("NOT verified: %s: %s" % (name, reason if isinstance(reason, Refused) else "a record makes no sense: %s %s" % (type(reason).__name__, reason)))
                 return 4
             print("%-10s ok  proves: %s\n%15snot: %s" % (name, proves, "", does_not))
     for redaction in bundle.manifest["redactions"] or []:
@@ -1220,12 +1226,14 @@ def verify(path, policy=None, approvers=None):
     for gap in bundle.gaps:
         print("not in the bundle: %s: %s" % (gap["what"], gap["why"]))
     print("%(read)d rows read, %(sinks)d in sinks, %(quarantined)d in quarantine, %(filtered)d filtered, %(discarded)d discarded" % bundle.said["balance"])
-    for policy in bundle.said["policies"] or []:
-        print("policy %s (gate %s): %s" % (policy["name"], policy["gate"], policy["result"] or "not evaluated"))
+    for p in bundle.said["policies"] or []:
+        print("policy %s (gate %s): %s" % (p["name"], p["gate"], p["result"] or "not evaluated"))
+    own = "" if approvers is not None else "; by its own word: no approvers file here says whose key that is"
     for said in bundle.signed:
-        own = "" if bundle.approvers is not None else "; by its own word: no approvers file here says whose key that is"
         since = "; of root %.8s…, before seal %d" % (said["root"], bundle.last_seal) if bundle.last_seal > said["seal"] else ""
         print(visible("signed off by %s (%s) as %s at %s: %s" % tuple(said[k] for k in ("name", "person", "role", "at", "meaning")) + own + since))
+    for said in bundle.orders_signed:
+        print(visible(said + own))
     print_witnesses(bundle.cosigned)
     print("verified%s: run %s of %s, %s; signed by %s" % (
         "" if policy else " without a trust policy", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/audit"
 	"waymark/internal/temporal/attributes"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -147,6 +148,19 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 		}
 	}
 	require.Greater(t, codes, 50)
+}
+
+// TestEveryProblemIsDocumented finds the word of every problem that verify names, and on the page.
+func TestEveryProblemIsDocumented(t *testing.T) {
+	_, section, found := strings.Cut(page(t, "codes.md"), "\n## Problems that `verify` names\n")
+	require.True(t, found)
+	words := wordsOf(t, "../audit/verify.go", `(?m)^\t[A-Z]\w+\s+= "([a-z]+(?:_[a-z]+)+)"`)
+	require.Greater(t, len(words), 12)
+	for _, word := range words {
+		if word != audit.PayloadPurged { // which is in no report
+			require.Regexp(t, "\n\\| (`[a-z_]+`, )*`"+word+"`[ ,]", section)
+		}
+	}
 }
 
 // TestEveryFaultIsDocumented finds the type of every error that no retry cures, and on the page.

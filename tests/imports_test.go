@@ -88,6 +88,7 @@ var allowed = map[string][]string{
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "audit/evidence/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",
 	},
+	"audit/evidence/persons/personstest": {"audit/evidence/persons", "landscape"},
 	"audit/evidence/witness/witnesstest": {
 		"audit/evidence/keys", "audit/evidence/trust", "audit/evidence/witness",
 	},

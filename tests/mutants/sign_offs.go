@@ -54,8 +54,23 @@ var signOffs = []mutant{
 	},
 	{
 		name: "dangerous orders in a bundle are not compared with the log", never: "who exports a run leaves out who approved what was done to it",
-		file: "audit/evidence/bundle/verify_seal.go", old: "errors.Join(v.attestationsAreLogged(), v.ordersAreLogged())", new: "v.attestationsAreLogged()",
+		file: "audit/evidence/bundle/verify_order.go", old: "return v.ordersAreLogged(all)", new: "return nil",
 		pkg: "./audit/evidence/bundle", run: "^TestOrders$",
+	},
+	{
+		name: "signatures under orders in a bundle are not verified", never: "who exports a run makes up who approved what was done to it",
+		file: "audit/evidence/bundle/verify_order.go", old: "for _, o := range v.Orders {", new: "for _, o := range v.Orders[:0] {",
+		pkg: "./audit/evidence/bundle", run: "^TestOrders$",
+	},
+	{
+		name: "an execution does not need as many signatures as it says", never: "approvals are taken out of the record, or were never there",
+		file: "audit/evidence/persons/look_order.go", old: "signed < x.Persons && s.Problem", new: "signed < 1 && s.Problem",
+		pkg: "./audit/evidence/persons", run: "^TestLookAtOrders$",
+	},
+	{
+		name: "the approvers file says nothing of who signed an order", never: "a line beside a signature makes anybody an approver",
+		file: "audit/evidence/persons/look_order.go", old: "err != nil || approvers == nil {", new: "true {",
+		pkg: "./audit/evidence/persons", run: "^TestLookAtOrders$",
 	},
 	{
 		name: "dangerous orders are not compared with the log", never: "an order that was made up, or removed, is missed by nobody",

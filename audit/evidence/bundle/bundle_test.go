@@ -159,7 +159,7 @@ func TestExportAndVerify(t *testing.T) {
 		require.Empty(t, report.Problem)
 		require.True(t, report.Trusted)
 		require.Equal(t, run, report.Run)
-		require.Len(t, report.Checks, 12)
+		require.Len(t, report.Checks, 13)
 		require.False(t, verify(t, file, "").Trusted, "without a policy it is the bundle's own word")
 	}
 	other := newScene(t)

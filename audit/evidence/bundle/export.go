@@ -201,11 +201,11 @@ func (e *export) entries(ctx context.Context) (proofs []evidence.Proof, err erro
 	if e.sealed != nil {
 		seals = append(seals, *e.sealed)
 	}
-	orders, err := ordersOf(ctx, e.shown, e.run.ID)
+	all, err := ordersOf(ctx, e.shown, e.run.ID)
 	if err != nil {
 		return nil, err
 	}
-	beside := evidence.Beside{Looks: looks, SignOffs: e.signed, Orders: orders}
+	beside := evidence.Beside{Looks: looks, SignOffs: e.signed, Orders: all.records()}
 	proofs, without, err := evidence.ProofsWith(ctx, e.log, e.run.ID, beside, seals...)
 	if seals != nil && errors.Is(err, evidence.ErrUnsigned) {
 		e.gap(sealGap, err)
@@ -214,30 +214,13 @@ func (e *export) entries(ctx context.Context) (proofs []evidence.Proof, err erro
 	if without.Looks || err != nil && looks != nil {
 		e.gap(attestationGap, errUncovered)
 	}
-	if without.Orders || err != nil && orders != nil {
+	if without.Orders || err != nil && beside.Orders != nil {
 		e.gap(orderGap, errUncovered)
 	}
 	if without.SignOffs || err != nil && e.signed != nil {
 		e.gap(signOffGap, errUncovered)
 	}
 	return proofs, err
-}
-
-// ordersOf returns what is recorded of dangerous orders about a run: the orders, their approvals and executions; nil if there is none.
-func ordersOf(ctx context.Context, from landscape.RecordReader, run string) (all []landscape.Record, err error) {
-	orders, unread := landscape.Select[landscape.Order](ctx, from, run)
-	approvals, unsigned := landscape.Select[landscape.Approval](ctx, from, run)
-	executions, err := landscape.Select[landscape.OrderExecution](ctx, from, run)
-	for _, o := range orders {
-		all = append(all, o)
-	}
-	for _, a := range approvals {
-		all = append(all, a)
-	}
-	for _, x := range executions {
-		all = append(all, x)
-	}
-	return all, errors.Join(unread, unsigned, err)
 }
 
 // errUncovered says of attestations, sign-offs and orders that nothing in the bundle vouches for them.

@@ -40,7 +40,8 @@ type Report struct {
 	Balance  *Balance `json:"balance,omitempty"`  // where the rows went
 	Policies []Policy `json:"policies,omitempty"` // what the document says must be true of the run, with the last results
 
-	SignOffs []persons.SignOff `json:"sign_offs,omitempty"` // what people signed about the run
+	SignOffs []persons.SignOff     `json:"sign_offs,omitempty"` // what people signed about the run
+	Orders   []persons.SignedOrder `json:"orders,omitempty"`    // dangerous orders about the run, by digest
 
 	Cosigned []evidence.Cosignature `json:"cosigned"` // that the policy's witnesses put under the head of the log; empty, not nil, if there are none
 }
@@ -64,16 +65,17 @@ var checks = []struct {
 	{Check{Name: "log", Proves: "the run began before the head of the log was signed, the witnesses that the policy requires cosigned that head, and the log accepted the keys that signed the bundle and the run's entry", Not: "that the head is the newest, or that no key was revoked later"}, (*verification).inLog},
 	{Check{Name: "seal", Proves: "the last seal of the run's records is the one that the log has an entry about, unless a gap says that there is none", Not: "that the records are those that were sealed"}, (*verification).sealIsLogged},
 	{Check{Name: "document", Proves: "the document and the plan have the digests that the run's record and the signed statement name", Not: "that the document is correct"}, (*verification).document},
-	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations, and dangerous orders about the run, are what the log has entries about", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
+	{Check{Name: "records", Proves: "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations are what the log has entries about", Not: "that they follow from what the source held"}, (*verification).recordsAreSealed},
 	{Check{Name: "account", Proves: "where the rows went, the results of policies and the outputs are in the signed statement as they follow from the records", Not: "that a policy's assertion is true: nothing evaluates it here"}, (*verification).statementFollows},
 	{Check{Name: "sign-offs", Proves: "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", Not: "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"}, (*verification).signOffsHold},
+	{Check{Name: "orders", Proves: "each signature under a dangerous order about the run holds, nobody signed one twice, as many signed it as its execution says, and the log has entries about all this, unless a gap says that there are none", Not: "that a key is that of the person, as for sign-offs; or that two keys are two people"}, (*verification).ordersHold},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
 	{Check{Name: "artifacts", Proves: "each output in the bundle is what the run published, and none is missing without a gap that says why", Not: "that the place where it was published still holds it"}, (*verification).artifactsAre},
 }
 
 // Verify verifies a bundle of that many bytes. The policy says which logs and witnesses the caller trusts; without one it takes the
-// key of the log that the bundle itself names, and the report says so. The approvers say whose keys may sign off a run; without them it takes
+// key of the log that the bundle itself names, and the report says so. The approvers say whose keys may sign off a run and sign orders; without them it takes
 // the line that is recorded with each signature. The error says that the file could not be read; what is wrong with it
 // is in the report.
 func Verify(file io.ReaderAt, size int64, policy *trust.Policy, approvers *persons.Approvers) (*Report, error) {
@@ -428,6 +430,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		if s.Note != "" {
 			fmt.Fprintf(&b, "note: %s\n", text.Visible(s.Note))
 		}
+	}
+	for _, o := range r.Orders {
+		fmt.Fprintf(&b, "order %s\n", text.Visible(o.String()))
 	}
 	for _, c := range r.Cosigned {
 		fmt.Fprintf(&b, "the witness %s cosigned the head of the log, %s\n", c.Witness, c.At.Format(time.RFC3339))

@@ -60,30 +60,7 @@ func (v *verification) recordsAreSealed() error {
 	if err := v.redactionsAreListed(); err != nil {
 		return err
 	}
-	return errors.Join(v.attestationsAreLogged(), v.ordersAreLogged())
-}
-
-// ordersAreLogged compares what is recorded of dangerous orders about the run with the entries of the log about it, in both directions.
-func (v *verification) ordersAreLogged() error {
-	all, err := ordersOf(context.Background(), v.records, v.Run)
-	if err != nil {
-		return err
-	}
-	entries := slices.Clone(v.ordered)
-	for _, record := range all {
-		table := landscape.TableOf(record)
-		i := slices.IndexFunc(entries, func(e evidence.Entry) bool { return e.Notes(record) })
-		switch {
-		case i >= 0:
-			entries = slices.Delete(entries, i, i+1)
-		case !v.manifest.lacks(orderGap):
-			return fmt.Errorf("%s%s%s: no entry of the log says what %s says", recordFolder, table.Name, recordSuffix, table.Key(table.AppendValues(nil, record)))
-		}
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("%sorders%s: entry %d of the log is about order %.12s, which is not recorded so", recordFolder, recordSuffix, entries[0].Position, entries[0].Digest)
-	}
-	return nil
+	return v.attestationsAreLogged()
 }
 
 // attestationsAreLogged compares what was found of the outputs with the entries of the log about it, in both directions.

@@ -56,6 +56,26 @@ type Jury struct {
 
 // Counts says why a signature does not count beside others; nil if it does. The error wraps ErrNotCounted.
 func (j *Jury) Counts(s Signature, others []Signature) error {
+	if err := s.another(others); err != nil {
+		return err
+	}
+	for _, at := range []time.Time{s.At, j.Now} {
+		if err := s.allowed(j.Approvers, at); err != nil {
+			return err
+		}
+	}
+	since, ok := j.Known(s.Person, s.Key)
+	switch {
+	case !ok:
+		return fmt.Errorf("the signature of %s %w: the log has not seen the key yet", s.Person, ErrNotCounted)
+	case s.At.Before(since.Add(MinAge)) && !since.IsZero():
+		return fmt.Errorf("the signature of %s %w: the key is known since %s, and counts from %s on", s.Person, ErrNotCounted, since.UTC().Format(time.RFC3339), since.Add(MinAge).UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// another requires that a signature is of another person, with another key, than those before it; the first of these proposed the order.
+func (s Signature) another(others []Signature) error {
 	for i, other := range others {
 		who := "signed"
 		if i == 0 {
@@ -70,23 +90,19 @@ func (j *Jury) Counts(s Signature, others []Signature) error {
 			return fmt.Errorf("the signature of %s %w: %s %s with the same key", s.Person, ErrNotCounted, other.Person, who)
 		}
 	}
-	for _, at := range []time.Time{s.At, j.Now} {
-		line, err := j.Approvers.Of(s.Key, Orders, at)
-		if err == nil && line.Person != s.Person {
-			err = fmt.Errorf("its key is %s's now", line.Person)
-		}
-		if err != nil {
-			return fmt.Errorf("the signature of %s %w: %w", s.Person, ErrNotCounted, err)
-		}
-	}
-	since, ok := j.Known(s.Person, s.Key)
-	switch {
-	case !ok:
-		return fmt.Errorf("the signature of %s %w: the log has not seen the key yet", s.Person, ErrNotCounted)
-	case s.At.Before(since.Add(MinAge)) && !since.IsZero():
-		return fmt.Errorf("the signature of %s %w: the key is known since %s, and counts from %s on", s.Person, ErrNotCounted, since.UTC().Format(time.RFC3339), since.Add(MinAge).UTC().Format(time.RFC3339))
-	}
 	return nil
+}
+
+// allowed requires that approvers let the key sign orders at a time, as the same person.
+func (s Signature) allowed(approvers *Approvers, at time.Time) error {
+	line, err := approvers.Of(s.Key, Orders, at)
+	if err == nil && line.Person != s.Person {
+		err = fmt.Errorf("its key is %s's now", line.Person)
+	}
+	if err != nil {
+		err = fmt.Errorf("the signature of %s %w: %w", s.Person, ErrNotCounted, err)
+	}
+	return err
 }
 
 // Open says why nobody can approve or execute an order; nil if somebody can.
@@ -99,6 +115,15 @@ func (j *Jury) Open(o landscape.Order) error {
 
 // Consider verifies an order and the signatures under it.
 func (j *Jury) Consider(o landscape.Order, approvals []landscape.Approval) Case {
+	c := consider(o, approvals, j.Counts)
+	if err := j.Open(o); err != nil && c.Problem == "" {
+		c.Problem = err.Error()
+	}
+	return c
+}
+
+// consider verifies an order and the signatures under it. counts says why one that holds does not count beside others of its kind.
+func consider(o landscape.Order, approvals []landscape.Approval, counts func(Signature, []Signature) error) Case {
 	s, key, err := VerifyOrder(o)
 	c := Case{OrderStatement: s, Digest: o.Digest}
 	proposer := Signer{Kind: "proposal", Person: o.Person, Name: s.Name, At: o.At.Time().UTC(), Why: s.Why}
@@ -106,20 +131,17 @@ func (j *Jury) Consider(o landscape.Order, approvals []landscape.Approval) Case 
 	if err == nil {
 		first := Signature{o.Person, key, o.At.Time()}
 		counted[landscape.Approves], counted[landscape.Reviews] = []Signature{first}, []Signature{first}
-		err = j.Counts(first, nil)
+		err = counts(first, nil)
 	}
 	if err != nil {
-		proposer.Problem = err.Error()
-		c.Problem = err.Error()
-	} else if err := j.Open(o); err != nil {
-		c.Problem = err.Error()
+		proposer.Problem, c.Problem = err.Error(), err.Error()
 	}
 	c.Signers = append(c.Signers, proposer)
 	for _, a := range approvals {
 		said, key, err := VerifyAssent(a)
 		one := Signer{Kind: string(a.Kind), Person: a.Person, Name: said.Name, At: a.At.Time().UTC(), Why: said.Why}
 		if err == nil {
-			err = j.Counts(Signature{a.Person, key, a.At.Time()}, counted[a.Kind])
+			err = counts(Signature{a.Person, key, a.At.Time()}, counted[a.Kind])
 		}
 		if err != nil {
 			one.Problem = err.Error()

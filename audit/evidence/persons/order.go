@@ -113,7 +113,7 @@ func lineDigest(text string) string {
 // ReadOrder reads the statement of an order. Its signature is not verified.
 func ReadOrder(record landscape.Order) (OrderStatement, error) {
 	s, err := strictjson.Decode[OrderStatement]([]byte(record.Statement + "\n"))
-	if err != nil || s.Type != orderType || s.V != formVersion {
+	if err != nil || s.Type != orderType || s.V != formVersion || s.Args == nil || s.State == nil {
 		err = errors.Join(errors.New("what was signed is not an order"), err)
 	}
 	return s, err
