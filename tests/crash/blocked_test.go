@@ -29,7 +29,7 @@ func TestABlockedWriteWaitsForAPerson(t *testing.T) {
 			require.Contains(t, out, "waymark effects")
 			p.at("")
 			require.Contains(t, p.run(t, 2, "resume", lab.RunID), "blocked")
-			effect := blocked(t, p)
+			effect := blocked(t, p, lab.RunID)
 			p.run(t, 0, "resolve", lab.RunID, effect, said, "--why", "I looked")
 			p.run(t, 3, "resume", lab.RunID)
 			findings, err := lab.Audit(t.Context(), undisturbed, p.folder)
@@ -40,11 +40,11 @@ func TestABlockedWriteWaitsForAPerson(t *testing.T) {
 	}
 }
 
-// blocked returns the id of the one effect that is blocked.
-func blocked(t *testing.T, p *program) string {
+// blocked returns the id of the one effect of a run that is blocked.
+func blocked(t *testing.T, p *program, run string) string {
 	t.Helper()
 	var ids []string
-	for line := range strings.Lines(p.run(t, 0, "effects", lab.RunID, "--json")) {
+	for line := range strings.Lines(p.run(t, 0, "effects", run, "--json")) {
 		var effect struct{ Effect, State string }
 		require.NoError(t, json.Unmarshal([]byte(line), &effect))
 		if effect.State == "blocked" {
