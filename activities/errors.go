@@ -158,6 +158,7 @@ func finalKind(err error) string {
 		state     *resumepoint.DivergedError
 		older     *resumepoint.OlderError
 		policy    *PolicyError
+		needs     *landscape.NeedsOrderError
 	)
 	switch {
 	case errors.As(err, &exists):
@@ -196,6 +197,8 @@ func finalKind(err error) string {
 		return TypeSealBroken
 	case errors.Is(err, landscape.ErrSuperseded), errors.Is(err, landscape.ErrEnded), errors.Is(err, landscape.ErrCalledOff):
 		return TypeSuperseded
+	case errors.As(err, &needs):
+		return TypeOrderRefused
 	case errors.Is(err, landscape.ErrQueueFull):
 		return TypeQueueFull
 	case errors.Is(err, landscape.ErrQueueTimeout):

@@ -14,7 +14,7 @@ import (
 
 // Cancel stops a run, whether somebody executes it or not; Client.Resume resumes it. With final it is cancelled permanently, and what it
 // staged is removed; repeating that removes what is still there. A run that is cancelled already stays as it is: then changed is false. The error is an
-// *Error of kind Invalid if by.Why is empty, and of kind Conflict if the run is complete.
+// *Error of kind Invalid if by.Why is empty, and of kind Conflict if the run is complete, or one person may not cancel it permanently.
 func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) (changed bool, err error) {
 	defer c.edge(ctx, &err)
 	if err := by.giveWhy(); err != nil {
@@ -26,6 +26,11 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 	order := workflows.Command{Actor: by.or(c.Actor).Actor, Why: by.Why, As: pipeline.Cancelled, Final: final}
 	if changed, err = cancellable(run.RunHead, final); err != nil || !changed && !final {
 		return false, err
+	}
+	if changed && final {
+		if err := c.log.MayOrder(ctx, landscape.OrderCancel); err != nil { // before anything is stopped
+			return false, err
+		}
 	}
 	alone := false // nobody can obey
 	found, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
@@ -46,6 +51,9 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 	session, err := c.host.Session(ctx, ToCancel)
 	if err != nil {
 		return false, err
+	}
+	if c.log.Executes() {
+		session.Log = c.log
 	}
 	changed, err = session.cancel(ctx, run.ID, order)
 	if closed := session.Close(); err == nil {

@@ -20,7 +20,7 @@ type ForkRequest struct {
 }
 
 // Fork begins a new run of the present document in the place of a run that is not complete. As soon as the new one is recorded, the old
-// one is cancelled permanently. The errors are those of Resume.
+// one is cancelled permanently. The errors are those of Resume, and an *Error of kind Conflict if one person may not cancel it so.
 func (c *Client) Fork(ctx context.Context, run landscape.Run, r ForkRequest) (*Execution, error) {
 	forked, err := c.again(ctx, run, r.By, false, func(s *Session) (*Execution, error) { return s.fork(ctx, run.ID, r) })
 	if err != nil {
@@ -36,6 +36,9 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 	}
 	if err := activities.MayFork(old); err != nil {
 		return nil, conflict(NotForkable, err)
+	}
+	if err := s.mayReplace(ctx, id); err != nil {
+		return nil, err
 	}
 	doc, err := s.presentDocument(ctx, old)
 	if err != nil {
@@ -94,6 +97,18 @@ func (s *Session) slotOf(ctx context.Context, run landscape.Run) (SlotOf, error)
 		return SlotOf{}, nil
 	}
 	return SlotOf{For: slot.Name, Schedule: slot.Schedule[strings.LastIndexByte(slot.Schedule, '/')+1:], recorded: true}, err
+}
+
+// mayReplace refuses to begin another run in the place of one that one person may not cancel permanently.
+func (s *Session) mayReplace(ctx context.Context, run string) error {
+	err := s.Log.MayOrder(ctx, landscape.OrderCancel)
+	if needs, ok := errors.AsType[*landscape.NeedsOrderError](err); ok {
+		return &Error{
+			Kind: Conflict, Code: OrderNeeded, Run: run,
+			Message: fmt.Sprintf("a fork cancels run %s permanently, and %v: waymark cancel %s --final --why TEXT --propose --key FILE; then start another run", run, needs, run),
+		}
+	}
+	return err
 }
 
 // replaced cancels a run permanently that another one replaces. It may be repeated.

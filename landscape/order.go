@@ -13,16 +13,17 @@ type OrderVerb string
 
 // The dangerous orders.
 const (
-	OrderPurge  OrderVerb = "purge"       // delete payloads that are due
-	OrderForget OrderVerb = "forget"      // overwrite the records of a person
-	OrderWaive  OrderVerb = "waive"       // publish although a policy did not pass
-	OrderDecide OrderVerb = "resolve"     // say whether a blocked write reached its target
-	OrderRevoke OrderVerb = "keys_revoke" // let the entries of a sealer's key count no more
-	OrderRule   OrderVerb = "orders_rule" // let fewer persons suffice for an order
+	OrderPurge  OrderVerb = "purge"        // delete payloads that are due
+	OrderForget OrderVerb = "forget"       // overwrite the records of a person
+	OrderWaive  OrderVerb = "waive"        // publish although a policy did not pass
+	OrderDecide OrderVerb = "resolve"      // say whether a blocked write reached its target
+	OrderRevoke OrderVerb = "keys_revoke"  // let the entries of a sealer's key count no more
+	OrderCancel OrderVerb = "cancel_final" // let nobody resume a run
+	OrderRule   OrderVerb = "orders_rule"  // let fewer persons suffice for an order
 )
 
 // OrderVerbs are the dangerous orders for which a rule says how many persons they need.
-var OrderVerbs = []OrderVerb{OrderPurge, OrderForget, OrderWaive, OrderDecide, OrderRevoke}
+var OrderVerbs = []OrderVerb{OrderPurge, OrderForget, OrderWaive, OrderDecide, OrderRevoke, OrderCancel}
 
 // OrderRuling says how many persons orders of a verb need from a moment on.
 type OrderRuling struct {
@@ -177,6 +178,9 @@ func (l *Log) MayOrder(ctx context.Context, verb OrderVerb) error {
 	}
 	return err
 }
+
+// Executes reports whether the next dangerous order of the Log is the execution of one that was proposed.
+func (l *Log) Executes() bool { return l.under != nil }
 
 // executed adds to a transaction that it executes an order, if it does. purge is the number of an order in purges, or nil.
 func (l *Log) executed(ctx context.Context, tx *Tx, purge *int64) error {

@@ -140,7 +140,7 @@ func (l *Log) RecordAction(ctx context.Context, run, verb, actor, why string) er
 }
 
 // RecordOrder is RecordAction for an order that came at a moment: one that is recorded since then is not recorded again, also if
-// several attempts at recording it come at the same time.
+// several attempts at recording it come at the same time. The error is a *NeedsOrderError if one person may not cancel the run permanently.
 func (l *Log) RecordOrder(ctx context.Context, run, verb, actor, why string, since Micros) error {
 	return settle("actions", func() error {
 		before, err := l.Actions(ctx, run)
@@ -150,6 +150,11 @@ func (l *Log) RecordOrder(ctx context.Context, run, verb, actor, why string, sin
 		for _, a := range before {
 			if a.Verb == verb && a.Actor == actor && a.Why == why && a.At >= since {
 				return nil
+			}
+		}
+		if verb == VerbCancelFinal {
+			if err := l.MayOrder(ctx, OrderCancel); err != nil {
+				return err
 			}
 		}
 		return l.recordAction(ctx, Action{Run: run, Seq: int64(len(before)), Verb: verb, Actor: actor, Why: why, At: l.now()})

@@ -72,7 +72,8 @@ func open(status pipeline.RunStatus) bool {
 // CancelRun ends a run for which nobody works any more, or whose work ends with this: it is cancelled, and if final is set,
 // nobody may resume it. The action is recorded in the same transaction.
 //
-// A run that is cancelled already stays as it is, but may become final. A complete run is refused.
+// A run that is cancelled already stays as it is, but may become final. A complete run is refused. With final the error is a *NeedsOrderError if one person may
+// not: unless the action is recorded, which RecordOrder refuses, or another run has the place of this one.
 func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why string) error {
 	return settle("actions", func() error {
 		old, err := get[RunHead](ctx, l, run)
@@ -89,10 +90,16 @@ func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why 
 			verb = VerbCancelFinal
 		}
 		ordered, err := l.order(ctx, run, verb, actor, why)
+		if err == nil && final && ordered != nil {
+			err = l.mayEnd(ctx, run)
+		}
 		if err != nil {
 			return err
 		}
 		tx, err := l.release(ctx, run)
+		if err == nil && final {
+			err = l.executed(ctx, &tx, nil)
+		}
 		if err != nil {
 			return err
 		}
@@ -111,6 +118,15 @@ func (l *Log) CancelRun(ctx context.Context, run string, final bool, actor, why 
 		}
 		return l.driver.Commit(ctx, tx)
 	})
+}
+
+// mayEnd returns a *NeedsOrderError if one person may not cancel a run permanently. Who began another run in its place was allowed to.
+func (l *Log) mayEnd(ctx context.Context, run string) error {
+	linked, err := l.LinkedRuns(ctx, run)
+	if err != nil || slices.ContainsFunc(linked, func(other LinkedRun) bool { return other.Link == ForkLink }) {
+		return err
+	}
+	return l.MayOrder(ctx, OrderCancel)
 }
 
 // Verbs of what people do to a run. Stored; never rename.

@@ -140,6 +140,26 @@ func TestAnOrderThatComesWithTheStart(t *testing.T) {
 	require.Equal(t, "refused", asked(t, s, refused.GetID()).Status)
 }
 
+// TestOnePersonCancelsNoRunForGood: if that needs several, Temporal's own update is refused, and the run goes on.
+func TestOnePersonCancelsNoRunForGood(t *testing.T) {
+	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})
+	order := map[string]any{"actor": "ann", "why": "to see"}
+	started, err := startPaused(t, s.Temporal, "r", map[string]any{"pipeline": "recorded", "run": "r"}, order)
+	require.NoError(t, err)
+	_, err = s.Log.Rule(t.Context(), landscape.OrderRuling{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann", Why: "four eyes"})
+	require.NoError(t, err)
+	err = give(t, s.Temporal, started.GetID(), workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see", "final": true})
+	var refused *temporal.ApplicationError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, activities.TypeOrderRefused, refused.Type())
+	require.ErrorContains(t, err, "cancel_final needs 2 persons")
+	require.Equal(t, "paused", asked(t, s, started.GetID()).Status)
+	require.NoError(t, give(t, s.Temporal, started.GetID(), workflows.ContinueUpdate, order))
+	require.NoError(t, started.Get(t.Context(), nil))
+	requireNoFailedTask(t, system.Events(t, s.Temporal, started.GetID(), ""))
+	s.Verify(t, "r")
+}
+
 // TestAnOrderToARunThatDoesNotBegin is refused with the state of the run, and keeps nobody waiting.
 func TestAnOrderToARunThatDoesNotBegin(t *testing.T) {
 	s := offering(t, nil)

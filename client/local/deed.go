@@ -15,6 +15,7 @@ import (
 	"waymark/client"
 	"waymark/internal/text"
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // A deed is what a dangerous order would do, for a client.
@@ -46,6 +47,8 @@ func (h *Home) deed(under *landscape.Log, verb landscape.OrderVerb, run string, 
 	case landscape.OrderDecide:
 		applied, err := strconv.ParseBool(args["applied"])
 		return resolveDeed{once{}, h, c, run, args["effect"], applied}, err
+	case landscape.OrderCancel:
+		return cancelDeed{h, c, run}, nil
 	case landscape.OrderRevoke:
 		return revokeDeed{once{}, h, under, args["key"]}, nil
 	case landscape.OrderRule:
@@ -239,6 +242,46 @@ func (d resolveDeed) do(ctx context.Context, by client.By) (string, error) {
 		word = "applied"
 	}
 	return fmt.Sprintf("%s of run %s is recorded as %s; waymark resume %s continues it", d.effect, d.run, word, d.run), err
+}
+
+type cancelDeed struct {
+	home   *Home
+	client *client.Client
+	run    string
+}
+
+func (d cancelDeed) look(ctx context.Context) (map[string]string, error) {
+	head, err := d.home.stores.Log.Run(ctx, d.run)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case head.Status == pipeline.Running:
+		return nil, nothingToOrder("run %s is running: stop it first, so that it can be resumed: waymark cancel %s --why TEXT", d.run, d.run)
+	case head.Final, client.Complete(head.Status):
+		return nil, nothingToOrder("run %s is %s, and cannot be resumed", d.run, head.Status)
+	}
+	effects, err := d.home.stores.Log.Effects(ctx, d.run)
+	var open []string
+	for _, e := range effects {
+		if e.State != landscape.Finalized {
+			open = append(open, fmt.Sprintf("%s %s %d", e.EffectKey, e.State, e.Fence))
+		}
+	}
+	return map[string]string{"status": string(head.Status), "epoch": fmt.Sprint(head.Epoch), "open_effects": fmt.Sprint(len(open)), "open_effects_sha256": linesDigest(open)}, err
+}
+
+func (d cancelDeed) do(ctx context.Context, by client.By) (string, error) {
+	run, err := d.home.Find(ctx, d.run)
+	if err == nil {
+		_, err = d.client.Cancel(ctx, run, by, true)
+	}
+	return fmt.Sprintf("run %s is cancelled permanently, and what it staged is removed", d.run), err
+}
+
+// finish removes what is still staged.
+func (d cancelDeed) finish(ctx context.Context, x *landscape.OrderExecution) (string, error) {
+	return d.do(ctx, client.By{Actor: x.Actor, Why: "what was left of order " + x.Order[:12]})
 }
 
 type revokeDeed struct {

@@ -8,10 +8,12 @@ import (
 
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/landscape"
 	"waymark/workflows"
 )
 
 func (a *app) cancelCommand() *cobra.Command {
+	var p proposal
 	var why string
 	var final bool
 	cmd := &cobra.Command{
@@ -25,13 +27,20 @@ repeated, and also works on a run that is already cancelled.
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := whyGiven(why); err != nil {
+			if err := cmp.Or(whyGiven(why), p.check(why)); err != nil {
 				return err
+			}
+			switch {
+			case p.propose && !final:
+				return wrongUsef("--propose is for --final: a run that is cancelled without it can be resumed")
+			case p.propose:
+				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderCancel, Run: args[0], Args: map[string]string{}, Why: why})
 			}
 			return a.existing(cmd.Context(), func(home *local.Home) error { return a.cancel(cmd.Context(), home, args[0], a.by(why), final) })
 		},
 	}
 	whyFlag(cmd, &why)
+	p.flags(cmd)
 	cmd.Flags().BoolVar(&final, "final", false, "cancel permanently: the run can never be resumed, and its staged output is deleted")
 	return cmd
 }

@@ -215,8 +215,8 @@ func (a *app) ordersRuleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rule VERB PERSONS --why TEXT",
 		Short: "Say how many persons a dangerous order needs, who proposes it included",
-		Long: `Says how many persons orders of a verb need from now on: purge, forget, waive, resolve or keys_revoke. One is what every order needs until something else is ruled. To let fewer
-persons suffice needs as many as before: propose that with --propose.
+		Long: `Says how many persons orders of a verb need from now on: purge, forget, waive, resolve, keys_revoke or cancel_final. One is what every
+order needs until something else is ruled. To let fewer persons suffice needs as many as before: propose that with --propose.
 
 The approvers file must name so many persons. Keys that it has at this moment count at once; one that is added later counts after 24 hours.`,
 		Example: `  waymark orders rule purge 2 --why "four eyes"

@@ -130,4 +130,47 @@ func orders(t *testing.T, d landscape.Driver) {
 		require.NoError(t, err)
 		require.Len(t, entries, want, kind)
 	}
+	cancelOrders(t, log)
+}
+
+// cancelOrders holds that a run is cancelled permanently only by as many persons as that needs; one suffices if the action is recorded, or another run has its place.
+func cancelOrders(t *testing.T, log *landscape.Log) {
+	ctx := t.Context()
+	begin := func(id, parent string) {
+		run, graph := Scene{Run: id}.Graph()
+		if run.Parent = parent; parent != "" {
+			run.Link = landscape.ForkLink
+		}
+		require.NoError(t, log.BeginRun(ctx, run, graph))
+	}
+	begin("ordered", "")
+	require.NoError(t, log.RecordOrder(ctx, "ordered", landscape.VerbCancelFinal, "ann", "never again", 0))
+	_, err := log.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann", Why: "four eyes"})
+	require.NoError(t, err)
+	require.NoError(t, log.CancelRun(ctx, "ordered", true, "ann", "never again"), "it was ordered before the rule")
+
+	begin("c", "")
+	require.NoError(t, log.CancelRun(ctx, "c", false, "ann", "it can be resumed"))
+	require.ErrorAs(t, log.RecordOrder(ctx, "c", landscape.VerbCancelFinal, "ann", "no", 0), new(*landscape.NeedsOrderError))
+	require.ErrorAs(t, log.CancelRun(ctx, "c", true, "ann", "no"), new(*landscape.NeedsOrderError))
+	o := OrderOf("c", "cancel", landscape.OrderCancel)
+	require.NoError(t, log.Propose(ctx, o))
+	under := log.Under(landscape.OrderExecution{Run: "c", Order: o.Digest, Persons: 2, Actor: "ann"})
+	require.False(t, log.Executes())
+	require.True(t, under.Executes())
+	require.ErrorIs(t, under.CancelRun(ctx, "c", true, "ann, bob", "no"), landscape.ErrTooFew)
+	_, err = log.Assent(ctx, AssentTo(o, landscape.Approves, "bob"))
+	require.NoError(t, err)
+	require.NoError(t, under.CancelRun(ctx, "c", true, "ann, bob", "no"))
+	require.NoError(t, under.CancelRun(ctx, "c", true, "ann, bob", "no"), "a repeat")
+	head, err := log.Run(ctx, "c")
+	require.NoError(t, err)
+	require.True(t, head.Final)
+	executed, err := log.ExecutionOf(ctx, o)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, executed.Persons)
+
+	begin("old", "")
+	begin("new", "old")
+	require.NoError(t, log.CancelRun(ctx, "old", true, "ann", "run new has its place"))
 }
