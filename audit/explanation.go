@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"waymark/audit/evidence/persons"
+	"waymark/landscape/persons"
 
 	"waymark/pipeline/expr"
 )

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 )
 
 // SignOffs verifies what people signed about a run, the oldest first; nil if nobody did. approvers are those of now, who must still let each key have signed

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/audit/evidence/persons"
 	"waymark/engine/firsts"
 	"waymark/engine/plan"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 	"waymark/landscape/sweep"
 	"waymark/payload"
 )

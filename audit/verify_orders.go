@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 )
 
 // verifyOrders verifies the signatures of the dangerous orders about the run.

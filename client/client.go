@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 
 	"waymark/audit"
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 	"waymark/pipeline"
 	"waymark/workflows"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"waymark/audit"
-	"waymark/audit/evidence/persons"
+	"waymark/landscape/persons"
 )
 
 // SignOffs verifies what people signed about a run, the oldest first; nil if nobody did.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"waymark/audit/evidence/persons"
+	"waymark/landscape/persons"
 
 	"waymark/landscape"
 	"waymark/pipeline"

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 )
 
 // SignOffs returns, by role, how many people had signed a run off when its policies were evaluated in an epoch; roles in which nobody had are left out. A signature

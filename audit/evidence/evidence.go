@@ -13,8 +13,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"waymark/audit/evidence/keys"
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 )
 
 // UnusableKeyError is about a key that is there, and cannot be used.

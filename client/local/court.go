@@ -10,9 +10,9 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"waymark/audit/evidence"
-	"waymark/audit/evidence/persons"
 	"waymark/client"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 )
 
 // court is what decides about orders: the landscape, whose keys count, and the time.

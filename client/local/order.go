@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"waymark/audit/evidence/persons"
 	"waymark/client"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 )
 
 // ProposeRequest says which dangerous order somebody proposes, and why.

@@ -14,9 +14,9 @@ import (
 
 	"waymark/activities"
 	"waymark/audit/evidence"
-	"waymark/audit/evidence/persons"
 	"waymark/client"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 	"waymark/pipeline"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"waymark/audit/evidence/bundle"
-	"waymark/audit/evidence/persons"
 	"waymark/audit/evidence/rowproof"
 	"waymark/audit/evidence/trust"
+	"waymark/landscape/persons"
 )
 
 // fileKind is what of a run a word names that waymark verify reads without a landscape; empty for a run.

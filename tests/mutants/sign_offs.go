@@ -4,13 +4,13 @@ package main
 var signOffs = []mutant{
 	{
 		name: "a sign-off counts for any run", never: "a signature of one run is put beside another",
-		file: "audit/evidence/persons/sign_off.go", old: "case v.Run != record.Run:", new: "case false:",
-		pkg: "./audit/evidence/persons", run: "^TestSignOffAttacks$",
+		file: "landscape/persons/sign_off.go", old: "case v.Run != record.Run:", new: "case false:",
+		pkg: "./landscape/persons", run: "^TestSignOffAttacks$",
 	},
 	{
 		name: "a key that has expired signs off runs", never: "who left, or stole a key, signs",
-		file: "audit/evidence/persons/sign_off.go", old: "return a.Allows(namespace, at)\n}\n", new: "return nil\n}\n",
-		pkg: "./audit/evidence/persons", run: "^TestSignOffAttacks$",
+		file: "landscape/persons/sign_off.go", old: "return a.Allows(namespace, at)\n}\n", new: "return nil\n}\n",
+		pkg: "./landscape/persons", run: "^TestSignOffAttacks$",
 	},
 	{
 		name: "sign-offs are not compared with the log", never: "one that was removed is missed by nobody",
@@ -19,23 +19,23 @@ var signOffs = []mutant{
 	},
 	{
 		name: "who proposes a dangerous order approves it", never: "one person purges alone, with the word of nobody",
-		file: "audit/evidence/persons/case.go", old: "case other.Person == s.Person && sameKey(other.Key, s.Key):", new: "case false:",
-		pkg: "./audit/evidence/persons", run: "^TestFourEyes$",
+		file: "landscape/persons/case.go", old: "case other.Person == s.Person && sameKey(other.Key, s.Key):", new: "case false:",
+		pkg: "./landscape/persons", run: "^TestFourEyes$",
 	},
 	{
 		name: "a dangerous order is executed in any state", never: "what nobody approved is purged",
-		file: "audit/evidence/persons/case.go", old: "if was, is := s.State[name], now[name]; was != is {", new: "if was, is := s.State[name], now[name]; false {",
-		pkg: "./audit/evidence/persons", run: "^TestFourEyes$",
+		file: "landscape/persons/case.go", old: "if was, is := s.State[name], now[name]; was != is {", new: "if was, is := s.State[name], now[name]; false {",
+		pkg: "./landscape/persons", run: "^TestFourEyes$",
 	},
 	{
 		name: "a dangerous order never expires", never: "an approval of last year is used today",
-		file: "audit/evidence/persons/case.go", old: "if !j.Now.Before(o.Expires.Time()) {", new: "if false {",
-		pkg: "./audit/evidence/persons", run: "^TestFourEyes$",
+		file: "landscape/persons/case.go", old: "if !j.Now.Before(o.Expires.Time()) {", new: "if false {",
+		pkg: "./landscape/persons", run: "^TestFourEyes$",
 	},
 	{
 		name: "a key counts at once under a dangerous order", never: "who can add a line to the approvers file is two persons",
-		file: "audit/evidence/persons/case.go", old: "case s.At.Before(since.Add(MinAge)) && !since.IsZero():", new: "case false:",
-		pkg: "./audit/evidence/persons", run: "^TestFourEyes$",
+		file: "landscape/persons/case.go", old: "case s.At.Before(since.Add(MinAge)) && !since.IsZero():", new: "case false:",
+		pkg: "./landscape/persons", run: "^TestFourEyes$",
 	},
 	{
 		name: "a dangerous order is executed twice", never: "one approval purges again and again",
@@ -69,13 +69,13 @@ var signOffs = []mutant{
 	},
 	{
 		name: "an execution does not need as many signatures as it says", never: "approvals are taken out of the record, or were never there",
-		file: "audit/evidence/persons/look_order.go", old: "signed < x.Persons && s.Problem", new: "signed < 1 && s.Problem",
-		pkg: "./audit/evidence/persons", run: "^TestLookAtOrders$",
+		file: "landscape/persons/look_order.go", old: "signed < x.Persons && s.Problem", new: "signed < 1 && s.Problem",
+		pkg: "./landscape/persons", run: "^TestLookAtOrders$",
 	},
 	{
 		name: "the approvers file says nothing of who signed an order", never: "a line beside a signature makes anybody an approver",
-		file: "audit/evidence/persons/look_order.go", old: "err != nil || approvers == nil {", new: "true {",
-		pkg: "./audit/evidence/persons", run: "^TestLookAtOrders$",
+		file: "landscape/persons/look_order.go", old: "err != nil || approvers == nil {", new: "true {",
+		pkg: "./landscape/persons", run: "^TestLookAtOrders$",
 	},
 	{
 		name: "dangerous orders are not compared with the log", never: "an order that was made up, or removed, is missed by nobody",
@@ -99,12 +99,12 @@ var signOffs = []mutant{
 	},
 	{
 		name: "what readers do not see may be signed", never: "a meaning reads otherwise than it was signed",
-		file: "audit/evidence/persons/sign_off.go", old: "if i := strings.IndexFunc(s.Meaning, unseen); i >= 0 {", new: "if i := strings.IndexFunc(s.Meaning, unseen); i > len(s.Meaning) {",
-		pkg: "./audit/evidence/persons", run: "^TestNewStatement$",
+		file: "landscape/persons/sign_off.go", old: "if i := strings.IndexFunc(s.Meaning, unseen); i >= 0 {", new: "if i := strings.IndexFunc(s.Meaning, unseen); i > len(s.Meaning) {",
+		pkg: "./landscape/persons", run: "^TestNewStatement$",
 	},
 	{
 		name: "a sign-off that nobody vouches for looks like any other", never: "who records runs signs them as the chief",
-		file: "audit/evidence/persons/look.go", old: "	one.OwnWord = approvers == nil\n", new: "",
+		file: "landscape/persons/look.go", old: "	one.OwnWord = approvers == nil\n", new: "",
 		pkg: "./audit/evidence/bundle", run: "^TestSignOffs$",
 	},
 	{

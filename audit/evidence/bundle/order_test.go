@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit/evidence/bundle"
-	"waymark/audit/evidence/persons"
-	"waymark/audit/evidence/persons/personstest"
 	"waymark/landscape"
+	"waymark/landscape/persons"
+	"waymark/landscape/persons/personstest"
 	"waymark/tests/services"
 )
 

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"waymark/audit/evidence/bundle"
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 	"waymark/tests/services"
 )
 

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"waymark/audit/evidence"
-	"waymark/audit/evidence/persons"
 	"waymark/audit/evidence/strictzip"
 	"waymark/audit/evidence/trust"
 	"waymark/internal/strictjson"
 	"waymark/internal/text"
 	"waymark/landscape/history"
+	"waymark/landscape/persons"
 )
 
 // Report is what a verification of a bundle found.

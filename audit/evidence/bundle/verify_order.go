@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"waymark/audit/evidence"
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 )
 
 // orders are what is recorded of dangerous orders about a run.

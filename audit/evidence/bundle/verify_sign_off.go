@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 )
 
 // signOffsHold verifies what people signed about the run, and compares it with the entries of the log.

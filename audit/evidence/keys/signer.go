@@ -9,7 +9,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,8 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/mod/sumdb/note"
+
+	"waymark/internal/sshagent"
 )
 
 // Schemes of signers.
@@ -76,7 +77,7 @@ func runSigner(program string, message []byte) ([]byte, error) {
 
 // askAgent lets the ssh-agent of $SSH_AUTH_SOCK sign.
 func askAgent(fingerprint string, message []byte) (signature []byte, err error) {
-	err = WithAgent(signerPatience, func(a agent.Agent) error {
+	err = sshagent.With(signerPatience, func(a agent.Agent) error {
 		key, err := agentKey(a, fingerprint)
 		if err != nil {
 			return err
@@ -88,23 +89,6 @@ func askAgent(fingerprint string, message []byte) (signature []byte, err error) 
 		return err
 	})
 	return signature, err
-}
-
-// WithAgent calls do with the ssh-agent of $SSH_AUTH_SOCK, which may take that long.
-func WithAgent(patience time.Duration, do func(agent.Agent) error) (err error) {
-	socket := os.Getenv("SSH_AUTH_SOCK")
-	if socket == "" {
-		return errors.New("no ssh-agent: SSH_AUTH_SOCK is not set")
-	}
-	connection, err := net.DialTimeout("unix", socket, signerPatience)
-	if err != nil {
-		return fmt.Errorf("no ssh-agent: %w", err)
-	}
-	defer func() { err = errors.Join(err, connection.Close()) }()
-	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
-		return err
-	}
-	return do(agent.NewClient(connection))
 }
 
 // agentKey finds the agent's Ed25519 key with this fingerprint.
@@ -141,7 +125,7 @@ func publicKeyOf(from, publicFile string) (ed25519.PublicKey, error) {
 }
 
 func agentPublicKey(fingerprint string) (public ed25519.PublicKey, err error) {
-	err = WithAgent(signerPatience, func(a agent.Agent) error {
+	err = sshagent.With(signerPatience, func(a agent.Agent) error {
 		key, err := agentKey(a, fingerprint)
 		if err != nil {
 			return err

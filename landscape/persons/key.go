@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"waymark/audit/evidence/keys"
+	"waymark/internal/sshagent"
 )
 
 // touchPatience is how long an ssh-agent may take: a person must touch a security key, or confirm.
@@ -62,7 +62,7 @@ func (k agentKey) PublicKey() ssh.PublicKey { return k.public }
 
 // Sign does what ssh.Signer says.
 func (k agentKey) Sign(_ io.Reader, data []byte) (signature *ssh.Signature, err error) {
-	err = keys.WithAgent(touchPatience, func(a agent.Agent) error {
+	err = sshagent.With(touchPatience, func(a agent.Agent) error {
 		signature, err = a.Sign(k.public, data)
 		return err
 	})

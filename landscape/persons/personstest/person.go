@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
+	"waymark/landscape/persons"
 )
 
 // Person has an SSH key, and a line in an approvers file.

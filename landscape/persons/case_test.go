@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
-	"waymark/audit/evidence/persons"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/memdriver"
+	"waymark/landscape/persons"
 	"waymark/pipeline"
 )
 

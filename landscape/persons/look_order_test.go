@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/audit/evidence/persons"
-	"waymark/audit/evidence/persons/personstest"
 	"waymark/landscape"
+	"waymark/landscape/persons"
+	"waymark/landscape/persons/personstest"
 )
 
 // orderScene is an order that ann proposed and bob approved, that was executed, and at which cid looked.
