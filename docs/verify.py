@@ -175,8 +175,8 @@ class Policy:
         refuse(not self.met(self.quorum, cosigned), "the policy requires more cosignatures of the head; witnesses that did not cosign it: " + ", ".join(missing))
 
 
-def open_head(note, log, witnesses):
-    """Which witnesses cosigned a head, and when; a key of its log signed it first. Signatures by others are skipped, each line of them once."""
+def open_head(note, log, before, witnesses):
+    """Which witnesses cosigned a head, and when; its log signed it first, perhaps also by keys of before. Signatures by others are skipped, each line once."""
     text, found, lines = note.partition("\n\n")
     text, cosigned, seen = text + "\n", {}, set()
     refuse(not found or not lines.endswith("\n") or "\r" in note, "the head is not a note")
@@ -185,12 +185,12 @@ def open_head(note, log, witnesses):
         refuse(not match or i == 100, "the head is not a note with signatures")
         signature = b64(match.group(2), "a signature of the head")
         refuse(len(signature) < 5, "a signature of the head is too short")
-        by = [(n, k) for n, k in [(None, log)] + list(witnesses.items()) if k.name == match.group(1) and k.hash == signature[:4]]
+        by = [(n, k) for n, k in [(None, log)] + [("", k) for k in before] + list(witnesses.items()) if k.name == match.group(1) and k.hash == signature[:4]]
         refuse((i == 0) != (by[:1] == [(None, log)]), "the log did not sign the head first, and once")
         refuse(by and not by[0][1].verify(text.encode(), signature[4:]), "%s did not sign the head" % match.group(1))
         refuse((by[0][1] if by else line) in seen, "two signatures of the head are by one key")
         seen.add(by[0][1] if by else line)
-        if by and i:
+        if by and by[0][0]:
             cosigned[by[0][0]] = moment(int.from_bytes(signature[4:12], "big") * 10**6)
     return cosigned
 
@@ -531,7 +531,8 @@ class Log:
         if self.head is None:
             match = re.match(r"(.*)\n([1-9][0-9]{0,18})\n(.*)\n\n", head)
             refuse(not match or match.group(1) != self.keys[0][1].name, name + ": its head is not one of the log")
-            self.cosigned = open_head(head, self.at(int(match.group(2))), self.policy.witnesses if self.policy else {})
+            by = self.at(int(match.group(2)))
+            self.cosigned = open_head(head, by, [k for _, k in self.keys if k is not by], self.policy.witnesses if self.policy else {})
             if self.policy:
                 self.policy.check(self.cosigned)
             self.head = (head, int(match.group(2)), b64(match.group(3), "the root"))

@@ -3,6 +3,7 @@ package evidence
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"waymark/landscape"
 )
@@ -64,7 +65,9 @@ type KnownKey struct {
 	Since   int64  `json:"since"`             // the entry from which on it counts
 	Revoked int64  `json:"revoked,omitempty"` // the entry from which on it does not; 0 if it counts
 
-	Replaced int64 `json:"replaced,omitempty"` // of the log: the entry that names the next one; 0 if it signs
+	Replaced int64     `json:"replaced,omitempty"` // of the log: the entry that names the next one; 0 if it signs
+	Until    time.Time `json:"until,omitzero"`     // of the log: until when it signs heads beside the next one; zero if it does not
+	Retired  int64     `json:"retired,omitempty"`  // of the log: the entry from which on it signs none
 }
 
 // Keys returns the keys of the log, in the order in which they came; nil if it has not begun.
@@ -81,6 +84,11 @@ func Keys(ctx context.Context, log *landscape.Reader) (known []KnownKey, err err
 		of := KnownKey{Key: key.vkey, Kind: "log", Since: max(key.from-1, 0)}
 		if i+1 < len(ring.log) {
 			of.Replaced = ring.log[i+1].from - 1
+			if key.retired > 0 {
+				of.Retired = key.retired - 1
+			} else {
+				of.Until = key.replaced.Add(Overlap)
+			}
 		}
 		known = append(known, of)
 	}

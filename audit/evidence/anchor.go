@@ -167,10 +167,10 @@ func headLine(h Head, signature string) string {
 	return fmt.Sprintf("%d %s %s\n", h.Size, h.Root, signature)
 }
 
-// signatureOf returns the signature in a checkpoint with one.
+// signatureOf returns the first signature under a checkpoint: that of the key which counts there.
 func signatureOf(h Head) string {
-	lines := strings.Fields(h.Note)
-	return lines[len(lines)-1]
+	_, signatures, _ := strings.Cut(h.Note, "\n\n")
+	return strings.Fields(signatures)[2]
 }
 
 func parseLine(line string, by LogKeys) (Head, error) {

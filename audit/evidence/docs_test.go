@@ -93,7 +93,8 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 		require.NoError(t, e.Notary.Pass(t.Context()))
 	}))
 
-	p.rotate()
+	p.now = p.rotate().Until
+	require.NoError(t, p.open(func(e *evidence.Evidence) { require.NoError(t, e.Notary.Pass(t.Context())) })) // the old key is retired
 	found := map[string]map[string]bool{}
 	store, err = sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
 	require.NoError(t, err)

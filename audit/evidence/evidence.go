@@ -43,6 +43,7 @@ type Evidence struct {
 	Away     []error        // anchors that could not be reached, or have what the log did not sign, which keeps nothing from anything
 	Notary   *Notary        // nil if this process does not have the key of the log
 	Replaced error          // a *RotatedError if it has one that another replaced; else nil
+	Silent   []error        // a *SilentError for each key that was replaced, should still sign heads and is not there, which keeps nothing from anything
 }
 
 // Open compares the log with the heads that were signed, and begins it if there is none. The error is a *RolledBackError or a *ForkedError if the
@@ -239,6 +240,7 @@ func (o *opening) begin(ctx context.Context) (*Evidence, error) {
 		for _, away := range o.away {
 			_ = e.Notary.isAway(away)
 		}
+		e.Silent = o.ring.log.silent(o.size, o.Keys, o.Clock(), func(keys.Key) error { return nil })
 	}
 	return o.seal(e), nil
 }

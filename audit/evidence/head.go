@@ -28,6 +28,14 @@ func signHead(by note.Signer, size int64, root tlog.Hash) (Head, error) {
 	return Head{size, root, string(signed)}, err
 }
 
+// alsoBy returns the head with one more signature under it.
+func (h Head) alsoBy(by note.Signer) (Head, error) {
+	text, _, _ := strings.Cut(h.Note, "\n\n")
+	signed, err := note.Sign(&note.Note{Text: text + "\n"}, by)
+	h.Note += strings.TrimPrefix(string(signed), text+"\n\n")
+	return h, err
+}
+
 // openHead reads a checkpoint that the key of its size signed.
 func openHead(text string, by LogKeys) (Head, error) {
 	n, err := note.Open([]byte(text), by.verifiers())

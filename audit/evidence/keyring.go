@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -93,7 +94,7 @@ func (k *keyring) begin(s Statement) error {
 	if err != nil || verifier.Name() != s.Origin {
 		return errors.New("it names no key of the log")
 	}
-	k.log, k.genesis = LogKeys{{verifier, s.Key, 0}}, s
+	k.log, k.genesis = LogKeys{{Verifier: verifier, vkey: s.Key}}, s
 	return nil
 }
 
@@ -148,21 +149,39 @@ func (k *keyring) learn(s Statement, at int64) error {
 		delete(k.sealers, s.Key)
 		k.revoked[s.Key] = at
 	case Rotated:
-		return k.rotate(s.Key, at+1)
+		return k.rotate(s, at+1)
+	case Retired:
+		return k.retire(s.Key, at+1)
 	}
 	return nil
 }
 
 // rotate lets another key of the log sign from a position on. One that it had before never comes back: its earlier signatures would count again.
-func (k *keyring) rotate(vkey string, from int64) error {
-	verifier, err := note.NewVerifier(vkey)
+func (k *keyring) rotate(s Statement, from int64) error {
+	verifier, err := note.NewVerifier(s.Key)
+	at, wrong := time.Parse(moment, s.At)
 	switch {
 	case err != nil || verifier.Name() != k.log.origin():
 		return errors.New("it names no key of this log")
+	case wrong != nil:
+		return errors.New("it does not say when")
 	case slices.ContainsFunc(k.log, func(had logKey) bool { return had.KeyHash() == verifier.KeyHash() }):
 		return errors.New("it names a key that the log had already")
 	}
-	k.log = append(slices.Clip(k.log), logKey{verifier, vkey, from})
+	k.log = slices.Clone(k.log)
+	k.log[len(k.log)-1].replaced = at
+	k.log = append(k.log, logKey{Verifier: verifier, vkey: s.Key, from: from})
+	return nil
+}
+
+// retire lets a key that was replaced sign no head from a position on.
+func (k *keyring) retire(vkey string, from int64) error {
+	i := slices.IndexFunc(k.log, func(had logKey) bool { return had.vkey == vkey && !had.replaced.IsZero() && had.retired == 0 })
+	if i < 0 {
+		return errors.New("it names no key that was replaced and still signs heads")
+	}
+	k.log = slices.Clone(k.log)
+	k.log[i].retired = from
 	return nil
 }
 

@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 )
@@ -16,7 +17,13 @@ type logKey struct {
 	note.Verifier
 	vkey string // public, as name+hash+base64
 	from int64  // the first position at which it signs; until that of the next key
+
+	replaced time.Time // when the entry was made that names the next key; zero if none does
+	retired  int64     // the first position at which it does not sign heads beside the next keys; 0 if none
 }
+
+// Overlap is how long a key that was replaced signs heads beside the new one, for readers and witnesses who do not know that one yet.
+const Overlap = 30 * 24 * time.Hour
 
 // OneKey returns the keys of a log that has had this one from its beginning, and no other. The error wraps ErrNoKey.
 func OneKey(key string) (LogKeys, error) {
@@ -24,7 +31,7 @@ func OneKey(key string) (LogKeys, error) {
 	if err != nil {
 		return nil, err
 	}
-	return LogKeys{{verifier, key, 0}}, nil
+	return LogKeys{{Verifier: verifier, vkey: key}}, nil
 }
 
 // at returns the key at a position; no key if there is none.
@@ -35,6 +42,16 @@ func (k LogKeys) at(position int64) logKey {
 		}
 	}
 	return logKey{}
+}
+
+// beside returns the keys that sign the head of so many entries beside the one that counts there, the newest first.
+func (k LogKeys) beside(size int64) (also []logKey) {
+	for i, key := range slices.Backward(k) {
+		if i+1 < len(k) && k[i+1].from <= size && (key.retired == 0 || key.retired > size) {
+			also = append(also, key)
+		}
+	}
+	return also
 }
 
 // last returns the key that signs what comes next.

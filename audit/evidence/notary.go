@@ -70,6 +70,9 @@ func (n *Notary) Pass(ctx context.Context) error {
 		err := n.renew(ctx)
 		var head Head
 		if err == nil {
+			err = n.retire(ctx)
+		}
+		if err == nil {
 			head, err = n.sign(ctx)
 		}
 		if err != nil || head.Size == 0 {
@@ -242,6 +245,7 @@ func (n *Notary) extend(ctx context.Context, ring *keyring, kept, last Head, siz
 	}
 	head, err := signHead(n.key, size, root)
 	if err == nil {
+		head = n.signBeside(head, ring.log)
 		err = n.save(head)
 	}
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"waymark/audit/evidence/keys"
 	"waymark/internal/failpoint"
@@ -17,6 +18,9 @@ type Rotation struct {
 	New   string `json:"new"`   // the same
 	Entry int64  `json:"entry"` // of the log that says so: the new one signs what follows
 	Kept  string `json:"kept"`  // the file of the old one
+
+	// Of the log: until when heads are also signed by the old key.
+	Until time.Time `json:"until,omitzero"`
 
 	// Why the head with the new key, or the entry about it, is not at anchors yet; nil if it is at all of them.
 	Waiting []string `json:"waiting,omitempty"`
@@ -108,7 +112,7 @@ func (n *Notary) Rotate(ctx context.Context, next NextKey, why string) (done Rot
 			}
 		}
 		has, had := n.own.last(), n.own.at(n.own.last().from-1)
-		done = Rotation{Kind: string(keys.Log), Old: had.vkey, New: has.vkey, Entry: has.from - 1, Kept: keys.Kept(n.folder, keys.Log, had.KeyHash())}
+		done = Rotation{Kind: string(keys.Log), Old: had.vkey, New: has.vkey, Entry: has.from - 1, Kept: keys.Kept(n.folder, keys.Log, had.KeyHash()), Until: had.replaced.Add(Overlap)}
 		clear(n.away)
 		head, err := n.sign(ctx)
 		if err == nil {
@@ -145,6 +149,87 @@ func (n *Notary) replace(ctx context.Context, next NextKey, why string) error {
 		err = fmt.Errorf("the entry that names %s does not count: waymark log check says why", short(key.VKey))
 	}
 	return err
+}
+
+// retire appends, for each key whose time beside the new one is over, the entry after which it signs no head.
+func (n *Notary) retire(ctx context.Context) error {
+	for _, key := range n.own[:len(n.own)-1] {
+		if key.retired > 0 || n.clock().Before(key.replaced.Add(Overlap)) {
+			continue
+		}
+		if err := n.say(ctx, Statement{Type: Retired, Key: key.vkey, Why: "its time beside the new key is over"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// signBeside lets the keys that were replaced, and are not retired yet, sign a head as well. One that cannot stops nothing, and is not asked again soon.
+func (n *Notary) signBeside(head Head, known LogKeys) Head {
+	for _, had := range known.beside(head.Size) {
+		if time.Since(n.away[had.vkey]) < awayFor {
+			continue
+		}
+		key, err := keys.LoadKept(n.folder, keys.Log, had.vkey)
+		var both Head
+		if err == nil {
+			both, err = head.alsoBy(key)
+		}
+		if err != nil {
+			n.away[had.vkey] = time.Now()
+			continue
+		}
+		head = both
+	}
+	return head
+}
+
+// SilentError says that a key that was replaced, and should sign heads beside the new one, cannot.
+type SilentError struct {
+	Key   string    // public
+	Until time.Time // it should
+	Err   error     // why it cannot
+}
+
+// Error names the key, the reason and the cure.
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("heads of the log are signed by the new key alone, and readers of the old policy may want the old one, %s, until %s: put back its file, or send them the new policy: %v",
+		short(e.Key), e.Until.UTC().Format(time.DateOnly), e.Err)
+}
+
+// Unwrap returns why it cannot.
+func (e *SilentError) Unwrap() error { return e.Err }
+
+// Silent returns a *SilentError for each key that should sign heads beside the one of this folder, and cannot: it is not there, or its signer does not answer;
+// nil if all can, or the log cannot be read.
+func Silent(ctx context.Context, log *landscape.Reader, folder string, now time.Time) (silent []error) {
+	size, err := log.LogSize(ctx)
+	if err != nil {
+		return nil
+	}
+	ring, err := keysOf(ctx, log, size)
+	if err != nil {
+		return nil
+	}
+	return ring.log.silent(size, folder, now, keys.Key.Test)
+}
+
+// silent is Silent for the head of so many entries. test says more of a key that is there.
+func (k LogKeys) silent(size int64, folder string, now time.Time, test func(keys.Key) error) (silent []error) {
+	for _, had := range k.beside(size) {
+		until := had.replaced.Add(Overlap)
+		if !now.Before(until) { // the next pass retires it
+			continue
+		}
+		key, err := keys.LoadKept(folder, keys.Log, had.vkey)
+		if err == nil {
+			err = test(key)
+		}
+		if err != nil {
+			silent = append(silent, &SilentError{had.vkey, until, err})
+		}
+	}
+	return silent
 }
 
 // RotateSealer lets a key of keys.Next take the place of the sealer's key in the folder: the log admits it. The old one counts until it is revoked, because

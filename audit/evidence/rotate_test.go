@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/note"
@@ -57,7 +58,8 @@ func only(t *testing.T, key string) string {
 func TestRotate(t *testing.T) {
 	p, _ := withGit(t)
 	first := p.rotate()
-	require.Equal(t, evidence.Rotation{Kind: "log", Old: first.Old, New: first.New, Entry: 4, Kept: first.Kept}, first)
+	require.WithinDuration(t, p.now.Add(30*24*time.Hour), first.Until, time.Microsecond)
+	require.Equal(t, evidence.Rotation{Kind: "log", Old: first.Old, New: first.New, Entry: 4, Kept: first.Kept, Until: first.Until}, first)
 	require.Equal(t, first.New, p.known()[2].Key)
 	p.runs("r3")
 	second := p.rotate()
@@ -72,9 +74,9 @@ func TestRotate(t *testing.T) {
 		require.Equal(t, report.Entries, anchor.Entries)
 	}
 	require.Equal(t, []evidence.KnownKey{
-		{Key: first.Old, Kind: "log", Replaced: 4},
+		{Key: first.Old, Kind: "log", Replaced: 4, Until: first.Until},
 		{Key: p.known()[1].Key, Kind: "sealer", Since: 1},
-		{Key: first.New, Kind: "log", Since: 4, Replaced: second.Entry},
+		{Key: first.New, Kind: "log", Since: 4, Replaced: second.Entry, Until: second.Until},
 		{Key: second.New, Kind: "log", Since: second.Entry},
 	}, p.known())
 	kept, err := os.ReadFile(first.Kept)
@@ -323,24 +325,37 @@ func TestHugeCheckpoint(t *testing.T) {
 	require.ErrorContains(t, p.open(func(*evidence.Evidence) {}), "this head is not one that the log signed")
 }
 
-// TestWitnessOfARotatedLog: a witness that does not know the new key cosigns nothing, which stops nothing, and its operator needs the new policy.
+// TestWitnessOfARotatedLog: a witness that does not know the new key cosigns as long as the old one also signs. Then it cosigns nothing, which stops nothing, and
+// its operator needs the new policy.
 func TestWitnessOfARotatedLog(t *testing.T) {
 	p := newNamed(t, "p.example/log")
 	o := newObserver(t, "w.example/witness", p)
 	p.bucket = o.anchor()
 	require.NoError(t, p.step("r1"))
 	done := p.rotate()
-	require.Len(t, done.Waiting, 1)
-	require.Contains(t, done.Waiting[0], "if the log's key was rotated, its operator needs the line `log` that waymark keys policy prints now")
+	require.Empty(t, done.Waiting)
+	p.now = done.Until.Add(-time.Second)
 	require.NoError(t, p.step("r2"))
-	require.EqualValues(t, done.Entry, p.check().Signed-3)
+	report := p.check()
+	require.Empty(t, report.Problems)
+	require.Equal(t, report.Entries, report.Anchors[1].Entries)
+	for _, key := range []string{done.Old, done.New} {
+		text, err := trust.Text(key, evidence.Witness(o.anchor()).Trust())
+		require.NoError(t, err)
+		proven, err := p.proven("r2", text)
+		require.NoError(t, err)
+		require.Len(t, proven.Cosigned, 1)
+	}
+	p.now = done.Until
+	require.ErrorContains(t, p.step("late"), "if the log's key was rotated, its operator needs the line `log` that waymark keys policy prints now")
+	require.Less(t, p.check().Anchors[1].Entries, p.check().Signed)
 
 	policy, err := trust.Parse(p.policy())
 	require.NoError(t, err)
 	o.logs = policy.Logs // the new key alone
 	o.restart()
 	require.NoError(t, p.step("r3"))
-	report := p.check()
+	report = p.check()
 	require.Empty(t, report.Problems)
 	require.Equal(t, report.Entries, report.Anchors[1].Entries)
 	for _, key := range []string{done.Old, done.New} {

@@ -28,6 +28,7 @@ const (
 	Admitted Type = "key"      // from here on, a sealer's key counts
 	Revoked  Type = "revoked"  // from here on, it does not
 	Rotated  Type = "rotated"  // from here on, the log has another key
+	Retired  Type = "retired"  // from here on, heads are no longer also signed by a key that was replaced
 	Began    Type = "began"    // a run begins
 	Sealed   Type = "sealed"   // a run ended, or something was recorded of it afterwards: what binds its records
 	Refused  Type = "refused"  // an entry before does not count
@@ -47,7 +48,7 @@ const (
 )
 
 // aboutKeys are the types of the entries that say which keys count.
-var aboutKeys = []Type{Genesis, Admitted, Revoked, Rotated}
+var aboutKeys = []Type{Genesis, Admitted, Revoked, Rotated, Retired}
 
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
 type Statement struct {
@@ -101,7 +102,7 @@ func (s Statement) about() string {
 	switch s.Type {
 	case Genesis:
 		return string(s.Type)
-	case Admitted, Revoked, Rotated:
+	case Admitted, Revoked, Rotated, Retired:
 		return string(s.Type) + "/" + s.Key
 	case Refused:
 		return fmt.Sprintf("%s/%d", s.Type, s.Position)

@@ -50,15 +50,18 @@ func (d doctor) log(ctx context.Context) client.Check {
 	return logCheck(ctx, found, anchors, err)
 }
 
-// unable says why the key of a log that is here does not sign it: another one replaced it, or it is in no file and its signer does not answer. It is nil if it can
-// sign, or is not this one's.
+// unable says why the key of a log that is here does not sign it: another one replaced it, or it is in no file and its signer does not answer; or why the one that it
+// replaced does not sign beside it. It is nil if it can sign, or is not this one's.
 func (d doctor) unable(ctx context.Context, log *landscape.Reader) error {
 	folder := d.evidence().Keys
 	key, err := keys.Load(folder, keys.Log)
 	if err != nil {
 		return nil //nolint:nilerr // there is none here, or the comparison said what is wrong with it
 	}
-	return cmp.Or(evidence.Replaced(ctx, log, key, folder), key.Test())
+	if err := cmp.Or(evidence.Replaced(ctx, log, key, folder), key.Test()); err != nil {
+		return err
+	}
+	return errors.Join(evidence.Silent(ctx, log, folder, time.Now())...)
 }
 
 // noLogYet is what is said of a log without entries: it has yet to begin, unless an anchor knows better.

@@ -39,8 +39,8 @@ func (h *Home) openLog(ctx context.Context) error {
 	if why := h.evidence.Replaced; why != nil {
 		h.options.Warn("this process does not sign the log: " + why.Error())
 	}
-	for _, away := range h.evidence.Away {
-		h.options.Warn(away.Error())
+	for _, why := range append(h.evidence.Away, h.evidence.Silent...) {
+		h.options.Warn(why.Error())
 	}
 	if h.evidence.Notary != nil {
 		h.notarize = h.work(h.evidence.Notary)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"waymark/audit"
 	"waymark/audit/evidence"
@@ -28,7 +29,9 @@ type LogKey struct {
 	Since   int64  `json:"since"`             // the entry of the log from which on it counts; -1 if it does not
 	Revoked int64  `json:"revoked,omitempty"` // the entry from which on it does not
 
-	Replaced int64 `json:"replaced,omitempty"` // of the log: the entry that names the key that took its place; 0 if it signs
+	Replaced int64     `json:"replaced,omitempty"` // of the log: the entry that names the key that took its place; 0 if it signs
+	Until    time.Time `json:"until,omitzero"`     // of the log: until when it signs heads beside the key that took its place; zero if it does not
+	Retired  int64     `json:"retired,omitempty"`  // of the log: the entry from which on it signs none
 
 	Worth string `json:"worth,omitempty"` // who else than its holder could sign with it
 	Key   string `json:"key"`             // the public key: name+hash+base64
@@ -62,7 +65,15 @@ func (h *Home) LogKeys(ctx context.Context) ([]LogKey, error) {
 	}
 	for _, k := range known {
 		name, _, _ := strings.Cut(k.Key, "+")
-		key := LogKey{Name: name, Kind: k.Kind, Since: k.Since, Revoked: k.Revoked, Replaced: k.Replaced, Key: k.Key}
+		key := LogKey{Name: name, Kind: k.Kind, Since: k.Since, Revoked: k.Revoked, Replaced: k.Replaced, Until: k.Until, Retired: k.Retired, Key: k.Key}
+		if !k.Until.IsZero() {
+			kept, err := keys.LoadKept(h.options.evidence().Keys, keys.Log, k.Key)
+			if err == nil {
+				files[k.Key] = kept
+			} else if !errors.Is(err, keys.ErrNone) {
+				return nil, keyError(err)
+			}
+		}
 		if file, here := files[k.Key]; here {
 			key.Where, key.Worth = whereIs(file), h.options.worth(file)
 			delete(files, k.Key)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +52,9 @@ func writeKeys(w io.Writer, list []local.LogKey) error {
 		}
 		if k.Replaced > 0 {
 			since += fmt.Sprintf(", replaced in %d", k.Replaced)
+		}
+		if !k.Until.IsZero() {
+			since += ", also signs heads until " + k.Until.UTC().Format(time.DateOnly)
 		}
 		lines = append(lines, []string{k.Name, k.Kind, cmp.Or(k.Where, "not here"), since, cmp.Or(k.Worth, "-")})
 	}
@@ -129,9 +133,9 @@ func (a *app) keysRotateCommand() *cobra.Command {
 		Short: "Replace the log's key, or the sealer's, by a new one",
 		Long: `Generates a new key and lets it take the place of the one in the --keys folder. This needs the log's key, which signs an entry that names the new one.
 
-log: the old key signs the log up to this entry, and the new one everything after it. Readers who trust the old key also accept the new one. Send the new
-trust policy (waymark keys policy) to auditors, and to the operators of witnesses, who cosign no head of an unknown key. --signer and --public-key are as
-for waymark keys generate.
+log: the old key signs the log up to this entry, and the new one everything after it. For 30 days the old key also signs heads, beside the new one, so that
+readers and witnesses who know only the old key go on. Until then, send the new trust policy (waymark keys policy) to auditors, and to the operators of
+witnesses. --signer and --public-key are as for waymark keys generate.
 
 sealer: the new key counts from this entry on. The old one still counts, because running processes have it: restart them, then revoke it.`,
 		Args: exactlyOne("kind of key: log or sealer"),
@@ -167,6 +171,9 @@ sealer: the new key counts from this entry on. The old one still counts, because
 func writeRotation(w io.Writer, done evidence.Rotation) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "entry %d: the %s key is now %s\nthe old key is kept in %s\n", done.Entry, done.Kind, done.New, done.Kept)
+	if !done.Until.IsZero() {
+		fmt.Fprintf(&b, "the old key also signs heads until %s: leave its file there until then\n", done.Until.UTC().Format(time.DateOnly))
+	}
 	for _, why := range done.Waiting {
 		fmt.Fprintf(&b, "waiting: %s\n", why)
 	}

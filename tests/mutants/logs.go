@@ -53,6 +53,16 @@ var logs = []mutant{
 		pkg: logTests, run: "^TestRotate$",
 	},
 	{
+		name: "a key that was replaced is never retired", never: "heads are signed for ever by a key that was to be forgotten",
+		file: "audit/evidence/rotate.go", old: "key.retired > 0 || n.clock()", new: "key.retired >= 0 || n.clock()",
+		pkg: logTests, run: "^TestOldKeySignsBesideTheNew$",
+	},
+	{
+		name: "the log's key is retired while it signs", never: "an entry that means nothing leaves heads without a signature after the next rotation",
+		file: "audit/evidence/keyring.go", old: " && !had.replaced.IsZero() && had.retired == 0", new: "",
+		pkg: logTests, run: "^TestFalseRetirements$",
+	},
+	{
 		name: "a key comes back", never: "heads by a key that was replaced count again",
 		file: "audit/evidence/keyring.go", old: "\tcase slices.ContainsFunc(k.log, func(had logKey) bool { return had.KeyHash() == verifier.KeyHash() }):\n", new: "\tcase false:\n",
 		pkg: logTests, run: "^TestFalseRotations$",

@@ -49,6 +49,9 @@ func (d *process) attest(ctx context.Context, opened *storage.Storage) (*evidenc
 	for _, away := range e.Away {
 		d.logger.Warn("signed heads of the log wait", "why", away)
 	}
+	for _, silent := range e.Silent {
+		d.logger.Warn("heads of the log lack a signature", "why", silent)
+	}
 	opened.Log = e.Log
 	return e.Notary, nil
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"golang.org/x/mod/sumdb/note"
 )
 
 // next returns the path of the key that is to take the place of another.
@@ -51,9 +53,23 @@ func LoadAs(folder string, kind Kind, vkey string) (Key, error) {
 	return key, err
 }
 
-// Kept returns the file to which Replace moves a key with this hash: nothing reads it, but who restores a record from before may need it.
+// Kept returns the file to which Replace moves a key with this hash: LoadKept reads it, and who restores a record from before may need it.
 func Kept(folder string, kind Kind, hash uint32) string {
 	return file(folder, kind+Kind(fmt.Sprintf(".%08x", hash)))
+}
+
+// LoadKept reads a key of a kind that another one in the folder replaced. The error is as Load's; it also wraps ErrNone if the file has another key.
+func LoadKept(folder string, kind Kind, vkey string) (Key, error) {
+	public, err := note.NewVerifier(vkey)
+	if err != nil {
+		return Key{}, fmt.Errorf("%.120s: %w", vkey, err)
+	}
+	path := Kept(folder, kind, public.KeyHash())
+	key, err := usable(load(path, kind))
+	if err == nil && key.VKey != vkey {
+		return Key{}, fmt.Errorf("%s is another key than %.120s: %w", path, vkey, ErrNone)
+	}
+	return key, err
 }
 
 // IsNext reports whether a key still has to take its place.

@@ -162,6 +162,55 @@ func TestStolenLog(t *testing.T) {
 	require.Contains(t, python(t, [][]byte{forged}, policyOf(t, s.done.New))[0], "4 NOT verified: log: the log's key is not the trusted one")
 }
 
+// TestHeadByBothKeys: after a rotation the old key's line is under the new key's. It is verified, and it alone is not enough.
+func TestHeadByBothKeys(t *testing.T) {
+	s := newRotated(t)
+	p, err := s.prove(t, "one", 7)
+	require.NoError(t, err)
+	good := p.Head
+	body, signatures, _ := strings.Cut(good, "\n\n")
+	lines := strings.SplitAfter(signatures, "\n")[:2]
+	require.Len(t, strings.SplitAfter(signatures, "\n"), 3)
+	wrong := strings.Split(s.forged(t, good), "\n\n")[1]
+	var files [][]byte
+	wants := []string{"", "", "it is not in the strict form", "it is not in the strict form", "it is signed by another key than", "invalid signature for key", "invalid signature for key"}
+	for _, signatures := range []string{
+		lines[0] + lines[1],
+		lines[0],
+		lines[1] + lines[0],
+		lines[0] + lines[1] + lines[1],
+		lines[1],
+		lines[0] + wrong,
+		wrong + lines[0],
+	} {
+		p.Head = body + "\n\n" + signatures
+		files = append(files, text(t, p))
+	}
+	for _, key := range []string{s.done.Old, s.done.New} {
+		for i, said := range python(t, files, policyOf(t, key)) {
+			problem := rowproof.Verify(files[i], parsed(t, policyOf(t, key)), nil).Problem
+			if wants[i] == "" {
+				require.Empty(t, problem)
+				require.True(t, strings.HasPrefix(said, "0 "), said)
+				continue
+			}
+			require.Contains(t, problem, "log: the head of the log: ")
+			require.Contains(t, problem, wants[i])
+			require.True(t, strings.HasPrefix(said, "4 NOT verified: log: "), said)
+		}
+	}
+}
+
+// forged is a head with a signature by the old key of something else.
+func (s *rotated) forged(t *testing.T, head string) string {
+	t.Helper()
+	body, _, _ := strings.Cut(head, "\n\n")
+	other, err := note.Sign(&note.Note{Text: "another\n"}, s.old(t))
+	require.NoError(t, err)
+	_, line, _ := strings.Cut(string(other), "\n\n")
+	return body + "\n\n" + line
+}
+
 // old is the key that was replaced.
 func (s *rotated) old(t *testing.T) keys.Key {
 	t.Helper()
