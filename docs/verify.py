@@ -130,7 +130,7 @@ class Policy:
     """A trust policy (C2SP tlog-policy): logs by key, witnesses by name, and the quorum of these."""
 
     def __init__(self, text):
-        self.logs, self.witnesses, self.groups, self.quorum, grouped = [], {}, {}, None, set()
+        self.logs, self.witnesses, self.groups, self.quorum, self.quantum, grouped = [], {}, {}, None, False, set()
         for line in text.split("\n"):
             refuse(re.search("[\x00-\x08\x0b-\x1f\x7f]", line), "it has a control character")
             words = re.findall("[^ \t]+", line)
@@ -138,6 +138,9 @@ class Policy:
                 continue
             kind, rest = words[0], words[1:]
             if kind == "log" and len(rest) in (1, 2):
+                if b64(rest[0].split("+", 2)[-1], "the key of a log")[:1] == b"\6":
+                    self.quantum = True
+                    continue
                 refuse(Key(rest[0]).public in [k.public for k in self.logs], "two lines have the key of one log")
                 self.logs.append(Key(rest[0]))
             elif kind == "witness" and len(rest) in (2, 3):
@@ -1237,8 +1240,8 @@ def verify(path, policy=None, approvers=None):
         print(visible(said + own))
     print_witnesses(bundle.cosigned)
     print("verified%s: run %s of %s, %s; signed by %s" % (
-        "" if policy else " without a trust policy", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))
-    print("not checked here: the rows are not computed again")
+        "" if bundle.policy else " without a trust policy", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))
+    print("not checked here: the rows are not computed again" + (", post-quantum signatures are not verified" if bundle.policy and bundle.policy.quantum else ""))
     return 0
 
 

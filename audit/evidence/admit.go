@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"waymark/audit/evidence/keys"
 	"waymark/landscape"
 )
 
@@ -61,13 +62,20 @@ func (n *Notary) state(ctx context.Context, s Statement) error {
 // KnownKey is a key of the log.
 type KnownKey struct {
 	Key     string `json:"key"`               // name+hash+base64
-	Kind    string `json:"kind"`              // log or sealer
+	Kind    string `json:"kind"`              // log, log-pq or sealer
 	Since   int64  `json:"since"`             // the entry from which on it counts
 	Revoked int64  `json:"revoked,omitempty"` // the entry from which on it does not; 0 if it counts
 
 	Replaced int64     `json:"replaced,omitempty"` // of the log: the entry that names the next one; 0 if it signs
 	Until    time.Time `json:"until,omitzero"`     // of the log: until when it signs heads beside the next one; zero if it does not
 	Retired  int64     `json:"retired,omitempty"`  // of the log: the entry from which on it signs none
+
+	Digest string `json:"key_sha256,omitempty"` // of a key of ML-DSA-44: see IsKey. Its Key is empty, because the log does not have it
+}
+
+// IsKey reports whether a public key, as name+hash+base64, is this one.
+func (k KnownKey) IsKey(vkey string) bool {
+	return k.Key == vkey || k.Digest != "" && k.Digest == digestOfKey(vkey)
 }
 
 // Keys returns the keys of the log, in the order in which they came; nil if it has not begun.
@@ -89,6 +97,13 @@ func Keys(ctx context.Context, log *landscape.Reader) (known []KnownKey, err err
 			} else {
 				of.Until = key.replaced.Add(Overlap)
 			}
+		}
+		known = append(known, of)
+	}
+	for i, key := range ring.quantum {
+		of := KnownKey{Kind: string(keys.Quantum), Since: key.at, Digest: key.digest}
+		if i+1 < len(ring.quantum) {
+			of.Replaced = ring.quantum[i+1].at
 		}
 		known = append(known, of)
 	}

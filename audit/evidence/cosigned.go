@@ -13,10 +13,19 @@ import (
 	"waymark/audit/evidence/trust"
 )
 
+// Signatures are those of a head that a policy knows of, beside the one of the log's key that counts there.
+type Signatures struct {
+	Cosigned []Cosignature // that the policy's witnesses put under the head, in its order; empty, not nil, if there are none
+	Quantum  string        // the log's key of ML-DSA-44 that signed it, as name+hash; empty if the policy has none
+}
+
 // trusts returns nil if a policy trusts the log with these keys, or there is no policy. The last of them signs the head: it may be trusted, or a key that
-// says which one follows.
+// says which one follows. If of this log the policy has keys of ML-DSA-44 alone, openCosigned says whether one of them signed the head.
 func trusts(policy *trust.Policy, of LogKeys) error {
 	if policy == nil {
+		return nil
+	}
+	if quantum := quantumOf(policy, of.origin()); len(quantum) > 0 && len(quantum) == len(logsOf(policy, of.origin())) {
 		return nil
 	}
 	for _, known := range of {
@@ -36,33 +45,70 @@ func trusts(policy *trust.Policy, of LogKeys) error {
 	return fmt.Errorf("the log's key is %s, not the trusted %s%s", short(of.last().vkey), strings.Join(trusted, " or "), rotated)
 }
 
-// openCosigned opens a head in the one form, which the log signed first, and returns which of the policy's witnesses cosigned it. The error says that one of
-// their cosignatures is wrong, or that they are not the quorum. Other signatures are skipped.
-func openCosigned(text string, by LogKeys, policy *trust.Policy) (head Head, cosigned []Cosignature, err error) {
+// logsOf are the keys that a policy has of the log with this name.
+func logsOf(policy *trust.Policy, origin string) (logs []trust.Log) {
+	for _, log := range policy.Logs {
+		if log.Name() == origin {
+			logs = append(logs, log)
+		}
+	}
+	return logs
+}
+
+// quantumOf are those of them that are of ML-DSA-44.
+func quantumOf(policy *trust.Policy, origin string) []trust.Log {
+	return slices.DeleteFunc(logsOf(policy, origin), func(log trust.Log) bool { return !log.Quantum() })
+}
+
+// openCosigned opens a head in the one form, which the log signed first, and returns which of the policy's keys signed it as well. The error says that one of
+// these signatures is wrong, that the policy has keys of ML-DSA-44 for this log and none of them signed, or that the witnesses are not the quorum. Other
+// signatures are skipped.
+func openCosigned(text string, by LogKeys, policy *trust.Policy) (head Head, found Signatures, err error) {
 	if policy == nil {
 		policy = &trust.Policy{}
 	}
 	if head, err = openHead(text, by); err != nil {
-		return head, nil, err
+		return head, found, err
 	}
 	var known []note.Verifier
 	for _, w := range policy.Witnesses {
 		known = append(known, w.Verifier)
 	}
+	quantum := quantumOf(policy, by.origin())
+	for _, log := range quantum {
+		known = append(known, log.Verifier)
+	}
 	n, err := note.Open([]byte(text), by.verifiers(known...))
 	if err != nil {
-		return head, nil, err
+		return head, found, err
 	}
 	if !inOneForm(n, text, fmt.Sprintf("%s\n%d\n%s\n", by.origin(), head.Size, head.Root), by.at(head.Size)) {
-		return head, nil, errors.New("it is not in the strict form")
+		return head, found, errors.New("it is not in the strict form")
 	}
-	cosigned, names := []Cosignature{}, map[string]bool{}
+	found.Cosigned = []Cosignature{}
+	names := map[string]bool{}
 	for _, w := range policy.Witnesses {
 		if _, at, ok := w.By(n); ok {
-			cosigned, names[w.Name] = append(cosigned, Cosignature{w.Name, at}), true
+			found.Cosigned, names[w.Name] = append(found.Cosigned, Cosignature{w.Name, at}), true
 		}
 	}
-	return head, cosigned, policy.Check(names)
+	if found.Quantum, err = signedByOne(n, quantum); err != nil {
+		return head, found, err
+	}
+	return head, found, policy.Check(names)
+}
+
+// signedByOne returns which of these keys of ML-DSA-44 signed a note, as name+hash. The error says that none did, if there are any.
+func signedByOne(n *note.Note, quantum []trust.Log) (string, error) {
+	for _, log := range quantum {
+		if _, ok := signatureBy(log, n); ok {
+			return short(log.Key), nil
+		}
+	}
+	if len(quantum) == 0 {
+		return "", nil
+	}
+	return "", fmt.Errorf("the post-quantum key %s did not sign it, and the policy has it: if the head is older than this key, the policy of then trusts it", short(quantum[0].Key))
 }
 
 // inOneForm reports whether a note has this body, and after it the signature of the log and those of others, each once and in the one form of base64.
@@ -78,6 +124,6 @@ func inOneForm(n *note.Note, text, body string, by note.Verifier) bool {
 			return false
 		}
 	}
-	i := slices.IndexFunc(n.Sigs, func(s note.Signature) bool { return s.Name == by.Name() && s.Hash == by.KeyHash() })
-	return i >= 0 && strings.HasPrefix(rest, cosign.Line(n.Sigs[i]))
+	first, ok := signatureBy(by, n)
+	return ok && strings.HasPrefix(rest, cosign.Line(first))
 }

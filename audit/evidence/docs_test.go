@@ -93,6 +93,7 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 		require.NoError(t, e.Notary.Pass(t.Context()))
 	}))
 
+	p.quantum()
 	p.now = p.rotate().Until
 	require.NoError(t, p.open(func(e *evidence.Evidence) { require.NoError(t, e.Notary.Pass(t.Context())) })) // the old key is retired
 	found := map[string]map[string]bool{}

@@ -240,7 +240,7 @@ func (o *opening) begin(ctx context.Context) (*Evidence, error) {
 		for _, away := range o.away {
 			_ = e.Notary.isAway(away)
 		}
-		e.Silent = o.ring.log.silent(o.size, o.Keys, o.Clock(), func(keys.Key) error { return nil })
+		e.Silent = o.ring.silent(o.size, o.Keys, o.Clock(), func(keys.Key) error { return nil })
 	}
 	return o.seal(e), nil
 }

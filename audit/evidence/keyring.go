@@ -22,6 +22,7 @@ type keyring struct {
 	sealers map[string]note.Verifier // by public key
 	since   map[string]int64         // positions, by public key
 	revoked map[string]int64         // positions, by public key
+	quantum quantumKeys              // that also sign heads
 }
 
 func newKeyring() *keyring {
@@ -152,6 +153,8 @@ func (k *keyring) learn(s Statement, at int64) error {
 		return k.rotate(s, at+1)
 	case Retired:
 		return k.retire(s.Key, at+1)
+	case Secured:
+		k.quantum = append(slices.Clip(k.quantum), quantumKey{s.Note, at})
 	}
 	return nil
 }

@@ -78,10 +78,19 @@ func (k LogKeys) verifiers(others ...note.Verifier) note.Verifiers {
 	return note.VerifierList(others...)
 }
 
+// signatureBy returns the signature of a key among those of a note that were verified; ok is false if there is none.
+func signatureBy(key note.Verifier, n *note.Note) (s note.Signature, ok bool) {
+	i := slices.IndexFunc(n.Sigs, func(s note.Signature) bool { return s.Name == key.Name() && s.Hash == key.KeyHash() })
+	if i < 0 {
+		return s, false
+	}
+	return n.Sigs[i], true
+}
+
 // signed returns nil if the key at a position is among those that signed a note.
 func (k LogKeys) signed(n *note.Note, position int64) error {
 	key := k.at(position)
-	if slices.ContainsFunc(n.Sigs, func(s note.Signature) bool { return s.Name == key.Name() && s.Hash == key.KeyHash() }) {
+	if _, ok := signatureBy(key, n); ok {
 		return nil
 	}
 	return fmt.Errorf("it is signed by another key than %s, which the log has from position %d on", short(key.vkey), key.from)

@@ -28,6 +28,7 @@ type Notary struct {
 	folder  string   // of the keys
 	key     keys.Key // of the log, that signs
 	own     LogKeys  // of the log, public
+	quantum quantumKeys
 	anchors []Place
 	clock   func() time.Time
 	mu      sync.Mutex
@@ -70,7 +71,7 @@ func (n *Notary) Pass(ctx context.Context) error {
 		err := n.renew(ctx)
 		var head Head
 		if err == nil {
-			err = n.retire(ctx)
+			err = n.announce(ctx)
 		}
 		if err == nil {
 			head, err = n.sign(ctx)
@@ -245,7 +246,7 @@ func (n *Notary) extend(ctx context.Context, ring *keyring, kept, last Head, siz
 	}
 	head, err := signHead(n.key, size, root)
 	if err == nil {
-		head = n.signBeside(head, ring.log)
+		head = n.signQuantum(n.signBeside(head, ring.log), ring.quantum)
 		err = n.save(head)
 	}
 	if err == nil {

@@ -215,11 +215,11 @@ func ParseProof(text string) (position int64, path tlog.RecordProof, head string
 
 // Proven is what proofs say, once they are verified.
 type Proven struct {
-	Origin   string // of the log
-	Key      string // that signed its head, as name+hash+base64
-	Size     int64  // of the head
-	Entries  []Entry
-	Cosigned []Cosignature // that the policy's witnesses put under the head, in its order; empty, not nil, if there are none
+	Origin  string // of the log
+	Key     string // that signed its head, as name+hash+base64
+	Size    int64  // of the head
+	Entries []Entry
+	Signatures
 	verified *keyring
 }
 
@@ -280,7 +280,7 @@ func (p *Proven) under(policy *trust.Policy, proofs []Proof) error {
 			return fmt.Errorf("the proof of entry %d: %w", proof.Position, err)
 		}
 		if i == 0 {
-			if head, p.Cosigned, err = openCosigned(text, known, policy); err != nil {
+			if head, p.Signatures, err = openCosigned(text, known, policy); err != nil {
 				return fmt.Errorf("the head of the log: %w", err)
 			}
 			shared = text

@@ -75,7 +75,7 @@ func (n *Notary) renew(ctx context.Context) error {
 		return err
 	}
 	if ring.log.extends(n.own) {
-		n.own = ring.log
+		n.own, n.quantum = ring.log, ring.quantum
 	}
 	has := n.own.last()
 	if n.key.VKey != has.vkey {
@@ -151,6 +151,11 @@ func (n *Notary) replace(ctx context.Context, next NextKey, why string) error {
 	return err
 }
 
+// announce appends what the log has to say of its keys before the next head.
+func (n *Notary) announce(ctx context.Context) error {
+	return errors.Join(n.retire(ctx), n.secure(ctx))
+}
+
 // retire appends, for each key whose time beside the new one is over, the entry after which it signs no head.
 func (n *Notary) retire(ctx context.Context) error {
 	for _, key := range n.own[:len(n.own)-1] {
@@ -201,7 +206,7 @@ func (e *SilentError) Error() string {
 func (e *SilentError) Unwrap() error { return e.Err }
 
 // Silent returns a *SilentError for each key that should sign heads beside the one of this folder, and cannot: it is not there, or its signer does not answer;
-// nil if all can, or the log cannot be read.
+// and why the key of ML-DSA-44 that the log has cannot; nil if all can, or the log cannot be read.
 func Silent(ctx context.Context, log *landscape.Reader, folder string, now time.Time) (silent []error) {
 	size, err := log.LogSize(ctx)
 	if err != nil {
@@ -211,10 +216,19 @@ func Silent(ctx context.Context, log *landscape.Reader, folder string, now time.
 	if err != nil {
 		return nil
 	}
-	return ring.log.silent(size, folder, now, keys.Key.Test)
+	return ring.silent(size, folder, now, keys.Key.Test)
 }
 
 // silent is Silent for the head of so many entries. test says more of a key that is there.
+func (k *keyring) silent(size int64, folder string, now time.Time, test func(keys.Key) error) []error {
+	silent := k.log.silent(size, folder, now, test)
+	if err := silentQuantum(folder, k.log.origin(), k.quantum); err != nil {
+		silent = append(silent, err)
+	}
+	return silent
+}
+
+// silent returns a *SilentError for each key that was replaced and cannot sign.
 func (k LogKeys) silent(size int64, folder string, now time.Time, test func(keys.Key) error) (silent []error) {
 	for _, had := range k.beside(size) {
 		until := had.replaced.Add(Overlap)

@@ -24,19 +24,20 @@ type Type string
 
 // The types. Those of runs are signed by a sealer, the others by the key of the log.
 const (
-	Genesis  Type = "genesis"  // the log begins
-	Admitted Type = "key"      // from here on, a sealer's key counts
-	Revoked  Type = "revoked"  // from here on, it does not
-	Rotated  Type = "rotated"  // from here on, the log has another key
-	Retired  Type = "retired"  // from here on, heads are no longer also signed by a key that was replaced
-	Began    Type = "began"    // a run begins
-	Sealed   Type = "sealed"   // a run ended, or something was recorded of it afterwards: what binds its records
-	Refused  Type = "refused"  // an entry before does not count
-	Restored Type = "restored" // entries that were missing here came back from an anchor
-	Lost     Type = "lost"     // a run that the log knows is not recorded any more
-	Tick     Type = "tick"     // nothing else happened on a day
-	Forgot   Type = "forgot"   // an order to forget rows was carried out
-	Attested Type = "attested" // the targets of a run's outputs were read again
+	Genesis  Type = "genesis"      // the log begins
+	Admitted Type = "key"          // from here on, a sealer's key counts
+	Revoked  Type = "revoked"      // from here on, it does not
+	Rotated  Type = "rotated"      // from here on, the log has another key
+	Secured  Type = "post-quantum" // from here on, heads are also signed by a key of ML-DSA-44
+	Retired  Type = "retired"      // from here on, heads are no longer also signed by a key that was replaced
+	Began    Type = "began"        // a run begins
+	Sealed   Type = "sealed"       // a run ended, or something was recorded of it afterwards: what binds its records
+	Refused  Type = "refused"      // an entry before does not count
+	Restored Type = "restored"     // entries that were missing here came back from an anchor
+	Lost     Type = "lost"         // a run that the log knows is not recorded any more
+	Tick     Type = "tick"         // nothing else happened on a day
+	Forgot   Type = "forgot"       // an order to forget rows was carried out
+	Attested Type = "attested"     // the targets of a run's outputs were read again
 
 	SignedOff Type = "signed-off" // a person signed off a run
 
@@ -48,7 +49,7 @@ const (
 )
 
 // aboutKeys are the types of the entries that say which keys count.
-var aboutKeys = []Type{Genesis, Admitted, Revoked, Rotated, Retired}
+var aboutKeys = []Type{Genesis, Admitted, Revoked, Rotated, Retired, Secured}
 
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
 type Statement struct {
@@ -65,7 +66,7 @@ type Statement struct {
 	Late      bool   `json:"late,omitempty"`         // of a seal: it was not made when the run ended
 	Leaves    int64  `json:"leaves,omitempty"`       // of a seal: records
 	N         string `json:"n"`                      // chance, so that nobody guesses an entry by its hash
-	Note      string `json:"note_sha256,omitempty"`  // in hex: of the certificate of an order to forget; of a sign-off; of a person and key
+	Note      string `json:"note_sha256,omitempty"`  // in hex: of the certificate of an order to forget; of a sign-off; of a person and key; of a key that is too long for an entry
 	Order     int64  `json:"order,omitempty"`        // to forget
 	Digest    string `json:"order_sha256,omitempty"` // of a dangerous order
 	Origin    string `json:"origin,omitempty"`       // the name of the log
@@ -124,7 +125,7 @@ func (s Statement) about() string {
 		return fmt.Sprintf("%s/%s/%s", s.Type, s.Digest, s.At)
 	case Ordered:
 		return fmt.Sprintf("%s/%s", s.Type, s.Digest)
-	case Saw:
+	case Saw, Secured:
 		return fmt.Sprintf("%s/%s", s.Type, s.Note)
 	case Tick:
 		return string(s.Type) + "/" + s.At[:min(len(s.At), len(time.DateOnly))]

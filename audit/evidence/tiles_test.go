@@ -100,6 +100,39 @@ func TestTesseraReadsTheAnchorOfARotatedLog(t *testing.T) {
 	}
 }
 
+// TestFormatsAndQuantumSignatures: transparency-dev's formats verifies the signature of ML-DSA-44 under a head, reads the file of the key, and makes one that is
+// verified here.
+func TestFormatsAndQuantumSignatures(t *testing.T) {
+	program := tessera(t)
+	run := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+		return string(out), err
+	}
+	p := newPlace(t)
+	p.runs("r1")
+	key := p.quantum()
+	p.runs("r2")
+	checkpoint := filepath.Join(p.anchor, "checkpoint")
+	said, err := run("verify-pq", key.VKey, checkpoint)
+	require.NoError(t, err, said)
+	text, signatures := p.checkpoint()
+	wrong := strings.Replace(text, "\n5\n", "\n6\n", 1)
+	require.NotEqual(t, text, wrong)
+	require.NoError(t, os.WriteFile("wrong", []byte(wrong+"\n"+signatures[1]+"\n"), 0o600))
+	said, err = run("verify-pq", key.VKey, "wrong")
+	require.Error(t, err)
+	require.Contains(t, said, "invalid signature for key "+hashOf(key.VKey))
+
+	require.NoError(t, os.WriteFile("unsigned", []byte(text+"\n"+signatures[0]+"\n"), 0o600))
+	said, err = run("sign-pq", key.Place, "unsigned")
+	require.NoError(t, err, said)
+	quantum, err := cosign.NewQuantum(key.VKey)
+	require.NoError(t, err)
+	n, err := note.Open([]byte(said), note.VerifierList(quantum))
+	require.NoError(t, err)
+	require.Len(t, n.Sigs, 1)
+}
+
 // tessera builds tests/tiles from modules that were downloaded before, so that the test asks nothing of the network.
 func tessera(t *testing.T) (program string) {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,7 +25,7 @@ import (
 // LogKey is a key that signs, or signed, the landscape's log.
 type LogKey struct {
 	Name    string `json:"name"`
-	Kind    string `json:"kind"`              // log or sealer
+	Kind    string `json:"kind"`              // log, log-pq (of ML-DSA-44) or sealer
 	Where   string `json:"where,omitempty"`   // the file, if it is in the folder of keys; agent:… or exec:… if another program signs with it
 	Since   int64  `json:"since"`             // the entry of the log from which on it counts; -1 if it does not
 	Revoked int64  `json:"revoked,omitempty"` // the entry from which on it does not
@@ -33,8 +34,9 @@ type LogKey struct {
 	Until    time.Time `json:"until,omitzero"`     // of the log: until when it signs heads beside the key that took its place; zero if it does not
 	Retired  int64     `json:"retired,omitempty"`  // of the log: the entry from which on it signs none
 
-	Worth string `json:"worth,omitempty"` // who else than its holder could sign with it
-	Key   string `json:"key"`             // the public key: name+hash+base64
+	Worth  string `json:"worth,omitempty"`      // who else than its holder could sign with it
+	Key    string `json:"key"`                  // the public key: name+hash+base64; empty of one of ML-DSA-44 that is not in the folder of keys
+	Digest string `json:"key_sha256,omitempty"` // of a key of ML-DSA-44: what the log has of it, the SHA-256 of the public key with a line end
 }
 
 // What keys are worth.
@@ -51,39 +53,52 @@ func (h *Home) LogKeys(ctx context.Context) ([]LogKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]keys.Key{}
-	var all []LogKey
-	for _, kind := range []keys.Kind{keys.Log, keys.Sealer} {
-		key, err := keys.Load(h.options.evidence().Keys, kind)
-		if errors.Is(err, keys.ErrNone) {
-			continue
-		}
-		if err != nil {
-			return nil, keyError(err)
-		}
-		files[key.VKey] = key
+	files, err := h.keyFiles(known)
+	if err != nil {
+		return nil, err
 	}
+	var all []LogKey
 	for _, k := range known {
-		name, _, _ := strings.Cut(k.Key, "+")
-		key := LogKey{Name: name, Kind: k.Kind, Since: k.Since, Revoked: k.Revoked, Replaced: k.Replaced, Until: k.Until, Retired: k.Retired, Key: k.Key}
-		if !k.Until.IsZero() {
-			kept, err := keys.LoadKept(h.options.evidence().Keys, keys.Log, k.Key)
-			if err == nil {
-				files[k.Key] = kept
-			} else if !errors.Is(err, keys.ErrNone) {
-				return nil, keyError(err)
-			}
+		key := LogKey{Kind: k.Kind, Since: k.Since, Revoked: k.Revoked, Replaced: k.Replaced, Until: k.Until, Retired: k.Retired, Key: k.Key, Digest: k.Digest}
+		if i := slices.IndexFunc(files, func(file keys.Key) bool { return k.IsKey(file.VKey) }); i >= 0 {
+			key.Where, key.Worth, key.Key = whereIs(files[i]), h.options.worth(files[i]), files[i].VKey
+			files = slices.Delete(files, i, i+1)
 		}
-		if file, here := files[k.Key]; here {
-			key.Where, key.Worth = whereIs(file), h.options.worth(file)
-			delete(files, k.Key)
-		}
+		key.Name, _, _ = strings.Cut(cmp.Or(key.Key, known[0].Key), "+") // one of ML-DSA-44 has the log's name, which the first key has
 		all = append(all, key)
 	}
 	for _, file := range files {
 		all = append(all, LogKey{Name: file.Name(), Kind: string(file.Kind), Where: whereIs(file), Since: -1, Worth: "nothing: the log does not know it", Key: file.VKey})
 	}
 	return all, nil
+}
+
+// keyFiles returns the keys in the folder of keys, also those of the log that were replaced and still sign heads.
+func (h *Home) keyFiles(known []evidence.KnownKey) (files []keys.Key, err error) {
+	folder := h.options.evidence().Keys
+	add := func(key keys.Key, err error) error {
+		switch {
+		case errors.Is(err, keys.ErrNone):
+			return nil
+		case err != nil:
+			return keyError(err)
+		}
+		files = append(files, key)
+		return nil
+	}
+	for _, kind := range []keys.Kind{keys.Log, keys.Quantum, keys.Sealer} {
+		if err := add(keys.Load(folder, kind)); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range known {
+		if !k.Until.IsZero() {
+			if err := add(keys.LoadKept(folder, keys.Log, k.Key)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
 }
 
 // whereIs says where a private key is.
@@ -120,6 +135,7 @@ func keyError(err error) error {
 // NewKeys are keys that GenerateKeys makes.
 type NewKeys struct {
 	Log    string // name of a new log; empty for none
+	PQ     bool   // a key of ML-DSA-44 beside that of the log, of the same name: without Log, beside the one in the folder of keys
 	Sealer string // name of a sealer; empty for none
 
 	Witness string // name of a witness of other logs; empty for none
@@ -145,6 +161,13 @@ func (o Options) GenerateKeys(wanted NewKeys) (made []LogKey, err error) {
 		err = add(keys.Adopt(folder, keys.Log, wanted.Log, wanted.Signer, wanted.PublicKey))
 	default:
 		err = add(keys.Generate(folder, keys.Log, wanted.Log))
+	}
+	if err == nil && wanted.PQ {
+		var log keys.Key
+		if log, err = keys.Load(folder, keys.Log); err != nil {
+			return made, keyError(fmt.Errorf("a post-quantum key is made beside the key of a log: %w", err))
+		}
+		err = add(keys.Generate(folder, keys.Quantum, log.Name()))
 	}
 	if err == nil && wanted.Sealer != "" {
 		err = add(keys.Generate(folder, keys.Sealer, wanted.Sealer))
@@ -177,23 +200,46 @@ func (h *Home) TrustPolicy(ctx context.Context) (TrustPolicy, error) {
 			witnesses = append(witnesses, w.Trust())
 		}
 	}
-	now, before := "", ""
+	before := ""
+	var now []string
 	for _, key := range known {
 		switch {
-		case key.Kind != string(keys.Log):
+		case key.Kind == string(keys.Sealer):
+		case key.Kind == string(keys.Quantum):
+			line, vkey, err := h.quantumLine(key)
+			if err != nil {
+				return TrustPolicy{}, err
+			}
+			before += line
+			now = append(now, vkey...)
 		case key.Replaced > 0:
 			before += fmt.Sprintf("# until entry %d, and for files of before: log %s\n", key.Replaced, key.Key)
 		default:
-			now = key.Key
+			now = append([]string{key.Key}, now...)
 		}
 	}
-	text, err := trust.Text(now, witnesses...)
+	text, err := trust.TextOf(now, witnesses...)
 	if err != nil {
 		return TrustPolicy{}, invalidOption(fmt.Errorf("--log-anchor: two witnesses have one name or key: %w", err))
 	}
 	text = before + text
 	sum := sha256.Sum256([]byte(text))
 	return TrustPolicy{text, hex.EncodeToString(sum[:])}, nil
+}
+
+// quantumLine returns what the policy has of a key of ML-DSA-44: the public key, if it signs and is in the folder of keys, and else a comment.
+func (h *Home) quantumLine(of evidence.KnownKey) (comment string, vkey []string, err error) {
+	if of.Replaced > 0 {
+		return fmt.Sprintf("# until entry %d heads were signed by another post-quantum key\n", of.Replaced), nil, nil
+	}
+	key, err := keys.Load(h.options.evidence().Keys, keys.Quantum)
+	switch {
+	case err == nil && of.IsKey(key.VKey):
+		return "", []string{key.VKey}, nil
+	case err != nil && !errors.Is(err, keys.ErrNone):
+		return "", nil, keyError(err)
+	}
+	return fmt.Sprintf("# since entry %d heads are also signed by a post-quantum key: print this policy where its file is; with a line end, the SHA-256 of the public key is %s\n", of.Since, of.Digest), nil, nil
 }
 
 func noLog() error {

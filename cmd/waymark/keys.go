@@ -64,19 +64,22 @@ func writeKeys(w io.Writer, list []local.LogKey) error {
 func (a *app) keysGenerateCommand() *cobra.Command {
 	var wanted local.NewKeys
 	cmd := &cobra.Command{
-		Use:   "generate [--sealer NAME] [--log NAME [--signer WHO]] [--witness NAME]",
+		Use:   "generate [--sealer NAME] [--log NAME [--signer WHO]] [--pq] [--witness NAME]",
 		Short: "Generate keys in the --keys folder",
 		Long: `Generates a sealer's key for a worker, or the key of a new log named NAME, each in a file that only its owner can read. Names start with a
 host: worker-a.example/waymark, waymark.example/prod. A sealer's key counts once the holder of the log's key has admitted it. A witness's key cosigns the
 logs of others, in waymark witness.
 
 With --signer, the log's private key stays where nobody can copy it, and the folder gets a file that names it: agent:SHA256:…, an Ed25519 key of the
-ssh-agent at SSH_AUTH_SOCK, or exec:/path/of/a/program, which reads a message from standard input and writes its 64-byte Ed25519 signature.`,
+ssh-agent at SSH_AUTH_SOCK, or exec:/path/of/a/program, which reads a message from standard input and writes its 64-byte Ed25519 signature.
+
+With --pq, the log also gets a key of ML-DSA-44, which quantum computers should not be able to forge: heads have a second signature from then on. Without --log
+it is made beside the log's key in the folder, for the log that has it.`,
 		Args: noArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			switch {
-			case wanted.Log+wanted.Sealer+wanted.Witness == "":
-				return wrongUsef("say which keys: --sealer NAME, --log NAME or --witness NAME")
+			case wanted.Log+wanted.Sealer+wanted.Witness == "" && !wanted.PQ:
+				return wrongUsef("say which keys: --sealer NAME, --log NAME, --pq or --witness NAME")
 			case wanted.Signer != "" && wanted.Log == "":
 				return wrongUsef("--signer is for the key of a log: add --log NAME")
 			case strings.HasPrefix(wanted.Signer, "exec:") != (wanted.PublicKey != ""):
@@ -95,6 +98,7 @@ ssh-agent at SSH_AUTH_SOCK, or exec:/path/of/a/program, which reads a message fr
 		},
 	}
 	cmd.Flags().StringVar(&wanted.Log, "log", "", "`name` of the new log to generate a key for")
+	cmd.Flags().BoolVar(&wanted.PQ, "pq", false, "also generate a post-quantum key (ML-DSA-44) for the log")
 	cmd.Flags().StringVar(&wanted.Sealer, "sealer", "", "`name` of the sealer to generate a key for")
 	cmd.Flags().StringVar(&wanted.Signer, "signer", "", "`who` has the log's private key: agent:SHA256:… or exec:/path/of/a/program")
 	cmd.Flags().StringVar(&wanted.PublicKey, "public-key", "", "PEM `file` with the public key of the exec: program")

@@ -63,6 +63,21 @@ var logs = []mutant{
 		pkg: logTests, run: "^TestFalseRetirements$",
 	},
 	{
+		name: "a post-quantum signature need not be there", never: "who can forge Ed25519 leaves the other signature out",
+		file: "audit/evidence/cosigned.go", old: "	if len(quantum) == 0 {\n		return \"\", nil\n	}\n	return \"\", ", new: "	if len(quantum) >= 0 {\n		return \"\", nil\n	}\n	return \"\", ",
+		pkg: logTests, run: "^TestWrongQuantumSignatures$",
+	},
+	{
+		name: "a post-quantum key stands for another key of the log", never: "one stolen key is enough where the policy has two",
+		file: "audit/evidence/cosigned.go", old: "len(quantum) > 0 && len(quantum) == len(logsOf(policy, of.origin()))", new: "len(quantum) > 0",
+		pkg: logTests, run: "^TestWrongQuantumSignatures$",
+	},
+	{
+		name: "a post-quantum signature does not cover the size", never: "a signature of one head is put under another",
+		file: "audit/evidence/cosign/quantum.go", old: "AppendUint64(message, uint64(size))", new: "AppendUint64(message, uint64(size)*0)",
+		pkg: "./audit/evidence/cosign", run: "^TestQuantumSignsCheckpoints$",
+	},
+	{
 		name: "a key comes back", never: "heads by a key that was replaced count again",
 		file: "audit/evidence/keyring.go", old: "\tcase slices.ContainsFunc(k.log, func(had logKey) bool { return had.KeyHash() == verifier.KeyHash() }):\n", new: "\tcase false:\n",
 		pkg: logTests, run: "^TestFalseRotations$",
@@ -149,7 +164,7 @@ var logs = []mutant{
 	},
 	{
 		name: "no quorum is asked for", never: "a head that nobody witnessed passes under a policy that requires it",
-		file: "audit/evidence/cosigned.go", old: "\treturn head, cosigned, policy.Check(names)\n", new: "\treturn head, cosigned, nil\n",
+		file: "audit/evidence/cosigned.go", old: "\treturn head, found, policy.Check(names)\n", new: "\treturn head, found, nil\n",
 		pkg: "./audit/evidence/bundle", run: "^TestWitnessedBundle$",
 	},
 }

@@ -8,6 +8,11 @@
 //
 //	tiles head POLICY VERIFIER-KEY HEAD
 //	tiles keep POLICY SIGNER-KEY FOLDER
+//
+// It verifies and makes signatures of heads with ML-DSA-44, as transparency-dev's formats does.
+//
+//	tiles verify-pq VERIFIER-KEY HEAD
+//	tiles sign-pq SIGNER-KEY-FILE HEAD
 package main
 
 import (
@@ -30,12 +35,16 @@ func main() {
 	switch args := os.Args[1:]; {
 	case len(args) == 2:
 		err = check(ctx, client.FileFetcher{Root: args[0]}, args[1])
+	case len(args) == 3 && args[0] == "verify-pq":
+		err = checkQuantum(args[1], args[2])
+	case len(args) == 3 && args[0] == "sign-pq":
+		err = signQuantum(args[1], args[2])
 	case len(args) == 4 && args[0] == "head":
 		err = checkHead(ctx, args[1], args[2], args[3])
 	case len(args) == 4 && args[0] == "keep":
 		err = keepLog(ctx, args[1], args[2], args[3])
 	default:
-		fmt.Fprintln(os.Stderr, "usage: tiles FOLDER VERIFIER-KEY | tiles head POLICY VERIFIER-KEY HEAD | tiles keep POLICY SIGNER-KEY FOLDER")
+		fmt.Fprintln(os.Stderr, "usage: tiles FOLDER VERIFIER-KEY | tiles head POLICY VERIFIER-KEY HEAD | tiles keep POLICY SIGNER-KEY FOLDER | tiles verify-pq VERIFIER-KEY HEAD | tiles sign-pq SIGNER-KEY-FILE HEAD")
 		os.Exit(2)
 	}
 	if err != nil {

@@ -44,6 +44,8 @@ type Report struct {
 	Orders   []persons.SignedOrder `json:"orders,omitempty"`    // dangerous orders about the run, by digest
 
 	Cosigned []evidence.Cosignature `json:"cosigned"` // that the policy's witnesses put under the head of the log; empty, not nil, if there are none
+
+	Quantum string `json:"post_quantum,omitempty"` // the log's key of ML-DSA-44, as name+hash, that signed the head, if the policy has it
 }
 
 // Check is one thing that a verification looks at.
@@ -311,7 +313,7 @@ func (v *verification) inLog() error {
 	if err != nil {
 		return err
 	}
-	v.Log, v.Trusted, v.Cosigned = proven.Origin, v.policy != nil, proven.Cosigned
+	v.Log, v.Trusted, v.Cosigned, v.Quantum = proven.Origin, v.policy != nil, proven.Cosigned, proven.Quantum
 	if _, ok := proven.Admits(v.SignedBy); !ok {
 		return fmt.Errorf("the key that signed the bundle does not count in the log %s: %s", proven.Origin, v.SignedBy)
 	}
@@ -436,6 +438,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for _, c := range r.Cosigned {
 		fmt.Fprintf(&b, "the witness %s cosigned the head of the log, %s\n", c.Witness, c.At.Format(time.RFC3339))
+	}
+	if r.Quantum != "" {
+		fmt.Fprintf(&b, "the post-quantum key %s signed the head of the log\n", r.Quantum)
 	}
 	switch {
 	case r.Problem != "":

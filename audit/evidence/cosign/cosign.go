@@ -1,5 +1,5 @@
-// Package cosign signs and verifies cosignatures: signatures of notes with a time, by which a witness says that a log only grew up to this head
-// (https://c2sp.org/tlog-cosignature, the type with Ed25519).
+// Package cosign signs and verifies cosignatures: signatures of notes with a time (https://c2sp.org/tlog-cosignature). With Ed25519, a witness says by one that a
+// log only grew up to this head; with ML-DSA-44, a log signs its own heads.
 package cosign
 
 import (
@@ -34,7 +34,7 @@ type signer struct {
 // NewSigner returns a signer of cosignatures. Its key must sign nothing else: what it signs does not say its name.
 func NewSigner(name string, key ed25519.PrivateKey) note.Signer {
 	public, _ := key.Public().(ed25519.PublicKey)
-	return signer{name, keyHash(name, public), key}
+	return signer{name, keyHash(name, algorithm, public), key}
 }
 
 // Name does what note.Signer says.
@@ -57,14 +57,29 @@ func message(at uint64, text []byte) []byte {
 	return fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", at, text)
 }
 
-func keyHash(name string, public ed25519.PublicKey) uint32 {
+func keyHash(name string, algorithm byte, public []byte) uint32 {
 	sum := sha256.Sum256(append(append([]byte(name), '\n', algorithm), public...))
 	return binary.BigEndian.Uint32(sum[:])
 }
 
 // VKey returns the text of a public key: name+hash+base64.
-func VKey(name string, public ed25519.PublicKey) string {
-	return fmt.Sprintf("%s+%08x+%s", name, keyHash(name, public), base64.StdEncoding.EncodeToString(append([]byte{algorithm}, public...)))
+func VKey(name string, public ed25519.PublicKey) string { return vkeyOf(name, algorithm, public) }
+
+func vkeyOf(name string, algorithm byte, public []byte) string {
+	return fmt.Sprintf("%s+%08x+%s", name, keyHash(name, algorithm, public), base64.StdEncoding.EncodeToString(append([]byte{algorithm}, public...)))
+}
+
+// parseKey reads the text that vkeyOf writes.
+func parseKey(vkey string, algorithm byte) (name string, public []byte, ok bool) {
+	parts := strings.SplitN(vkey, "+", 3) // base64 may have a + too
+	if len(parts) != 3 || parts[0] == "" || strings.ContainsFunc(parts[0], func(r rune) bool { return r <= ' ' }) {
+		return "", nil, false
+	}
+	key, err := base64.StdEncoding.DecodeString(parts[2])
+	if err != nil || len(key) == 0 || key[0] != algorithm || vkeyOf(parts[0], algorithm, key[1:]) != vkey {
+		return "", nil, false
+	}
+	return parts[0], key[1:], true
 }
 
 // Verifier verifies the cosignatures of one key.
@@ -79,19 +94,11 @@ var errKey = errors.New("it is not the public key of a witness: write name+hash+
 
 // NewVerifier reads a public key in the form of VKey.
 func NewVerifier(vkey string) (*Verifier, error) {
-	parts := strings.SplitN(vkey, "+", 3) // base64 may have a + too
-	if len(parts) != 3 || parts[0] == "" || strings.ContainsFunc(parts[0], func(r rune) bool { return r <= ' ' }) {
+	name, public, ok := parseKey(vkey, algorithm)
+	if !ok || len(public) != ed25519.PublicKeySize {
 		return nil, errKey
 	}
-	key, err := base64.StdEncoding.DecodeString(parts[2])
-	if err != nil || len(key) != 1+ed25519.PublicKeySize || key[0] != algorithm {
-		return nil, errKey
-	}
-	v := &Verifier{parts[0], keyHash(parts[0], key[1:]), key[1:]}
-	if VKey(v.name, v.public) != vkey {
-		return nil, errKey
-	}
-	return v, nil
+	return &Verifier{name, keyHash(name, algorithm, public), public}, nil
 }
 
 // Name does what note.Verifier says.

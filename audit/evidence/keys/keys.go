@@ -25,6 +25,7 @@ type Kind string
 // The kinds.
 const (
 	Log     Kind = "log"     // heads of the log, and which keys may sign entries
+	Quantum Kind = "log-pq"  // heads of the log as well, with ML-DSA-44
 	Sealer  Kind = "sealer"  // entries about runs
 	Witness Kind = "witness" // cosignatures under heads of other logs
 )
@@ -66,7 +67,7 @@ func CheckName(name string) error {
 // Generate makes a key of this name and kind in the folder, which it makes if need be. The error wraps fs.ErrExist if the folder has one of the
 // kind. Of two processes that make one, the first wins.
 func Generate(folder string, kind Kind, name string) (Key, error) {
-	secret, err := generated(name)
+	secret, err := generated(kind, name)
 	if err != nil {
 		return Key{}, err
 	}
@@ -74,9 +75,12 @@ func Generate(folder string, kind Kind, name string) (Key, error) {
 }
 
 // generated makes a private key of this name.
-func generated(name string) (secret string, err error) {
+func generated(kind Kind, name string) (secret string, err error) {
 	if err := CheckName(name); err != nil {
 		return "", err
+	}
+	if kind == Quantum {
+		return generatedQuantum(name)
 	}
 	secret, _, err = note.GenerateKey(rand.Reader, name)
 	return secret, err
@@ -172,7 +176,10 @@ func load(path string, kind Kind) (Key, error) {
 		return Key{}, fmt.Errorf("keys: %w", err)
 	}
 	key := strings.TrimSpace(string(text))
-	if strings.Contains(key, " ") {
+	switch {
+	case kind == Quantum:
+		return parseQuantum(path, key)
+	case strings.Contains(key, " "):
 		return referTo(path, kind, key)
 	}
 	return parse(path, kind, key)

@@ -34,7 +34,7 @@ func Next(folder string, kind Kind, name, from, publicFile string) (Key, error) 
 // madeOf makes what the file of a key has.
 func madeOf(name, path string, kind Kind, from, publicFile string) (string, error) {
 	if from == "" {
-		return generated(name)
+		return generated(kind, name)
 	}
 	return adopted(path, kind, name, from, publicFile)
 }

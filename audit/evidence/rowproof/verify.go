@@ -36,6 +36,8 @@ type Report struct {
 
 	Cosigned []evidence.Cosignature `json:"cosigned"` // that the policy's witnesses put under the head of the log; empty, not nil, if there are none
 
+	Quantum string `json:"post_quantum,omitempty"` // the log's key of ML-DSA-44, as name+hash, that signed the head, if the policy has it
+
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -127,7 +129,7 @@ func (v *verification) log() error {
 	}
 	v.root, v.leaves = tlog.Hash(root), last.Leaves
 	v.Run, v.Pipeline, v.Status, v.Sealed, v.Late = last.Run, last.Pipeline, last.Status, last.At, last.Late
-	v.Log, v.Trusted, v.Cosigned = proven.Origin, v.policy != nil, proven.Cosigned
+	v.Log, v.Trusted, v.Cosigned, v.Quantum = proven.Origin, v.policy != nil, proven.Cosigned, proven.Quantum
 	return nil
 }
 
@@ -204,6 +206,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "refusals  %d\nlog       %s\n", r.Refusals, r.Log)
 	for _, c := range r.Cosigned {
 		fmt.Fprintf(&b, "witness   %s cosigned the head of the log, %s\n", c.Witness, c.At.Format(time.RFC3339))
+	}
+	if r.Quantum != "" {
+		fmt.Fprintf(&b, "quantum   %s, a post-quantum key, signed the head of the log\n", r.Quantum)
 	}
 	fmt.Fprintf(&b, "\n%s: %s\n", r.verdict(), r.proves())
 	_, err := io.WriteString(w, b.String())

@@ -26,6 +26,12 @@ type Log struct {
 	note.Verifier
 }
 
+// Quantum reports whether the key is one of ML-DSA-44, which signs heads beside the log's own.
+func (l Log) Quantum() bool {
+	_, is := l.Verifier.(*cosign.Quantum)
+	return is
+}
+
 // Witness is a trusted witness.
 type Witness struct {
 	Name string // in the policy
@@ -88,12 +94,19 @@ func (p *parser) line(line string) error {
 }
 
 func (p *parser) log(key string) error {
-	verifier, err := note.NewVerifier(key)
+	verifier, err := logVerifier(key)
 	if err != nil {
 		return fmt.Errorf("%.120q is not the public key of a log, as name+hash+base64", key)
 	}
 	p.policy.Logs = append(p.policy.Logs, Log{key, verifier})
 	return p.once("log", key)
+}
+
+func logVerifier(key string) (note.Verifier, error) {
+	if quantum, err := cosign.NewQuantum(key); err == nil {
+		return quantum, nil
+	}
+	return note.NewVerifier(key)
 }
 
 func (p *parser) witness(name, key, url string) error {
@@ -207,8 +220,15 @@ func (p *Policy) LogOf(key string) (log Log, ok bool) {
 
 // Text writes the policy for a log and its witnesses: more than half of them must have cosigned a head. The error says that witnesses share a name or key.
 func Text(log string, witnesses ...Witness) (string, error) {
+	return TextOf([]string{log}, witnesses...)
+}
+
+// TextOf is Text for a log with several keys, such as one of ML-DSA-44.
+func TextOf(logs []string, witnesses ...Witness) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "log %s\n", log)
+	for _, log := range logs {
+		fmt.Fprintf(&b, "log %s\n", log)
+	}
 	var names []string
 	for _, w := range witnesses {
 		fmt.Fprintf(&b, "witness %s %s %s\n", w.Name, w.Key, w.URL)

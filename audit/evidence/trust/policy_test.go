@@ -112,3 +112,23 @@ func TestText(t *testing.T) {
 	_, err := trust.Text(log, witnesses[0], witnesses[0])
 	require.ErrorContains(t, err, "another line has the key of this witness")
 }
+
+// TestQuantumLog: a log may have a key of ML-DSA-44 beside its own, and no witness may.
+func TestQuantumLog(t *testing.T) {
+	log, quantum := key(t, keys.Log, "p.example/log"), key(t, keys.Quantum, "p.example/log")
+	text, err := trust.TextOf([]string{log, quantum})
+	require.NoError(t, err)
+	require.Equal(t, "log "+log+"\nlog "+quantum+"\nquorum none\n", text)
+	policy, err := trust.Parse(text)
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true}, []bool{policy.Logs[0].Quantum(), policy.Logs[1].Quantum()})
+	for text, want := range map[string]string{
+		"log " + quantum + "\nlog " + quantum:          "line 2: another line has the key of this log",
+		"witness w " + quantum:                         "line 1: witness w: it is not the public key of a witness",
+		"log " + quantum[:len(quantum)-4]:              "line 1: ",
+		"log " + strings.Replace(quantum, "p", "q", 1): "line 1: ",
+	} {
+		_, err := trust.Parse(text + "\nquorum none\n")
+		require.ErrorContains(t, err, want)
+	}
+}
