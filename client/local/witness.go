@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"waymark/audit/evidence/keys"
@@ -61,7 +62,9 @@ func (o Options) Witness(ctx context.Context, w Witnessing) error {
 	}
 	said := Witnessed{Address: listener.Addr().String(), Key: key.VKey}
 	for _, log := range w.Logs {
-		said.Logs = append(said.Logs, log.Name())
+		if !slices.Contains(said.Logs, log.Name()) { // it may have several keys
+			said.Logs = append(said.Logs, log.Name())
+		}
 	}
 	w.Began(said)
 	return errors.Join(serveUntil(ctx, listener, at, w.Logger), at.Close())

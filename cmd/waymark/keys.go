@@ -20,7 +20,8 @@ func (a *app) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "List the keys that sign the landscape's log, and whether each counts",
-		Long: `Two kinds of keys sign the landscape's log: a sealer's key signs entries; the log's key signs heads and decides which sealers' keys count.
+		Long: `Two kinds of keys sign the landscape's log: a sealer's key signs entries; the log's key signs heads and decides which sealers' keys count. Heads can
+also be signed by a key that was replaced less than 30 days ago, and by a post-quantum key (log-pq).
 The first run creates one of each in the state folder, beside the landscape. Anyone who can change the landscape can then also sign, and only an
 anchor elsewhere protects the log. For better protection, keep the log's key under another account or on another machine.`,
 		Args: noArgs,

@@ -67,8 +67,10 @@ func aboutText(e evidence.Entry) string {
 		return e.Origin
 	case evidence.Began, evidence.Sealed, evidence.SignedOff, evidence.Lost:
 		return e.Run
-	case evidence.Admitted, evidence.Revoked, evidence.Rotated:
+	case evidence.Admitted, evidence.Revoked, evidence.Rotated, evidence.Retired:
 		return e.Key
+	case evidence.Secured:
+		return fmt.Sprintf("key with SHA-256 %.12s", e.Note)
 	case evidence.Ordered, evidence.Approved, evidence.Executed:
 		return fmt.Sprintf("order %.12s", e.Digest)
 	case evidence.Ruled:
