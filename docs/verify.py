@@ -121,8 +121,7 @@ class Key:
         """Of a witness the signature begins with the time (C2SP tlog-cosignature)."""
         if self.kind == 4:
             at, signature = int.from_bytes(signature[:8], "big"), signature[8:]
-            message = b"cosignature/v1\ntime %d\n" % at + message
-            return at < 253402300800 and ed25519_verify(self.public, message, signature)
+            return at < 253402300800 and ed25519_verify(self.public, b"cosignature/v1\ntime %d\n" % at + message, signature)
         return ed25519_verify(self.public, message, signature)
 
 
@@ -137,10 +136,9 @@ class Policy:
             if not words or words[0].startswith("#"):
                 continue
             kind, rest = words[0], words[1:]
-            if kind == "log" and len(rest) in (1, 2):
-                if b64(rest[0].split("+", 2)[-1], "the key of a log")[:1] == b"\6":
-                    self.quantum = True
-                    continue
+            if kind == "log" and len(rest) in (1, 2) and b64(rest[0].split("+", 2)[-1], "the key of a log")[:1] == b"\6":
+                self.quantum = True
+            elif kind == "log" and len(rest) in (1, 2):
                 refuse(Key(rest[0]).public in [k.public for k in self.logs], "two lines have the key of one log")
                 self.logs.append(Key(rest[0]))
             elif kind == "witness" and len(rest) in (2, 3):
@@ -534,8 +532,7 @@ class Log:
         if self.head is None:
             match = re.match(r"(.*)\n([1-9][0-9]{0,18})\n(.*)\n\n", head)
             refuse(not match or match.group(1) != self.keys[0][1].name, name + ": its head is not one of the log")
-            by = self.at(int(match.group(2)))
-            self.cosigned = open_head(head, by, [k for _, k in self.keys if k is not by], self.policy.witnesses if self.policy else {})
+            self.cosigned = open_head(head, self.at(int(match.group(2))), [k for _, k in self.keys], self.policy.witnesses if self.policy else {})
             if self.policy:
                 self.policy.check(self.cosigned)
             self.head = (head, int(match.group(2)), b64(match.group(3), "the root"))
@@ -1236,8 +1233,7 @@ def verify(path, policy=None, approvers=None):
     for said in bundle.signed:
         since = "; of root %.8s…, before seal %d" % (said["root"], bundle.last_seal) if bundle.last_seal > said["seal"] else ""
         print(visible("signed off by %s (%s) as %s at %s: %s" % tuple(said[k] for k in ("name", "person", "role", "at", "meaning")) + own + since))
-    for said in bundle.orders_signed:
-        print(visible(said + own))
+    print("".join(visible(said + own) + "\n" for said in bundle.orders_signed), end="")
     print_witnesses(bundle.cosigned)
     print("verified%s: run %s of %s, %s; signed by %s" % (
         "" if bundle.policy else " without a trust policy", bundle.said["run"], bundle.said["pipeline"], bundle.said["status"], bundle.key.name))
