@@ -16,7 +16,9 @@ type ErrorGroup struct {
 	Field   string   `json:"field,omitempty"`
 	Message string   `json:"message"` // where they differ, quoted texts are "…" and numbers N
 	Count   int64    `json:"count"`
-	Samples []Sample `json:"samples"` // the first few, by source, row and lane
+	Samples []Sample `json:"samples"`          // the first few, by source, row and lane
+	Values  []Quoted `json:"values,omitempty"` // what the messages quote where they differ: what came often, the most frequent first; nil if nothing did
+	Where   *Spread  `json:"where,omitempty"`  // where in their source the rows are; nil if they are of several, or came out of a barrier
 }
 
 // Sample is one error of a group.
@@ -72,16 +74,21 @@ func (r *Reader) RefusedBy(ctx context.Context, run string, most int64) (codes m
 func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
 	type identity struct{ node, code, field, message string }
 	groups, shapes := map[identity]*ErrorGroup{}, map[*ErrorGroup]*shape{}
-	err := each(ctx, r.from, []any{run}, func(e ErrorHead) bool {
+	rows, err := r.rowsOfSources(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	err = each(ctx, r.from, []any{run}, func(e ErrorHead) bool {
 		id := identity{e.Node, e.Code, e.Field, WithoutValues(e.Message)}
 		g := groups[id]
 		if g == nil {
-			g = &ErrorGroup{Node: id.node, Code: id.code, Field: id.field}
+			g = &ErrorGroup{Node: id.node, Code: id.code, Field: id.field, Where: newSpread(e.Source, rows[e.Source])}
 			groups[id], shapes[g] = g, newShape(e.Message)
 		} else {
 			shapes[g].join(e.Message)
 		}
 		g.Count++
+		g.Where = g.Where.with(e.Source, e.Row)
 		if len(g.Samples) < mostSamples {
 			g.Samples = append(g.Samples, Sample{
 				Source: e.Source, Row: e.Row, Lane: e.Lane, Line: e.Line, Message: e.Message, SentTo: e.SentTo, chunk: e.Chunk,
@@ -97,7 +104,7 @@ func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, err
 		if err := r.nameFiles(ctx, run, g.Samples); err != nil {
 			return nil, err
 		}
-		g.Message = shapes[g].String()
+		g.Message, g.Values = shapes[g].String(), shapes[g].often()
 		sorted = append(sorted, *g)
 	}
 	slices.SortFunc(sorted, func(a, b ErrorGroup) int {
@@ -140,21 +147,41 @@ type shape struct {
 	first  string
 	values []string // of the first message
 	differ []bool   // whether another has another value there
+	counts []counter
+	same   int64 // messages that are equal to the first
 }
+
+// mostCounted is how many of the values of a message are counted, from the left: what a row holds comes early.
+const mostCounted = 3
 
 func newShape(message string) *shape {
 	values := aValue.FindAllString(message, -1)
-	return &shape{first: message, values: values, differ: make([]bool, len(values))}
+	return &shape{first: message, values: values, differ: make([]bool, len(values)), counts: newCounters(min(len(values), mostCounted)), same: 1}
 }
 
 // join takes a message that is equal without its values.
 func (s *shape) join(message string) {
 	if message == s.first {
+		s.same++
 		return
 	}
 	for i, value := range aValue.FindAllString(message, len(s.values)) {
 		s.differ[i] = s.differ[i] || value != s.values[i]
+		if i < len(s.counts) {
+			s.counts[i].add(value, 1)
+		}
 	}
+}
+
+// often returns what came often of the first value in which the messages differ; nil if they do not, or nothing came twice.
+func (s *shape) often() []Quoted {
+	for i := range s.counts {
+		if s.differ[i] {
+			s.counts[i].add(s.values[i], s.same)
+			return s.counts[i].most()
+		}
+	}
+	return nil
 }
 
 // String returns the message, with placeholders for the values that differ.

@@ -1,6 +1,7 @@
 package landscape_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,4 +59,72 @@ func TestErrorGroupsKeepNames(t *testing.T) {
 		`"…" is N (SQLSTATE 22003)`, `"…" is no date: write YYYY-MM-DD, such as 2024-01-31, for example "2024-01-31"`,
 		`"7" is 7 (SQLSTATE 22012)`, `see the constraint day_7 of 7`,
 	}, messages)
+}
+
+// TestErrorGroupsSayTheCause: what the messages quote most often, and where the rows are. A value that is counted from when others gave way to it is told by what is sure.
+func TestErrorGroupsSayTheCause(t *testing.T) {
+	driver := memdriver.New()
+	insert := []landscape.Record{
+		landscape.Source{Run: "r", Source: "s"},
+		landscape.Chunk{Run: "r", Source: "s", File: "a.csv", FirstRow: 1, Rows: 600, FirstLine: 2, Pack: "digest"},
+		landscape.Chunk{Run: "r", Source: "s", Chunk: 1, File: "a.csv", FirstRow: 601, Rows: 400, FirstLine: 602, Pack: "digest"},
+	}
+	refuse := func(row int64, code, message string) {
+		insert = append(insert, landscape.RowError{ErrorHead: landscape.ErrorHead{
+			ErrorKey: landscape.ErrorKey{Run: "r", Source: "s", Row: row, Node: "s"}, Chunk: (row - 1) / 600, Code: code, Field: "cost", Message: message, Line: row + 1, SentTo: pipeline.QuarantineSink,
+		}})
+	}
+	for row := int64(401); row <= 460; row++ {
+		value := `"n/a"`
+		if row%3 == 0 {
+			value = `"1 200"`
+		}
+		refuse(row, "CONVERT", value+" is no int")
+	}
+	for row := int64(501); row <= 999; row++ {
+		message := fmt.Sprintf("%d is out of range", row)
+		if row > 800 && row%2 == 0 {
+			message = "7 is out of range"
+		}
+		refuse(row, "RANGE", message)
+	}
+	refuse(1, "REQUIRED", `"cost" is required`)
+	refuse(1000, "REQUIRED", `"cost" is required`)
+	require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: insert}))
+	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
+	require.NoError(t, err)
+	require.Len(t, groups, 3)
+
+	many, few, required := groups[0], groups[1], groups[2]
+	require.Equal(t, []landscape.Quoted{{Value: `"n/a"`, Count: 40}, {Value: `"1 200"`, Count: 20}}, few.Values)
+	require.Equal(t, &landscape.Spread{Source: "s", Rows: 1000, Counts: []int64{0, 0, 0, 0, 0, 0, 0, 0, 50, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}, few.Where)
+	first, last, count := few.Where.Densest()
+	require.Equal(t, []int64{401, 450, 50}, []int64{first, last, count})
+
+	require.Len(t, many.Values, 1, "what came once is no cause")
+	require.Equal(t, "7", many.Values[0].Value)
+	require.True(t, many.Values[0].AtLeast)
+	require.LessOrEqual(t, many.Values[0].Count, int64(100), "never more than came")
+	require.Greater(t, many.Values[0].Count, int64(80))
+	require.Nil(t, required.Values, "they all say the same")
+	require.EqualValues(t, []int64{1, 1}, []int64{required.Where.Counts[0], required.Where.Counts[19]})
+}
+
+// TestSpreadsHaveEveryRow: whatever rows a source has, each row is in the part that Densest says.
+func TestSpreadsHaveEveryRow(t *testing.T) {
+	for _, rows := range []int64{1, 2, 19, 20, 21, 37, 1000} {
+		for row := int64(1); row <= rows; row++ {
+			driver := memdriver.New()
+			require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: []landscape.Record{
+				landscape.Source{Run: "r", Source: "s"},
+				landscape.Chunk{Run: "r", Source: "s", File: "a.csv", FirstRow: 1, Rows: rows, FirstLine: 2, Pack: "digest"},
+				landscape.RowError{ErrorHead: landscape.ErrorHead{ErrorKey: landscape.ErrorKey{Run: "r", Source: "s", Row: row, Node: "s"}, Code: "CONVERT", Message: "x", SentTo: pipeline.QuarantineSink}},
+			}}))
+			groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
+			require.NoError(t, err)
+			first, last, count := groups[0].Where.Densest()
+			require.EqualValues(t, 1, count)
+			require.True(t, first <= row && row <= last, "row %d of %d is not between %d and %d", row, rows, first, last)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,6 +92,7 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 	question := "--row N"
 	for _, group := range groups {
 		fmt.Fprintf(w, "%s refused by %s: %s\n", text.Count(group.Count, "row"), group.Node, text.Cell(headline(group.ErrorGroup)))
+		writeCauses(w, group.ErrorGroup)
 		lines := make([][]string, len(group.Samples))
 		for i, sample := range group.Samples {
 			if sample.Token != "" {
@@ -105,6 +107,25 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 	}
 	_, err := fmt.Fprintf(w, "waymark explain %s %s tells more about one of them\n", run.ID, question)
 	return err
+}
+
+// writeCauses says which values a group has and where in the source its rows are, if that says more than the samples.
+func writeCauses(w io.Writer, group landscape.ErrorGroup) {
+	if group.Values != nil {
+		often := make([]string, len(group.Values))
+		for i, v := range group.Values {
+			often[i] = text.Visible(v.Value) + " " + text.Grouped(v.Count)
+			if v.AtLeast {
+				often[i] += " or more"
+			}
+		}
+		fmt.Fprintln(w, "  often: "+strings.Join(often, " · "))
+	}
+	if group.Where != nil && group.Count > int64(len(group.Samples)) {
+		first, last, count := group.Where.Densest()
+		fmt.Fprintf(w, "  where: [%s]  %s between rows %s and %s of the %s of %s\n",
+			text.Bars(group.Where.Counts, count), text.Grouped(count), text.Grouped(first), text.Grouped(last), text.Grouped(group.Where.Rows), group.Where.Source)
+	}
 }
 
 // sampleName names the token of a sample: a row of a source by its number, others by their ids.

@@ -94,12 +94,12 @@ func Size(bytes int64) string {
 var bars = []rune("▁▂▃▄▅▆▇█")
 
 // Bars draws values as one sign each, the highest for those of most or more; a blank stands for 0.
-func Bars(values []float64, most float64) string {
+func Bars[N int64 | float64](values []N, most N) string {
 	drawn := make([]rune, len(values))
 	for i, v := range values {
 		drawn[i] = ' '
 		if v > 0 && most > 0 {
-			drawn[i] = bars[min(int(v/most*float64(len(bars))), len(bars)-1)]
+			drawn[i] = bars[min(int(float64(v)/float64(most)*float64(len(bars))), len(bars)-1)]
 		}
 	}
 	return string(drawn)

@@ -62,7 +62,7 @@ func rowsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Row], 
 func errorsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.ErrorGroup], error) {
 	groups, err := c.server.Home.Errors(ctx, run.ID)
 	for i := range groups {
-		groups[i].Message = landscape.WithoutValues(groups[i].Message)
+		groups[i].Message, groups[i].Values = landscape.WithoutValues(groups[i].Message), nil
 		for k := range groups[i].Samples {
 			groups[i].Samples[k].Message = landscape.WithoutValues(groups[i].Samples[k].Message)
 		}

@@ -134,6 +134,13 @@ var functions = template.FuncMap{
 			Bars  []Bar
 		}{about, bars}
 	},
+	"spreadOf": func(s *landscape.Spread) any {
+		first, last, count := s.Densest()
+		return struct {
+			Bars               string
+			First, Last, Count int64
+		}{text.Bars(s.Counts, count), first, last, count}
+	},
 	"add": func(a, b int) int { return a + b },
 }
 
