@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"html"
 	"os"
@@ -41,6 +42,14 @@ func (s *apiServer) person(t *testing.T) {
 	window.Do(t, chromedp.KeyEvent("3"))
 	window.Tab(t, "Try it", true)
 	window.Await(t, "would go another way")
+	window.Do(t, chromedp.Navigate(s.url+"/find"))
+	window.Await(t, "Who made this file")
+	made := filepath.Join(s.folder, "out/all.retry-1.csv")
+	window.Do(t, chromedp.SetUploadFiles("#digest input", []string{made}))
+	content, err := os.ReadFile(made)
+	require.NoError(t, err)
+	window.Await(t, "What it may mean", "as sink all published it")
+	require.Equal(t, fmt.Sprintf("%x", sha256.Sum256(content)), window.Evaluate(t, "new URLSearchParams(location.search).get('q')"))
 	require.Empty(t, serious(complaints()))
 }
 

@@ -24,7 +24,7 @@ import (
 	"waymark/pipeline"
 )
 
-//go:embed pages/*.html assets/app.css assets/live.js
+//go:embed pages/*.html assets/app.css assets/live.js assets/digest.js
 var files embed.FS
 
 // Policy is the Content-Security-Policy of all pages: they are a document, a style sheet, forms, and one script that may ask for the page again.
@@ -38,8 +38,12 @@ type Asset struct {
 	Content []byte
 }
 
-// stylesheet and script are the assets.
-var stylesheet, script = asset("app.css", "text/css; charset=utf-8"), asset("live.js", "text/javascript; charset=utf-8")
+// The assets.
+var (
+	stylesheet = asset("app.css", "text/css; charset=utf-8")
+	script     = asset("live.js", "text/javascript; charset=utf-8")
+	digest     = asset("digest.js", "text/javascript; charset=utf-8")
+)
 
 func asset(name, mediaType string) Asset {
 	content, err := files.ReadFile("assets/" + name)
@@ -51,7 +55,7 @@ func asset(name, mediaType string) Asset {
 }
 
 // Assets returns the files that pages need.
-func Assets() []Asset { return []Asset{stylesheet, script} }
+func Assets() []Asset { return []Asset{stylesheet, script, digest} }
 
 // Page is what one page shows.
 type Page struct {
@@ -100,7 +104,7 @@ func Render(p Page) ([]byte, error) {
 var functions = template.FuncMap{
 	"count": text.Grouped, "typed": typed, "lines": func(raw string) []string { return strings.Split(strings.TrimSpace(raw), "\n") }, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
 	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "int64Of": func(value *int64) int64 { return *value }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath,
-	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path },
+	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path }, "digestScript": func() string { return digest.Path },
 	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
 	"graphOf": func(run string, g *Graph) any {
 		return struct {
