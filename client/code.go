@@ -102,6 +102,10 @@ const (
 	RowForgotten        Code = "ROW_FORGOTTEN"         // the row was forgotten by order
 	RunHeld             Code = "RUN_HELD"              // a hold protects a run, or a new run needs a payload: nothing of it can be forgotten
 	RunOpen             Code = "RUN_OPEN"              // the run has not ended, or can be resumed: nothing of it can be forgotten
+	RunArchived         Code = "RUN_ARCHIVED"          // the record of the run is in a bundle elsewhere
+	NotArchivable       Code = "NOT_ARCHIVABLE"        // the bundle of the run does not verify: the run stays where it is
+	ArchiveUnreadable   Code = "ARCHIVE_UNREADABLE"    // the bundle of an archived run cannot be reached
+	ArchiveChanged      Code = "ARCHIVE_CHANGED"       // where the bundle of an archived run was, another file is
 	SealBroken          Code = "SEAL_BROKEN"           // the records of the run are not those that its last seal binds
 	RecordIncomplete    Code = "RECORD_INCOMPLETE"     // the record of the row cannot be read as rows
 )

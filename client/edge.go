@@ -9,6 +9,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"waymark/audit/archive"
 	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
 	"waymark/payload"
@@ -46,7 +47,12 @@ func unlessAway(err error) error {
 	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	fault, faulty := errors.AsType[*cluster.Fault](err)
+	unreadable, archived := errors.AsType[*archive.UnreadableError](err)
 	switch {
+	case archived && unreadable.Changed:
+		return &Error{Kind: Damaged, Code: ArchiveChanged, Message: err.Error(), Run: unreadable.Run, Err: err}
+	case archived:
+		return &Error{Kind: Unavailable, Code: ArchiveUnreadable, Message: err.Error(), Run: unreadable.Run, Err: err}
 	case errors.Is(err, landscape.ErrAway), errors.Is(err, payload.ErrUnavailable):
 		return &Error{Kind: Unavailable, Code: StorageUnavailable, Message: err.Error(), Cure: Diagnose, Err: err}
 	case faulty && !fault.Lasting:

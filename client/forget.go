@@ -68,12 +68,28 @@ func (c *Client) Forget(ctx context.Context, request ForgetRequest) (forget *For
 	if request.DryRun || len(plan.Rows) == 0 {
 		return forget, nil
 	}
+	if len(plan.Away) > 0 {
+		return nil, c.archivedRows(ctx, plan.Away[0])
+	}
 	if len(plan.Held) > 0 {
 		held := plan.Held[0]
 		return nil, &Error{Kind: Conflict, Code: RunHeld, Message: fmt.Sprintf("run %s is protected by hold %d (%s): nothing was forgotten", held.Run, held.Hold, held.Why), Cure: EndHold}
 	}
 	forget.Done, err = forgetter.Forget(ctx, plan, landscape.Purge{Actor: request.or(c.Actor).Actor, Why: request.Why})
 	return forget, unforgettable(err)
+}
+
+// archivedRows refuses to forget rows that an archived run read as well: what its bundle says of them, nobody can take out of it.
+func (c *Client) archivedRows(ctx context.Context, run string) error {
+	archive, err := c.log.ArchiveOf(ctx, run)
+	if err != nil {
+		return err
+	}
+	refused := &landscape.ArchivedError{Archive: *archive}
+	return &Error{
+		Kind: Conflict, Code: RunArchived, Run: run, Err: refused,
+		Message: fmt.Sprintf("%v: it read these records, and its bundle has their hashes and errors, which cannot be overwritten there. Nothing was forgotten", refused),
+	}
 }
 
 // named returns the rows that an order is about: those with a value in their key, which it notes in forget, or one row.

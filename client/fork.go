@@ -22,6 +22,9 @@ type ForkRequest struct {
 // Fork begins a new run of the present document in the place of a run that is not complete. As soon as the new one is recorded, the old
 // one is cancelled permanently. The errors are those of Resume, and an *Error of kind Conflict if one person may not cancel it so.
 func (c *Client) Fork(ctx context.Context, run landscape.Run, r ForkRequest) (*Execution, error) {
+	if err := c.NotArchived(ctx, run.ID, "forked"); err != nil {
+		return nil, err
+	}
 	forked, err := c.again(ctx, run, r.By, false, func(s *Session) (*Execution, error) { return s.fork(ctx, run.ID, r) })
 	if err != nil {
 		return nil, err

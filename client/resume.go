@@ -34,6 +34,9 @@ type Resumed struct {
 // depends on changed (a *DocumentChangedError says how the document did), and of kind Busy if somebody executes it.
 func (c *Client) Resume(ctx context.Context, run landscape.Run, r ResumeRequest) (_ *Resumed, err error) {
 	defer c.edge(ctx, &err)
+	if err := c.NotArchived(ctx, run.ID, "resumed"); err != nil {
+		return nil, err
+	}
 	if err := c.signedOff(ctx, run); err != nil {
 		return nil, err
 	}

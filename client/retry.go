@@ -65,6 +65,9 @@ func (s *Session) Retry(ctx context.Context, r RetryRequest) (*Retry, error) {
 		return nil, err
 	}
 	of, err := recorded(ctx, s.Log, s.Place, r.Of)
+	if err == nil {
+		err = notArchived(ctx, s.Log.Reader, of.ID, "retried")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ type Run struct {
 	Folder      string             `json:"folder"`
 	Document    string             `json:"document_sha256"`
 	Plan        string             `json:"plan_sha256"`
+	Archived    string             `json:"archived,omitempty"` // where the bundle with its record is; empty if the landscape has the record
 }
 
 // ProcessEnded is the reason of a run whose process ended without recording why. Stored; never change it.
@@ -90,10 +91,17 @@ func (c *Client) Runs(ctx context.Context, limit int) (runs []Run, total int, er
 	return runs, total, nil
 }
 
-// addSlot adds the slot that the run is about, and the schedule that began it, if there is one.
+// addSlot adds the slot that the run is about, and the schedule that began it, if there is one; and where its record is, if it is archived.
 func (c *Client) addSlot(ctx context.Context, run *Run) error {
 	start, err := c.log.StartOfRun(ctx, run.ID)
+	if err != nil {
+		return err
+	}
 	run.Slot, run.Schedule = start.Slot, start.Schedule
+	archive, err := c.log.ArchiveOf(ctx, run.ID)
+	if archive != nil {
+		run.Archived = archive.Place()
+	}
 	return err
 }
 

@@ -50,6 +50,9 @@ type WhatIfRequest struct {
 func (c *Client) WhatIf(ctx context.Context, r WhatIfRequest) (_ *audit.Trial, err error) {
 	defer c.edge(ctx, &err)
 	run, err := c.Find(ctx, r.Run)
+	if err == nil {
+		err = c.NotArchived(ctx, run.ID, "tried with another document")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,9 @@ type Driver interface {
 	// Seal is inserted after the moves. If the records of its run are not as many then as Seal.Counts says, or its effects not as Seal.Moved says,
 	// the error wraps ErrStale.
 	//
+	// If Remove names a run, the records that the tables of Archivable have of it are removed after the moves. The database refuses that unless an Archive of the run is
+	// recorded, and an ArchivedPayload of each payload to which they refer.
+	//
 	// An entry of Append gets the next position of the log, whatever Position it has, and the log's head is one larger then; an entry about
 	// something of which the log has one is left out, whatever it says. Entries of several transactions do not mix, and leave no gap.
 	Commit(ctx context.Context, tx Tx) error
@@ -63,6 +66,7 @@ type Tx struct {
 	Check  string   // id of a run to sweep, or empty
 	Guard  *Guard   // nil: none
 	Seal   *NewSeal // of a run that ends or has ended; nil: none
+	Remove string   // id of a run that is archived, or empty
 
 	Append []LogEntry // to the log, in order; last, so that its head is held as short as can be
 }

@@ -91,6 +91,9 @@ type Sealer interface {
 	// SignedOff returns the entry that says that a person signed off a run.
 	SignedOff(s SignOff) (LogEntry, error)
 
+	// Archived returns the entry that says that a run is archived.
+	Archived(a Archive) (LogEntry, error)
+
 	// Noted returns the entry about a record of dangerous orders: an OrderRuling, an Order, an Approval or an OrderExecution.
 	Noted(r Record) (LogEntry, error)
 

@@ -20,10 +20,12 @@ const (
 	OrderRevoke OrderVerb = "keys_revoke"  // let the entries of a sealer's key count no more
 	OrderCancel OrderVerb = "cancel_final" // let nobody resume a run
 	OrderRule   OrderVerb = "orders_rule"  // let fewer persons suffice for an order
+
+	OrderArchive OrderVerb = "archive" // move what is recorded of old runs out of the landscape
 )
 
 // OrderVerbs are the dangerous orders for which a rule says how many persons they need.
-var OrderVerbs = []OrderVerb{OrderPurge, OrderForget, OrderWaive, OrderDecide, OrderRevoke, OrderCancel}
+var OrderVerbs = []OrderVerb{OrderPurge, OrderForget, OrderWaive, OrderDecide, OrderRevoke, OrderCancel, OrderArchive}
 
 // OrderRuling says how many persons orders of a verb need from a moment on.
 type OrderRuling struct {

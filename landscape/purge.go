@@ -376,7 +376,7 @@ func (r *Reader) EachUnfinished(ctx context.Context, yield func(Deletion) bool) 
 }
 
 // PayloadsOf calls yield with the payloads of a class that a run may need, in the order of the record and perhaps several times, until it
-// returns false.
+// returns false. Of an archived run, the landscape still knows them.
 func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield func(payload string) bool) error {
 	replaced, err := r.replacements(ctx)
 	if err != nil {
@@ -391,7 +391,23 @@ func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield 
 		}
 		return more
 	}
-	err = each(ctx, r.from, []any{run}, func(c packOfChunk) bool { return (c.Fold != nil) != (class == DerivedClass) || all(c.Pack) })
+	archive, err := r.ArchiveOf(ctx, run)
+	switch {
+	case err != nil:
+		return err
+	case archive != nil:
+		return each(ctx, r.from, []any{run}, func(a ArchivedPayload) bool { return a.Class != class || all(a.Payload) })
+	}
+	return r.refsOf(ctx, run, class, all)
+}
+
+// refsOf calls yield with the payloads of a class to which the record of a run refers, until it returns false.
+func (r *Reader) refsOf(ctx context.Context, run string, class Class, yield func(payload string) bool) error {
+	more := true
+	err := each(ctx, r.from, []any{run}, func(c packOfChunk) bool {
+		more = (c.Fold != nil) != (class == DerivedClass) || yield(c.Pack)
+		return more
+	})
 	if err != nil || !more || class != DerivedClass {
 		return err
 	}

@@ -60,11 +60,20 @@ type RelationReader interface {
 	ReadRelation(ctx context.Context, r Relation, run string, yield func(values []any) bool) error
 }
 
-// ReadRelation does what RelationReader says. The error is ErrNoViews if the driver cannot.
+// ReadRelation does what RelationReader says. The error is ErrNoViews if the driver cannot, and an *ArchivedError if the run is archived: views do not see it.
 func (r *Reader) ReadRelation(ctx context.Context, of Relation, run string, yield func(values []any) bool) error {
 	reader, ok := r.plain.(RelationReader)
 	if !ok {
 		return ErrNoViews
+	}
+	if run != "" {
+		archive, err := r.ArchiveOf(ctx, run)
+		if err != nil {
+			return err
+		}
+		if archive != nil {
+			return &ArchivedError{*archive}
+		}
 	}
 	return mark(reader.ReadRelation(ctx, of, run, yield))
 }

@@ -46,7 +46,7 @@ var records = []Record{
 	Hold{}, HoldEnd{}, Purge{}, PurgedRun{}, Deletion{}, DeletedPayload{}, ReturnedPayload{},
 	Forgotten{}, ForgottenLeaf{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{}, Endpoint{}, EndpointState{}, Delivery{}, DeliveryAttempt{},
 	AccessToken{}, Disclosure{},
-	OrderRuling{}, Order{}, Approval{}, OrderExecution{},
+	OrderRuling{}, Order{}, Approval{}, OrderExecution{}, Archive{}, ArchivedPayload{},
 }
 
 // Tables returns every table, parents before children.

@@ -64,6 +64,7 @@ type Report struct {
 	Older    int64     `json:"older"`     // runs that are older than the log
 	Lost     int64     `json:"lost"`      // runs with an entry that were lost when the record was restored
 	Attested int64     `json:"attested"`  // looks at the outputs of runs, that are recorded as their entries say
+	Archived int64     `json:"archived"`  // runs that are archived, as their entries say
 	Refused  int64     `json:"refused"`   // entries that do not count, and are refused in the log
 	Problems []Problem `json:"problems"`  // nil if there are none
 	Warnings []Problem `json:"warnings"`  // what contradicts nothing, and deserves a look; nil if there are none
@@ -90,6 +91,7 @@ type checker struct {
 	signed  map[string]sealedEntry // about sign-offs, by what they are about
 	ordered map[string]sealedEntry // about dangerous orders, by what they are about
 	forgot  map[string]sealedEntry // about orders to forget, by what they are about
+	gone    map[string]sealedEntry // about archived runs, by what they are about
 	gaps    gaps
 	lost    map[string]bool
 	leaves  []tlog.Hash
@@ -109,10 +111,10 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	}
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
-		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, signed: map[string]sealedEntry{}, ordered: map[string]sealedEntry{}, forgot: map[string]sealedEntry{}, lost: map[string]bool{},
+		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, signed: map[string]sealedEntry{}, ordered: map[string]sealedEntry{}, forgot: map[string]sealedEntry{}, gone: map[string]sealedEntry{}, lost: map[string]bool{},
 		heads: map[int64]bool{}, anchors: placesOf(anchors),
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.signOffs, c.forgettings, c.orders, c.runs} {
+	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.signOffs, c.forgettings, c.archives, c.orders, c.runs} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}
@@ -185,6 +187,8 @@ func (c *checker) entry(e landscape.LogEntry) error {
 		c.ordered[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == Forgot:
 		c.forgot[s.about()] = sealedEntry{s, e.Position}
+	case s.Type == Archived:
+		c.gone[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == Restored:
 		c.gaps = append(c.gaps, s)
 	case s.Type == Lost:

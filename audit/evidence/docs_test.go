@@ -77,6 +77,8 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 			_, err = e.Log.RecordSignOff(t.Context(), landscape.SignOff{Run: "r1", Seal: 1, Person: "ann", Role: role, Statement: "{}", Signature: "s", Approver: "k", At: 1})
 			require.NoError(t, err)
 		}
+		require.NoError(t, landscapetest.Scene{Run: "r5", Chunks: 1, ChunkRows: 20}.Play(t.Context(), e.Log))
+		require.NoError(t, landscapetest.Archived(t.Context(), e.Log, "r5"))
 		require.NoError(t, landscapetest.Ordered(t.Context(), e.Log, "r4"))
 		order := landscapetest.OrderOf("r4", "a second one", landscape.OrderWaive)
 		require.NoError(t, e.Log.Propose(t.Context(), order))

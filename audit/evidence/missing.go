@@ -30,6 +30,8 @@ func (m Missing) String() string {
 		said, cause = fmt.Sprintf("was signed off, says entry %d, and the sign-off is not recorded", m.Position), ": somebody removed it"
 	case Forgot:
 		said = fmt.Sprintf("to forget rows (%d) was carried out, says entry %d, and that is not recorded", m.Rows, m.Position)
+	case Archived:
+		said = fmt.Sprintf("was archived, says entry %d, and the place of its bundle is not recorded so", m.Position)
 	case Ruled, Ordered, Approved, Executed:
 		said, cause = fmt.Sprintf("entry %d is about it, and it is not recorded", m.Position), ": somebody removed it"
 	}
@@ -38,6 +40,8 @@ func (m Missing) String() string {
 		switch m.Type {
 		case Forgot:
 			cause += "; what it forgot may be back: give the order again"
+		case Archived:
+			cause += "; its records came back with it, and it can be archived again"
 		case Ruled:
 			cause += "; make the rule again"
 		}
@@ -56,11 +60,11 @@ func (m Missing) Where() string {
 	return "run " + m.Run
 }
 
-// MissingOf returns what the log says of a run's seals, attestations and sign-offs, and is not recorded so, in the order of the log; nil if all is. Signatures are not
+// MissingOf returns what the log says of a run's seals, attestations, sign-offs and archive, and is not recorded so, in the order of the log; nil if all is. Signatures are not
 // verified.
 func MissingOf(ctx context.Context, log *landscape.Reader, run string) ([]Missing, error) {
 	var about []landscape.LogEntry
-	for _, kind := range []Type{Sealed, Attested, SignedOff} {
+	for _, kind := range []Type{Sealed, Attested, SignedOff, Archived} {
 		found, err := log.LogEntriesAbout(ctx, string(kind)+"/"+run)
 		if err != nil {
 			return nil, err
@@ -108,6 +112,9 @@ func (s Statement) recorded(ctx context.Context, log *landscape.Reader) (bool, e
 	case SignedOff:
 		signed, err := log.SignOffs(ctx, s.Run)
 		return slices.ContainsFunc(signed, s.SaysOf), err
+	case Archived:
+		archive, err := log.ArchiveOf(ctx, s.Run)
+		return archive != nil && s.archives(*archive), err
 	case Forgot:
 		done, err := log.Forgetting(ctx, s.Order)
 		if errors.Is(err, landscape.ErrNotFound) {

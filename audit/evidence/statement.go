@@ -40,6 +40,7 @@ const (
 	Attested Type = "attested"     // the targets of a run's outputs were read again
 
 	SignedOff Type = "signed-off" // a person signed off a run
+	Archived  Type = "archived"   // the records of a run are in a bundle elsewhere, and not here any more
 
 	Ruled    Type = "rule"     // how many persons a dangerous order needs
 	Ordered  Type = "order"    // a person proposed a dangerous order
@@ -53,28 +54,30 @@ var aboutKeys = []Type{Genesis, Admitted, Revoked, Rotated, Retired, Secured}
 
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
 type Statement struct {
-	Anchored  int64  `json:"anchored,omitempty"`     // of a restored log: how many entries the anchor has
-	Approval  int64  `json:"approval,omitempty"`     // which signature under an order it is, from 0
-	At        string `json:"at"`                     // by the clock of who signed it, in UTC; of a run that begins, as recorded
-	Look      int64  `json:"attestation,omitempty"`  // which look at the outputs of a run it is, from 0
-	By        string `json:"by_sha256,omitempty"`    // of who and what began a run: see byOf
-	Document  string `json:"document,omitempty"`     // of a run: SHA-256 in hex
-	Epoch     int64  `json:"epoch,omitempty"`        // of a run that is sealed: how often it was resumed
-	Found     int64  `json:"found,omitempty"`        // of a restored log: how many entries were left
-	Key       string `json:"key,omitempty"`          // a public key, as name+hash+base64
-	Landscape string `json:"landscape,omitempty"`    // chance, that tells one landscape from another
-	Late      bool   `json:"late,omitempty"`         // of a seal: it was not made when the run ended
-	Leaves    int64  `json:"leaves,omitempty"`       // of a seal: records
-	N         string `json:"n"`                      // chance, so that nobody guesses an entry by its hash
-	Note      string `json:"note_sha256,omitempty"`  // in hex: of the certificate of an order to forget; of a sign-off; of a person and key; of a key that is too long for an entry
-	Order     int64  `json:"order,omitempty"`        // to forget
-	Digest    string `json:"order_sha256,omitempty"` // of a dangerous order
-	Origin    string `json:"origin,omitempty"`       // the name of the log
+	Anchored  int64  `json:"anchored,omitempty"`        // of a restored log: how many entries the anchor has
+	Approval  int64  `json:"approval,omitempty"`        // which signature under an order it is, from 0
+	At        string `json:"at"`                        // by the clock of who signed it, in UTC; of a run that begins, as recorded
+	Look      int64  `json:"attestation,omitempty"`     // which look at the outputs of a run it is, from 0
+	Bundle    string `json:"bundle_sha256,omitempty"`   // of an archived run: of its bundle, in hex
+	By        string `json:"by_sha256,omitempty"`       // of who and what began a run: see byOf
+	Document  string `json:"document,omitempty"`        // of a run: SHA-256 in hex
+	Epoch     int64  `json:"epoch,omitempty"`           // of a run that is sealed: how often it was resumed
+	Found     int64  `json:"found,omitempty"`           // of a restored log: how many entries were left
+	Key       string `json:"key,omitempty"`             // a public key, as name+hash+base64
+	Landscape string `json:"landscape,omitempty"`       // chance, that tells one landscape from another
+	Late      bool   `json:"late,omitempty"`            // of a seal: it was not made when the run ended
+	Leaves    int64  `json:"leaves,omitempty"`          // of a seal: records
+	Manifest  string `json:"manifest_sha256,omitempty"` // of the bundle of an archived run, in hex
+	N         string `json:"n"`                         // chance, so that nobody guesses an entry by its hash
+	Note      string `json:"note_sha256,omitempty"`     // in hex: of the certificate of an order to forget; of a sign-off; of a person and key; of a key that is too long for an entry
+	Order     int64  `json:"order,omitempty"`           // to forget
+	Digest    string `json:"order_sha256,omitempty"`    // of a dangerous order
+	Origin    string `json:"origin,omitempty"`          // the name of the log
 	Pipeline  string `json:"pipeline,omitempty"`
 	Position  int64  `json:"position,omitempty"`       // of the entry that does not count
 	Records   string `json:"records_sha256,omitempty"` // of what was found of outputs: landscape.AttestationDigest; of the line of a record of dangerous orders
 	Result    string `json:"result,omitempty"`         // the worst that was found of an output
-	Root      string `json:"root,omitempty"`           // of a seal: in hex
+	Root      string `json:"root,omitempty"`           // of a seal, and of an archived run: in hex
 	Rows      int64  `json:"rows,omitempty"`           // that were forgotten
 	Rule      int64  `json:"rule,omitempty"`           // which rule about a verb it is, from 0
 	Run       string `json:"run,omitempty"`
@@ -113,6 +116,8 @@ func (s Statement) about() string {
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Seal, s.At)
 	case Attested: // a record that was restored may get another one of this number
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Run, s.Look, s.At)
+	case Archived: // a run of a record that was restored may be archived again
+		return fmt.Sprintf("%s/%s/%s", s.Type, s.Run, s.At)
 	case Forgot: // a record that was restored may get another order of this number
 		return fmt.Sprintf("%s/%d/%s", s.Type, s.Order, s.At)
 	case SignedOff: // a record that was restored may get another one of this number

@@ -3,6 +3,7 @@ package retain
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"waymark/landscape"
@@ -18,16 +19,23 @@ type ForgetPlan struct {
 	Rows []landscape.RowKey // sorted: those that were named, the same records in other runs, and what barriers made of nothing else
 	Runs []string           // that need one of the payloads with them, sorted
 	Held []Held             // holds that protect one of these runs
+	Away []string           // archived runs that read one of the payloads: what is in their bundles stays; sorted
 }
 
 // NewForgetPlan says what an order to forget some rows is about. Payloads are shared, so it is about every run that read the same records, whatever it
 // calls them.
 func NewForgetPlan(ctx context.Context, log *landscape.Reader, follow Follower, rows []landscape.RowKey) (*ForgetPlan, error) {
-	p := &forgetPlanner{Reader: log, follow: follow, packs: map[string][]landscape.ChunkRef{}, of: map[string]map[landscape.RowKey]bool{}, states: map[string]bool{}, runs: map[string]bool{}}
+	p := &forgetPlanner{Reader: log, follow: follow, packs: map[string][]landscape.ChunkRef{}, of: map[string]map[landscape.RowKey]bool{}, states: map[string]bool{}, runs: map[string]bool{}, archived: map[string][]string{}, away: map[string]bool{}}
 	err := log.EachChunkRef(ctx, func(c landscape.ChunkRef) bool {
 		p.packs[c.Pack] = append(p.packs[c.Pack], c)
 		return true
 	})
+	if err == nil {
+		err = log.EachArchivedRef(ctx, func(a landscape.ArchivedPayload) bool {
+			p.archived[a.Payload] = append(p.archived[a.Payload], a.Run)
+			return true
+		})
+	}
 	for fresh := rows; err == nil && len(fresh) > 0; {
 		fresh, err = p.spread(ctx, fresh)
 	}
@@ -45,6 +53,9 @@ type forgetPlanner struct {
 	of     map[string]map[landscape.RowKey]bool // rows by run
 	states map[string]bool                      // of barriers that took something of these rows
 	runs   map[string]bool                      // that need a payload
+
+	archived map[string][]string // runs by the payloads to which they referred
+	away     map[string]bool     // of them, those that are concerned
 }
 
 // spread adds rows, and returns those that follow from them.
@@ -82,11 +93,19 @@ func (p *forgetPlanner) sameRecord(ctx context.Context, row landscape.RowKey) (s
 	if err != nil {
 		return nil, err
 	}
+	p.concerns(chunk.Pack)
 	for _, other := range p.packs[chunk.Pack] {
 		p.runs[other.Run] = true
 		same = append(same, landscape.RowKey{Run: other.Run, Source: other.Source, Row: other.FirstRow + row.Row - chunk.FirstRow})
 	}
 	return same, nil
+}
+
+// concerns notes which archived runs read a payload.
+func (p *forgetPlanner) concerns(payload string) {
+	for _, run := range p.archived[payload] {
+		p.away[run] = true
+	}
 }
 
 // descend returns the rows that barriers made of the rows of a run and of nothing else, and notes which runs need a state that may hold them.
@@ -108,6 +127,7 @@ func (p *forgetPlanner) descend(ctx context.Context, run string) (fresh []landsc
 	states, err := statesOf(ctx, p.Reader, run, found.Barriers)
 	for _, state := range states {
 		p.states[state] = true
+		p.concerns(state)
 	}
 	return fresh, err
 }
@@ -130,7 +150,7 @@ func statesOf(ctx context.Context, log *landscape.Reader, run string, barriers [
 
 // plan leaves out what is forgotten already, and names the holds.
 func (p *forgetPlanner) plan(ctx context.Context) (*ForgetPlan, error) {
-	plan := &ForgetPlan{}
+	plan := &ForgetPlan{Away: slices.Sorted(maps.Keys(p.away))}
 	for _, rows := range p.of {
 		for row := range rows {
 			chunk, err := p.ChunkOf(ctx, row.Run, row.Source, row.Row)

@@ -17,6 +17,9 @@ func (h *Home) Attest(ctx context.Context, run landscape.Run, request client.Att
 	if err != nil {
 		return nil, err
 	}
+	if err := h.NotArchived(ctx, run.ID, "attested"); err != nil {
+		return nil, err
+	}
 	if err := h.sealed(ctx, run.ID); err != nil {
 		return nil, err
 	}

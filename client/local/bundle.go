@@ -3,12 +3,9 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
-	"waymark/audit/evidence"
 	"waymark/audit/evidence/bundle"
-	"waymark/audit/evidence/keys"
 	"waymark/client"
 	"waymark/landscape"
 )
@@ -28,18 +25,7 @@ func (h *Home) Export(ctx context.Context, word string, to io.Writer, what Expor
 	if err != nil {
 		return nil, err
 	}
-	folder := h.options.evidence().Keys
-	key, err := keys.Load(folder, keys.Sealer)
-	if errors.Is(err, keys.ErrNone) {
-		err = fmt.Errorf("a bundle is signed by a sealer, and %s has no sealer's key: name the folder that has it with --keys", folder)
-	}
-	if err != nil {
-		return nil, keyError(err)
-	}
-	why, err := evidence.Refuses(ctx, h.stores.Log.Reader, key.VKey)
-	if err == nil && why != "" {
-		err = keyError(fmt.Errorf("a bundle that it signs would not be trusted: %s", why))
-	}
+	key, err := h.bundleKey(ctx)
 	if err != nil {
 		return nil, err
 	}

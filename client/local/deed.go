@@ -42,6 +42,8 @@ func (h *Home) deed(under *landscape.Log, verb landscape.OrderVerb, run string, 
 			return nil, invalidOption(fmt.Errorf("whom to forget is not recorded: give it again as --subject %s=VALUE", args["field"]))
 		}
 		return forgetDeed{c, field, value}, nil
+	case landscape.OrderArchive:
+		return archiveDeed{h, under, run, args}, nil
 	case landscape.OrderWaive:
 		return waiveDeed{once{}, h, c, run, args["policy"]}, nil
 	case landscape.OrderDecide:

@@ -38,6 +38,9 @@ type Reproduction struct {
 // the run cannot be reproduced: it is not complete, its plan needs what is not here, or the clock ended batches of it.
 func (h *Home) Reproduce(ctx context.Context, word string) (*Reproduction, error) {
 	run, err := h.Find(ctx, word)
+	if err == nil {
+		err = h.NotArchived(ctx, run.ID, "reproduced")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func aboutText(e evidence.Entry) string {
 	switch e.Type {
 	case evidence.Genesis:
 		return e.Origin
-	case evidence.Began, evidence.Sealed, evidence.SignedOff, evidence.Lost:
+	case evidence.Began, evidence.Sealed, evidence.SignedOff, evidence.Archived, evidence.Lost:
 		return e.Run
 	case evidence.Admitted, evidence.Revoked, evidence.Rotated, evidence.Retired:
 		return e.Key
@@ -170,6 +170,9 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 	}
 	if r.Signoffs > 0 {
 		lines = append(lines, []string{"sign-offs", text.Grouped(r.Signoffs) + " with an entry"})
+	}
+	if r.Archived > 0 {
+		lines = append(lines, []string{"archived", text.Count(r.Archived, "run") + " with an entry"})
 	}
 	if err := text.Table(w, lines...); err != nil {
 		return err

@@ -54,7 +54,7 @@ Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, w
 	group(root, "Write pipelines", a.initCommand(), a.validateCommand(), a.planCommand(), a.scheduleCommand(), a.schemaCommand())
 	group(root, "Deploy pipelines", a.deployCommand(), a.pipelinesCommand(), a.promoteCommand(), a.rollbackCommand(), a.retireCommand(),
 		a.restoreCommand(), a.envCommand())
-	group(root, "Operate", a.serveCommand(), a.workerCommand(), a.doctorCommand(), a.resolveCommand(), a.waiveCommand(), a.ordersCommand(), a.approveCommand(), a.executeCommand(), a.limitCommand(), a.endpointCommand(), a.deliveriesCommand(), a.accessCommand(), a.holdCommand(), a.purgeCommand(), a.forgetCommand(), a.scrubCommand(), a.landscapeCommand(), a.keysCommand(), a.witnessCommand(), a.versionCommand())
+	group(root, "Operate", a.serveCommand(), a.workerCommand(), a.doctorCommand(), a.resolveCommand(), a.waiveCommand(), a.ordersCommand(), a.approveCommand(), a.executeCommand(), a.limitCommand(), a.endpointCommand(), a.deliveriesCommand(), a.accessCommand(), a.holdCommand(), a.purgeCommand(), a.forgetCommand(), a.archiveCommand(), a.scrubCommand(), a.landscapeCommand(), a.keysCommand(), a.witnessCommand(), a.versionCommand())
 	root.SetHelpCommandGroupID("Operate")
 	root.SetCompletionCommandGroupID("Operate")
 	refuseEmpty(root)

@@ -49,6 +49,12 @@ func (a *app) listRuns(ctx context.Context, home *local.Home, limit int) error {
 			lines[i+1] = append(lines[i+1], cmp.Or(slotLine(&runs[i]), "-"))
 		}
 	}
+	if slices.ContainsFunc(runs, func(run client.Run) bool { return run.Archived != "" }) {
+		lines[0] = append(lines[0], "archived in")
+		for i := range runs {
+			lines[i+1] = append(lines[i+1], cmp.Or(runs[i].Archived, "-"))
+		}
+	}
 	return printList(a, runs, func(w io.Writer) error { return text.Table(w, lines...) })
 }
 

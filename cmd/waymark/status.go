@@ -102,7 +102,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		{"run", s.ID}, {"pipeline", s.Pipeline}, {"version", deployedLine(&s.Run)}, {"slot", slotLine(&s.Run)}, {"status", status}, {"reason", s.Reason},
 		{"started", moment(s.Started)}, {"took", tookText(&s.Run)}, {"by", s.Actor + " (" + s.Trigger + ") on " + s.Host},
 		{"program", s.Code}, {"folder", s.Folder}, {"params", paramsLine(s.Given())}, {"rows", rowsLine(s)}, {"paused", pausedLine(s.Paused)}, {"resumed", resumedLine(s.Resumed)},
-		{"log", logLine(out.Log)}, {"sealed", sealLine(out)},
+		{"log", logLine(out.Log)}, {"sealed", sealLine(out)}, {"archived", archivedLine(&s.Run)},
 	}
 	if out.Log != nil {
 		for _, m := range out.Log.Missing {

@@ -41,6 +41,11 @@ func (Sealer) SignedOff(s landscape.SignOff) (landscape.LogEntry, error) {
 	return EntryAbout(fmt.Sprintf("signed-off/%s/%d/%d", s.Run, s.Seq, s.At)), nil
 }
 
+// Archived does what landscape.Sealer says.
+func (Sealer) Archived(a landscape.Archive) (landscape.LogEntry, error) {
+	return EntryAbout("archived/" + a.Run), nil
+}
+
 // Noted does what landscape.Sealer says.
 func (Sealer) Noted(r landscape.Record) (landscape.LogEntry, error) {
 	t := landscape.TableOf(r)

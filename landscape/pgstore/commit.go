@@ -82,6 +82,11 @@ func apply(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts, sealed []*in
 	if err := send(ctx, tx, b, inserts); err != nil {
 		return err
 	}
+	if b.Remove != "" {
+		if _, err := tx.Exec(ctx, `select remove_run($1)`, landscape.PortableText(b.Remove)); err != nil {
+			return fmt.Errorf("remove run %s: %w", b.Remove, err)
+		}
+	}
 	if b.Check != "" {
 		wrong, err := findings(ctx, tx, b.Check, sweep.Counts)
 		if err != nil {
@@ -108,7 +113,7 @@ func apply(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts, sealed []*in
 }
 
 // atOnce reports whether a landscape.Tx has nothing that waits for answers before its entries are appended.
-func atOnce(b landscape.Tx) bool { return b.Check == "" && b.Seal == nil }
+func atOnce(b landscape.Tx) bool { return b.Check == "" && b.Seal == nil && b.Remove == "" }
 
 // seal inserts a seal, unless the run has other records than it binds.
 func seal(ctx context.Context, tx pgx.Tx, s landscape.NewSeal, inserts []*insert) error {

@@ -39,6 +39,19 @@ func TestForgets(t *testing.T) {
 	}
 }
 
+func TestArchives(t *testing.T) {
+	store, db := create(t)
+	landscapetest.Archives(t, store)
+	conn := connect(t, db.DSN())
+	for _, attack := range []string{
+		`delete from chunks`, `delete from nodes where run_id = 'r2'`, `truncate chunks cascade`, `delete from archives`, `delete from archived_payloads`, `update archives set location = 'x'`,
+		`insert into run_seals select run_id, seq + 1, epoch, root, leaves, late, tables, marks, at_us from run_seals where run_id = 'r1'`, `select remove_run('r2')`,
+	} {
+		refuses(t, conn, attack, appendOnly)
+	}
+	refuses(t, conn, `insert into archives select 'r2', location, bytes, sha256, manifest_sha256, root, actor, why, at_us from archives`, wrongForChecks)
+}
+
 // TestPurger holds that a writer cannot purge, and a purger cannot do what a writer does.
 func TestPurger(t *testing.T) {
 	p := people(t)
@@ -52,6 +65,8 @@ func TestPurger(t *testing.T) {
 		`insert into holds values (1, 'r1', '', null, null, 'eve', 'x', 1)`, `insert into hold_ends values (1, 'eve', 'x', 1)`,
 		`insert into purges values (1, 'eve', 'x', '{}', 1)`, `insert into purged_runs values (1, 'r1', 'source', 0, 1)`,
 		`insert into deletions values (repeat('a', 64), 1, 1, 1)`, `insert into deleted_payloads values (repeat('a', 64), 1, 1, 1)`,
+		`insert into archives values ('r1', 'x', 1, repeat('a', 64), repeat('a', 64), decode(repeat('00', 32), 'hex'), 'eve', 'x', 1)`,
+		`insert into archived_payloads values ('r1', repeat('a', 64), 'source')`, `select remove_run('r1')`, `delete from chunks`,
 	} {
 		refuses(t, writer, statement, noPrivilege)
 	}
@@ -62,6 +77,8 @@ func TestPurger(t *testing.T) {
 	} {
 		refuses(t, purger, statement, noPrivilege)
 	}
+	refuses(t, purger, `delete from chunks`, noPrivilege)
+	refuses(t, purger, `select remove_run('r1')`, appendOnly)
 	log, working := landscape.New(open(t, url), nil), landscape.New(open(t, p.writer), nil)
 	require.NoError(t, working.StopRun(t.Context(), "r2", pipeline.Failed, "no reason"))
 	require.ErrorContains(t, landscapetest.Purged(t.Context(), log, "r2"), "insert into returned_payloads", "the rest it may")
@@ -69,6 +86,11 @@ func TestPurger(t *testing.T) {
 	purged, err := log.Purged(t.Context(), landscapetest.PurgedPayload)
 	require.NoError(t, err)
 	require.Nil(t, purged, "the writer stored it again")
+	require.NoError(t, working.FinishRun(t.Context(), "r3", pipeline.CompletedWithFailures, ""))
+	require.NoError(t, landscapetest.Archived(t.Context(), log, "r3"))
+	var rows int64
+	require.NoError(t, purger.QueryRow(t.Context(), `select (select count(*) from chunks where run_id = 'r3') + (select count(*) from nodes where run_id = 'r3')`).Scan(&rows))
+	require.Zero(t, rows)
 }
 
 // refusedOnce is a record that refers to a payload that was purged.

@@ -113,10 +113,11 @@ func inserted() (tables []string) {
 var purging = []string{
 	landscape.Hold{}.Table(), landscape.HoldEnd{}.Table(), landscape.Purge{}.Table(), landscape.PurgedRun{}.Table(), landscape.Deletion{}.Table(),
 	landscape.DeletedPayload{}.Table(), landscape.Forgotten{}.Table(), landscape.ForgottenLeaf{}.Table(), landscape.Repacked{}.Table(), landscape.Forgetting{}.Table(),
+	landscape.Archive{}.Table(), landscape.ArchivedPayload{}.Table(),
 }
 
-// blanking are the functions by which a purger blanks what is forgotten, destroys salts, and says so in the log.
-var blanking = []string{"move_chunks", "move_chunk_rows", "move_hashes", "move_keys", "move_errors", "move_salts", "hold_run", "append_log"}
+// blanking are the functions by which a purger blanks what is forgotten, destroys salts, removes archived runs, and says so in the log.
+var blanking = []string{"move_chunks", "move_chunk_rows", "move_hashes", "move_keys", "move_errors", "move_salts", "remove_run", "hold_run", "append_log"}
 
 // functions are what a writer moves and holds records by, and appends to the log.
 var functions = []string{"move_runs", "move_effects", "move_starts", "move_slots", "move_gates", "move_outbox", "move_outbox_head", "move_endpoint_states", "move_deliveries", "hold_run", "append_log"}

@@ -76,6 +76,8 @@ func assailable(t *testing.T, d landscape.Driver) {
 	dropped, err := log.DropEvents(t.Context(), landscape.MicrosOf(time.Now()), 1)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, dropped)
+	require.NoError(t, landscapetest.Scene{Run: "r11", Chunks: 1, ChunkRows: 10}.Play(t.Context(), log))
+	require.NoError(t, landscapetest.Archived(t.Context(), log, "r11"))
 	require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: "r10", Params: "{}"}))
 	require.NoError(t, log.Refuse(t.Context(), landscape.Start{Run: "r10", State: landscape.StartRefused, Refusal: "InputInvalid", Reason: "no"}))
 }

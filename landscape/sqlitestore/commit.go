@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"waymark/landscape"
@@ -76,6 +77,11 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
 			return err
 		}
 	}
+	if b.Remove != "" {
+		if err := remove(ctx, tx, b.Remove); err != nil {
+			return err
+		}
+	}
 	if b.Seal != nil {
 		if err := seal(ctx, tx, *b.Seal, w.counts); err != nil {
 			return err
@@ -93,6 +99,16 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
 		}
 	}
 	return at.hit("committing")
+}
+
+// remove removes what is recorded of an archived run, children before parents.
+func remove(ctx context.Context, tx *sql.Tx, run string) error {
+	for _, t := range slices.Backward(landscape.Archivable()) {
+		if _, err := tx.ExecContext(ctx, "delete from "+t.Name+" where run_id = ?", run); err != nil {
+			return fmt.Errorf("landscape: remove run %s from %s: %w", run, t.Name, err)
+		}
+	}
+	return nil
 }
 
 // balanced refuses a run with whose counts something is wrong.

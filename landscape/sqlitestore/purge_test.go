@@ -13,6 +13,22 @@ func TestPurges(t *testing.T) {
 	landscapetest.Purges(t, store)
 }
 
+func TestArchives(t *testing.T) {
+	store, path := create(t)
+	landscapetest.Archives(t, store)
+	require.NoError(t, store.Close())
+	const append, birth = "append-only", "not a run that has ended"
+	for attack, refusal := range map[string]string{
+		`delete from chunks`: append, `delete from nodes where run_id = 'r2'`: append, `delete from archives`: append, `delete from archived_payloads`: append,
+		`update archives set location = 'x'`: append,
+		`insert into run_seals select run_id, seq + 1, epoch, root, leaves, late, tables, marks, at_us from run_seals where run_id = 'r1'`: append,
+		`insert into archives select 'r2', location, bytes, sha256, manifest_sha256, root, actor, why, at_us from archives`:                birth,
+	} {
+		_, err := stranger(t, path, "").Exec(attack)
+		require.ErrorContains(t, err, refusal, attack)
+	}
+}
+
 func TestForgets(t *testing.T) {
 	store, path := create(t)
 	landscapetest.Forgets(t, store)

@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -930,18 +930,6 @@ CREATE TABLE run_seals (
   primary key (run_id, seq)
 ) strict, without rowid;
 
-CREATE TABLE forgotten (
-  run_id   text not null,
-  source   text not null,
-  chunk    integer not null,
-  slot     integer not null check (slot >= 0),
-  row      integer not null check (row >= 1),
-  leaf     blob check (leaf is null or length(leaf) = 32),
-  purge_id integer not null references purges (purge_id),
-  primary key (run_id, source, chunk, slot),
-  foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
-) strict, without rowid;
-
 CREATE TABLE forgotten_leaves (
   run_id   text not null,
   seq      integer not null,
@@ -1215,6 +1203,37 @@ CREATE TABLE disclosures (
   primary key (disclosure)
 ) strict, without rowid;
 
+CREATE TABLE archives (
+  run_id          text not null references runs (run_id),
+  location        text not null check (location <> ''),
+  bytes           integer not null check (bytes > 0),
+  sha256          text not null check (length(sha256) = 64 and sha256 not glob '*[^0-9a-f]*'),
+  manifest_sha256 text not null check (length(manifest_sha256) = 64 and manifest_sha256 not glob '*[^0-9a-f]*'),
+  root            blob not null check (length(root) = 32),
+  actor           text not null check (actor <> ''),
+  why             text not null check (why <> ''),
+  at_us           integer not null check (at_us > 0),
+  primary key (run_id)
+) strict, without rowid;
+
+CREATE TABLE archived_payloads (
+  run_id  text not null references archives (run_id),
+  payload text not null,
+  class   text not null check (class in ('source', 'derived', 'kept')),
+  primary key (run_id, payload, class)
+) strict, without rowid;
+
+CREATE TABLE "forgotten" (
+  run_id   text not null,
+  source   text not null,
+  chunk    integer not null,
+  slot     integer not null check (slot >= 0),
+  row      integer not null check (row >= 1),
+  leaf     blob check (leaf is null or length(leaf) = 32),
+  purge_id integer not null references purges (purge_id),
+  primary key (run_id, source, chunk, slot)
+) strict, without rowid;
+
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
 CREATE UNIQUE INDEX folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
@@ -1264,6 +1283,8 @@ CREATE INDEX outbox_in_order on outbox (position, about);
 CREATE UNIQUE INDEX outbox_position on outbox (position) where position > 0;
 
 CREATE INDEX deliveries_by_state on deliveries (endpoint, state, position);
+
+CREATE INDEX archived_payloads_by_payload on archived_payloads (payload);
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
@@ -1792,11 +1813,6 @@ from holds h
 join runs r on r.run_id = h.run_id or r.pipeline = h.pipeline and r.started_us >= coalesce(h.from_us, 0) and (h.until_us is null or r.started_us < h.until_us)
 where not exists (select 1 from hold_ends e where e.hold_id = h.hold_id);
 
-CREATE VIEW payload_refs as
-select c.pack as payload, c.run_id, case when c.fold is null then 'source' else 'derived' end as class from chunks c
-union all select f.state, f.run_id, 'derived' from folds f where f.state is not null
-union all select t.sha256, t.run_id, 'kept' from tables t;
-
 CREATE VIEW purged_payloads as
 select d.payload, d.number, d.purge_id, p.actor, p.why, e.bytes, d.at_us as begun_us, e.at_us as deleted_us
 from deletions d
@@ -1914,6 +1930,12 @@ from amounts a
 join unread u on u.run_id = a.run_id and u.node = a.node and u.total = a.total
 group by a.run_id, a.node, a.seq, a.kind, a.total;
 
+CREATE VIEW payload_refs as
+select c.pack as payload, c.run_id, case when c.fold is null then 'source' else 'derived' end as class from chunks c
+union all select f.state, f.run_id, 'derived' from folds f where f.state is not null
+union all select t.sha256, t.run_id, 'kept' from tables t
+union all select a.payload, a.run_id, a.class from archived_payloads a;
+
 CREATE TRIGGER edges_keep before update on edges begin select raise(abort, 'edges: append-only'); end;
 
 CREATE TRIGGER sources_keep before update on sources begin select raise(abort, 'sources: append-only'); end;
@@ -1928,23 +1950,7 @@ CREATE TRIGGER run_events_keep before update on run_events begin select raise(ab
 
 CREATE TRIGGER heals_keep before update on heals begin select raise(abort, 'heals: append-only'); end;
 
-CREATE TRIGGER edges_stay before delete on edges begin select raise(abort, 'edges: append-only'); end;
-
-CREATE TRIGGER sources_stay before delete on sources begin select raise(abort, 'sources: append-only'); end;
-
-CREATE TRIGGER source_ends_stay before delete on source_ends begin select raise(abort, 'source_ends: append-only'); end;
-
-CREATE TRIGGER chunk_rows_stay before delete on chunk_rows begin select raise(abort, 'chunk_rows: append-only'); end;
-
-CREATE TRIGGER artifacts_stay before delete on artifacts begin select raise(abort, 'artifacts: append-only'); end;
-
-CREATE TRIGGER actions_stay before delete on actions begin select raise(abort, 'actions: append-only'); end;
-
-CREATE TRIGGER run_events_stay before delete on run_events begin select raise(abort, 'run_events: append-only'); end;
-
 CREATE TRIGGER heals_stay before delete on heals begin select raise(abort, 'heals: append-only'); end;
-
-CREATE TRIGGER effects_stay before delete on effects begin select raise(abort, 'effects: append-only'); end;
 
 CREATE TRIGGER edges_once before insert on edges when exists (select 1 from edges t where t.run_id = new.run_id and t.from_node = new.from_node and t.kind = new.kind and t.label = new.label)
 begin select raise(abort, 'edges: append-only: it is there already'); end;
@@ -2032,46 +2038,6 @@ CREATE TRIGGER chunk_joins_keep before update on chunk_joins begin select raise(
 CREATE TRIGGER merges_keep before update on merges begin select raise(abort, 'merges: append-only'); end;
 
 CREATE TRIGGER parents_keep before update on parents begin select raise(abort, 'parents: append-only'); end;
-
-CREATE TRIGGER nodes_stay before delete on nodes begin select raise(abort, 'nodes: append-only'); end;
-
-CREATE TRIGGER chunks_stay before delete on chunks begin select raise(abort, 'chunks: append-only'); end;
-
-CREATE TRIGGER passages_stay before delete on passages begin select raise(abort, 'passages: append-only'); end;
-
-CREATE TRIGGER ways_stay before delete on ways begin select raise(abort, 'ways: append-only'); end;
-
-CREATE TRIGGER way_steps_stay before delete on way_steps begin select raise(abort, 'way_steps: append-only'); end;
-
-CREATE TRIGGER chunk_ways_stay before delete on chunk_ways begin select raise(abort, 'chunk_ways: append-only'); end;
-
-CREATE TRIGGER hashes_stay before delete on hashes begin select raise(abort, 'hashes: append-only'); end;
-
-CREATE TRIGGER errors_stay before delete on errors begin select raise(abort, 'errors: append-only'); end;
-
-CREATE TRIGGER keys_stay before delete on keys begin select raise(abort, 'keys: append-only'); end;
-
-CREATE TRIGGER claims_stay before delete on claims begin select raise(abort, 'claims: append-only'); end;
-
-CREATE TRIGGER lanes_stay before delete on lanes begin select raise(abort, 'lanes: append-only'); end;
-
-CREATE TRIGGER tables_stay before delete on tables begin select raise(abort, 'tables: append-only'); end;
-
-CREATE TRIGGER folds_stay before delete on folds begin select raise(abort, 'folds: append-only'); end;
-
-CREATE TRIGGER batches_stay before delete on batches begin select raise(abort, 'batches: append-only'); end;
-
-CREATE TRIGGER members_stay before delete on members begin select raise(abort, 'members: append-only'); end;
-
-CREATE TRIGGER merge_kinds_stay before delete on merge_kinds begin select raise(abort, 'merge_kinds: append-only'); end;
-
-CREATE TRIGGER joins_stay before delete on joins begin select raise(abort, 'joins: append-only'); end;
-
-CREATE TRIGGER chunk_joins_stay before delete on chunk_joins begin select raise(abort, 'chunk_joins: append-only'); end;
-
-CREATE TRIGGER merges_stay before delete on merges begin select raise(abort, 'merges: append-only'); end;
-
-CREATE TRIGGER parents_stay before delete on parents begin select raise(abort, 'parents: append-only'); end;
 
 CREATE TRIGGER nodes_once before insert on nodes when exists (select 1 from nodes t where t.run_id = new.run_id and t.node = new.node)
   or exists (select 1 from nodes t where t.run_id = new.run_id and t.seq = new.seq)
@@ -2187,11 +2153,7 @@ CREATE TRIGGER runs_stay before delete on runs begin select raise(abort, 'runs: 
 
 CREATE TRIGGER effect_events_keep before update on effect_events begin select raise(abort, 'effect_events: append-only'); end;
 
-CREATE TRIGGER effect_events_stay before delete on effect_events begin select raise(abort, 'effect_events: append-only'); end;
-
 CREATE TRIGGER resumptions_keep before update on resumptions begin select raise(abort, 'resumptions: append-only'); end;
-
-CREATE TRIGGER resumptions_stay before delete on resumptions begin select raise(abort, 'resumptions: append-only'); end;
 
 CREATE TRIGGER retried_keep before update on retried begin select raise(abort, 'retried: append-only'); end;
 
@@ -2259,8 +2221,6 @@ begin select raise(abort, 'effects: illegal change of state'); end;
 
 CREATE TRIGGER feeds_keep before update on feeds begin select raise(abort, 'feeds: append-only'); end;
 
-CREATE TRIGGER feeds_stay before delete on feeds begin select raise(abort, 'feeds: append-only'); end;
-
 CREATE TRIGGER feeds_once before insert on feeds when exists (select 1 from feeds t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.node = new.node)
 begin select raise(abort, 'feeds: append-only: it is there already'); end;
 
@@ -2293,15 +2253,11 @@ begin select raise(abort, 'errors: the sink''s target did not refuse it'); end;
 
 CREATE TRIGGER repeats_keep before update on repeats begin select raise(abort, 'repeats: append-only'); end;
 
-CREATE TRIGGER repeats_stay before delete on repeats begin select raise(abort, 'repeats: append-only'); end;
-
 CREATE TRIGGER repeats_once before insert on repeats when exists (select 1 from repeats t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.node = new.node and t.slice = new.slice)
   or exists (select 1 from repeats t where t.rowid = new.rowid)
 begin select raise(abort, 'repeats: append-only: it is there already'); end;
 
 CREATE TRIGGER executions_keep before update on executions begin select raise(abort, 'executions: append-only'); end;
-
-CREATE TRIGGER executions_stay before delete on executions begin select raise(abort, 'executions: append-only'); end;
 
 CREATE TRIGGER executions_once before insert on executions when exists (select 1 from executions t where t.run_id = new.run_id and t.epoch = new.epoch and t.seq = new.seq)
 begin select raise(abort, 'executions: append-only: it is there already'); end;
@@ -2503,8 +2459,6 @@ begin select raise(abort, 'anchored: no such head was signed'); end;
 
 CREATE TRIGGER chunk_seals_keep before update on chunk_seals begin select raise(abort, 'chunk_seals: append-only'); end;
 
-CREATE TRIGGER chunk_seals_stay before delete on chunk_seals begin select raise(abort, 'chunk_seals: append-only'); end;
-
 CREATE TRIGGER chunk_seals_once before insert on chunk_seals when exists (select 1 from chunk_seals t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk)
 begin select raise(abort, 'chunk_seals: append-only: it is there already'); end;
 
@@ -2614,29 +2568,6 @@ begin select raise(abort, 'run_seals: the run has not ended in this epoch'); end
 CREATE TRIGGER run_seals_next before insert on run_seals
 when new.seq > (select count(*) from run_seals t where t.run_id = new.run_id)
 begin select raise(abort, 'run_seals: a seal comes after the one before it'); end;
-
-CREATE TRIGGER forgotten_keep before update on forgotten begin select raise(abort, 'forgotten: append-only'); end;
-
-CREATE TRIGGER forgotten_stay before delete on forgotten begin select raise(abort, 'forgotten: append-only'); end;
-
-CREATE TRIGGER forgotten_once before insert on forgotten
-when exists (select 1 from forgotten t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.slot = new.slot)
-begin select raise(abort, 'forgotten: append-only: it is there already'); end;
-
-CREATE TRIGGER forgotten_birth before insert on forgotten
-when not exists (
-    select 1 from purges p join purged_runs c using (purge_id) join runs r using (run_id)
-    where p.purge_id = new.purge_id and p.rules = '{"forget":true}' and r.run_id = new.run_id and c.epoch = r.epoch and r.status <> 'running'
-      and (r.status in ('completed', 'completed_with_failures', 'empty') or r.final = 1))
-  or not exists (
-    select 1 from chunks c where c.run_id = new.run_id and c.source = new.source and c.chunk = new.chunk
-      and new.row = c.first_row + new.slot and new.slot < c.rows)
-  or (new.leaf is null) = exists (select 1 from chunk_seals s where s.run_id = new.run_id and s.source = new.source and s.chunk = new.chunk)
-begin select raise(abort, 'forgotten: not a row of a run that has ended, by an order to forget'); end;
-
-CREATE TRIGGER forgotten_held before insert on forgotten
-when exists (select 1 from held_runs h where h.run_id = new.run_id)
-begin select raise(abort, 'payload in use: a run is held'); end;
 
 CREATE TRIGGER forgotten_leaves_keep before update on forgotten_leaves begin select raise(abort, 'forgotten_leaves: append-only'); end;
 
@@ -2752,15 +2683,11 @@ begin select raise(abort, 'salts: no row of the run is forgotten'); end;
 
 CREATE TRIGGER policies_keep before update on policies begin select raise(abort, 'policies: append-only'); end;
 
-CREATE TRIGGER policies_stay before delete on policies begin select raise(abort, 'policies: append-only'); end;
-
 CREATE TRIGGER policies_once before insert on policies when exists (select 1 from policies t where t.run_id = new.run_id and t.policy = new.policy)
   or exists (select 1 from policies t where t.run_id = new.run_id and t.seq = new.seq)
 begin select raise(abort, 'policies: append-only: it is there already'); end;
 
 CREATE TRIGGER policy_results_keep before update on policy_results begin select raise(abort, 'policy_results: append-only'); end;
-
-CREATE TRIGGER policy_results_stay before delete on policy_results begin select raise(abort, 'policy_results: append-only'); end;
 
 CREATE TRIGGER policy_results_once before insert on policy_results when exists (
   select 1 from policy_results t where t.run_id = new.run_id and t.policy = new.policy and t.attempt = new.attempt)
@@ -2788,8 +2715,6 @@ when not exists (select 1 from artifacts a where a.run_id = new.run_id and a.sin
 begin select raise(abort, 'attestations: the run published no such output, or the number is not the next one'); end;
 
 CREATE TRIGGER way_totals_keep before update on way_totals begin select raise(abort, 'way_totals: append-only'); end;
-
-CREATE TRIGGER way_totals_stay before delete on way_totals begin select raise(abort, 'way_totals: append-only'); end;
 
 CREATE TRIGGER way_totals_once before insert on way_totals when exists (
   select 1 from way_totals t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane
@@ -2889,8 +2814,6 @@ begin select raise(abort, 'order_executions: fewer persons signed'); end;
 
 CREATE TRIGGER late_totals_keep before update on late_totals begin select raise(abort, 'late_totals: append-only'); end;
 
-CREATE TRIGGER late_totals_stay before delete on late_totals begin select raise(abort, 'late_totals: append-only'); end;
-
 CREATE TRIGGER late_totals_once before insert on late_totals when exists (
   select 1 from late_totals t where t.run_id = new.run_id and t.sink = new.sink and t.source = new.source and t.chunk = new.chunk and t.total = new.total)
 begin select raise(abort, 'late_totals: append-only: it is there already'); end;
@@ -2964,3 +2887,141 @@ CREATE TRIGGER disclosures_stay before delete on disclosures begin select raise(
 
 CREATE TRIGGER disclosures_once before insert on disclosures when exists (select 1 from disclosures t where t.disclosure = new.disclosure)
 begin select raise(abort, 'disclosures: append-only: it is there already'); end;
+
+CREATE TRIGGER archives_keep before update on archives begin select raise(abort, 'archives: append-only'); end;
+
+CREATE TRIGGER archives_stay before delete on archives begin select raise(abort, 'archives: append-only'); end;
+
+CREATE TRIGGER archives_once before insert on archives when exists (select 1 from archives t where t.run_id = new.run_id)
+begin select raise(abort, 'archives: append-only: it is there already'); end;
+
+CREATE TRIGGER archives_birth before insert on archives
+when not exists (
+    select 1 from runs r join run_seals s on s.run_id = r.run_id and s.epoch = r.epoch
+    where r.run_id = new.run_id and (r.status in ('completed', 'completed_with_failures', 'empty') or r.final = 1)
+      and s.root = new.root and not exists (select 1 from run_seals l where l.run_id = s.run_id and l.seq > s.seq))
+  or exists (select 1 from forgotten f where f.run_id = new.run_id and not exists (select 1 from forgettings g where g.purge_id = f.purge_id))
+begin select raise(abort, 'archives: not a run that has ended and cannot be resumed, with this seal, or rows of it are being forgotten'); end;
+
+CREATE TRIGGER archives_held before insert on archives when exists (select 1 from held_runs h where h.run_id = new.run_id)
+begin select raise(abort, 'payload in use: a run is held'); end;
+
+CREATE TRIGGER run_seals_archived before insert on run_seals when exists (select 1 from archives a where a.run_id = new.run_id)
+begin select raise(abort, 'run_seals: append-only: the run is archived'); end;
+
+CREATE TRIGGER archived_payloads_keep before update on archived_payloads begin select raise(abort, 'archived_payloads: append-only'); end;
+
+CREATE TRIGGER archived_payloads_stay before delete on archived_payloads begin select raise(abort, 'archived_payloads: append-only'); end;
+
+CREATE TRIGGER archived_payloads_once before insert on archived_payloads
+when exists (select 1 from archived_payloads t where t.run_id = new.run_id and t.payload = new.payload and t.class = new.class)
+begin select raise(abort, 'archived_payloads: append-only: it is there already'); end;
+
+CREATE TRIGGER archived_payloads_birth before insert on archived_payloads
+when not exists (select 1 from payload_refs f where f.payload = new.payload and f.run_id = new.run_id and f.class = new.class)
+begin select raise(abort, 'archived_payloads: the run does not refer to it'); end;
+
+CREATE TRIGGER forgotten_keep before update on forgotten begin select raise(abort, 'forgotten: append-only'); end;
+
+CREATE TRIGGER forgotten_stay before delete on forgotten begin select raise(abort, 'forgotten: append-only'); end;
+
+CREATE TRIGGER forgotten_once before insert on forgotten
+when exists (select 1 from forgotten t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.slot = new.slot)
+begin select raise(abort, 'forgotten: append-only: it is there already'); end;
+
+CREATE TRIGGER forgotten_birth before insert on forgotten
+when not exists (
+    select 1 from purges p join purged_runs c using (purge_id) join runs r using (run_id)
+    where p.purge_id = new.purge_id and p.rules = '{"forget":true}' and r.run_id = new.run_id and c.epoch = r.epoch and r.status <> 'running'
+      and (r.status in ('completed', 'completed_with_failures', 'empty') or r.final = 1))
+  or not exists (
+    select 1 from chunks c where c.run_id = new.run_id and c.source = new.source and c.chunk = new.chunk
+      and new.row = c.first_row + new.slot and new.slot < c.rows)
+  or (new.leaf is null) = exists (select 1 from chunk_seals s where s.run_id = new.run_id and s.source = new.source and s.chunk = new.chunk)
+begin select raise(abort, 'forgotten: not a row of a run that has ended, by an order to forget'); end;
+
+CREATE TRIGGER forgotten_held before insert on forgotten
+when exists (select 1 from held_runs h where h.run_id = new.run_id)
+begin select raise(abort, 'payload in use: a run is held'); end;
+
+CREATE TRIGGER nodes_stay before delete on nodes when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'nodes: append-only'); end;
+
+CREATE TRIGGER edges_stay before delete on edges when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'edges: append-only'); end;
+
+CREATE TRIGGER sources_stay before delete on sources when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'sources: append-only'); end;
+
+CREATE TRIGGER lanes_stay before delete on lanes when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'lanes: append-only'); end;
+
+CREATE TRIGGER tables_stay before delete on tables when not exists (select 1 from archives a where a.run_id = old.run_id)
+  or not exists (select 1 from archived_payloads p where p.run_id = old.run_id and p.payload = old.sha256)
+begin select raise(abort, 'tables: append-only'); end;
+
+CREATE TRIGGER source_ends_stay before delete on source_ends when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'source_ends: append-only'); end;
+
+CREATE TRIGGER folds_stay before delete on folds when not exists (select 1 from archives a where a.run_id = old.run_id)
+  or old.state is not null and not exists (select 1 from archived_payloads p where p.run_id = old.run_id and p.payload = old.state)
+begin select raise(abort, 'folds: append-only'); end;
+
+CREATE TRIGGER chunks_stay before delete on chunks when not exists (select 1 from archives a where a.run_id = old.run_id)
+  or not exists (select 1 from archived_payloads p where p.run_id = old.run_id and p.payload = old.pack)
+begin select raise(abort, 'chunks: append-only'); end;
+
+CREATE TRIGGER chunk_rows_stay before delete on chunk_rows when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'chunk_rows: append-only'); end;
+
+CREATE TRIGGER passages_stay before delete on passages when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'passages: append-only'); end;
+
+CREATE TRIGGER ways_stay before delete on ways when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'ways: append-only'); end;
+
+CREATE TRIGGER way_steps_stay before delete on way_steps when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'way_steps: append-only'); end;
+
+CREATE TRIGGER chunk_ways_stay before delete on chunk_ways when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'chunk_ways: append-only'); end;
+
+CREATE TRIGGER way_totals_stay before delete on way_totals when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'way_totals: append-only'); end;
+
+CREATE TRIGGER hashes_stay before delete on hashes when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'hashes: append-only'); end;
+
+CREATE TRIGGER errors_stay before delete on errors when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'errors: append-only'); end;
+
+CREATE TRIGGER keys_stay before delete on keys when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'keys: append-only'); end;
+
+CREATE TRIGGER claims_stay before delete on claims when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'claims: append-only'); end;
+
+CREATE TRIGGER repeats_stay before delete on repeats when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'repeats: append-only'); end;
+
+CREATE TRIGGER feeds_stay before delete on feeds when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'feeds: append-only'); end;
+
+CREATE TRIGGER merge_kinds_stay before delete on merge_kinds when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'merge_kinds: append-only'); end;
+
+CREATE TRIGGER joins_stay before delete on joins when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'joins: append-only'); end;
+
+CREATE TRIGGER chunk_joins_stay before delete on chunk_joins when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'chunk_joins: append-only'); end;
+
+CREATE TRIGGER batches_stay before delete on batches when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'batches: append-only'); end;
+
+CREATE TRIGGER members_stay before delete on members when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'members: append-only'); end;
+
+CREATE TRIGGER merges_stay before delete on merges when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'merges: append-only'); end;
+
+CREATE TRIGGER parents_stay before delete on parents when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'parents: append-only'); end;
+
+CREATE TRIGGER resumptions_stay before delete on resumptions when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'resumptions: append-only'); end;
+
+CREATE TRIGGER executions_stay before delete on executions when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'executions: append-only'); end;
+
+CREATE TRIGGER effects_stay before delete on effects when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'effects: append-only'); end;
+
+CREATE TRIGGER effect_events_stay before delete on effect_events when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'effect_events: append-only'); end;
+
+CREATE TRIGGER late_totals_stay before delete on late_totals when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'late_totals: append-only'); end;
+
+CREATE TRIGGER artifacts_stay before delete on artifacts when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'artifacts: append-only'); end;
+
+CREATE TRIGGER actions_stay before delete on actions when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'actions: append-only'); end;
+
+CREATE TRIGGER run_events_stay before delete on run_events when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'run_events: append-only'); end;
+
+CREATE TRIGGER policies_stay before delete on policies when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'policies: append-only'); end;
+
+CREATE TRIGGER policy_results_stay before delete on policy_results when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'policy_results: append-only'); end;
+
+CREATE TRIGGER chunk_seals_stay before delete on chunk_seals when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'chunk_seals: append-only'); end;

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"waymark/audit/archive"
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
 	"waymark/payload"
@@ -131,7 +132,8 @@ func OpenLandscape(ctx context.Context, o Options) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened := &Storage{Place: place, Log: landscape.New(driver, nil), close: []func() error{driver.Close}}
+	archived := archive.NewLibrary()
+	opened := &Storage{Place: place, Log: landscape.New(driver, nil).Opening(archived.Open), close: []func() error{driver.Close, archived.Close}}
 	opened.roles, _ = driver.(roles)
 	return opened, nil
 }

@@ -3,6 +3,8 @@ package bundle
 import (
 	"slices"
 	"strings"
+
+	"waymark/internal/strictjson"
 )
 
 // Manifest lists what is in a bundle, and what is not.
@@ -93,6 +95,15 @@ const (
 func (m *Manifest) lacks(gaps ...string) bool {
 	return slices.ContainsFunc(m.Gaps, func(g Gap) bool { return slices.Contains(gaps, g.What) })
 }
+
+// Digest returns the SHA-256, in hex, of the manifest as a bundle has it.
+func (m *Manifest) Digest() (string, error) {
+	text, err := strictjson.Encode(m)
+	return digestOf(text), err
+}
+
+// Proves reports whether the gap is of what binds the records to the log: without it a bundle proves nothing about them.
+func (g Gap) Proves() bool { return g.What == logGap || g.What == sealGap }
 
 // stored reports whether a member is not deflated: what does not become smaller, and what the signature fixes.
 func stored(name string) bool {

@@ -9,8 +9,10 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"sync"
 
 	"waymark/landscape"
+	"waymark/landscape/sweep"
 )
 
 // records are the tables of a bundle, for a landscape.Reader: their lines are in a file without a name, and where each is in memory.
@@ -21,6 +23,9 @@ type records struct {
 	texts  map[string]*io.SectionReader // of all tables, by name
 	tables map[string]*landscape.Table
 	lines  map[string][]recordLine // by table, in the order of their keys
+
+	mu     sync.Mutex
+	sorted map[string][]recordLine // by table and other columns that are a key, in their order; made when somebody asks so
 }
 
 type recordLine struct {
@@ -31,7 +36,7 @@ type recordLine struct {
 
 // newRecords returns no records. Close them.
 func newRecords() *records {
-	r := &records{texts: map[string]*io.SectionReader{}, tables: map[string]*landscape.Table{}, lines: map[string][]recordLine{}}
+	r := &records{sorted: map[string][]recordLine{}, texts: map[string]*io.SectionReader{}, tables: map[string]*landscape.Table{}, lines: map[string][]recordLine{}}
 	for _, t := range tables() {
 		r.tables[t.Name] = t
 	}
@@ -127,13 +132,17 @@ func (r *records) place(t *landscape.Table, record landscape.Record, line record
 	return nil
 }
 
-// Read does what landscape.Driver says, of kinds that have the key of their table.
+// Read does what landscape.Driver says.
 func (r *records) Read(_ context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
 	whole, asked := r.tables[kind.Table()], landscape.TableOf(kind)
-	if whole == nil || !slices.EqualFunc(whole.Columns[:whole.Keys], asked.Columns[:asked.Keys], sameColumn) {
-		return fmt.Errorf("a bundle has no table %s with the key of a %T", kind.Table(), kind)
+	if whole == nil {
+		return fmt.Errorf("a bundle has no table %s", kind.Table())
 	}
-	lines := between(r.lines[kind.Table()], q)
+	all, err := r.by(whole, asked)
+	if err != nil {
+		return err
+	}
+	lines := between(all, q)
 	if q.Descending {
 		lines = slices.Clone(lines)
 		slices.Reverse(lines)
@@ -145,6 +154,33 @@ func (r *records) Read(_ context.Context, kind landscape.Record, q landscape.Que
 		}
 	}
 	return nil
+}
+
+// by returns the lines of a table in the order of a kind's key.
+func (r *records) by(whole, asked *landscape.Table) ([]recordLine, error) {
+	if slices.EqualFunc(whole.Columns[:whole.Keys], asked.Columns[:asked.Keys], sameColumn) {
+		return r.lines[whole.Name], nil
+	}
+	name := whole.Name
+	for _, c := range asked.Columns[:asked.Keys] {
+		name += " " + c.Name
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if lines, known := r.sorted[name]; known {
+		return lines, nil
+	}
+	lines := make([]recordLine, 0, len(r.lines[whole.Name]))
+	for _, line := range r.lines[whole.Name] {
+		record, err := r.at(line, whole, asked)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, recordLine{asked.AppendValues(nil, record)[:asked.Keys], line.offset, line.bytes})
+	}
+	slices.SortFunc(lines, func(a, b recordLine) int { return landscape.CompareKeys(a.key, b.key) })
+	r.sorted[name] = lines
+	return lines, nil
 }
 
 func sameColumn(a, b landscape.Column) bool { return a.Name == b.Name }
@@ -178,9 +214,12 @@ func (r *records) Claim(context.Context, landscape.Claims) (map[landscape.Token]
 	return nil, errFixed
 }
 
-// Sweep does nothing.
-func (r *records) Sweep(context.Context, string, bool) ([]landscape.Finding, error) {
-	return nil, errFixed
+// Sweep counts every token from its records, if it is deep. What else a driver counts was counted when the run ended, and the run's seal binds these counts.
+func (r *records) Sweep(ctx context.Context, run string, deep bool) ([]landscape.Finding, error) {
+	if !deep {
+		return nil, nil
+	}
+	return sweep.Packed(ctx, r, run, nil)
 }
 
 // between returns the lines that a query selects by their keys.

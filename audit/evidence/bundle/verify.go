@@ -18,6 +18,7 @@ import (
 	"waymark/audit/evidence/trust"
 	"waymark/internal/strictjson"
 	"waymark/internal/text"
+	"waymark/landscape"
 	"waymark/landscape/history"
 	"waymark/landscape/persons"
 )
@@ -82,9 +83,9 @@ var checks = []struct {
 // is in the report.
 func Verify(file io.ReaderAt, size int64, policy *trust.Policy, approvers *persons.Approvers) (*Report, error) {
 	from := &failing{ReaderAt: file}
-	tables := newRecords()
-	defer tables.Close()
-	v := &verification{file: from, size: size, policy: policy, approvers: approvers, entriesOf: map[int64]evidence.Entry{}, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: tables, Report: &Report{Gaps: []Gap{}, Redacted: []Redaction{}, Cosigned: []evidence.Cosignature{}}}
+	v := newVerification(from, size)
+	v.policy, v.approvers = policy, approvers
+	defer v.records.Close() //nolint:errcheck // a file without a name
 	for _, check := range checks {
 		problem := check.do(v)
 		if from.err != nil {
@@ -115,6 +116,34 @@ func (f *failing) ReadAt(b []byte, offset int64) (int, error) {
 		f.err = err
 	}
 	return n, err
+}
+
+// Records are the records of the run that a bundle is about.
+type Records struct {
+	landscape.ArchivedRecords
+	close func() error
+}
+
+// Close ends what Open began.
+func (r *Records) Close() error { return r.close() }
+
+// Open returns the records in a bundle of that many bytes. It requires that the bundle has its form, and that its members are those that its signature covers; whose
+// signature that is, and whether the records are those that were sealed, Verify says. Close them.
+func Open(file io.ReaderAt, size int64) (*Records, error) {
+	v := newVerification(file, size)
+	for _, check := range []func() error{v.form, v.statement, v.membersAre, func() error { return v.badTable }, v.records.index} {
+		if err := check(); err != nil {
+			return nil, errors.Join(err, v.records.Close())
+		}
+	}
+	return &Records{v.records, v.records.Close}, nil
+}
+
+func newVerification(file io.ReaderAt, size int64) *verification {
+	return &verification{
+		file: file, size: size, entriesOf: map[int64]evidence.Entry{}, kept: map[string][]byte{}, digests: map[string]string{}, events: history.NewDerivation(), records: newRecords(),
+		Report: &Report{Gaps: []Gap{}, Redacted: []Redaction{}, Cosigned: []evidence.Cosignature{}},
+	}
 }
 
 type verification struct {
