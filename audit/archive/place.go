@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"waymark/internal/failpoint"
 	"waymark/payload/s3store"
 )
 
@@ -97,7 +99,7 @@ func (f *file) link(path string) error {
 		_, err = io.Copy(temporary, f)
 	}
 	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err == nil {
-		err = os.Link(temporary.Name(), path)
+		err = cmp.Or(failpoint.Hit("archive.filled"), os.Link(temporary.Name(), path))
 	}
 	if errors.Is(err, fs.ErrExist) {
 		err = f.same(path)
