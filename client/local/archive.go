@@ -282,7 +282,8 @@ func (d archiveDeed) do(ctx context.Context, by client.By) (string, error) {
 	return fmt.Sprintf("archived %s", text.Count(int64(len(done.Runs)), "run")), nil
 }
 
-// finish archives what an execution left. Of the same moment there is nothing but what was approved.
+// finish archives what an execution left, as a part of it. Of the same moment there is nothing but what was approved.
 func (d archiveDeed) finish(ctx context.Context, x *landscape.OrderExecution) (string, error) {
+	d.log = d.log.Under(*x)
 	return d.do(ctx, client.By{Actor: x.Actor, Why: "what was left of order " + x.Order[:12]})
 }

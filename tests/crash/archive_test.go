@@ -2,7 +2,9 @@ package crash
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,4 +58,45 @@ func TestArchivingIsKilled(t *testing.T) {
 			require.Len(t, bundles, 2, "one that was there already was taken")
 		})
 	}
+}
+
+// An order of several persons that is killed between two runs is executed once, and finished when it is executed again.
+func TestApprovedArchivingIsKilled(t *testing.T) {
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("ssh-keygen is not installed")
+	}
+	p := in(t, build(t), "orders.csv")
+	p.write(t, "in.csv", people(20))
+	p.write(t, "p.yaml", "name: p\nsources: {in: {csv: {path: in.csv}, schema: {fields: {customer: string, total: int}}}}\nsinks: {out: {csv: {path: out.csv, overwrite: true}}}\n")
+	require.NoError(t, os.MkdirAll(filepath.Join(p.folder, "away"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(p.folder, ".waymark"), 0o700))
+	var approvers strings.Builder
+	for _, person := range []string{"ann", "bob"} {
+		key := filepath.Join(p.folder, person)
+		require.NoError(t, exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run())
+		public, err := os.ReadFile(key + ".pub")
+		require.NoError(t, err)
+		fields := strings.Fields(string(public))
+		approvers.WriteString(person + "@example.com " + fields[0] + " " + fields[1] + "\n")
+	}
+	p.write(t, ".waymark/approvers", approvers.String())
+	p.run(t, 0, "run", "p.yaml", "--run-id", "first")
+	p.run(t, 0, "run", "p.yaml", "--run-id", "second")
+	p.run(t, 0, "orders", "rule", "archive", "2", "--why", "four eyes")
+	order := strings.TrimSpace(p.run(t, 0, "archive", "--older", "1us", "--to", "away", "--why", "old", "--propose", "--key", "ann"))
+	p.run(t, 0, "approve", order, "--why", "they are old", "--key", "bob")
+	p.at("archive.removed=kill").run(t, -1, "execute", order)
+	p.env = nil
+	archived := func() (runs, executions int) {
+		require.NoError(t, open(t, p.folder).QueryRow(`select (select count(*) from archives), (select count(*) from order_executions)`).Scan(&runs, &executions))
+		return runs, executions
+	}
+	runs, executions := archived()
+	require.Equal(t, []int{1, 1}, []int{runs, executions})
+	p.run(t, 0, "run", "p.yaml", "--run-id", "third")
+	p.run(t, 2, "archive", "--older", "1us", "--to", "away", "--why", "old")
+	require.Contains(t, p.run(t, 0, "execute", order), "archived 1 run")
+	runs, executions = archived()
+	require.Equal(t, []int{2, 1}, []int{runs, executions}, "the third was approved by nobody")
+	p.run(t, 0, "log", "check")
 }
