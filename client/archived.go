@@ -8,7 +8,8 @@ import (
 )
 
 // NotArchived refuses what needs the record of a run in the landscape: an archived run cannot be resumed, or whatever what says. The error is an *Error of kind Conflict.
-func (c *Client) NotArchived(ctx context.Context, run, what string) error {
+func (c *Client) NotArchived(ctx context.Context, run, what string) (err error) {
+	defer c.edge(ctx, &err)
 	return notArchived(ctx, c.log.Reader, run, what)
 }
 
