@@ -133,6 +133,15 @@ func (c *Client) attested(ctx context.Context, all []landscape.Attestation, a la
 
 // reason says in a sentence what is not as it was written, and since when.
 func (o *AttestedOutput) reason() string {
+	said := o.worst()
+	if since := o.Since(); since != "" {
+		said += "; " + since
+	}
+	return said
+}
+
+// worst says what is not as it was written; empty if all is.
+func (o *AttestedOutput) worst() string {
 	if o.Result == plugin.AsWritten || len(o.Findings) == 0 {
 		return ""
 	}
@@ -143,9 +152,6 @@ func (o *AttestedOutput) reason() string {
 	}
 	if worst.Line > 0 {
 		said += fmt.Sprintf("; the first line that differs is %d", worst.Line)
-	}
-	if since := o.Since(); since != "" {
-		said += "; " + since
 	}
 	return said
 }
@@ -176,6 +182,28 @@ func (o *AttestedOutput) Since() string {
 
 // moment writes a point in time for people, with the day of the week.
 func moment(t Time) string { return t.Time().Format("Mon 2006-01-02 15:04:05 MST") }
+
+// addAttested adds what the newest attestation of each output found.
+func (c *Client) addAttested(ctx context.Context, s *Status) error {
+	all, err := c.log.Attestations(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	for i := range s.Sinks {
+		for _, a := range slices.Backward(all) {
+			if a.Sink != s.Sinks[i].Sink {
+				continue
+			}
+			one, err := c.attested(ctx, all, a)
+			if err != nil {
+				return err
+			}
+			s.Sinks[i].Attested = &SinkAttested{one.Result, one.Number, one.At, one.worst(), one.Since()}
+			break
+		}
+	}
+	return nil
+}
 
 // Attested returns the newest attestation of the output of a sink, whole or of a sample; nil if nobody looked.
 func (c *Client) Attested(ctx context.Context, run, sink string) (newest *AttestedOutput, err error) {

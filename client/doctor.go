@@ -63,6 +63,7 @@ const (
 	AdmitSealer    Cure = "admit_sealer"     // admit the keys of the processes that record runs
 	RestoreFile    Cure = "restore_file"     // put a backup in the place of a damaged file, or save what can be read of it
 	SealRuns       Cure = "seal_runs"        // seal what was not sealed when it ended
+	StartAttester  Cure = "start_attester"   // start a process that attests on schedule, and look what keeps it from that
 	SignLog        Cure = "sign_log"         // start a process that has the key of the log, and look what keeps it from signing
 	ShowErrors     Cure = "show_errors"      // look at the rows that the run refused
 	ShowOutputs    Cure = "show_outputs"     // look who wrote to the target, and make the output again

@@ -9,6 +9,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/plugin"
 )
 
 // Status is one run with its counts. Rows are those that sources read; a token is a row, a copy of one, or what a barrier made of some.
@@ -83,6 +84,22 @@ type Sink struct {
 	Completed int64  `json:"chunks_completed"` // the target confirmed them
 	Missing   int64  `json:"chunks_missing"`   // nothing was written
 	Unknown   int64  `json:"chunks_unknown"`   // an attempt was begun, and nobody knows yet how it ended
+
+	Attested *SinkAttested `json:"attested,omitempty"` // what became of the output, as its newest attestation found; nil if nobody looked
+}
+
+// SinkAttested is what an attestation found of an output.
+type SinkAttested struct {
+	Result plugin.State `json:"result"`
+	Number int64        `json:"attestation"` // of those of the run
+	At     Time         `json:"at"`
+	Reason string       `json:"reason,omitempty"` // what is not as it was written, which may quote what is at the target; empty if all is
+	Since  string       `json:"since,omitempty"`  // between which moments it was changed or removed; empty if it was not
+}
+
+// Altered reports whether the output was found changed or missing.
+func (a *SinkAttested) Altered() bool {
+	return a.Result == plugin.Changed || a.Result == plugin.Missing
 }
 
 // Status returns how the run with this id stands, or how it ended.
@@ -108,6 +125,9 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 		return nil, err
 	}
 	if status.SignOffs, err = c.SignOffs(ctx, id); err != nil {
+		return nil, err
+	}
+	if err := c.addAttested(ctx, status); err != nil {
 		return nil, err
 	}
 	c.attend(ctx, &status.Run)

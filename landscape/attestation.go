@@ -38,6 +38,9 @@ func (Attestation) Table() string { return "attestations" }
 // Whole reports whether everything was looked at.
 func (a Attestation) Whole() bool { return a.Sample == 0 }
 
+// Altered reports whether the output was found changed or missing, and not because of a later run.
+func (a Attestation) Altered() bool { return a.Result == plugin.Changed || a.Result == plugin.Missing }
+
 // Found returns what is not as the run wrote it; nil if nothing is.
 func (a Attestation) Found() (found []plugin.Finding, err error) {
 	if err := json.Unmarshal([]byte(a.Findings), &found); err != nil {
@@ -86,12 +89,21 @@ func (r *Reader) Attestations(ctx context.Context, run string) ([]Attestation, e
 }
 
 // RecordAttestations keeps what the outputs of a run were found to be, in the order of their sinks, with the next number and the entry of the log that says so. It sets
-// Seq and At, and returns them so. Nothing is recorded of no outputs.
+// Seq and At, and returns them so. Of each output that was changed or removed, as no attestation found it before, an event tells. Nothing is recorded of no outputs.
 func (l *Log) RecordAttestations(ctx context.Context, found []Attestation) ([]Attestation, error) {
+	return l.recordAttestations(ctx, found, func(*Tx) error { return nil })
+}
+
+// recordAttestations records attestations, with what besides adds to the transaction.
+func (l *Log) recordAttestations(ctx context.Context, found []Attestation, besides func(*Tx) error) ([]Attestation, error) {
 	if len(found) == 0 {
 		return found, nil
 	}
-	err := settle(Attestation{}.Table(), func() error {
+	run, err := get[RunHead](ctx, l, found[0].Run)
+	if err != nil {
+		return nil, err
+	}
+	err = settle(Attestation{}.Table(), func() error {
 		last, err := lastOf[Attestation](ctx, l, found[0].Run)
 		if err != nil {
 			return err
@@ -104,6 +116,14 @@ func (l *Log) RecordAttestations(ctx context.Context, found []Attestation) ([]At
 		for i := range found {
 			found[i].Seq, found[i].At = next, at
 			tx.Insert = append(tx.Insert, found[i])
+		}
+		events, err := l.changeEvents(ctx, run, found)
+		if err != nil {
+			return err
+		}
+		tx.Insert = append(tx.Insert, events...)
+		if err := besides(&tx); err != nil {
+			return err
 		}
 		if l.sealer != nil {
 			entry, err := l.sealer.Attested(found)
@@ -120,6 +140,49 @@ func (l *Log) RecordAttestations(ctx context.Context, found []Attestation) ([]At
 	return found, nil
 }
 
+// changeEvents returns the events of outputs that were changed or removed, if the newest attestation before that could look found something else. One of all of an
+// output is compared with one of all of it.
+func (l *Log) changeEvents(ctx context.Context, run RunHead, found []Attestation) (events []Record, err error) {
+	for _, a := range found {
+		if !a.Altered() {
+			continue
+		}
+		same := false
+		err := l.from.Read(ctx, Attestation{}, Query{Prefix: []any{a.Run}, Descending: true}, func(record Record) bool {
+			before := record.(Attestation)
+			if before.Sink != a.Sink || before.Result == plugin.NotKnown || a.Whole() && !before.Whole() {
+				return true
+			}
+			same = before.sameAs(a) || !a.Whole() && before.Result == a.Result
+			return false
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			events = append(events, changeEvent(run, a))
+		}
+	}
+	return events, nil
+}
+
+// sameAs reports whether two attestations found the same.
+func (a Attestation) sameAs(b Attestation) bool {
+	return a.Result == b.Result && a.Equal == b.Equal && a.LookedAt == b.LookedAt && a.Findings == b.Findings
+}
+
+// NewestAttestations returns the newest attestation of each of so many outputs of a run, of those that looked at all of it, in no order; nil if there is none.
+func (r *Reader) NewestAttestations(ctx context.Context, run string, outputs int) (newest []Attestation, err error) {
+	err = r.from.Read(ctx, Attestation{}, Query{Prefix: []any{run}, Descending: true}, func(record Record) bool {
+		a := record.(Attestation)
+		if a.Whole() && !slices.ContainsFunc(newest, func(newer Attestation) bool { return newer.Sink == a.Sink }) {
+			newest = append(newest, a)
+		}
+		return len(newest) < outputs
+	})
+	return newest, err
+}
+
 // LastSeen says when an output was last found to be as it was written, before a look at it, and when it was not any more.
 type LastSeen struct {
 	Equal Micros // of the newest attestation before that found all of it so; 0 if none did
@@ -133,7 +196,7 @@ func LastSeenEqual(of []Attestation, sink string, before int64) (seen LastSeen) 
 		case a.Sink != sink || a.Seq >= before:
 		case a.Result == plugin.AsWritten && a.Whole():
 			seen = LastSeen{Equal: a.At}
-		case (a.Result == plugin.Changed || a.Result == plugin.Missing) && seen.Other == 0:
+		case a.Altered() && seen.Other == 0:
 			seen.Other = a.At
 		}
 	}
@@ -151,7 +214,7 @@ func FoundSo(of []Attestation, a Attestation) (otherwise, first Micros) {
 	for _, before := range slices.Backward(of) {
 		switch {
 		case before.Sink != a.Sink || before.Seq >= a.Seq || !before.Whole() || before.Result == plugin.NotKnown:
-		case before.Result != a.Result || before.Equal != a.Equal || before.LookedAt != a.LookedAt || before.Findings != a.Findings:
+		case !before.sameAs(a):
 			return before.At, first
 		default:
 			first = before.At

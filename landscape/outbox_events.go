@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"waymark/pipeline"
+	"waymark/plugin"
 )
 
 // EventKind says what happened. Stored, and known to receivers; never rename one.
@@ -26,6 +27,7 @@ const (
 	RunPaused       EventKind = "run.paused"
 	RunContinued    EventKind = "run.continued" // after a pause
 	OutputPublished EventKind = "output.published"
+	OutputChanged   EventKind = "output.changed" // or removed, by others: an attestation says so
 
 	PipelineDeployed   EventKind = "pipeline.deployed"
 	PipelinePromoted   EventKind = "pipeline.promoted"
@@ -60,7 +62,7 @@ func EventKinds() []EventKind {
 	for _, status := range endings {
 		kinds = append(kinds, runEnded(status))
 	}
-	return append(kinds, slotEvent(SlotLate), slotEvent(SlotRecovered), slotEvent(string(SlotMissed)),
+	return append(kinds, OutputChanged, slotEvent(SlotLate), slotEvent(SlotRecovered), slotEvent(string(SlotMissed)),
 		PipelineDeployed, PipelinePromoted, PipelineRolledBack, PipelineRetired, PipelineRestored, SchedulePaused, ScheduleResumed, EndpointFailing, EndpointDisabled)
 }
 
@@ -120,23 +122,23 @@ type eventBody struct {
 
 // eventData is what an event says: names, ids, counts and digests. A reason is not among them, since it may hold values of rows.
 type eventData struct {
-	Run         eventText    `json:"run,omitempty"`
-	Pipeline    eventText    `json:"pipeline,omitempty"`
-	Version     int64        `json:"version,omitempty"`     // of the deployed pipeline; left out for a file
-	Environment eventText    `json:"environment,omitempty"` // left out for a file
-	Trigger     eventText    `json:"trigger,omitempty"`
-	Schedule    eventText    `json:"schedule,omitempty"`
-	Slot        eventText    `json:"slot,omitempty"`
-	Epoch       int64        `json:"epoch,omitempty"` // how often the run was resumed
-	Final       bool         `json:"final,omitempty"` // nobody may resume it
-	Rows        *int64       `json:"rows_read,omitempty"`
-	Refused     *int64       `json:"rows_refused,omitempty"`
-	Output      *eventOutput `json:"output,omitempty"`
-	Refusal     eventText    `json:"refusal,omitempty"` // type of the error for which a start was refused
-	Before      int64        `json:"version_before,omitempty"`
-	Actor       eventText    `json:"actor,omitempty"`    // who deployed, or paused a schedule
-	Endpoint    eventText    `json:"endpoint,omitempty"` // that fails
-	Position    int64        `json:"position,omitempty"` // of the first event that is dead
+	Run         eventText `json:"run,omitempty"`
+	Pipeline    eventText `json:"pipeline,omitempty"`
+	Version     int64     `json:"version,omitempty"`     // of the deployed pipeline; left out for a file
+	Environment eventText `json:"environment,omitempty"` // left out for a file
+	Trigger     eventText `json:"trigger,omitempty"`
+	Schedule    eventText `json:"schedule,omitempty"`
+	Slot        eventText `json:"slot,omitempty"`
+	Epoch       int64     `json:"epoch,omitempty"` // how often the run was resumed
+	Final       bool      `json:"final,omitempty"` // nobody may resume it
+	Rows        *int64    `json:"rows_read,omitempty"`
+	Refused     *int64    `json:"rows_refused,omitempty"`
+	Output      any       `json:"output,omitempty"`  // eventOutput or eventChange
+	Refusal     eventText `json:"refusal,omitempty"` // type of the error for which a start was refused
+	Before      int64     `json:"version_before,omitempty"`
+	Actor       eventText `json:"actor,omitempty"`    // who deployed, or paused a schedule
+	Endpoint    eventText `json:"endpoint,omitempty"` // that fails
+	Position    int64     `json:"position,omitempty"` // of the first event that is dead
 }
 
 // eventOutput is what an event says of an output.
@@ -145,6 +147,17 @@ type eventOutput struct {
 	Rows   int64     `json:"rows"`
 	Bytes  int64     `json:"bytes"`
 	SHA256 string    `json:"sha256,omitempty"`
+}
+
+// eventChange is what an event says of an output that others changed or removed.
+type eventChange struct {
+	Sink        eventText    `json:"sink"`
+	Result      plugin.State `json:"result"`
+	Attestation int64        `json:"attestation"` // of those of the run
+	Unit        string       `json:"unit"`        // what is counted
+	LookedAt    int64        `json:"looked_at"`
+	Changed     int64        `json:"changed"`
+	Missing     int64        `json:"missing"`
 }
 
 // newEvent returns an event of something that happened to a subject at a moment. which tells it from others of its kind.
@@ -208,8 +221,14 @@ func (s Start) event(at Micros) Event {
 
 // outputEvent returns the event of an output that was published.
 func outputEvent(run RunHead, a ArtifactRecord) Event {
-	output := &eventOutput{eventText(a.Sink), a.Rows, a.Bytes, a.SHA256}
+	output := eventOutput{eventText(a.Sink), a.Rows, a.Bytes, a.SHA256}
 	return runEvent(OutputPublished, run, stepWorking, a.Sink, a.Published, eventData{Output: output})
+}
+
+// changeEvent returns the event of an output that an attestation found changed or removed. It comes after all that the run did.
+func changeEvent(run RunHead, a Attestation) Event {
+	change := eventChange{eventText(a.Sink), a.Result, a.Seq, a.Unit, a.LookedAt, a.Changed, a.Missing}
+	return runEvent(OutputChanged, run, stepFinal, fmt.Sprintf("%d/%s", a.Seq, a.Sink), a.At, eventData{Output: change})
 }
 
 // orderEvents returns the event of an order that somebody gave to a run, for those that receivers are told of; nil for others.

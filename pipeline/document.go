@@ -27,6 +27,8 @@ type Pipeline struct {
 
 	Require *Requirements `yaml:"require,omitempty" json:",omitempty"` // what people must have done before the first output is published
 
+	Attest *Attest `yaml:"attest,omitempty" json:",omitempty"` // how often the outputs of a complete run are read again, to see whether they are still what it wrote
+
 	Totals Map[string] `yaml:"totals,omitempty" json:",omitempty" text:"expr"` // name → CEL expression over a row that gives an int or a decimal, such as row.amount: it is added up wherever rows go
 }
 
@@ -43,6 +45,12 @@ func (p RunPolicy) InForce() string { return cmp.Or(p.Gate, GatePublish) }
 // Requirements are what people must have done before a run publishes its first output.
 type Requirements struct {
 	SignOff []string `yaml:"sign_off"` // the roles in which the run must be signed off, such as [reviewer, owner], each by another person
+}
+
+// Attest says when the outputs of a complete run are read again.
+type Attest struct {
+	Every Duration `yaml:"every" range:"1s 365d"` // how long after the run ended, and after they were read again last
+	For   Duration `yaml:"for" range:"1s 36500d"` // how long after the run ended they are not read again any more
 }
 
 // Named is one entry of a Map.

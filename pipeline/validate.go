@@ -43,6 +43,7 @@ func (l *loader) checkDocument() {
 	l.checkConcurrency(p)
 	l.checkPolicies(p)
 	l.checkRequirements(p)
+	l.checkAttest(p)
 	for _, total := range p.Totals {
 		l.checkName(Key("totals", total.Name), total.Name)
 	}

@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"worker/delivery":        {"audit/interop", "landscape", "plugin/egress"},
 	"internal/version":       {"internal/failpoint"},
 	"worker/daemon": {
-		"worker", "activities", "audit/evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "internal/settings", "worker/delivery", "worker/storage", "worker/telemetry",
+		"worker", "activities", "audit", "audit/evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "internal/settings", "worker/delivery", "worker/storage", "worker/telemetry",
 	},
 	"cmd/waymark-worker":         {"worker/daemon", "internal/program", "internal/settings", "internal/version"},
 	"landscape":                  {"landscape/admit", "plugin", "pipeline", "pipeline/amount", "pipeline/calendar", "landscape/seal"},

@@ -39,8 +39,10 @@ func (o Options) checks(ctx context.Context, repair bool) []client.Check {
 		{"program", d.program}, {"temporal", d.cluster}, {"workers", d.workers}, {"files", d.files}, {"search attributes", d.attributes},
 		{"record", d.landscape}, {"database", d.database}, {"log", d.log}, {"payloads", d.payloads}, {"clock", d.clock},
 	})
-	if orders := d.orders(ctx); orders != nil {
-		checks = append(checks, *orders)
+	for _, more := range []*client.Check{d.orders(ctx), d.outputs(ctx)} {
+		if more != nil {
+			checks = append(checks, *more)
+		}
 	}
 	return checks
 }

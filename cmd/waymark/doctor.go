@@ -157,6 +157,7 @@ var remedies = map[client.Cure]string{
 	client.AdmitSealer:      "waymark log check names them; a process whose key does not count says so when it starts: waymark keys admit KEY --why TEXT",
 	client.RestoreFile:      "keep a copy of the file, and put a backup in its place; without one, save what can be read: sqlite3 FILE .recover | sqlite3 NEW (docs/operations.md)",
 	client.SealRuns:         "seal what can be sealed, and see why it was not: waymark seal --all",
+	client.StartAttester:    "start waymark serve, or a worker with --keys, that sees the outputs, and look what it says",
 	client.SignLog:          "start a process that has the key of the log, and look what it says",
 	client.SetClock:         "set the clock: times on record would contradict their order",
 	client.WriteTemporary:   "make the folder for temporary files writable",

@@ -112,6 +112,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 	for _, signed := range s.SignOffs {
 		lines = append(lines, []string{"signed off", "by " + signed.String()})
 	}
+	lines = append(lines, attestedLines(s.Sinks)...)
 	for _, o := range out.Orders {
 		lines = append(lines, []string{"order", fmt.Sprintf("%.12s to %s: %s", o.Digest, o.Verb, orderText(o))})
 	}
@@ -147,6 +148,27 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		return writeOpenSinks(w, s.Sinks)
 	}
 	return writeSinks(w, s.Sinks)
+}
+
+// attestedLines tell what the newest attestation of each output found.
+func attestedLines(sinks []client.Sink) (lines [][]string) {
+	for _, sink := range sinks {
+		a := sink.Attested
+		if a == nil {
+			continue
+		}
+		name, said := "attested", fmt.Sprintf("%s %s at %s", sink.Sink, a.Result, moment(a.At))
+		if a.Altered() {
+			name = strings.ToUpper(string(a.Result))
+		}
+		for _, more := range []string{a.Reason, a.Since} {
+			if more != "" {
+				said += "; " + text.Cell(more)
+			}
+		}
+		lines = append(lines, []string{name, said})
+	}
+	return lines
 }
 
 // paramsLine lists the parameters that were given.

@@ -29,6 +29,13 @@ type Description struct {
 	Lanes     []LaneDescription    `json:"lanes,omitempty"`    // nil if every token is a record of a source
 	Policies  []PolicyDescription  `json:"policies,omitempty"` // in document order
 	Totals    []TotalDescription   `json:"totals,omitempty"`   // in document order
+	Attest    *AttestDescription   `json:"attest,omitempty"`   // nil if outputs are not read again unless somebody asks
+}
+
+// AttestDescription says when the outputs of a complete run are read again: lengths of time as time.ParseDuration reads them.
+type AttestDescription struct {
+	Every string `json:"every"`
+	For   string `json:"for"`
 }
 
 // NodeDescription describes one node.
@@ -95,6 +102,9 @@ func (p *Plan) Describe() Description {
 	for i := range p.Nodes {
 		d.Nodes = append(d.Nodes, p.describeNode(&p.Nodes[i]))
 		d.Edges = append(d.Edges, p.edges(&p.Nodes[i])...)
+	}
+	if attest := doc.Pipeline.Attest; attest != nil {
+		d.Attest = &AttestDescription{attest.Every.String(), attest.For.String()}
 	}
 	d.Stages, d.Lanes, d.Policies, d.Totals = p.stages(), p.describeLanes(), p.describePolicies(), p.describeTotals()
 	return d

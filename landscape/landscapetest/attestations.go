@@ -3,6 +3,7 @@ package landscapetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -38,8 +39,16 @@ func Attest(ctx context.Context, log *landscape.Log, run string, result plugin.S
 
 // Published plays a run that published its outputs, whose digests are those of its document and plan.
 func Published(ctx context.Context, log *landscape.Log, id string) error {
+	return PublishedWith(ctx, log, id, "")
+}
+
+// PublishedWith is Published with a plan; "" for any.
+func PublishedWith(ctx context.Context, log *landscape.Log, id, plan string) error {
 	s := Scene{Run: id, Chunks: 1, ChunkRows: 10}
 	run, graph := s.Graph()
+	if plan != "" {
+		run.Document, run.Plan = plan, plan
+	}
 	run.DocumentSHA256, run.PlanSHA256 = digest(run.Document), digest(run.Plan)
 	if err := log.BeginRun(ctx, run, graph); err != nil {
 		return err
@@ -95,6 +104,13 @@ func attestations(t *testing.T, d landscape.Driver) {
 		require.Equal(t, want, [2]landscape.Micros{otherwise, first}, "attestation %d", seq)
 	}
 
+	require.Equal(t, map[landscape.EventKind]int{landscape.OutputChanged: 2 * len(all) / 5}, kinds(t, log, landscape.OutputChanged), "when it was found changed, and when it was found missing")
+
+	newest, err := log.NewestAttestations(ctx, "one", len(all)/5)
+	require.NoError(t, err)
+	require.ElementsMatch(t, all[len(all)/5*4:], newest)
+	attestTurns(t, log, newest)
+
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
@@ -105,5 +121,43 @@ func attestations(t *testing.T, d landscape.Driver) {
 	both.Wait()
 	all, err = log.Attestations(ctx, "one")
 	require.NoError(t, err)
-	require.EqualValues(t, 6, all[len(all)-1].Seq, "each has a number of its own")
+	require.EqualValues(t, 7, all[len(all)-1].Seq, "each has a number of its own")
+}
+
+// attestTurns holds that of two processes one attests on schedule.
+func attestTurns(t *testing.T, log *landscape.Log, found []landscape.Attestation) {
+	ctx := t.Context()
+	turn, err := log.AttestTurn(ctx)
+	require.NoError(t, err)
+	require.Zero(t, turn)
+	mine, err := log.MoveAttestTurn(ctx, turn)
+	require.NoError(t, err)
+	_, err = log.MoveAttestTurn(ctx, turn)
+	require.ErrorIs(t, err, landscape.ErrTurnLost, "another process saw the same")
+	theirs, err := log.MoveAttestTurn(ctx, mine)
+	require.NoError(t, err)
+
+	_, _, err = log.RecordInTurn(ctx, mine, found)
+	require.ErrorIs(t, err, landscape.ErrTurnLost)
+	recorded, next, err := log.RecordInTurn(ctx, theirs, found)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, recorded[0].Seq)
+	now, err := log.AttestTurn(ctx)
+	require.NoError(t, err)
+	require.Equal(t, next, now)
+}
+
+// kinds counts the events of some kinds.
+func kinds(t *testing.T, log *landscape.Log, of ...landscape.EventKind) map[landscape.EventKind]int {
+	_, err := log.Sequence(t.Context())
+	require.NoError(t, err)
+	events, err := log.Outbox(t.Context(), 0, 0)
+	require.NoError(t, err)
+	counted := map[landscape.EventKind]int{}
+	for _, e := range events {
+		if slices.Contains(of, e.Kind) {
+			counted[e.Kind]++
+		}
+	}
+	return counted
 }

@@ -98,10 +98,16 @@ func (c *call) unbegun() (*local.Report, error) {
 // report is what is known of a run, without values of rows.
 func (c *call) report(run landscape.Run) (*local.Report, error) {
 	report, err := c.server.Home.Report(c.Context(), run)
-	if err == nil {
-		report.Reason = landscape.WithoutValues(report.Reason)
+	if err != nil {
+		return nil, err
 	}
-	return report, err
+	report.Reason = landscape.WithoutValues(report.Reason)
+	for i := range report.Sinks {
+		if attested := report.Sinks[i].Attested; attested != nil {
+			attested.Reason = landscape.WithoutValues(attested.Reason)
+		}
+	}
+	return report, nil
 }
 
 // pending is what is known of a run that has not begun.

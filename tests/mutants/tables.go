@@ -8,7 +8,7 @@ const accessTests = "^(TestNobodyLendsADocumentHisPassword|TestAConfinedDSNMeans
 var tables = []mutant{
 	{
 		name: "a change is dated by an attestation that found another one", never: "a file is removed, and the record has an alibi for the hour",
-		file: "landscape/attestation.go", old: "before.Result != a.Result || before.Equal != a.Equal || before.LookedAt != a.LookedAt || before.Findings != a.Findings:", new: "before.Result == plugin.AsWritten:",
+		file: "landscape/attestation.go", old: "case !before.sameAs(a):", new: "case before.Result == plugin.AsWritten:",
 		pkg: "./landscape/memdriver", run: "^TestDriver$",
 	},
 	{

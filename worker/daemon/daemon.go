@@ -205,17 +205,20 @@ func (d *process) serve(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	watching, end := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	notary, err := d.attest(ctx, opened)
+	log, err := d.openLog(ctx, opened)
 	if err != nil {
 		end()
 		return err
 	}
-	watch.Go(func() { d.watchLog(watching, opened.Log, notary) })
+	watch.Go(func() { d.watchLog(watching, opened.Log, log.Notary) })
 	watch.Go(func() { d.watchSeals(watching, opened.Log.Reader) })
 	watch.Go(func() {
 		d.watchAbandoned(watching, recovery.Abandoned{Client: temporal, Namespace: keys.namespace, Log: opened.Log})
 	})
 	watch.Go(func() { d.watchOutbox(watching, opened.Log) })
+	if log.Unsealed == "" {
+		watch.Go(func() { d.watchOutputs(watching, opened) })
+	}
 	keeper := d.keeperOf(temporal, opened)
 	watch.Go(func() { d.watchSchedules(watching, keeper) })
 	defer watch.Wait()

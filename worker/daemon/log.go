@@ -15,9 +15,8 @@ import (
 // notaryEvery is how often new entries of the log are signed.
 const notaryEvery = 2 * time.Second
 
-// attest compares the landscape's log with the heads that were signed, before anything is written, and lets what becomes of runs be logged. It
-// returns the notary if this process has the key of the log, else nil.
-func (d *process) attest(ctx context.Context, opened *storage.Storage) (*evidence.Notary, error) {
+// openLog compares the landscape's log with the heads that were signed, before anything is written, and lets what becomes of runs be logged.
+func (d *process) openLog(ctx context.Context, opened *storage.Storage) (*evidence.Evidence, error) {
 	o := evidence.Options{Keys: d.Keys, Make: d.MakeKeys, Host: d.files()}
 	for _, anchor := range d.LogAnchors {
 		anchor = evidence.Whole(anchor)
@@ -53,7 +52,7 @@ func (d *process) attest(ctx context.Context, opened *storage.Storage) (*evidenc
 		d.logger.Warn("heads of the log lack a signature", "why", silent)
 	}
 	opened.Log = e.Log
-	return e.Notary, nil
+	return e, nil
 }
 
 // watchLog signs what is new in the log until ctx ends, if this process has the key, and tells how far it is.

@@ -34,6 +34,8 @@ type counts struct {
 
 	deliveries  metric.Int64Gauge
 	undelivered metric.Float64Gauge
+
+	attested metric.Int64Gauge
 }
 
 func newCounts(meter metric.Meter) (*counts, error) {
@@ -73,6 +75,9 @@ func newCounts(meter metric.Meter) (*counts, error) {
 	if c.undelivered, err = meter.Float64Gauge("waymark_delivery_oldest_wait", metric.WithDescription("Age of the oldest event that an endpoint is still to get."), metric.WithUnit("s")); err != nil {
 		failed = errors.Join(failed, err)
 	}
+	if c.attested, err = meter.Int64Gauge("waymark_attestations_scheduled", metric.WithDescription("Complete runs whose outputs are attested now and then, and how many of them are overdue.")); err != nil {
+		failed = errors.Join(failed, err)
+	}
 	c.waits, err = meter.Float64Gauge("waymark_log_oldest_wait", metric.WithDescription("Age of the oldest entry that is not signed or not at all anchors."), metric.WithUnit("s"))
 	return c, errors.Join(failed, err)
 }
@@ -94,6 +99,13 @@ func (t *Telemetry) Log(b evidence.Backlog) {
 
 // Unsealed tells how many runs ended and are not sealed.
 func (t *Telemetry) Unsealed(runs int) { t.counts.open.Record(context.Background(), int64(runs)) }
+
+// Attestations tells of how many runs the outputs are attested now and then, and of how many of them that is overdue.
+func (t *Telemetry) Attestations(scheduled, overdue int) {
+	ctx := context.Background()
+	t.counts.attested.Record(ctx, int64(scheduled-overdue), labels("state", "in_time"))
+	t.counts.attested.Record(ctx, int64(overdue), labels("state", "overdue"))
+}
 
 // Deliveries tells what an endpoint is still to get.
 func (t *Telemetry) Deliveries(b landscape.Backlog) {

@@ -1,0 +1,13 @@
+package pipeline_test
+
+import "testing"
+
+func TestAttestProblems(t *testing.T) {
+	runProblemCases(t, []problemCase{
+		{"never", small + "attest: {every: 24h, for: 1h}\n", "x.yaml:4:27: attest.for: is shorter than attest.every, so the outputs would never be read again: write a longer time, such as 90d"},
+		{"for how long", small + "attest: {every: 24h}\n", `x.yaml:4:1: attest: the key "for" is missing`},
+		{"how often", small + "attest: {for: 24h}\n", `x.yaml:4:1: attest: the key "every" is missing`},
+		{"all the time", small + "attest: {every: 10ms, for: 1h}\n", "x.yaml:4:17: attest.every: must be at least 1s and at most 365d, not 10ms"},
+		{"for ever", small + "attest: {every: 1d, for: 40000d}\n", "x.yaml:4:26: attest.for: must be at least 1s and at most 36500d, not 40000d"},
+	})
+}
