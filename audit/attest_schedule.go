@@ -172,14 +172,18 @@ func (s *AttestSchedule) scheduled(ctx context.Context, run landscape.CompleteRu
 	return &scheduledRun{CompleteRun: run, every: landscape.Micros(every.Microseconds()), until: run.Finished + landscape.Micros(lasting.Microseconds())}, nil
 }
 
-// ask finds out when a run is due: some time after the oldest of the newest attestations of its outputs, or never if it has none.
+// ask finds out when a run is due: some time after the oldest of the newest attestations of its outputs, or never if it has none, or is archived.
 func (s *AttestSchedule) ask(ctx context.Context, run *scheduledRun) error {
 	newest, outputs, err := s.newest(ctx, run.ID)
 	if err != nil {
 		return err
 	}
+	archive, err := s.log.ArchiveOf(ctx, run.ID)
+	if err != nil {
+		return err
+	}
 	run.local = slices.ContainsFunc(outputs, func(a landscape.ArtifactRecord) bool { return isFile(a.Path) })
-	if outputs == nil {
+	if outputs == nil || archive != nil {
 		run.due = run.until
 		return nil
 	}
