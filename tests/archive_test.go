@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"waymark/audit"
 	"waymark/client"
@@ -109,4 +111,38 @@ func TestArchivesInPostgres(t *testing.T) {
 	require.ErrorAs(t, err, &changed)
 	require.Equal(t, client.ArchiveChanged, changed.Code)
 	require.ErrorContains(t, err, "run one is archived, and its bundle "+at+" (SHA-256 "+done.Runs[0].SHA256+") cannot be used")
+}
+
+// TestManyArchives asks about more archived runs than a process keeps open, several at once, and about the first one again.
+func TestManyArchives(t *testing.T) {
+	const runs = 18
+	folder := t.TempDir()
+	o := local.Options{State: local.Folder(filepath.Join(folder, "state"))}
+	home, err := local.Open(t.Context(), o)
+	require.NoError(t, err)
+	name := func(i int) string { return fmt.Sprintf("run-%02d", i) }
+	for i := range runs {
+		archivable(t, home, folder, name(i))
+	}
+	require.NoError(t, home.Close()) // which signs the log
+	home, err = local.Open(t.Context(), o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, home.Close()) }()
+	away := filepath.Join(folder, "away")
+	require.NoError(t, os.Mkdir(away, 0o700))
+	done, err := home.Archive(t.Context(), local.ArchiveRequest{By: client.By{Why: "old"}, Older: "1us", To: away})
+	require.NoError(t, err)
+	require.Len(t, done.Runs, runs)
+	var all errgroup.Group
+	for i := range 3 * runs {
+		all.Go(func() error {
+			status, err := home.Status(t.Context(), name(i%runs))
+			if err == nil && status.Rows != 3 {
+				err = fmt.Errorf("%s: %d rows", name(i%runs), status.Rows)
+			}
+			return err
+		})
+	}
+	require.NoError(t, all.Wait())
+	readable(t, home, name(0))
 }

@@ -10,11 +10,15 @@ import (
 	"waymark/landscape"
 )
 
-// Library opens the bundles of archived runs, each once. It is safe for concurrent use. Close it when nobody asks any more.
+// Library opens the bundles of archived runs, and keeps those that were opened last. It is safe for concurrent use. Close it when nobody asks any more.
 type Library struct {
 	mu   sync.Mutex
 	open map[string]*volume // by run
+	last []string           // runs whose bundles are open, in the order in which they were opened
 }
+
+// mostOpen is how many bundles stay open: each has two files, and the keys of its records in memory.
+const mostOpen = 16
 
 // volume is a bundle that is open.
 type volume struct {
@@ -57,7 +61,11 @@ func (l *Library) Open(ctx context.Context, a landscape.Archive) (landscape.Arch
 		}
 		return nil, &UnreadableError{a, err, errors.Is(err, errChanged)}
 	}
-	l.open[a.Run] = v
+	l.open[a.Run], l.last = v, append(l.last, a.Run)
+	if len(l.last) > mostOpen { // somebody may still read it: the files are closed once nobody refers to them
+		delete(l.open, l.last[0])
+		l.last = l.last[1:]
+	}
 	return v.records, nil
 }
 
@@ -86,7 +94,7 @@ func (l *Library) Close() error {
 	for _, v := range l.open {
 		err = errors.Join(err, v.records.Close(), v.file.Close())
 	}
-	l.open = map[string]*volume{}
+	l.open, l.last = map[string]*volume{}, nil
 	return err
 }
 
