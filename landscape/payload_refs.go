@@ -1,0 +1,65 @@
+package landscape
+
+import "context"
+
+// PayloadsOf calls yield with the payloads of a class that a run may need, in the order of the record and perhaps several times, until it
+// returns false. Of an archived run, the landscape still knows them.
+func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield func(payload string) bool) error {
+	replaced, err := r.replacements(ctx)
+	if err != nil {
+		return err
+	}
+	more := true
+	var all func(string) bool
+	all = func(payload string) bool {
+		more = more && yield(payload)
+		for _, replacement := range replaced[payload] {
+			more = more && all(replacement)
+		}
+		return more
+	}
+	archive, err := r.ArchiveOf(ctx, run)
+	switch {
+	case err != nil:
+		return err
+	case archive != nil:
+		return each(ctx, r.from, []any{run}, func(a ArchivedPayload) bool { return a.Class != class || all(a.Payload) })
+	}
+	return r.refsOf(ctx, run, class, all)
+}
+
+// refsOf calls yield with the payloads of a class to which the record of a run refers, until it returns false.
+func (r *Reader) refsOf(ctx context.Context, run string, class Class, yield func(payload string) bool) error {
+	more := true
+	err := each(ctx, r.from, []any{run}, func(c packOfChunk) bool {
+		more = (c.Fold != nil) != (class == DerivedClass) || yield(c.Pack)
+		return more
+	})
+	if err != nil || !more || class != DerivedClass {
+		return err
+	}
+	return each(ctx, r.from, []any{run}, func(f stateOfFold) bool { return f.State == "" || yield(f.State) })
+}
+
+// packOfChunk is what of a chunk refers to a payload.
+type packOfChunk struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Pack   string `db:"pack"`
+	Fold   *int64 `db:"fold,null"`
+}
+
+// Table returns chunks.
+func (packOfChunk) Table() string { return Chunk{}.Table() }
+
+// stateOfFold is what of a fold refers to a payload.
+type stateOfFold struct {
+	Run   string `db:"run_id,key"`
+	Node  string `db:"node,key"`
+	Fold  int64  `db:"fold,key"`
+	State string `db:"state,null"`
+}
+
+// Table returns folds.
+func (stateOfFold) Table() string { return FoldRecord{}.Table() }
