@@ -103,16 +103,78 @@ func (a *attesting) look(ctx context.Context, record landscape.ArtifactRecord) (
 		}
 		found.Add(1, plugin.Finding{State: plugin.NotKnown, Why: strings.ReplaceAll(err.Error(), "\n", "; ")})
 	}
-	if found.Changed+found.Missing == 0 || found.Unit == plugin.Rows {
+	if found.Changed+found.Missing == 0 || !isFile(record.Path) { // tables and buckets say themselves what another run wrote
 		return found, nil
 	}
-	later, err := a.log.ReplacedBy(ctx, record)
-	if later != "" {
-		found.Replaced, found.Changed, found.Missing = found.Changed+found.Missing+found.Replaced, 0, 0
-		found.Findings = slices.DeleteFunc(found.Findings, func(f plugin.Finding) bool { return f.State != plugin.NotKnown })
-		found.Findings = append(found.Findings, plugin.Finding{State: plugin.Replaced, Run: later, Why: "a later run published there"})
+	return a.orReplaced(ctx, record, found)
+}
+
+// orReplaced says of a file or folder that is not as the run wrote it that a later run replaced it, if it is as the last run wrote it that published there.
+func (a *attesting) orReplaced(ctx context.Context, record landscape.ArtifactRecord, found plugin.Condition) (plugin.Condition, error) {
+	later, err := a.laterThan(ctx, record)
+	if err != nil || later == nil {
+		return found, err
 	}
-	return found, err
+	there, err := a.asWrittenBy(ctx, *later)
+	if err != nil {
+		return found, err
+	}
+	switch there.State {
+	case plugin.AsWritten:
+		return instead(found, plugin.Finding{State: plugin.Replaced, Run: later.Run, Why: "a later run published there"}), nil
+	case plugin.NotKnown:
+		why := fmt.Sprintf("run %s published there since, and what it wrote cannot be compared: %s", later.Run, there.Why)
+		return instead(found, plugin.Finding{State: plugin.NotKnown, Why: why}), nil
+	case plugin.Changed, plugin.Missing, plugin.Replaced:
+	}
+	for i := range found.Findings {
+		if notAsWritten(found.Findings[i]) {
+			found.Findings[i].Why += fmt.Sprintf("; and the output is not that of run %s either, which published there since", later.Run)
+		}
+	}
+	return found, nil
+}
+
+// laterThan returns what was published last where an output was published, if another run did since; else nil.
+func (a *attesting) laterThan(ctx context.Context, record landscape.ArtifactRecord) (*landscape.ArtifactRecord, error) {
+	run, err := a.log.ReplacedBy(ctx, record)
+	if err != nil || run == "" {
+		return nil, err
+	}
+	artifacts, err := a.log.Artifacts(ctx, run)
+	i := slices.IndexFunc(artifacts, func(other landscape.ArtifactRecord) bool { return other.Path == record.Path })
+	if err != nil || i < 0 {
+		return nil, err
+	}
+	return &artifacts[i], nil
+}
+
+// asWrittenBy looks whether an output of another run is as that run wrote it.
+func (a *attesting) asWrittenBy(ctx context.Context, record landscape.ArtifactRecord) (plugin.Finding, error) {
+	run, err := a.log.Run(ctx, record.Run)
+	if err != nil {
+		return plugin.Finding{}, err
+	}
+	compiled, _, err := a.plan(ctx, run)
+	if err != nil {
+		return plugin.Finding{}, err
+	}
+	other := &attesting{verification: &verification{Auditor: a.Auditor, run: run, compiled: compiled}}
+	return other.whole(ctx, record), ctx.Err()
+}
+
+// instead says one thing of all pieces that are not as the run wrote them.
+func instead(of plugin.Condition, told plugin.Finding) plugin.Condition {
+	pieces := of.Changed + of.Missing
+	of.LookedAt, of.Changed, of.Missing = of.LookedAt-pieces, 0, 0
+	of.Findings = slices.DeleteFunc(of.Findings, notAsWritten)
+	of.Add(pieces, told)
+	return of
+}
+
+// notAsWritten reports whether something was changed, or is missing.
+func notAsWritten(f plugin.Finding) bool {
+	return f.State == plugin.Changed || f.State == plugin.Missing
 }
 
 // ask asks the sink or, without one that can tell, reads the files.
@@ -130,23 +192,23 @@ func (a *attesting) ask(ctx context.Context, record landscape.ArtifactRecord) (p
 	} else if !isFile(record.Path) {
 		return plugin.Condition{}, fmt.Errorf("only its sink can ask %s, and %s", record.Path, a.problem)
 	}
-	return a.whole(ctx, record), nil
+	found := plugin.Condition{Unit: plugin.Pieces}
+	found.Add(1, a.whole(ctx, record))
+	return found, nil
 }
 
 // whole looks at an output as one piece.
-func (a *attesting) whole(ctx context.Context, record landscape.ArtifactRecord) plugin.Condition {
-	found, state := plugin.Condition{Unit: plugin.Pieces}, plugin.Finding{State: plugin.AsWritten}
-	if wrong, differs := a.verifyArtifact(ctx, record.Artifact(), record.Sink); wrong != nil {
-		state = plugin.Finding{State: plugin.NotKnown, Why: wrong.Error()}
-		switch {
-		case errors.Is(wrong, fs.ErrNotExist):
-			state.State = plugin.Missing
-		case differs:
-			state.State = plugin.Changed
-		}
+func (a *attesting) whole(ctx context.Context, record landscape.ArtifactRecord) plugin.Finding {
+	wrong, differs := a.verifyArtifact(ctx, record.Artifact(), record.Sink)
+	switch {
+	case wrong == nil:
+		return plugin.Finding{State: plugin.AsWritten}
+	case errors.Is(wrong, fs.ErrNotExist):
+		return plugin.Finding{State: plugin.Missing, Why: wrong.Error()}
+	case differs:
+		return plugin.Finding{State: plugin.Changed, Why: wrong.Error()}
 	}
-	found.Add(1, state)
-	return found
+	return plugin.Finding{State: plugin.NotKnown, Why: wrong.Error()}
 }
 
 // written is what a run wrote with one of the sinks of its plan.
@@ -244,7 +306,7 @@ func (a *attesting) others(ctx context.Context, record landscape.ArtifactRecord,
 		if !wanted(other) {
 			continue
 		}
-		by := plugin.WrittenBy{Run: other.Run, Sink: other.Sink} // without a header: what it wrote is not known
+		by := plugin.WrittenBy{Run: other.Run, Sink: other.Sink, Written: plugin.Written{Artifact: other.Artifact()}} // without a header: its rows are not known
 		run, err := a.log.Run(ctx, other.Run)
 		if err != nil {
 			return nil, err
@@ -277,8 +339,6 @@ func (a *attesting) pointer(ctx context.Context, record landscape.ArtifactRecord
 	case led.There:
 	case !led.Known:
 		state = plugin.Finding{State: plugin.NotKnown, Why: led.Why}
-	case latest.Run != record.Run:
-		state = plugin.Finding{State: plugin.Replaced, Run: latest.Run, Why: led.Why}
 	default:
 		state = plugin.Finding{State: plugin.Changed, Why: led.Why}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -40,12 +41,12 @@ func (t *target) Attest(ctx context.Context, w plugin.Written) (plugin.Condition
 		return plugin.Condition{}, err
 	}
 	found := plugin.Condition{Unit: plugin.Pieces}
+	found.Add(1, frame) // first: only so many findings are kept
 	for i, part := range parts {
 		if w.Look(part) {
 			found.AddPart(part, states[i])
 		}
 	}
-	found.Add(1, frame)
 	return found, nil
 }
 
@@ -54,7 +55,8 @@ func (t *target) Attest(ctx context.Context, w plugin.Written) (plugin.Condition
 func (t *target) attestManifest(ctx context.Context, w plugin.Written) (sums map[string]string, frame plugin.Finding, err error) {
 	found, err := t.read(ctx, t.manifestKey())
 	if errors.Is(err, errNone) {
-		return nil, plugin.Finding{State: plugin.Missing, Why: "there is no " + t.manifestKey()}, nil
+		frame, err = orReplaced(ctx, plugin.Finding{State: plugin.Missing, Why: "there is no " + t.manifestKey()}, "", w)
+		return nil, frame, err
 	}
 	if err != nil {
 		return nil, frame, err
@@ -62,13 +64,22 @@ func (t *target) attestManifest(ctx context.Context, w plugin.Written) (sums map
 	m, ours := file.ParseManifest(found.data)
 	said, err := m.Artifact()
 	text, encoded := m.Encode()
+	if err := errors.Join(err, encoded); err != nil {
+		return nil, frame, err
+	}
+	digest := ""
+	if ours && string(text) == string(found.data) {
+		digest = said.SHA256
+	}
 	switch {
-	case err != nil || encoded != nil:
-		return nil, frame, errors.Join(err, encoded)
 	case ours && m.Folder != t.run:
-		return nil, plugin.Finding{State: plugin.Changed, Why: fmt.Sprintf("%s is the one of run %s", t.manifestKey(), m.Folder), Run: m.Folder}, nil
-	case !ours || said.SHA256 != w.Artifact.SHA256 || string(text) != string(found.data):
-		return nil, plugin.Finding{State: plugin.Changed, Why: t.manifestKey() + " is not the one that was written" + t.versionOf(ctx, t.manifestKey())}, nil
+		why := fmt.Sprintf("%s is the one of run %s", t.manifestKey(), m.Folder)
+		frame, err = orReplaced(ctx, plugin.Finding{State: plugin.Changed, Why: why, Run: m.Folder}, digest, w)
+		return nil, frame, err
+	case digest != w.Artifact.SHA256:
+		why := t.manifestKey() + " is not the one that was written" + t.versionOf(ctx, t.manifestKey())
+		frame, err = orReplaced(ctx, plugin.Finding{State: plugin.Changed, Why: why}, digest, w)
+		return nil, frame, err
 	}
 	sums = map[string]string{}
 	for _, part := range m.Parts {
@@ -81,6 +92,24 @@ func (t *target) attestManifest(ctx context.Context, w plugin.Written) (sums map
 		return nil, frame, err
 	}
 	return sums, plugin.Finding{State: plugin.AsWritten}, nil
+}
+
+// orReplaced says of a manifest that is not as the run wrote it that the run that it names replaced it, if it has the digest of the one that this run wrote, and later.
+// Nothing else of an output is ever replaced: each run has a folder of its own.
+func orReplaced(ctx context.Context, manifest plugin.Finding, digest string, w plugin.Written) (plugin.Finding, error) {
+	later, err := w.Later(ctx)
+	if err != nil {
+		return manifest, err
+	}
+	if slices.ContainsFunc(later, func(by plugin.WrittenBy) bool { return by.Run == manifest.Run && by.Artifact.SHA256 == digest }) {
+		manifest.State = plugin.Replaced
+		return manifest, nil
+	}
+	manifest.Run = ""
+	if len(later) > 0 {
+		manifest.Why += fmt.Sprintf("; and it is not as run %s wrote it, which published there since", later[0].Run)
+	}
+	return manifest, nil
 }
 
 func (t *target) attestPart(ctx context.Context, part plugin.Part, w plugin.Written, sum string) (plugin.Finding, error) {

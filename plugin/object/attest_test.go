@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -29,11 +30,13 @@ func TestAttestObjects(t *testing.T) {
 	o.Write(t, p.target("one", true))
 	artifact, err := p.target("one", true).Publish(t.Context(), o.Header, o.Parts)
 	require.NoError(t, err)
+	var since []plugin.WrittenBy
 	attest := func() (findings []string) {
 		t.Helper()
 		found, err := p.target("one", true).(plugin.Attester).Attest(t.Context(), plugin.Written{
 			Artifact: artifact, Header: o.Header, Parts: o.Parts, Lines: true, Look: func(plugin.Part) bool { return true },
-			Data: func(_ context.Context, part plugin.Part) ([]byte, error) { return o.Data[part.Ordinal], nil },
+			Data:  func(_ context.Context, part plugin.Part) ([]byte, error) { return o.Data[part.Ordinal], nil },
+			Later: func(context.Context) ([]plugin.WrittenBy, error) { return since, nil },
 		})
 		require.NoError(t, err)
 		require.EqualValues(t, 3, found.LookedAt)
@@ -82,9 +85,28 @@ func TestAttestObjects(t *testing.T) {
 
 	later := plugintest.NewOutput(p.header, "d,4\n")
 	later.Write(t, p.target("two", true))
-	_, err = p.target("two", true).Publish(t.Context(), later.Header, later.Parts)
+	second, err := p.target("two", true).Publish(t.Context(), later.Header, later.Parts)
 	require.NoError(t, err)
-	require.Equal(t, []string{"changed 0 " + manifestKey + " is the one of run two"}, attest(), "the parts are still there")
+	require.Equal(t, []string{"changed 0 " + manifestKey + " is the one of run two"}, attest(), "no such run is recorded")
+	since = []plugin.WrittenBy{{Run: "two", Written: plugin.Written{Artifact: second}}}
+	require.Equal(t, []string{"replaced 0 " + manifestKey + " is the one of run two"}, attest(), "the parts are still there")
+	p.put(key, edited, nil)
+	require.Equal(t, []string{"replaced 0 " + manifestKey + " is the one of run two", "changed 2 " + key + " does not hold what was written"}, cutVersions(attest()),
+		"nobody replaces a part")
+	p.put(key, []byte("k,v\na,1\nb,2\n"), nil)
+	p.put(manifestKey, append(p.get(manifestKey), ' '), nil)
+	require.Equal(t, []string{"changed 0 " + manifestKey + " is the one of run two; and it is not as run two wrote it, which published there since"}, attest())
+	_, err = b.Client().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &b.Name, Key: new(string(manifestKey))})
+	require.NoError(t, err)
+	require.Equal(t, []string{"missing 0 there is no " + manifestKey + "; and it is not as run two wrote it, which published there since"}, attest())
+}
+
+// cutVersions leaves out the versions of objects, which nobody knows before.
+func cutVersions(findings []string) []string {
+	for i := range findings {
+		findings[i], _, _ = strings.Cut(findings[i], ": its version is ")
+	}
+	return findings
 }
 
 // requireFiles requires that a target gives back its manifest with this digest, and parts with these bytes.
