@@ -224,9 +224,9 @@ func (a *attesting) written(ctx context.Context, compiled *plan.Plan, node int, 
 		return plugin.Written{}, target, err
 	}
 	_, packed := encoder.(plugin.Finisher)
-	chunks, err := a.chunksOf(ctx, record)
+	chunks, refused, err := a.chunksOf(ctx, record)
 	return plugin.Written{
-		Artifact: record.Artifact(), Header: encoder.Header(), Parts: parts, Look: sampled(parts, a.options.Sample), Lines: !packed,
+		Artifact: record.Artifact(), Header: encoder.Header(), Parts: parts, Refused: refused, Look: sampled(parts, a.options.Sample), Lines: !packed,
 		Data: func(ctx context.Context, part plugin.Part) ([]byte, error) {
 			return a.bytesOf(ctx, compiled, node, record.Run, chunks[part.Ordinal], part)
 		},
@@ -257,16 +257,16 @@ func sampled(parts []plugin.Part, rows int64) func(plugin.Part) bool {
 	return func(part plugin.Part) bool { return drawn[part.Ordinal] }
 }
 
-// chunksOf returns of which chunk each part of an output is, by the ordinal of the part.
-func (a *attesting) chunksOf(ctx context.Context, record landscape.ArtifactRecord) (map[int64]landscape.ChunkKey, error) {
+// chunksOf returns of which chunk each part of an output is, and how many of its rows the target refused, by the ordinal of the part.
+func (a *attesting) chunksOf(ctx context.Context, record landscape.ArtifactRecord) (chunks map[int64]landscape.ChunkKey, refused map[int64]int64, err error) {
 	effects, err := a.log.SinkEffects(ctx, record.Run, record.Sink)
-	chunks := map[int64]landscape.ChunkKey{}
+	chunks, refused = map[int64]landscape.ChunkKey{}, map[int64]int64{}
 	for _, e := range effects {
 		if e.Kind == landscape.WriteEffect && e.Ordinal != nil {
-			chunks[*e.Ordinal] = landscape.ChunkKey{Source: e.Source, Chunk: e.Chunk}
+			chunks[*e.Ordinal], refused[*e.Ordinal] = landscape.ChunkKey{Source: e.Source, Chunk: e.Chunk}, e.Refused
 		}
 	}
-	return chunks, err
+	return chunks, refused, err
 }
 
 // bytesOf computes the bytes of a part again. The error says why they are not to be had.

@@ -18,7 +18,7 @@ func (o *Onward) write(b *strings.Builder) {
 		fmt.Fprintf(b, "  %s\n", end.say())
 	}
 	if len(o.Lines) == 0 {
-		b.WriteString("  on no line of an output\n")
+		b.WriteString("  in no output\n")
 	}
 	if o.Left > 0 {
 		fmt.Fprintf(b, "  %s looked at; %d more came of it and are left out: --limit N follows more\n", plural(int64(o.Tokens), "token"), o.Left)

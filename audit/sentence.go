@@ -69,7 +69,7 @@ func (f *Fate) fate() string {
 	}
 }
 
-// reached names the sink and the line.
+// reached names the sink and the row of its output.
 func (f *Fate) reached() string {
 	switch {
 	case f.RefusedBy != "":
@@ -77,9 +77,9 @@ func (f *Fate) reached() string {
 	case f.Line == 0:
 		return "is for " + f.Sink + ", which has not confirmed it yet" + f.cause()
 	case f.Output != "":
-		return fmt.Sprintf("became line %d of %s%s", f.Line, f.Output, f.cause())
+		return fmt.Sprintf("became row %d of %s%s", f.Line, f.Output, f.cause())
 	}
-	return fmt.Sprintf("became line %d of %s%s", f.Line, f.Sink, f.cause())
+	return fmt.Sprintf("became row %d of %s%s", f.Line, f.Sink, f.cause())
 }
 
 // cause names the last decision on the way: the expression of a gate or a filter.

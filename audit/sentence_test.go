@@ -16,14 +16,14 @@ func TestSentences(t *testing.T) {
 		fate Fate
 		want string
 	}{
-		{Fate{Path: string(pipeline.DefaultFlow), Sink: "out", Line: 3, Output: "out.csv"}, "became line 3 of out.csv."},
-		{Fate{Path: string(pipeline.DefaultFlow), Sink: "table", Line: 3}, "became line 3 of table."},
+		{Fate{Path: string(pipeline.DefaultFlow), Sink: "out", Line: 3, Output: "out.csv"}, "became row 3 of out.csv."},
+		{Fate{Path: string(pipeline.DefaultFlow), Sink: "table", Line: 3}, "became row 3 of table."},
 		{Fate{Path: string(pipeline.DefaultFlow), Sink: "out"}, "is for out, which has not confirmed it yet."},
-		{Fate{Path: string(pipeline.GateRouted), Sink: "out", Line: 3, Output: "out.csv", Nodes: []Visit{gate}}, "became line 3 of out.csv, because at triage row.total > 5 was true."},
+		{Fate{Path: string(pipeline.GateRouted), Sink: "out", Line: 3, Output: "out.csv", Nodes: []Visit{gate}}, "became row 3 of out.csv, because at triage row.total > 5 was true."},
 		{Fate{Path: string(pipeline.GateDiscarded), Nodes: []Visit{gate}}, "was discarded by the gate triage, because at triage row.total > 5 was true."},
 		{Fate{Path: string(pipeline.FilterDropped), Nodes: []Visit{gate}}, "was dropped at triage, because at triage row.total > 5 was true."},
 		{Fate{Path: string(pipeline.OnErrorRouted), Nodes: []Visit{refused}}, "was refused by judge with RANGE: too large; it is in quarantine."},
-		{Fate{Path: string(pipeline.OnErrorRouted), Nodes: []Visit{refused}, Sink: "bad", Line: 1, Output: "bad.csv"}, "was refused by judge with RANGE: too large, and became line 1 of bad.csv."},
+		{Fate{Path: string(pipeline.OnErrorRouted), Nodes: []Visit{refused}, Sink: "bad", Line: 1, Output: "bad.csv"}, "was refused by judge with RANGE: too large, and became row 1 of bad.csv."},
 		{Fate{Path: string(pipeline.OnErrorRouted), RefusedBy: "table", Refused: refused.Refused}, "was refused by table with RANGE: too large; it is in quarantine."},
 		{Fate{Path: string(pipeline.QuarantinedAtSource), Nodes: []Visit{refused}}, "was refused when it was read by judge with RANGE: too large; it is in quarantine."},
 		{Fate{Path: string(pipeline.Unrouted), Nodes: []Visit{refused}}, "was refused by judge with RANGE: too large; it is in quarantine."},
@@ -42,5 +42,5 @@ func TestSentences(t *testing.T) {
 	s := Explanation{Token: "in:7/left", Source: Origin{Name: "in", Row: 7, Line: 8, File: "in.csv"}}
 	require.Equal(t, "in:7/left, a copy of record 7 (line 8 of in.csv), is in flight: its end is not recorded yet.", s.Sentence())
 	s = Explanation{Token: "daily:2", MadeOf: []BarrierOrigin{{Batch: Batch{Barrier: "daily"}}}, Fate: Fate{Path: string(pipeline.DefaultFlow), Sink: "out", Line: 2}}
-	require.Equal(t, "daily:2, which daily made, became line 2 of out.", s.Sentence())
+	require.Equal(t, "daily:2, which daily made, became row 2 of out.", s.Sentence())
 }

@@ -151,7 +151,7 @@ func (o *AttestedOutput) worst() string {
 		said = fmt.Sprintf("part %d: %s", *worst.Part, said)
 	}
 	if worst.Line > 0 {
-		said += fmt.Sprintf("; the first line that differs is %d", worst.Line)
+		said += fmt.Sprintf("; the first row that differs is %d", worst.Line)
 	}
 	return said
 }

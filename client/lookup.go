@@ -47,7 +47,7 @@ type Found struct {
 
 // LookupRequest says what to look for.
 type LookupRequest struct {
-	Word string                       // an id, a name, a digest, TOKEN, SINK:LINE, FILE:LINE, a number, a code, or a record as it was read
+	Word string                       // an id, a name, a digest, TOKEN, SINK:ROW, FILE:LINE, a number, a code, or a record as it was read
 	Run  string                       // as Find understands it: only there; empty for everywhere
 	Sees func(landscape.RunHead) bool // which runs count; nil for all
 	// Guess also finds rows by their records and the digests of these. Who can ask for that can guess values.
@@ -189,7 +189,7 @@ func (l *lookup) outputs(ctx context.Context) error {
 	return nil
 }
 
-// byPlace finds TOKEN, SINK:LINE and FILE:LINE.
+// byPlace finds TOKEN, SINK:ROW and FILE:LINE.
 func (l *lookup) byPlace(ctx context.Context) error {
 	at := strings.LastIndexByte(l.Word, ':')
 	if at <= 0 {
@@ -238,7 +238,7 @@ func (l *lookup) addRow(ctx context.Context, run landscape.RunHead, source strin
 	return l.addToken(ctx, run, token, Found{Kind: FoundRow}, what)
 }
 
-// lineOf finds a line of an output or of a file that the run read.
+// lineOf finds a row of an output, or a line of a file that the run read.
 func (l *lookup) lineOf(ctx context.Context, run landscape.RunHead, name string, line int64) error {
 	nodes, err := l.log.Nodes(ctx, run.ID)
 	if err != nil {
@@ -254,7 +254,7 @@ func (l *lookup) lineOf(ctx context.Context, run landscape.RunHead, name string,
 			if err != nil {
 				return err
 			}
-			if err := l.addToken(ctx, run, token, Found{Kind: FoundLine, Sink: name, Line: line}, fmt.Sprintf("line %d of %s", line, name)); err != nil {
+			if err := l.addToken(ctx, run, token, Found{Kind: FoundLine, Sink: name, Line: line}, fmt.Sprintf("row %d of %s", line, name)); err != nil {
 				return err
 			}
 		case node.Kind == landscape.SourceNode:

@@ -25,7 +25,7 @@ func (r *Reader) SinkLine(ctx context.Context, run, sink string, line int64) (To
 		}
 		return r.nth(ctx, part, rest)
 	}
-	return Token{}, fmt.Errorf("line %d of sink %s in run %s: %w", line, sink, run, ErrNotFound)
+	return Token{}, fmt.Errorf("row %d of the output of sink %s in run %s: %w", line, sink, run, ErrNotFound)
 }
 
 // SinkPart is what of an Effect says where its rows are in the output of a sink.

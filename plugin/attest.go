@@ -18,6 +18,7 @@ type Written struct {
 	Artifact Artifact // as it was published
 	Header   []byte
 	Parts    []Part          // of the whole output, by ordinal
+	Refused  map[int64]int64 // by the ordinal of a part: how many of its rows the target refused, so that they are not in the output
 	Look     func(Part) bool // whether a part is looked at
 	Lines    bool            // the bytes of a part are lines of text
 	// Data returns the bytes of a part, which are computed again. An error says why they are not to be had.
@@ -73,7 +74,7 @@ type Condition struct {
 type Finding struct {
 	State State  `json:"state"`
 	Part  *int64 `json:"part,omitempty"` // its ordinal; nil for what is not in a part
-	Line  int64  `json:"line,omitempty"` // of the output, the first that differs, from 1, a header not counted; 0 if it is not known
+	Line  int64  `json:"line,omitempty"` // the first row of the output that differs, as landscape.Reader.SinkLine counts them; 0 if it is not known
 	Why   string `json:"why"`
 	Run   string `json:"run,omitempty"` // that replaced it
 }
@@ -128,17 +129,20 @@ func FirstDifference(found, data []byte, rows int64) int64 {
 	return row
 }
 
-// RowsBefore returns how many rows the parts before one have.
+// Holds returns how many rows of a part are in the output.
+func (w *Written) Holds(part Part) int64 { return part.Rows - w.Refused[part.Ordinal] }
+
+// RowsBefore returns how many rows of the output are in the parts before one.
 func (w *Written) RowsBefore(part Part) (rows int64) {
 	for _, before := range w.Parts {
 		if before.Ordinal < part.Ordinal {
-			rows += before.Rows
+			rows += w.Holds(before)
 		}
 	}
 	return rows
 }
 
-// LineThatDiffers returns which line of the output is the first that differs, if a part is found with these bytes; 0 if that is not known.
+// LineThatDiffers returns which row of the output is the first that differs, if a part is found with these bytes; 0 if that is not known.
 func (w *Written) LineThatDiffers(ctx context.Context, part Part, found []byte) int64 {
 	if !w.Lines || w.Data == nil {
 		return 0

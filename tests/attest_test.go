@@ -54,8 +54,51 @@ func TestAttestationsPage(t *testing.T) {
 	counts, output := attested(t, s, "one", "")
 	require.Equal(t, "2 1 0 0 0", counts)
 	f := output.Findings[0]
-	require.Contains(t, text, fmt.Sprintf("\n  changed part %d line %d: %s: waymark explain 0198c1 --sink review --line %[2]d\n", *f.Part, f.Line, f.Why))
+	require.Contains(t, text, fmt.Sprintf("\n  changed part %d row %d: %s: waymark explain 0198c1 --sink review --line %[2]d\n", *f.Part, f.Line, f.Why))
 	require.True(t, output.LastEqual.Known())
+}
+
+// startLocal starts a system whose documents reach this machine.
+func startLocal(t *testing.T) *system.System {
+	t.Helper()
+	return system.StartWith(t, system.Options{Planner: func(p recompute.Planner) recompute.Planner {
+		made := p.(worker.Planner)
+		made.AllowNetworks = worker.Networks{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+		return made
+	}})
+}
+
+// TestRowsOfOutputsAreCountedAlike: attest and explain count the rows that a table took, and not those that it refused.
+func TestRowsOfOutputsAreCountedAlike(t *testing.T) {
+	database := services.Postgres(t)
+	connection, err := pgx.Connect(t.Context(), database.DSN())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, connection.Close(t.Context())) }()
+	exec := func(sql string) {
+		t.Helper()
+		_, err := connection.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	t.Setenv("WAYMARK_SECRET_DW", database.DSN())
+	s := startLocal(t)
+	s.Write(t, map[string]string{"in.csv": "id,text\n1,a\n2,refused\n3,c\n4,refused\n5,e\n6,f\n"})
+	for table, key := range map[string]string{"keyed": "mode: upsert, key: [id]", "heap": "mode: insert"} {
+		exec("create table " + table + " (id bigint unique, text text check (text <> 'refused'))")
+		_, err := s.Run(t, table, `name: p
+chunk: {rows: 3}
+sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int, text: string}}}}
+sinks: {out: {postgres: {dsn: "${secret:DW}", table: `+table+`, `+key+`}}}
+`)
+		require.NoError(t, err)
+		exec("update " + table + " set text = 'edited' where id = 5")
+		_, output := attested(t, s, table, "out")
+		require.EqualValues(t, 3, output.Findings[0].Line, table)
+		told, err := s.Client.Explain(t.Context(), audit.Question{Run: table, Sink: "out", Line: 3})
+		require.NoError(t, err)
+		require.EqualValues(t, 5, told.Source.Row, "the third row that the table took")
+		require.EqualValues(t, 3, told.Line)
+		require.Contains(t, told.Attested, "; of this row: "+output.Findings[0].Why)
+	}
 }
 
 // TestAttestOutputs changes a table and objects of a bucket after a run, and replaces both by a later one.
@@ -71,11 +114,7 @@ func TestAttestOutputs(t *testing.T) {
 		require.NoError(t, err)
 	}
 	t.Setenv("WAYMARK_SECRET_DW", database.DSN())
-	s := system.StartWith(t, system.Options{Planner: func(p recompute.Planner) recompute.Planner {
-		made := p.(worker.Planner)
-		made.AllowNetworks = worker.Networks{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-		return made
-	}})
+	s := startLocal(t)
 	s.Write(t, map[string]string{"in.csv": "id,text\n1,a\n2,b\n3,c\n4,d\n5,e\n"})
 	document := func(param string) string {
 		return fmt.Sprintf(`name: p

@@ -17,7 +17,7 @@ import (
 	"waymark/tests/services"
 )
 
-// person goes, with nothing but the keyboard, from a line of an output to its record and to what might have become of it, and from a refused row to a
+// person goes, with nothing but the keyboard, from a row of an output to its record and to what might have become of it, and from a refused row to a
 // cure that is tried.
 func (s *apiServer) person(t *testing.T) {
 	window := browser.Open(t, 1280, 900)
@@ -26,9 +26,9 @@ func (s *apiServer) person(t *testing.T) {
 	window.Await(t, "Sign in")
 	window.Do(t, chromedp.KeyEvent(s.grant(t, "bob", "--role", "auditor,operator,deployer,admin")+"\r")) // the field has the focus
 	window.Await(t, "all accounts balance", "bob")
-	window.Tab(t, "Line of an output", false)
+	window.Tab(t, "Row of an output", false)
 	window.Do(t, chromedp.KeyEvent("1\r"))
-	window.Await(t, "Record", "became line 1 of", "recomputed now, and equal to the record")
+	window.Await(t, "Record", "became row 1 of", "recomputed now, and equal to the record")
 	window.Tab(t, "orders", true)
 	window.Await(t, "Pipeline", "Status")
 	window.Do(t, chromedp.Navigate(s.url+"/"))

@@ -33,7 +33,7 @@ func TestPictures(t *testing.T) {
 	window.Await(t, "Runs")
 	for name, page := range map[string]struct{ path, words, from string }{
 		"run":     {"/runs/strikes-1", "all accounts balance", "header"},
-		"row":     {"/runs/strikes-1/explain?sink=review&line=3", "became line 3", "main section:nth-of-type(4)"},
+		"row":     {"/runs/strikes-1/explain?sink=review&line=3", "became row 3", "main section:nth-of-type(4)"},
 		"compare": {"/runs/strikes-2/compare", "ended elsewhere", "header"},
 	} {
 		window.Do(t, chromedp.Navigate(link[1]+page.path))

@@ -59,11 +59,11 @@ func (c *carrying) text() string {
 	return b.String()
 }
 
-// writeOutputs lists lines of outputs, and rows that were made of others as well.
+// writeOutputs lists rows of outputs, and rows that were made of others as well.
 func (c *carrying) writeOutputs(b *strings.Builder) {
 	for _, run := range slices.Sorted(maps.Keys(c.report.found)) {
 		for _, line := range c.report.found[run].Lines {
-			fmt.Fprintf(b, "  run %s  %s line %d (sink %s)\n", run, oneLine(line.Output), line.Line, line.Sink)
+			fmt.Fprintf(b, "  run %s  %s row %d (sink %s)\n", run, oneLine(line.Output), line.Line, line.Sink)
 		}
 		for _, token := range c.report.found[run].Mixed {
 			fmt.Fprintf(b, "  run %s  %s, which was made of other rows as well\n", run, token)

@@ -123,14 +123,14 @@ func (p rowPatient) way() client.Check {
 	return p.named("way", client.Good("%s: every step, computed again, makes what is recorded", took))
 }
 
-// forward says where the row went: on which lines of which outputs, and what became of it where it is on none.
+// forward says where the row went: which rows of which outputs it is, and what became of it where it is on none.
 func (p rowPatient) forward() (checks []client.Check) {
 	for _, line := range p.lines() {
 		if line.Line == 0 {
 			checks = append(checks, p.named("forward", client.Warning(p.next(), "%s goes to %s, which did not confirm it yet", line.Token, line.Sink)))
 			continue
 		}
-		checks = append(checks, p.named("forward", client.Good("%s is line %d of the output of %s", line.Token, line.Line, line.Sink)))
+		checks = append(checks, p.named("forward", client.Good("%s is row %d of the output of %s", line.Token, line.Line, line.Sink)))
 	}
 	s := p.story
 	if s.Refused != nil {
@@ -154,7 +154,7 @@ func (p rowPatient) forward() (checks []client.Check) {
 	return checks
 }
 
-// lines are the lines of outputs that came of the row.
+// lines are the rows of outputs that came of the row.
 func (p rowPatient) lines() (lines []audit.Line) {
 	if p.story.Onward != nil {
 		return p.story.Onward.Lines

@@ -21,7 +21,7 @@ func (a *app) attestCommand() *cobra.Command {
 		Short: "Read the outputs of a run again, compare them with what it wrote, and record the result",
 		Long: `Reads the target of every output that a run published, and says of each what is still as the run wrote it, what was changed, what is missing, and what a
 later run replaced. Of a file or folder it compares every part, of a bucket every object, of a table every row, which it computes again; and where the name of the
-latest output leads. It names the first line that differs, and between which two attestations the change happened.
+latest output leads. It names the first row that differs, and between which two attestations the change happened.
 
 The result is recorded, and has an entry in the landscape's log. No target is changed. Exit code 4 if something was changed or is missing.
 
@@ -102,13 +102,13 @@ func findingText(run string, o client.AttestedOutput, f plugin.Finding) string {
 		said += fmt.Sprintf(" part %d", *f.Part)
 	}
 	if f.Line > 0 {
-		said += fmt.Sprintf(" line %d", f.Line)
+		said += fmt.Sprintf(" row %d", f.Line)
 	}
 	said += ": " + f.Why
 	switch {
 	case f.State == plugin.Replaced:
 		said += ": run " + f.Run
-	case f.Line > 0:
+	case f.Line > 0 && f.Part != nil: // else the run wrote no such row
 		said += fmt.Sprintf(": waymark explain %s --sink %s --line %d", run, o.Sink, f.Line)
 	}
 	return said

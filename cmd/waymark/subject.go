@@ -17,9 +17,9 @@ func (a *app) subjectCommand() *cobra.Command {
 	var request client.SubjectRequest
 	cmd := &cobra.Command{
 		Use:   "subject FIELD=VALUE [--run RUN]",
-		Short: "Find a person's rows in all runs, and every output line that came of them",
+		Short: "Find a person's rows in all runs, and every row of an output that came of them",
 		Long: `Finds the rows whose business key has this value in one field (key: [FIELD] of a source), in all runs or in one, and follows them through forks
-and barriers to every line of every output. It compares the values of the stored records, so a row is listed only if it has the value; rows
+and barriers to every row of every output. It compares the values of the stored records, so a row is listed only if it has the value; rows
 whose records were purged, and whose hashes fit, are listed as unsure. Changes nothing.
 
 Rows that their source refused have no key: how many there are is printed, and waymark errors shows them.`,
@@ -91,7 +91,7 @@ func appendPlaces(table [][]string, run string, row audit.SubjectRow, unsure str
 	first := []string{run, fmt.Sprintf("%s:%d%s", row.Source, row.Row, unsure), text.Cell(fmt.Sprintf("%s line %d", row.File, row.Line))}
 	var places []string
 	for _, line := range row.Lines {
-		places = append(places, text.Cell(fmt.Sprintf("%s line %d (%s)", line.Output, line.Line, line.Sink)))
+		places = append(places, text.Cell(fmt.Sprintf("%s row %d (%s)", line.Output, line.Line, line.Sink)))
 	}
 	for _, derived := range row.Derived {
 		places = append(places, fmt.Sprintf("%s, of %s", derived.Token, text.Count(derived.Of, "token")))

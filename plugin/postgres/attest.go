@@ -126,7 +126,7 @@ func (a *attestation) rows(ctx context.Context) (err error) {
 		case !a.written.Look(part):
 			a.whole = false
 		case missing != "":
-			a.found.Add(part.Rows, plugin.Finding{State: plugin.Missing, Part: &part.Ordinal, Why: missing})
+			a.found.Add(a.written.Holds(part), plugin.Finding{State: plugin.Missing, Part: &part.Ordinal, Why: missing})
 		default:
 			err = a.part(ctx, part)
 		}
@@ -193,7 +193,7 @@ func (a *attestation) uniqueKey(ctx context.Context) (key []string, err error) {
 // part compares the rows of a part.
 func (a *attestation) part(ctx context.Context, part plugin.Part) error {
 	unknown := func(why error) {
-		a.found.Add(part.Rows, plugin.Finding{State: plugin.NotKnown, Part: &part.Ordinal, Why: why.Error()})
+		a.found.Add(a.written.Holds(part), plugin.Finding{State: plugin.NotKnown, Part: &part.Ordinal, Why: why.Error()})
 	}
 	data, err := a.written.Data(ctx, part)
 	if err != nil {
@@ -208,7 +208,7 @@ func (a *attestation) part(ctx context.Context, part plugin.Part) error {
 	rows := newRowBlock(data, len(a.columns), refused)
 	states, err := a.look(ctx, rows)
 	if errors.Is(err, errOtherType) {
-		a.found.Add(int64(len(rows.numbers)), plugin.Finding{State: plugin.Changed, Part: &part.Ordinal, Why: errOtherType.Error()})
+		a.found.Add(int64(rows.count), plugin.Finding{State: plugin.Changed, Part: &part.Ordinal, Why: errOtherType.Error()})
 		return nil
 	}
 	if err != nil {
@@ -216,7 +216,7 @@ func (a *attestation) part(ctx context.Context, part plugin.Part) error {
 	}
 	before := a.written.RowsBefore(part)
 	for i, state := range states {
-		a.note(part, rows.keyOf(i, a.keyPositions()), plugin.Finding{State: state, Line: before + int64(rows.numbers[i]) + 1})
+		a.note(part, rows.keyOf(i, a.keyPositions()), plugin.Finding{State: state, Line: before + int64(i) + 1})
 	}
 	return nil
 }

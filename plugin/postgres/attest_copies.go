@@ -142,7 +142,7 @@ func (c *copying) addOutput(ctx context.Context, i, pass, passes int) error {
 		default:
 			c.wide = true
 			if pass == 0 {
-				c.attestation.found.Add(part.Rows, plugin.Finding{State: unknown.state, Part: &part.Ordinal, Why: unknown.Error()})
+				c.attestation.found.Add(o.Holds(part), plugin.Finding{State: unknown.state, Part: &part.Ordinal, Why: unknown.Error()})
 			}
 		}
 	}
@@ -167,14 +167,14 @@ func (c *copying) addPart(ctx context.Context, i int, part plugin.Part, pass, pa
 		return errors.Join(ctx.Err(), &notComparable{plugin.NotKnown, err})
 	}
 	rows := newRowBlock(data, len(c.columns), refused)
-	if len(rows.numbers) == 0 {
+	if rows.count == 0 {
 		return nil
 	}
 	var cells []string
 	for k := range c.columns {
 		cells = append(cells, c.cast(k)+"::text")
 	}
-	hashes := make([][16]byte, 0, len(rows.numbers))
+	hashes := make([][16]byte, 0, rows.count)
 	err = c.within(ctx, func(tx pgx.Tx) error {
 		found, err := tx.Query(ctx, fmt.Sprintf("select %s from %s order by v.n", hashed(cells), c.unnested()), rows.args()...)
 		if err != nil {
@@ -193,7 +193,7 @@ func (c *copying) addPart(ctx context.Context, i int, part plugin.Part, pass, pa
 	before := o.RowsBefore(part)
 	for k, hash := range hashes {
 		if int(hash[0])%passes == pass {
-			c.add(i, hash, part.Ordinal, before+int64(rows.numbers[k])+1)
+			c.add(i, hash, part.Ordinal, before+int64(k)+1)
 		}
 	}
 	if pass == 0 && i == 0 {

@@ -21,7 +21,7 @@ var errOtherType = errors.New("a column of the table has another type: it does n
 
 // look returns what became of each row.
 func (a *attestation) look(ctx context.Context, rows rowBlock) ([]plugin.State, error) {
-	if len(rows.numbers) == 0 {
+	if rows.count == 0 {
 		return nil, nil
 	}
 	look := a.lookByKey
@@ -61,7 +61,7 @@ func (a *attestation) lookByKey(ctx context.Context, rows rowBlock) ([]plugin.St
 	}
 	sql := fmt.Sprintf("select v.n, case when t.tableoid is null then 'missing' when %s then 'equal' else 'changed' end from %s left join %s t on %s order by v.n",
 		strings.Join(same, " and "), a.unnested(), quotedTable(a.table), strings.Join(on, " and "))
-	states := make([]plugin.State, len(rows.numbers))
+	states := make([]plugin.State, rows.count)
 	found, err := a.tx.Query(ctx, sql, rows.args()...)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]plugin.St
 			h as (select row(%s)::text as r, count(*) as has from %s t where row(%[3]s)::text in (select r from w) group by 1)
 		select w.n from w left join h using (r) where w.nth > coalesce(h.has, 0)`,
 		strings.Join(wanted, ", "), a.unnested(), strings.Join(there, ", "), quotedTable(a.table))
-	states := make([]plugin.State, len(rows.numbers))
+	states := make([]plugin.State, rows.count)
 	for i := range states {
 		states[i] = plugin.AsWritten
 	}
@@ -104,7 +104,7 @@ func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]plugin.St
 
 // rowBlock is the rows of a part, as columns of texts.
 type rowBlock struct {
-	numbers []int       // within the part, from 0
+	count   int
 	columns [][]*string // nil for null
 }
 
@@ -114,7 +114,7 @@ func newRowBlock(data []byte, columns int, refused map[int]bool) rowBlock {
 	number := 0
 	for line := range bytes.Lines(data) {
 		if !refused[number] {
-			b.numbers = append(b.numbers, number)
+			b.count++
 			for i, cell := range strings.Split(strings.TrimSuffix(string(line), "\n"), "\t") {
 				b.columns[i] = append(b.columns[i], unescaped(cell))
 			}
