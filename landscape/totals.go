@@ -89,12 +89,15 @@ type NodeTotal struct {
 	Kind       NodeKind `json:"kind"`
 	In         string   `json:"in"`
 	Created    string   `json:"created"`  // of copies of a fork, and of rows that a coalesce or a barrier made
-	Revalued   string   `json:"revalued"` // by how much the step changed the amounts of rows
+	Revalued   string   `json:"revalued"` // by how much the step changed the amounts of rows, of which some may have had none, or have none now
 	Out        string   `json:"out"`      // of a sink: what the target confirmed
 	Dropped    string   `json:"dropped"`
 	Diverted   string   `json:"diverted"`   // of rows that the node refused
 	Consumed   string   `json:"consumed"`   // of rows that ended here so that others continue; a barrier may still hold them
 	Unreadable int64    `json:"unreadable"` // rows here whose amount cannot be read, and is in none of the amounts
+
+	UnreadableBefore int64 `json:"unreadable_before"` // of the rows in Revalued: those whose amount could not be read before the step
+	UnreadableAfter  int64 `json:"unreadable_after"`  // and those whose amount cannot be read after it
 }
 
 // Totals are the totals of a run.
@@ -133,7 +136,7 @@ type segment struct {
 // account is a NodeTotal in the making.
 type account struct {
 	in, created, revalued, out, dropped, diverted, consumed amount.Sum
-	unreadable                                              int64
+	unreadable, before, after                               int64
 }
 
 // totaling is Totals in the making.
@@ -295,6 +298,8 @@ func (s *totaling) addStep(w WayRecord, step WayStepRecord, a *account, before, 
 		if now != before {
 			a.revalued.AddSum(now.all)
 			a.revalued.Subtract(before.all)
+			a.before += before.unreadable
+			a.after += now.unreadable
 		}
 	}
 	a.leave(w, step.Node, s.kinds[step.Node], now)
@@ -402,5 +407,6 @@ func (a *account) total(total string, node Node) NodeTotal {
 	return NodeTotal{
 		Total: total, Node: node.Node, Kind: node.Kind, In: a.in.String(), Created: a.created.String(), Revalued: a.revalued.String(),
 		Out: a.out.String(), Dropped: a.dropped.String(), Diverted: a.diverted.String(), Consumed: a.consumed.String(), Unreadable: a.unreadable,
+		UnreadableBefore: a.before, UnreadableAfter: a.after,
 	}
 }

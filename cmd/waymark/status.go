@@ -306,12 +306,20 @@ var totalColumns = []struct {
 }{
 	{"in", true, func(n landscape.NodeTotal) string { return n.In }},
 	{"made", false, func(n landscape.NodeTotal) string { return n.Created }},
-	{"revalued", false, func(n landscape.NodeTotal) string { return n.Revalued }},
+	{"revalued", false, revaluedText},
 	{"out", true, func(n landscape.NodeTotal) string { return n.Out }},
 	{"dropped", false, func(n landscape.NodeTotal) string { return n.Dropped }},
 	{"refused", false, func(n landscape.NodeTotal) string { return n.Diverted }},
 	{"taken", false, func(n landscape.NodeTotal) string { return n.Consumed }},
 	{"unreadable", false, func(n landscape.NodeTotal) string { return text.Grouped(n.Unreadable) }},
+}
+
+// revaluedText says by how much a step changed the amounts of rows, and how many of these had or have none.
+func revaluedText(n landscape.NodeTotal) string {
+	if n.UnreadableBefore+n.UnreadableAfter == 0 {
+		return n.Revalued
+	}
+	return fmt.Sprintf("%s (unreadable: %s before, %s after)", n.Revalued, text.Grouped(n.UnreadableBefore), text.Grouped(n.UnreadableAfter))
 }
 
 // writeTotals writes a table for each total, with its account at each node.

@@ -133,6 +133,35 @@ func wideTotals(t *testing.T, d landscape.Driver) {
 	}
 }
 
+// nullTotals are amounts that a step made null, and amounts that it gave to rows that had none: the account says of how many rows.
+func nullTotals(t *testing.T, d landscape.Driver) {
+	s := Scene{Run: "sums", Chunks: 1, ChunkRows: 10, Amounts: true}
+	log := begun(t, d, s)
+	require.NoError(t, s.Read(t.Context(), log))
+	p, scored := s.Passage(0), []int{}
+	sums := p.Lanes[0].Sums
+	for k := range sums {
+		if sums[k].Seq == 1 {
+			scored = append(scored, k)
+		}
+	}
+	sums[scored[0]].Unreadable = 1
+	sums[scored[1]-1].Unreadable, sums[scored[2]-1].Unreadable = 1, 1 // as they were read
+	require.NoError(t, log.RecordPassage(t.Context(), p))
+	totals, err := log.Totals(t.Context(), s.Run)
+	require.NoError(t, err)
+	for i := range totals.Nodes {
+		n := &totals.Nodes[i]
+		before, after := int64(0), int64(0)
+		if n.Node == "score" {
+			before, after = 2, 1
+		}
+		require.Equal(t, []int64{before, after}, []int64{n.UnreadableBefore, n.UnreadableAfter}, n.Node)
+		n.UnreadableBefore, n.UnreadableAfter = 0, 0 // the view does not have them
+	}
+	requireView(t, log, *totals)
+}
+
 // requireView compares the view of a driver that has views with the same totals.
 func requireView(t *testing.T, log *landscape.Log, want landscape.Totals) {
 	t.Helper()
