@@ -157,15 +157,21 @@ func (a *app) holdAddCommand() *cobra.Command {
 	var request client.HoldRequest
 	var why, from, until string
 	cmd := &cobra.Command{
-		Use:   "add (--run RUN | --pipeline NAME) --why TEXT",
+		Use:   "add (RUN | --pipeline NAME) --why TEXT",
 		Short: "Protect the payloads of a run, or of a pipeline's runs, from purges",
 		Long: `Protects the payloads of a run, or of all runs of a pipeline that started at or after --from and before --until, including future runs, until
-the hold is ended. A hold overrides every retention period.`,
-		Example: `  waymark hold add --run last --why "case 2026/17"
+the hold is ended. A hold overrides every retention period.
+
+` + runArgument,
+		Example: `  waymark hold add last --why "case 2026/17"
   waymark hold add --pipeline orders --from 2026-10-01 --until 2026-11-01 --why "audit of October"`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:              takes(0, 1),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			err := whyGiven(why)
+			if err == nil && len(args) > 0 {
+				request.Run, err = onlyRun(args[0], request.Run)
+			}
 			if err == nil {
 				request.From, err = momentGiven("from", from)
 			}
@@ -191,12 +197,20 @@ the hold is ended. A hold overrides every retention period.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&request.Run, "run", "", "the `run`: its id, a prefix of it, or last")
+	cmd.Flags().StringVar(&request.Run, "run", "", "the same as the argument `RUN`")
 	cmd.Flags().StringVar(&request.Pipeline, "pipeline", "", "`name` of the pipeline")
 	cmd.Flags().StringVar(&from, "from", "", "hold runs that started at or after this `day` or time, such as 2026-10-01 (default all)")
 	cmd.Flags().StringVar(&until, "until", "", "hold runs that started before this `day` or time (default no limit)")
 	whyFlag(cmd, &why)
 	return cmd
+}
+
+// onlyRun returns the run that an argument names, if no flag names one.
+func onlyRun(argument, flag string) (string, error) {
+	if flag != "" {
+		return "", wrongUsef("name the run once: %q and --run %q exclude each other", argument, flag)
+	}
+	return argument, nil
 }
 
 // momentGiven reads a day, in the time zone of this machine, or a moment of RFC 3339; zero if nothing is given.
