@@ -68,6 +68,8 @@ type Report struct {
 	Refused  int64     `json:"refused"`   // entries that do not count, and are refused in the log
 	Problems []Problem `json:"problems"`  // nil if there are none
 	Warnings []Problem `json:"warnings"`  // what contradicts nothing, and deserves a look; nil if there are none
+
+	OrderSignatures *OrderSignatures `json:"order_signatures,omitempty"` // set by VerifyOrders; nil if there are no dangerous orders
 }
 
 // Anchor is how far an anchor is.

@@ -34,6 +34,9 @@ func (m Missing) String() string {
 		said = fmt.Sprintf("was archived, says entry %d, and the place of its bundle is not recorded so", m.Position)
 	case Ruled, Ordered, Approved, Executed:
 		said, cause = fmt.Sprintf("entry %d is about it, and it is not recorded", m.Position), ": somebody removed it"
+		if m.Run != "" {
+			said, cause = fmt.Sprintf("has %s, says entry %d, and that is not recorded so", m.ofOrder(), m.Position), ": somebody removed or changed it"
+		}
 	}
 	if m.Restored {
 		cause = ": it was lost when the record was restored from a backup"
@@ -49,21 +52,35 @@ func (m Missing) String() string {
 	return said + cause
 }
 
+// ofOrder says what of a dangerous order is not recorded.
+func (m Missing) ofOrder() string {
+	switch m.Type {
+	case Approved:
+		return fmt.Sprintf("the signature %d under order %.12s", m.Approval, m.Digest)
+	case Executed:
+		return fmt.Sprintf("the execution of order %.12s", m.Digest)
+	}
+	return fmt.Sprintf("the order %.12s", m.Digest)
+}
+
 // Where names the run, the order or the rule that it is about.
 func (m Missing) Where() string {
-	switch m.Type {
-	case Forgot:
+	switch {
+	case m.Type == Forgot:
 		return fmt.Sprintf("order %d", m.Order)
-	case Ruled, Ordered, Approved, Executed:
+	case m.Run == "":
 		return m.about()
 	}
 	return "run " + m.Run
 }
 
-// MissingOf returns what the log says of a run's seals, attestations, sign-offs and archive, and is not recorded so, in the order of the log; nil if all is. Signatures are not
-// verified.
+// MissingOf returns what the log says of a run's seals, attestations, sign-offs and archive, and of dangerous orders about it, and is not recorded so, in the order of the log; nil
+// if all is. Signatures are not verified.
 func MissingOf(ctx context.Context, log *landscape.Reader, run string) ([]Missing, error) {
-	var about []landscape.LogEntry
+	about, err := ordersAbout(ctx, log, run)
+	if err != nil {
+		return nil, err
+	}
 	for _, kind := range []Type{Sealed, Attested, SignedOff, Archived} {
 		found, err := log.LogEntriesAbout(ctx, string(kind)+"/"+run)
 		if err != nil {
@@ -80,6 +97,22 @@ func MissingOf(ctx context.Context, log *landscape.Reader, run string) ([]Missin
 		return nil, err
 	}
 	return missing(ctx, log, about, gaps)
+}
+
+// ordersAbout returns the entries about dangerous orders about a run. It reads those about all such orders.
+func ordersAbout(ctx context.Context, log *landscape.Reader, run string) (about []landscape.LogEntry, err error) {
+	for _, kind := range []Type{Ordered, Approved, Executed} {
+		found, err := log.LogEntriesAbout(ctx, string(kind))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range found {
+			if s, _, wrong := read(e.Entry); wrong == nil && s.Run == run {
+				about = append(about, e)
+			}
+		}
+	}
+	return about, nil
 }
 
 // missing returns those of some entries that are about something that is not recorded as they say.

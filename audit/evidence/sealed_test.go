@@ -138,7 +138,7 @@ func TestEntriesOfOrders(t *testing.T) {
 		{`update orders set approver = 'eve key'`, "is recorded otherwise than its entry 5 says"},
 		{`update order_approvals set person = 'eve'`, "is recorded otherwise than its entry 6 says"},
 		{`insert into order_approvals select run_id, order_sha256, 1, kind, 'dan', statement, signature, approver, at_us from order_approvals`, "has no entry: a process without a key recorded it, or it was made up"},
-		{`delete from order_executions`, "is about it, and it is not recorded: somebody removed it"},
+		{`delete from order_executions`, "says entry 8, and that is not recorded so: somebody removed or changed it"},
 	} {
 		p.attack(attack.statement)
 		require.Contains(t, p.problems(), attack.want)

@@ -119,7 +119,8 @@ func (a *app) logCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Compare the log with its tree, its signed heads, its anchors and the recorded runs",
 		Long: `Reads every entry and verifies its signature, computes the tree, compares every signed head and every anchor (the one in the state folder and
-those of --log-anchor) with it, and compares the recorded runs with the entries. Exit code 4 if something is wrong.
+those of --log-anchor) with it, and compares the recorded runs with the entries. It verifies the signatures under all dangerous orders. Exit code 4 if
+something is wrong.
 
 It proves that no entry was changed, removed or moved since its head was signed, provided an anchor is out of reach of anyone who can change the
 landscape, and that the recorded runs are those of the entries. It does not check what is recorded about a run's rows: waymark verify does.`,
@@ -168,6 +169,9 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 	if r.Orders > 0 {
 		lines = append(lines, []string{"orders", text.Grouped(r.Orders) + " with an entry"})
 	}
+	if r.OrderSignatures != nil {
+		lines = append(lines, []string{"signatures", signaturesText(*r.OrderSignatures)})
+	}
 	if r.Signoffs > 0 {
 		lines = append(lines, []string{"sign-offs", text.Grouped(r.Signoffs) + " with an entry"})
 	}
@@ -190,6 +194,15 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 		return err
 	}
 	return writeProblems(w, r.Problems)
+}
+
+// signaturesText says what was verified of the signatures under dangerous orders, and by what.
+func signaturesText(s evidence.OrderSignatures) string {
+	by := "by the approvers file"
+	if s.OwnWord {
+		by = "by the approver's line that is recorded with each, for there is no approvers file here"
+	}
+	return fmt.Sprintf("%s under %s verified, %s", text.Count(int64(s.Signatures), "signature"), text.Count(int64(s.Orders), "order"), by)
 }
 
 // writeNoLog says that no run has begun the log, unless there are problems with that.
