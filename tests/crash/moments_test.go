@@ -24,7 +24,7 @@ import (
 // marks are the places in the code at which there is a moment: calls with a name, and calls whose name is put together.
 var (
 	marks    = regexp.MustCompile(`failpoint\.(?:Hit|Short)\(([^,()]+)`)
-	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|log|purge|forget)(?:\.[a-z]+)+"`)
+	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|log|purge|forget|archive)(?:\.[a-z]+)+"`)
 	steps    = regexp.MustCompile(`\.hit\("([a-z]+)"\)`)
 	attempts = regexp.MustCompile(`func \(a \*Activities\) ([A-Z]\w+)\([^{]*\{\n\t(?:_, err :=|return) (?:attempt|anyAttempt)\(`)
 )
@@ -166,6 +166,8 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 	p.run(t, 3, "run", "person.yaml", "--run-id", "person")
 	p.run(t, 0, "forget", "customer=Hal", "--why", "request 88")
 	p.run(t, 0, "keys", "rotate", "log", "--why", "yearly")
+	require.NoError(t, os.Mkdir(filepath.Join(p.folder, "away"), 0o700))
+	p.run(t, 0, "archive", "--run", "person", "--to", "away", "--why", "it is old")
 
 	web := held.Serve(p.folder)
 	t.Cleanup(web.Close)

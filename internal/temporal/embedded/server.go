@@ -3,6 +3,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,15 +90,17 @@ func start(ctx context.Context, o Options) (*Server, error) {
 	if err := prepareDatabase(ctx, o); err != nil {
 		return nil, err
 	}
+	var taken error // in the last attempt: a port that was free when it was chosen
 	for attempt := 1; ; attempt++ {
 		p, err := choosePorts(o.Port)
 		if err != nil {
-			return nil, err
+			return nil, cmp.Or(taken, err)
 		}
 		s, err := startOn(ctx, p, o)
-		if err == nil || attempt == startAttempts || !errors.Is(err, ErrPortTaken) || o.Port != 0 {
+		if err == nil || attempt == startAttempts || !errors.Is(err, ErrPortTaken) {
 			return s, err
 		}
+		taken = err
 	}
 }
 
