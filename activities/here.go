@@ -10,7 +10,7 @@ import (
 // hereSuffix ends the names of activities that do what those without it do, in the process that has the task of the workflow.
 const hereSuffix = "Here"
 
-// Does returns the name of the activity that one with this name does: PassSmall for PassSmallHere.
+// Does returns the name of the activity of which that with this name is a form: PassSmall of PassSmallHere.
 func Does(name string) string { return strings.TrimSuffix(name, hereSuffix) }
 
 // Here is the input of an activity that the process does that has the task of the workflow, and no other one.
