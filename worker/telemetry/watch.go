@@ -55,13 +55,10 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	began := time.Now()
 	out, err := i.Next.ExecuteActivity(ctx, in)
 	e := event{
-		activity: activities.Does(info.ActivityType.Name), took: time.Since(began), lag: max(info.StartedTime.Sub(info.ScheduledTime), 0), out: out, err: err,
+		activity: info.ActivityType.Name, took: time.Since(began), lag: max(info.StartedTime.Sub(info.ScheduledTime), 0), out: out, err: err,
 	}
 	if len(in.Args) == 1 {
 		e.in = in.Args[0]
-		if here, ok := e.in.(interface{ Asked() any }); ok {
-			e.in = here.Asked()
-		}
 		e.run = runOf(e.in)
 	}
 	i.watcher.tell(e)
