@@ -12,21 +12,12 @@ import (
 // SignOffs verifies what people signed about a run, the oldest first; nil if nobody did. approvers are those of now, who must still let each key have signed
 // then; nil to take the line that is recorded.
 func SignOffs(ctx context.Context, log *landscape.Reader, run string, approvers *persons.Approvers) (all []persons.SignOff, err error) {
-	records, err := log.SignOffs(ctx, run)
-	if err != nil || records == nil {
-		return nil, err
-	}
-	seals, err := log.RunSeals(ctx, run)
+	signed, err := persons.LookAtRun(ctx, log, run, approvers)
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := landscape.Select[landscape.ArtifactRecord](ctx, log, run)
-	if err != nil {
-		return nil, err
-	}
-	for _, record := range records {
-		one := persons.Look(record, seals, outputs, approvers)
-		if one.Since, err = since(ctx, log, record, seals); err != nil {
+	for i, one := range signed.Looked {
+		if one.Since, err = since(ctx, log, signed.Records[i], signed.Seals); err != nil {
 			return nil, err
 		}
 		all = append(all, one)

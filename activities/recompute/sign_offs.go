@@ -13,37 +13,29 @@ import (
 // several of the roles counts in the first one. With approvers, a signature counts only if they, as they are now, let its key sign then; without, if the
 // line of the approver does that is recorded with it.
 func SignOffs(ctx context.Context, log *landscape.Reader, run string, roles []string, epoch int64, approvers *persons.Approvers) (map[string]int64, error) {
-	signed := map[string]int64{}
+	counts := map[string]int64{}
 	if roles == nil {
-		return signed, nil
+		return counts, nil
 	}
-	records, err := log.SignOffs(ctx, run)
-	if err != nil || records == nil {
-		return signed, err
-	}
-	seals, err := log.RunSeals(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	outputs, err := landscape.Select[landscape.ArtifactRecord](ctx, log, run)
-	if err != nil {
-		return nil, err
+	signed, err := persons.LookAtRun(ctx, log, run, approvers)
+	if err != nil || signed.Looked == nil {
+		return counts, err
 	}
 	staged, err := stagedSince(ctx, log, run)
 	if err != nil {
 		return nil, err
 	}
 	counted := map[string]bool{}
-	for _, record := range records {
-		of := slices.IndexFunc(seals, func(s landscape.RunSeal) bool { return s.Seq == record.Seal })
+	for _, one := range signed.Looked {
+		of := slices.IndexFunc(signed.Seals, func(s landscape.RunSeal) bool { return s.Seq == one.Seal })
 		switch {
-		case of < 0, seals[of].Epoch < staged, seals[of].Epoch >= epoch, counted[record.Person], !slices.Contains(roles, record.Role):
-		case persons.Look(record, seals, outputs, approvers).Problem == "":
-			counted[record.Person] = true
-			signed[record.Role]++
+		case of < 0, signed.Seals[of].Epoch < staged, signed.Seals[of].Epoch >= epoch, counted[one.Person], !slices.Contains(roles, one.Role):
+		case one.Problem == "":
+			counted[one.Person] = true
+			counts[one.Role]++
 		}
 	}
-	return signed, nil
+	return counts, nil
 }
 
 // stagedSince returns the epoch in which the policies of a run were evaluated first: all its rows are in its sinks since. It is after every epoch if they never were.

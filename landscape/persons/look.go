@@ -1,6 +1,7 @@
 package persons
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -39,6 +40,31 @@ func (s SignOff) String() string {
 		line += "; DOES NOT COUNT: " + s.Problem
 	}
 	return line
+}
+
+// Signed is what people signed about a run, the oldest first; nil slices if nobody did.
+type Signed struct {
+	Records []landscape.SignOff
+	Looked  []SignOff // each of the records, as Look finds it
+	Seals   []landscape.RunSeal
+}
+
+// LookAtRun looks at all that people signed about a run, as Look does.
+func LookAtRun(ctx context.Context, log *landscape.Reader, run string, approvers *Approvers) (s Signed, err error) {
+	if s.Records, err = log.SignOffs(ctx, run); err != nil || s.Records == nil {
+		return s, err
+	}
+	if s.Seals, err = log.RunSeals(ctx, run); err != nil {
+		return s, err
+	}
+	outputs, err := landscape.Select[landscape.ArtifactRecord](ctx, log, run)
+	if err != nil {
+		return s, err
+	}
+	for _, record := range s.Records {
+		s.Looked = append(s.Looked, Look(record, s.Seals, outputs, approvers))
+	}
+	return s, nil
 }
 
 // Look verifies a sign-off as VerifySignOff does, and compares it with the approvers of now, unless that is nil. What is wrong is in Problem.

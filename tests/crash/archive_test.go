@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/sample"
+	"waymark/tests/services"
 )
 
 // Whenever archiving is killed, each run is in the landscape or in a bundle that verifies, answers as before, and the next order archives the rest.
@@ -63,7 +64,7 @@ func TestArchivingIsKilled(t *testing.T) {
 // An order of several persons that is killed between two runs is executed once, and finished when it is executed again.
 func TestApprovedArchivingIsKilled(t *testing.T) {
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("ssh-keygen is not installed")
+		services.Missing(t, "ssh-keygen", "install openssh-client")
 	}
 	p := in(t, build(t), "orders.csv")
 	p.write(t, "in.csv", people(20))

@@ -22,7 +22,7 @@ type ordered struct {
 	scene   func(t *testing.T, p *program) (propose []string) // makes what the order is about
 	rule    string
 	again   string                         // what the execution says if nothing was left; empty for what most say
-	subject []string                       // what the execution is told besides
+	subject []string                       // further arguments of execute
 	record  string                         // query: how often it is recorded that this was done
 	done    func(t *testing.T, p *program) // requires that it is done
 }

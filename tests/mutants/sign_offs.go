@@ -119,22 +119,22 @@ var signOffs = []mutant{
 	},
 	{
 		name: "a sign-off counts from before the rows were there", never: "who signed an attempt that failed has released what the next one wrote",
-		file: "activities/recompute/sign_offs.go", old: "seals[of].Epoch < staged, ", new: "staged < 0, ",
+		file: "activities/recompute/sign_offs.go", old: "signed.Seals[of].Epoch < staged, ", new: "staged < 0, ",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
 	},
 	{
 		name: "one person signs off a run in two roles", never: "two persons are required, and one releases alone",
-		file: "activities/recompute/sign_offs.go", old: "counted[record.Person], ", new: "",
+		file: "activities/recompute/sign_offs.go", old: "counted[one.Person], ", new: "",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
 	},
 	{
 		name: "a sign-off that does not hold lets a run publish", never: "who may write the record makes up the signature that is missing",
-		file: "activities/recompute/sign_offs.go", old: `case persons.Look(record, seals, outputs, approvers).Problem == "":`, new: `case persons.Look(record, seals, outputs, approvers).Problem != "-":`,
+		file: "activities/recompute/sign_offs.go", old: `case one.Problem == "":`, new: `case one.Problem != "-":`,
 		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
 	},
 	{
 		name: "verify counts the sign-offs of today", never: "a run that waited for people never verifies",
-		file: "activities/recompute/sign_offs.go", old: "seals[of].Epoch >= epoch, ", new: "",
+		file: "activities/recompute/sign_offs.go", old: "signed.Seals[of].Epoch >= epoch, ", new: "",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
 	},
 }

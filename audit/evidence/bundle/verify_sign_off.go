@@ -10,33 +10,24 @@ import (
 
 // signOffsHold verifies what people signed about the run, and compares it with the entries of the log.
 func (v *verification) signOffsHold() error {
-	ctx, from := context.Background(), landscape.NewReader(v.records)
-	records, err := from.SignOffs(ctx, v.Run)
+	signed, err := persons.LookAtRun(context.Background(), landscape.NewReader(v.records), v.Run, v.approvers)
 	if err != nil {
 		return err
 	}
-	seals, err := from.RunSeals(ctx, v.Run)
-	if err != nil {
-		return err
-	}
-	outputs, err := landscape.Select[landscape.ArtifactRecord](ctx, from, v.Run)
-	if err != nil {
-		return err
-	}
-	for i, record := range records {
-		one := persons.Look(record, seals, outputs, v.approvers)
+	for i, one := range signed.Looked {
+		record := signed.Records[i]
 		if one.Problem != "" {
 			return fmt.Errorf("sign-off %d: %s", i, one.Problem)
 		}
 		if err := v.signOffIsLogged(record, int64(i)); err != nil {
 			return err
 		}
-		if last := seals[len(seals)-1]; last.Seq > record.Seal {
+		if last := signed.Seals[len(signed.Seals)-1]; last.Seq > record.Seal {
 			one.Since = append(one.Since, fmt.Sprintf("seal %d", last.Seq))
 		}
 		v.SignOffs = append(v.SignOffs, one)
 	}
-	if n := int64(len(records)); int64(len(v.entriesOf)) > n {
+	if n := int64(len(signed.Records)); int64(len(v.entriesOf)) > n {
 		return fmt.Errorf("the log has %d entries about sign-offs of the run, and the bundle has %d", len(v.entriesOf), n)
 	}
 	return nil
