@@ -44,13 +44,13 @@ sinks: {out: {csv: {path: out.csv}}}
 	signIn := func() {
 		window.Do(t, chromedp.Navigate("http://"+address+"/runs/watched"))
 		window.Await(t, "Sign in")
-		window.Do(t, chromedp.KeyEvent(token+"\r"))
+		window.Type(t, token+"\r")
 		window.Await(t, "slow", "Accounts")
 	}
 	order := func(name string) {
 		window.Tab(t, name, true) // it opens
 		window.Tab(t, "Why, for the record", false)
-		window.Do(t, chromedp.KeyEvent("a test\r"))
+		window.Type(t, "a test\r")
 	}
 	signIn()
 	window.Await(t, "● running")
@@ -63,12 +63,12 @@ sinks: {out: {csv: {path: out.csv}}}
 	window.Await(t, "The server does not answer", "Paused by ann: a test")
 	serve(t, folder, "--api", address)
 	window.Await(t, "your session is over") // that of a server that is gone
-	window.Do(t, chromedp.KeyEvent(token+"\r"))
+	window.Type(t, token+"\r")
 	window.Await(t, "paused", "Paused by ann: a test")
 	require.NotContains(t, before, `"status":"completed"`)
 	window.Tab(t, "Resume", true)
 	window.Tab(t, "Why, for the record", false)
-	window.Do(t, chromedp.KeyEvent("a "))
+	window.Type(t, "a ")
 	window.Do(t, chromedp.Sleep(3*time.Second), chromedp.KeyEvent("test\r")) // meanwhile the page is shown again, and leaves alone what is in use
 	require.Eventually(t, func() bool { return strings.Contains(window.Text(t), "✓ completed") }, 2*patience, 50*time.Millisecond)
 	window.Await(t, "4,000 records read", "all accounts balance")

@@ -29,7 +29,7 @@ func TestPictures(t *testing.T) {
 	window := browser.Open(t, 1280, 800)
 	window.Resize(t, 1280, 800)
 	window.Do(t, chromedp.Navigate(link[1]+link[2]))
-	window.Do(t, chromedp.KeyEvent("\r"))
+	window.Type(t, "\r")
 	window.Await(t, "Runs")
 	for name, page := range map[string]struct{ path, words, from string }{
 		"run":     {"/runs/strikes-1", "all accounts balance", "header"},

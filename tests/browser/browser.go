@@ -248,6 +248,12 @@ func leaves(err error) bool {
 		strings.Contains(text, "Cannot find context")
 }
 
+// Type presses keys once something has the focus. A page that says what has it gives it a moment after its words are there.
+func (b *Browser) Type(t testing.TB, keys string) {
+	t.Helper()
+	b.Do(t, wait(`_ => ![null, document.body, document.documentElement].includes(document.activeElement)`, ""), chromedp.KeyEvent(keys))
+}
+
 // Write writes text into the field that the selector finds, in place of what is there, as keys would.
 func (b *Browser) Write(t testing.TB, selector, text string) {
 	t.Helper()

@@ -16,6 +16,9 @@ import (
 // was. Whatever a person then says of it, the run ends as if nothing had happened: what was written is in its place.
 func TestABlockedWriteWaitsForAPerson(t *testing.T) {
 	p := in(t, build(t), "plain.yaml", "orders.csv")
+	document, err := os.ReadFile("plain.yaml")
+	require.NoError(t, err)
+	p.write(t, "plain.yaml", strings.Replace(string(document), "chunk: {rows: 12}", "chunk: {rows: 100}", 1)) // one part: that one was written
 	p.run(t, 3, "run", "plain.yaml", "--run-id", lab.RunID)
 	undisturbed := filepath.Join(t.TempDir(), "undisturbed")
 	require.NoError(t, os.CopyFS(undisturbed, os.DirFS(p.folder)))
