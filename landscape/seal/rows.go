@@ -110,11 +110,11 @@ func (r *Rows) leaves(cover Cover, add func(Hash)) {
 	salts := newSalts(cover)
 	i := 0
 	body := func(dst []byte) []byte { return r.appendBody(dst, i) }
-	var buffer []byte
+	var h hasher
 	for ; i < r.Len(); i++ {
 		hash, forgotten := r.Forgotten[i]
 		if salt := salts.salt(); !forgotten && salt != nil {
-			hash, buffer = leaf(buffer, salt, body)
+			hash = h.leaf(salt, body)
 		}
 		add(hash)
 	}

@@ -9,7 +9,7 @@ type RunTree struct {
 	next   *salts
 	leaves int
 	tree   tree
-	buffer []byte
+	hasher hasher
 }
 
 // RunSalts are the salts of one of the seals of a run, and its leaves whose salts were destroyed.
@@ -44,7 +44,7 @@ func (t *RunTree) Add(line []byte) Hash {
 	hash, forgotten := t.Forgotten[t.leaves]
 	t.leaves++
 	if salt := t.next.salt(); !forgotten && salt != nil {
-		hash, t.buffer = leaf(t.buffer, salt, func(dst []byte) []byte { return append(dst, line...) })
+		hash = t.hasher.leaf(salt, func(dst []byte) []byte { return append(dst, line...) })
 	}
 	t.tree.add(hash)
 	return hash
@@ -64,6 +64,6 @@ func (s RunSalts) Leaf(i int, line []byte) (Hash, bool) {
 
 // LeafHash returns the hash of a leaf: a line of a record, or the body of a row.
 func LeafHash(salt Key, line []byte) Hash {
-	hash, _ := leaf(nil, &salt, func(dst []byte) []byte { return append(dst, line...) })
-	return hash
+	var h hasher
+	return h.leaf(&salt, func(dst []byte) []byte { return append(dst, line...) })
 }

@@ -51,17 +51,9 @@ func depth(leaves int) int {
 	return d
 }
 
-// pair returns the children 2j and 2j+1 of a key.
-func (k *Key) pair(j int) (pair [2 * KeyBytes]byte) {
-	var text [KeyBytes + 1]byte
-	copy(text[:], k[:])
-	text[KeyBytes] = byte(j)
-	return sha256.Sum256(text[:])
-}
-
 // child returns one of the keys below.
 func (k Key) child(n int) Key {
-	pair := k.pair(n / 2)
+	pair := sha256.Sum256(append(k[:], byte(n/2)))
 	return Key(pair[KeyBytes*(n%2):][:KeyBytes])
 }
 
@@ -101,9 +93,10 @@ func (s *salts) salt() *Key {
 
 // descent gives the salts below a key one after the other: a hash for every two of them.
 type descent struct {
-	depth int
-	next  int
-	level [maxDepth + 1]struct {
+	depth  int
+	next   int
+	hasher hasher
+	level  [maxDepth + 1]struct {
 		key  Key                // at this level, above the next leaf
 		pair [2 * KeyBytes]byte // of keys, of which key is one
 	}
@@ -140,7 +133,7 @@ func (s *descent) descend(d int) {
 	child %= radix
 	at := &s.level[d]
 	if child%2 == 0 {
-		at.pair = s.level[d-1].key.pair(child / 2)
+		at.pair = s.hasher.pair(&s.level[d-1].key, child/2)
 		at.key = Key(at.pair[:KeyBytes])
 		return
 	}

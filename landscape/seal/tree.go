@@ -10,23 +10,18 @@ import (
 // A Hash is a hash of a leaf or a node of a tree, or its root.
 type Hash = tlog.Hash
 
-// Leaf returns the hash of a leaf: SHA-256 of a zero byte, its salt and its body. buffer is room for these; it is returned extended.
-func leaf(buffer []byte, salt *Key, body func([]byte) []byte) (Hash, []byte) {
-	buffer = body(append(append(buffer[:0], 0), salt[:]...))
-	return sha256.Sum256(buffer), buffer
-}
-
 // A tree is one of RFC 6962 that grows. It keeps a hash for each complete subtree on its right edge. The zero value has no leaf.
 type tree struct {
 	leaves uint64
 	edge   [64]Hash // edge[i] is that of a subtree with 1<<i leaves, if leaves has this bit
+	hasher hasher
 }
 
 // add adds a leaf.
 func (t *tree) add(hash Hash) {
 	level := 0
 	for ; t.leaves>>level&1 == 1; level++ {
-		hash = tlog.NodeHash(t.edge[level], hash)
+		hash = t.hasher.node(&t.edge[level], &hash)
 	}
 	t.edge[level] = hash
 	t.leaves++
@@ -40,7 +35,7 @@ func (t *tree) root() Hash {
 		switch {
 		case t.leaves>>level&1 == 0:
 		case found:
-			root = tlog.NodeHash(t.edge[level], root)
+			root = t.hasher.node(&t.edge[level], &root)
 		default:
 			root, found = t.edge[level], true
 		}
