@@ -11,6 +11,8 @@ type Term struct {
 	For        string  `json:"for"`                  // the field that is set, cast or computed; or group_by, key, by asc, by desc, on FIELD of the table, field
 	Expression string  `json:"expression,omitempty"` // as written; of a cast: the type; "" for a field
 	Values     []Value `json:"values,omitempty"`     // of the expression's parts, outermost first; of an aggregate: of what its functions get of the row
+
+	Contributions []Contribution `json:"contributions,omitempty"` // of a computed field of a batch, by function
 }
 
 // terms returns the expressions and fields by which a node works on the row; nil for gates and filters, which have one expression,

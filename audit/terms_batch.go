@@ -38,6 +38,9 @@ func (i *explaining) batchTerms(ctx context.Context, made landscape.BatchRecord,
 		note = "records of its tokens are missing or corrupt, so this cannot be computed again"
 	}
 	list, computed := computedTerms(node, rows)
+	for k, field := range node.Batch.Compute {
+		list[k].Contributions = i.contributions(field, rows, members)
+	}
 	if node.Batch.When != nil {
 		term := Term{For: "when", Expression: node.Spec.Trigger.When}
 		if rows != nil {

@@ -104,8 +104,10 @@ func TestBatchTerms(t *testing.T) {
       sum(row.cost) = 10.0
       double(count()) = 2.0
         count() = 2
+    sum(row.cost) comes from each:1 5.0 (50.0 %), each:2 5.0 (50.0 %)
   most: max(row.parts + 1)
     max(row.parts + 1) = 3
+    max(row.parts + 1) comes from each:1, each:2
   when: batch.rows >= 2 && batch.most > 2
     batch.rows >= 2 && batch.most > 2 = true
       batch.rows >= 2 = true

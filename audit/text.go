@@ -276,6 +276,21 @@ func (t Term) write(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "  %s: %s\n", t.For, escape(t.Expression))
 	writeValues(b, t.Values)
+	for _, made := range t.Contributions {
+		made.write(b)
+	}
+}
+
+func (c Contribution) write(b *strings.Builder) {
+	var parts []string
+	for _, made := range c.Tokens {
+		part := made.Token
+		if made.Share > 0 {
+			part += fmt.Sprintf(" %s (%.1f %%)", made.Value, 100*made.Share)
+		}
+		parts = append(parts, part)
+	}
+	fmt.Fprintf(b, "    %s comes from %s\n", escape(c.Call), listed(parts, c.More))
 }
 
 func writeValues(b *strings.Builder, parts []Value) {

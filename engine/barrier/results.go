@@ -12,23 +12,34 @@ func Results(program *expr.BatchProgram, rows []row.Row) ([]row.Value, error) {
 	results := make([]row.Value, len(program.Calls()))
 	for k := range results {
 		call := &program.Calls()[k]
+		values, err := Arguments(call, rows)
+		if err != nil {
+			return nil, err
+		}
 		total := newAccumulator(call)
-		for _, in := range rows {
-			value := row.NullValue()
-			if call.Arg != nil {
-				var err error
-				if value, err = call.Arg.Eval(in); err != nil {
-					return nil, err
-				}
-			}
+		for _, value := range values {
 			total.add(value)
 		}
-		var err error
 		if results[k], err = total.result(); err != nil {
 			return nil, err
 		}
 	}
 	return results, nil
+}
+
+// Arguments returns what a function of a computed field gets of each row of a batch; nulls for one without an argument. The error is an *expr.EvalError.
+func Arguments(call *expr.Call, rows []row.Row) ([]row.Value, error) {
+	values := make([]row.Value, len(rows))
+	for k, in := range rows {
+		if values[k] = row.NullValue(); call.Arg == nil {
+			continue
+		}
+		var err error
+		if values[k], err = call.Arg.Eval(in); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 // Condition returns what the expression of the node's trigger sees of a batch of that many rows, whose computed fields have these

@@ -145,7 +145,8 @@ var functions = template.FuncMap{
 			First, Last, Count int64
 		}{text.Bars(s.Counts, count), first, last, count}
 	},
-	"add": func(a, b int) int { return a + b },
+	"add":     func(a, b int) int { return a + b },
+	"percent": func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) },
 }
 
 // RunPath is the path of the page of a run, or of a page below it.
