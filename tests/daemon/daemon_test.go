@@ -162,9 +162,13 @@ func (l *log) next() (string, bool) {
 	return l.lines[l.read-1], true
 }
 
+// patience is how long a test waits for a line.
+const patience = 2 * time.Minute
+
 // said waits for the line with this message, and returns its other words.
 func (l *log) said(t *testing.T, message string) map[string]any {
 	t.Helper()
+	defer time.AfterFunc(patience, l.close).Stop()
 	for {
 		line, there := l.next()
 		require.True(t, there, "the log ends without %q:\n%s", message, l.text())
