@@ -14,8 +14,8 @@ import (
 
 // Advice is what can be done with a run that has stopped.
 type Advice struct {
-	Cures []Cure // the better one first; empty if nothing is left to do
-	Why   string // of Resolve: which effects are blocked
+	Cures []Cure `json:"cures"`         // the better one first; empty if nothing is left to do
+	Why   string `json:"why,omitempty"` // of Resolve: which effects are blocked
 }
 
 // targetChanged is in the reason of a run that found an output to be no longer what it wrote.

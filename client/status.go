@@ -20,6 +20,7 @@ type Status struct {
 	Blank       int64                 `json:"blank_lines"`
 	Comments    int64                 `json:"comment_lines"`
 	Bytes       int64                 `json:"bytes_read"`
+	Files       int                   `json:"files_read"`  // that sources read records from
 	Passed      int64                 `json:"rows_passed"` // through all steps
 	Succeeded   int64                 `json:"rows_succeeded"`
 	Failed      int64                 `json:"rows_failed"` // the quarantined ones among them
@@ -41,7 +42,7 @@ type Status struct {
 	Parent   *Link        `json:"parent,omitempty"`   // the run that this one was forked from, or retries
 	Children []Link       `json:"children,omitempty"` // runs that were forked from this one, or retry it
 
-	Advice Advice `json:"-"` // what can be done with a run that has stopped
+	Advice Advice `json:"advice,omitzero"` // what can be done with a run that has stopped; nothing of one that is complete
 }
 
 // Given are the Params; nil if there are none, or they are not what a run can be given.
@@ -115,6 +116,9 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 	if err := c.addSlot(ctx, &status.Run); err != nil {
 		return nil, err
 	}
+	if status.Files, err = c.Files(ctx, id); err != nil {
+		return nil, err
+	}
 	if params := []byte(run.Params); json.Valid(params) && run.Params != "null" && run.Params != "{}" {
 		status.Params = params
 	}
@@ -135,7 +139,7 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 }
 
 // Counts returns the Status of the run with this id as far as its counts, sinks and barriers say it: nobody is asked whether somebody
-// executes the run, and its links, staged outputs and advice are left out.
+// executes the run, and its links, staged outputs, files and advice are left out.
 func (c *Client) Counts(ctx context.Context, id string) (status *Status, err error) {
 	defer c.edge(ctx, &err)
 	if _, err := c.recorded(ctx, id); err != nil {

@@ -23,3 +23,13 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(t.Time().Format(time.RFC3339Nano))
 }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Time) UnmarshalJSON(text []byte) error {
+	var at *time.Time
+	err := json.Unmarshal(text, &at)
+	if *t = 0; err == nil && at != nil {
+		*t = Time(landscape.MicrosOf(*at))
+	}
+	return err
+}

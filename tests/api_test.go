@@ -20,6 +20,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/serve/api"
 )
@@ -124,7 +125,7 @@ func (s *apiServer) conforms(t *testing.T, method, path string, answer *http.Res
 	if s.schemas == nil || answer.StatusCode == http.StatusNotModified || len(body) == 0 {
 		return
 	}
-	reference := "mem:///openapi.json#/components/schemas/api.Problem"
+	reference := "mem:///openapi.json#/components/schemas/remote.Problem"
 	if answer.StatusCode < 400 {
 		path, _, _ = strings.Cut(path, "?")
 		known, described := "", operation{}
@@ -155,7 +156,7 @@ func (s *apiServer) conforms(t *testing.T, method, path string, answer *http.Res
 // code is that of a problem.
 func code(t *testing.T, body []byte) string {
 	t.Helper()
-	var problem api.Problem
+	var problem remote.Problem
 	require.NoError(t, json.Unmarshal(body, &problem), "%s", body)
 	return string(problem.Code)
 }
@@ -297,9 +298,9 @@ func (s *apiServer) badInputs(t *testing.T) {
 	require.NotContains(t, string(body), "root:")
 
 	_, body = s.ask(t, "POST", "/v1/runs", operator, `{"params":{"a":1},"pipeline":"orders","for":{"x":1}}`)
-	var problem api.Problem
+	var problem remote.Problem
 	require.NoError(t, json.Unmarshal(body, &problem))
-	require.Equal(t, []api.PointerFault{{Pointer: "/for", Detail: "an object cannot be here: write a string"}}, problem.Errors)
+	require.Equal(t, []remote.PointerFault{{Pointer: "/for", Detail: "an object cannot be here: write a string"}}, problem.Errors)
 
 	_, body = s.ask(t, "GET", "/v1/starts?limit=1", operator, "")
 	var list struct{ Next string }

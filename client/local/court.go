@@ -142,7 +142,7 @@ func (c *court) consider(ctx context.Context, o landscape.Order) (*OrderCase, er
 	}
 	said, err := persons.ReadOrder(o)
 	jury := c.jury(ctx, o.Verb, said.Args)
-	found := &OrderCase{Case: jury.Consider(o, approvals), record: o}
+	found := &OrderCase{OrderCase: client.OrderCase{Case: jury.Consider(o, approvals)}, record: o}
 	found.Counted, found.Reviewed = found.Persons(), found.Reviewers()
 	if err == nil { // else Consider says what is wrong
 		found.Needed, err = c.log.NeededPersons(ctx, ruled(o.Verb, said.Args))
@@ -153,15 +153,15 @@ func (c *court) consider(ctx context.Context, o landscape.Order) (*OrderCase, er
 	}
 	switch x := found.done; {
 	case x != nil:
-		found.State, found.Executed, found.Executor, found.Emergency = OrderExecuted, client.Time(x.At), x.Actor, x.Why
+		found.State, found.Executed, found.Executor, found.Emergency = client.OrderExecuted, client.Time(x.At), x.Actor, x.Why
 	case !c.now.Before(o.Expires.Time()):
-		found.State = OrderExpired
+		found.State = client.OrderExpired
 	case found.Problem != "":
-		found.State = OrderInvalid
+		found.State = client.OrderInvalid
 	case found.Counted < found.Needed:
-		found.State = OrderProposed
+		found.State = client.OrderProposed
 	default:
-		found.State = OrderApproved
+		found.State = client.OrderApproved
 	}
 	return found, nil
 }
@@ -177,7 +177,7 @@ func (c *court) execution(ctx context.Context, o landscape.Order, err error) (*l
 // look is consider, and says of an order that somebody could execute whether it is stale, unless that takes a value that is not recorded.
 func (c *court) look(ctx context.Context, o landscape.Order) (*OrderCase, error) {
 	found, err := c.consider(ctx, o)
-	if err != nil || found.State != OrderProposed && found.State != OrderApproved || o.Verb == landscape.OrderForget {
+	if err != nil || found.State != client.OrderProposed && found.State != client.OrderApproved || o.Verb == landscape.OrderForget {
 		return found, err
 	}
 	deed, err := c.home.deed(c.log, o.Verb, o.Run, found.Args, "")
@@ -185,7 +185,7 @@ func (c *court) look(ctx context.Context, o landscape.Order) (*OrderCase, error)
 		err = found.stale(ctx, deed)
 	}
 	if stale, ok := errors.AsType[*client.Error](err); ok && stale.Code == client.OrderStale {
-		found.State, err = OrderIsStale, nil
+		found.State, err = client.OrderIsStale, nil
 	}
 	return found, err
 }

@@ -331,31 +331,20 @@ func (h *Home) LogEntries(ctx context.Context, from int64, most int) ([]evidence
 	return evidence.Entries(ctx, h.stores.Log.Reader, from, most)
 }
 
-// RunInLog says where a run is in the landscape's log, and how far that is.
-type RunInLog struct {
-	Entry    int64 `json:"entry"`    // that says that it began; -1 if there is none
-	Signed   bool  `json:"signed"`   // the entry is under a signed head
-	Anchored int   `json:"anchored"` // how many anchors have the entry
-	Anchors  int   `json:"anchors"`  // of how many
-
-	// What entries say of the run and is not recorded so; nil if all is.
-	Missing []evidence.Missing `json:"missing,omitempty"`
-}
-
 // RunInLog returns where a run is in the landscape's log; nil if that has not begun.
-func (h *Home) RunInLog(ctx context.Context, run string) (*RunInLog, error) {
+func (h *Home) RunInLog(ctx context.Context, run string) (*client.RunInLog, error) {
 	backlog, err := h.LogBacklog(ctx)
 	if err != nil || backlog.Entries == 0 {
 		return nil, err
 	}
 	position, err := evidence.EntryOf(ctx, h.stores.Log.Reader, run)
 	if errors.Is(err, landscape.ErrNotFound) {
-		return &RunInLog{Entry: -1, Anchors: len(backlog.Anchors)}, nil
+		return &client.RunInLog{Entry: -1, Anchors: len(backlog.Anchors)}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	in := &RunInLog{Entry: position, Signed: backlog.Signed > position, Anchors: len(backlog.Anchors)}
+	in := &client.RunInLog{Entry: position, Signed: backlog.Signed > position, Anchors: len(backlog.Anchors)}
 	if in.Missing, err = evidence.MissingOf(ctx, h.stores.Log.Reader, run); err != nil {
 		return nil, err
 	}

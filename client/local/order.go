@@ -27,44 +27,16 @@ type ProposeRequest struct {
 	Ask func(what string) ([]byte, error) // for the passphrase of the key
 }
 
-// OrderState says how an order is. JSON has these words.
-type OrderState string
-
-// The states of an order.
-const (
-	OrderProposed OrderState = "proposed" // too few signatures count yet
-	OrderApproved OrderState = "approved" // enough signatures count
-	OrderExpired  OrderState = "expired"
-	OrderInvalid  OrderState = "invalid" // its own signature does not count
-	OrderIsStale  OrderState = "stale"   // what it is about changed since
-	OrderExecuted OrderState = "executed"
-)
-
-// OrderCase is an order, who signed it, and what became of it.
+// OrderCase is an order, with the records that it was read from.
 type OrderCase struct {
-	persons.Case
-	State   OrderState `json:"status"`
-	Changed []string   `json:"changed,omitempty"` // of a stale order: what is not as it was
-	Needed  int64      `json:"needed"`            // persons
-	Counted int64      `json:"counted"`           // persons whose signatures count
-
-	Executed  client.Time `json:"executed,omitzero"`
-	Executor  string      `json:"executor,omitempty"`
-	Emergency string      `json:"emergency,omitempty"` // why one person executed it; empty if enough persons had signed
-	Reviewed  int64       `json:"reviewed,omitempty"`  // persons who looked at that
+	client.OrderCase
 
 	record landscape.Order
 	done   *landscape.OrderExecution
 }
 
-// reviewers is how many persons must review what one person executed.
-const reviewers = 2
-
 // Signed is what was signed: one line of JSON, with its end.
 func (c *OrderCase) Signed() string { return c.record.Statement + "\n" }
-
-// Unreviewed reports whether one person executed the order, and too few others looked at that.
-func (c *OrderCase) Unreviewed() bool { return c.Emergency != "" && c.Reviewed < reviewers }
 
 // Propose lets a person sign a dangerous order, with the state that it was seen in, and records it with an entry of the log. The error is an *Error: of kind Invalid if
 // the key is of no approver, or its signature would not count; of kind Conflict if the order would change nothing.
@@ -304,12 +276,17 @@ func (h *Home) Order(ctx context.Context, prefix string) (*OrderCase, error) {
 }
 
 // OrdersAbout returns the orders about a run, by digest; nil if there are none.
-func (h *Home) OrdersAbout(ctx context.Context, run string) ([]*OrderCase, error) {
+func (h *Home) OrdersAbout(ctx context.Context, run string) ([]*client.OrderCase, error) {
 	records, err := h.stores.Log.OrdersAbout(ctx, run)
 	if err != nil || records == nil {
 		return nil, err
 	}
-	return h.lookAt(ctx, records)
+	found, err := h.lookAt(ctx, records)
+	about := make([]*client.OrderCase, len(found))
+	for i, order := range found {
+		about[i] = &order.OrderCase
+	}
+	return about, err
 }
 
 // lookAt looks at each of the orders, and changes nothing; not nil.

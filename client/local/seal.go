@@ -12,33 +12,22 @@ import (
 	"waymark/pipeline"
 )
 
-// RunSeal is the last seal of a run.
-type RunSeal struct {
-	Run     string `json:"run"`
-	Seal    int64  `json:"seal"` // which of the run's, from 0
-	Root    string `json:"root"` // in hex
-	Records int64  `json:"records"`
-	Late    bool   `json:"late"`            // it was not made when the run ended: it proves only that nothing changed since
-	Entry   *int64 `json:"entry,omitempty"` // of the landscape's log; nil if that has none about it
-	New     bool   `json:"new"`             // it was made now
-}
-
 // Seal seals a run that has ended and was not sealed then, and returns its last seal. The error is an *Error: of kind Conflict if the run is running,
 // or cannot be sealed because an earlier release began it; of kind Damaged if its records are not those that its last seal binds.
-func (h *Home) Seal(ctx context.Context, run string) (RunSeal, error) {
+func (h *Home) Seal(ctx context.Context, run string) (client.RunSeal, error) {
 	log, err := h.sealing(ctx)
 	if err != nil {
-		return RunSeal{}, err
+		return client.RunSeal{}, err
 	}
 	sealed, added, err := log.SealRun(ctx, run)
 	if err != nil {
-		return RunSeal{}, client.UnlessStopped(ctx, client.Unsealable(err))
+		return client.RunSeal{}, client.UnlessStopped(ctx, client.Unsealable(err))
 	}
 	return h.runSeal(ctx, sealed, added)
 }
 
-func (h *Home) runSeal(ctx context.Context, sealed landscape.RunSeal, added bool) (RunSeal, error) {
-	s := RunSeal{Run: sealed.Run, Seal: sealed.Seq, Root: hex.EncodeToString(sealed.Root), Records: sealed.Leaves, Late: sealed.Late, New: added}
+func (h *Home) runSeal(ctx context.Context, sealed landscape.RunSeal, added bool) (client.RunSeal, error) {
+	s := client.RunSeal{Run: sealed.Run, Seal: sealed.Seq, Root: hex.EncodeToString(sealed.Root), Records: sealed.Leaves, Late: sealed.Late, New: added}
 	position, err := evidence.EntryOfSeal(ctx, h.stores.Log.Reader, sealed)
 	if err == nil {
 		s.Entry = &position
@@ -55,7 +44,7 @@ func (h *Home) UnsealedRuns(ctx context.Context) ([]string, error) {
 }
 
 // SealOf returns the last seal of a run, if it was made since the run was resumed; nil if there is none.
-func (h *Home) SealOf(ctx context.Context, run landscape.Run) (*RunSeal, error) {
+func (h *Home) SealOf(ctx context.Context, run landscape.Run) (*client.RunSeal, error) {
 	seals, err := h.stores.Log.RunSeals(ctx, run.ID)
 	if err != nil || len(seals) == 0 || seals[len(seals)-1].Epoch != run.Epoch || run.Status == pipeline.Running {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -102,17 +103,17 @@ says more.`,
 func writeOrders(w io.Writer, orders []*local.OrderCase) error {
 	lines := [][]string{{"order", "verb", "run", "proposed by", "status", "expires", "why"}}
 	for _, o := range orders {
-		lines = append(lines, []string{o.Digest[:12], string(o.Verb), cmp.Or(o.Run, "-"), o.Proposer, orderText(o), o.Expires, text.Cell(o.Why)})
+		lines = append(lines, []string{o.Digest[:12], string(o.Verb), cmp.Or(o.Run, "-"), o.Proposer, orderText(&o.OrderCase), o.Expires, text.Cell(o.Why)})
 	}
 	return text.Table(w, lines...)
 }
 
 // orderText says how an order stands.
-func orderText(o *local.OrderCase) string {
+func orderText(o *client.OrderCase) string {
 	switch {
 	case o.Unreviewed():
 		return fmt.Sprintf("EXECUTED BY ONE PERSON, %d of 2 reviews", o.Reviewed)
-	case o.State == local.OrderProposed:
+	case o.State == client.OrderProposed:
 		return fmt.Sprintf("proposed, %d of %d persons", o.Counted, o.Needed)
 	}
 	return string(o.State)
@@ -155,7 +156,7 @@ func writeOrder(w io.Writer, o *local.OrderCase) error {
 			lines = append(lines, []string{of.what, name + " " + text.Cell(of.is[name])})
 		}
 	}
-	lines = append(lines, []string{"why", text.Cell(o.Why)}, []string{"expires", o.Expires}, []string{"status", orderText(o)})
+	lines = append(lines, []string{"why", text.Cell(o.Why)}, []string{"expires", o.Expires}, []string{"status", orderText(&o.OrderCase)})
 	for _, changed := range o.Changed {
 		lines = append(lines, []string{"changed", text.Cell(changed)})
 	}
@@ -286,8 +287,8 @@ do. With --review you sign that you looked at what one person executed with --br
 				}
 				return a.print(order, func(w io.Writer) error {
 					last := order.Signers[len(order.Signers)-1]
-					line := fmt.Sprintf("order %.12s: %s of %s; %s", order.Digest, last.Kind, last.Person, orderText(order))
-					if order.State == local.OrderApproved {
+					line := fmt.Sprintf("order %.12s: %s of %s; %s", order.Digest, last.Kind, last.Person, orderText(&order.OrderCase))
+					if order.State == client.OrderApproved {
 						line += fmt.Sprintf(": waymark execute %.12s", order.Digest)
 					}
 					_, err := fmt.Fprintln(w, line)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client"
 	"waymark/client/local"
 	"waymark/internal/text"
 )
@@ -56,7 +57,7 @@ func (a *app) sealAll(ctx context.Context, home *local.Home) error {
 	if err != nil {
 		return err
 	}
-	sealed := []local.RunSeal{}
+	sealed := []client.RunSeal{}
 	var failed []error
 	for _, run := range runs {
 		s, err := home.Seal(ctx, run)
@@ -81,7 +82,7 @@ func (a *app) sealAll(ctx context.Context, home *local.Home) error {
 	return errors.Join(append(failed, err)...)
 }
 
-func writeSealed(w io.Writer, s local.RunSeal) error {
+func writeSealed(w io.Writer, s client.RunSeal) error {
 	did := "is sealed already: "
 	if s.New {
 		did = "sealed: "
@@ -91,7 +92,7 @@ func writeSealed(w io.Writer, s local.RunSeal) error {
 }
 
 // sealText says what a seal binds, and where the log says so.
-func sealText(s local.RunSeal) string {
+func sealText(s client.RunSeal) string {
 	line := text.Count(s.Records, "record")
 	if s.Entry != nil {
 		line += fmt.Sprintf(", entry %d", *s.Entry)

@@ -20,7 +20,7 @@ import (
 
 // statusOutput is what `waymark status --json` says.
 type statusOutput struct {
-	*local.Report
+	*client.RunReport
 	Next string `json:"next,omitempty"` // what a person can do with a run that is not complete
 }
 
@@ -55,7 +55,7 @@ func (a *app) status(ctx context.Context, home *local.Home, word string) error {
 	if err != nil {
 		return err
 	}
-	out := statusOutput{Report: report, Next: adviceText(report.Advice, run.ID)}
+	out := statusOutput{RunReport: report, Next: adviceText(report.Advice, run.ID)}
 	return a.print(out, func(w io.Writer) error { return a.writeStatus(w, out) })
 }
 
@@ -204,7 +204,7 @@ func deployedLine(r *client.Run) string {
 }
 
 // logLine tells where the run is in the record's log; nothing if that has not begun.
-func logLine(in *local.RunInLog) string {
+func logLine(in *client.RunInLog) string {
 	switch {
 	case in == nil:
 		return ""

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -47,7 +46,7 @@ func TestUnrecordedEnd(t *testing.T) {
 }
 
 func TestLogLine(t *testing.T) {
-	for want, in := range map[string]*local.RunInLog{
+	for want, in := range map[string]*client.RunInLog{
 		"":                       nil,
 		"no entry: the run":      {Entry: -1},
 		"entry 2, not signed":    {Entry: 2},

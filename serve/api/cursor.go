@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"waymark/client/remote"
 )
 
 // macBytes is how much of an HMAC a cursor has.
@@ -69,15 +71,9 @@ func (c *call) limit() (int, error) {
 	return limit, nil
 }
 
-// Page is a part of a list.
-type Page[T any] struct {
-	Items []T    `json:"items"`          // not nil
-	Next  string `json:"next,omitempty"` // after of the next page; empty if this is the last one
-}
-
 // paged cuts off the item that shows that there are more, and says where the next page begins.
-func paged[T any](c *call, items []T, limit int, place func(T) string) Page[T] {
-	page := Page[T]{Items: items}
+func paged[T any](c *call, items []T, limit int, place func(T) string) remote.Page[T] {
+	page := remote.Page[T]{Items: items}
 	if len(items) > limit {
 		page.Items = items[:limit]
 		page.Next = c.cursor(place(items[limit-1]))

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"waymark/client/remote"
 )
 
 // mostDepth is how deep a body may be nested.
@@ -84,9 +86,9 @@ func kindText(t reflect.Type) string {
 }
 
 // faulty is a problem with one place of a body.
-func faulty(pointer, detail string) *Problem {
+func faulty(pointer, detail string) *remote.Problem {
 	p := problem(http.StatusBadRequest, malformed, fmt.Sprintf("%s: %s", cmpPointer(pointer), detail))
-	p.Errors = []PointerFault{{pointer, detail}}
+	p.Errors = []remote.PointerFault{{Pointer: pointer, Detail: detail}}
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/landscape"
 )
 
@@ -65,19 +66,6 @@ func pipelineDiff(c *call) (any, error) {
 	return c.server.Home.DiffPipelines(c.Context(), c.query.Get("environment"), from, to, nil)
 }
 
-// ResumeScheduleRequest says how a schedule is to be resumed.
-type ResumeScheduleRequest struct {
-	Why    string `json:"why"`               // not empty
-	MakeUp string `json:"make_up,omitempty"` // which of the slots that it missed get a run: none, last or all; empty for none
-}
-
-// SlotRequest says which slot is to be run.
-type SlotRequest struct {
-	Why   string `json:"why"`             // not empty
-	Slot  string `json:"slot"`            // its name, or a date; not empty
-	Again bool   `json:"again,omitempty"` // also if it is done: it gets another run
-}
-
 // schedule names the schedule of the path.
 func (c *call) schedule() (word string, err error) {
 	word = c.PathValue("environment") + "/" + c.PathValue("pipeline") + "/" + c.PathValue("schedule")
@@ -103,7 +91,7 @@ func gridOf(c *call) (any, error) {
 }
 
 func pauseSchedule(c *call) (any, error) {
-	asked, word, err := orderingSchedule(c, func(r *OrderRequest) string { return r.Why })
+	asked, word, err := orderingSchedule(c, func(r *remote.OrderRequest) string { return r.Why })
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +99,7 @@ func pauseSchedule(c *call) (any, error) {
 }
 
 func resumeSchedule(c *call) (any, error) {
-	asked, word, err := orderingSchedule(c, func(r *ResumeScheduleRequest) string { return r.Why })
+	asked, word, err := orderingSchedule(c, func(r *remote.ResumeScheduleRequest) string { return r.Why })
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +112,7 @@ func resumeSchedule(c *call) (any, error) {
 }
 
 func runSlot(c *call) (any, error) {
-	asked, word, err := orderingSchedule(c, func(r *SlotRequest) string { return r.Why })
+	asked, word, err := orderingSchedule(c, func(r *remote.SlotRequest) string { return r.Why })
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"waymark/audit/evidence/bundle"
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/serve/ui"
 )
@@ -23,19 +24,16 @@ import (
 // mostVerifications is how many results of verifications a server keeps. When there are more, the oldest are forgotten.
 const mostVerifications = 100
 
-// Verification computes everything that is recorded of a run again, and compares. The server does one at a time, and keeps its result until it ends.
-type Verification = ui.Verification
-
-// verifications are those of a Server.
+// verifications are those of a Server, which does one at a time, and keeps its result until it ends.
 type verifications struct {
 	mu    sync.Mutex
-	of    map[string]*Verification // by run
-	order []string                 // runs, the oldest verification first
-	turn  chan struct{}            // is had by the one that is done
+	of    map[string]*remote.Verification // by run
+	order []string                        // runs, the oldest verification first
+	turn  chan struct{}                   // is had by the one that is done
 }
 
 // get returns what is known of the verification of a run; nil if there is none.
-func (v *verifications) get(run string) *Verification {
+func (v *verifications) get(run string) *remote.Verification {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known := v.of[run]
@@ -54,12 +52,12 @@ func (v *verifications) begin(run, by string) (begun bool) {
 		return false
 	}
 	if v.of == nil {
-		v.of, v.turn = map[string]*Verification{}, make(chan struct{}, 1)
+		v.of, v.turn = map[string]*remote.Verification{}, make(chan struct{}, 1)
 	}
 	if _, known := v.of[run]; !known {
 		v.order = append(v.order, run)
 	}
-	v.of[run] = &Verification{Run: run, State: ui.Waiting, Actor: by, Asked: client.Time(landscape.MicrosOf(time.Now()))}
+	v.of[run] = &remote.Verification{Run: run, State: remote.Waiting, Actor: by, Asked: client.Time(landscape.MicrosOf(time.Now()))}
 	if len(v.order) > mostVerifications {
 		delete(v.of, v.order[0])
 		v.order = v.order[1:]
@@ -68,7 +66,7 @@ func (v *verifications) begin(run, by string) (begun bool) {
 }
 
 // change changes what is known of the verification of a run.
-func (v *verifications) change(run string, change func(*Verification)) {
+func (v *verifications) change(run string, change func(*remote.Verification)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if known := v.of[run]; known != nil {
@@ -94,17 +92,17 @@ func (s *Server) verify(run string) {
 	case <-ctx.Done():
 		return
 	}
-	v.change(run, func(now *Verification) { now.State = ui.Verifying })
+	v.change(run, func(now *remote.Verification) { now.State = remote.Verifying })
 	report, err := s.Home.Verify(ctx, run, audit.VerifyOptions{Progress: func(done, total int64) {
-		v.change(run, func(now *Verification) { now.Done, now.Total = done, total })
+		v.change(run, func(now *remote.Verification) { now.Done, now.Total = done, total })
 	}})
-	v.change(run, func(now *Verification) {
+	v.change(run, func(now *remote.Verification) {
 		now.Finished = client.Time(landscape.MicrosOf(time.Now()))
 		if now.Report = report; err == nil {
-			now.State = ui.Verified
+			now.State = remote.Verified
 			return
 		}
-		now.State, now.Failure = ui.NotVerified, "the verification could not be done"
+		now.State, now.Failure = remote.NotVerified, "the verification could not be done"
 		if known, ok := errors.AsType[*client.Error](err); ok {
 			now.Failure = landscape.WithoutValues(known.Message)
 		} else {
@@ -114,7 +112,7 @@ func (s *Server) verify(run string) {
 }
 
 // verifyRun begins to verify the run, or returns how far that is.
-func verifyRun(_ context.Context, c *call, run landscape.Run) (*Verification, error) {
+func verifyRun(_ context.Context, c *call, run landscape.Run) (*remote.Verification, error) {
 	if err := c.disclose(run.ID, "verification", ""); err != nil {
 		return nil, err
 	}
@@ -125,7 +123,7 @@ func verifyRun(_ context.Context, c *call, run landscape.Run) (*Verification, er
 }
 
 // verificationOf returns the last verification of the run.
-func verificationOf(_ context.Context, c *call, run landscape.Run) (*Verification, error) {
+func verificationOf(_ context.Context, c *call, run landscape.Run) (*remote.Verification, error) {
 	known := c.server.verifications.get(run.ID)
 	if known == nil {
 		return nil, problem(http.StatusNotFound, notVerified, fmt.Sprintf("nobody has had run %s verified since this server began", run.ID))
@@ -187,7 +185,7 @@ func evidencePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, err
 	if err != nil {
 		return ui.Page{}, err
 	}
-	body := ui.Evidence{Report: report, Verification: c.server.verifications.get(run.ID), MayRead: c.token.Has(allowed[read]...)}
+	body := ui.Evidence{RunReport: report, Verification: c.server.verifications.get(run.ID), MayRead: c.token.Has(allowed[read]...)}
 	return ui.Page{
 		Title: "Evidence", Crumbs: crumbs(run, "evidence"), Command: "waymark verify " + run.ID, Path: "/v1/runs/" + run.ID + "/verification", Body: body,
 		SQL:     "select * from run_seals where run_id = '" + run.ID + "'",

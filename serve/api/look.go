@@ -11,6 +11,7 @@ import (
 
 	"waymark/audit"
 	"waymark/client"
+	"waymark/client/remote"
 	"waymark/landscape"
 )
 
@@ -26,32 +27,32 @@ func startsOfRun(c *call) (any, error) {
 }
 
 // whole is a list that has one page.
-func whole[T any](items []T, err error) (Page[T], error) {
+func whole[T any](items []T, err error) (remote.Page[T], error) {
 	if items == nil {
 		items = []T{}
 	}
-	return Page[T]{Items: items}, err
+	return remote.Page[T]{Items: items}, err
 }
 
-func edgesOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Edge], error) {
+func edgesOf(ctx context.Context, c *call, run landscape.Run) (remote.Page[client.Edge], error) {
 	return whole(c.server.Home.Edges(ctx, run.ID))
 }
 
 // pageOf reads one page of a list that continues after the id of an item.
-func pageOf[T any](c *call, place func(T) string, from func(after string, limit int) ([]T, error)) (Page[T], error) {
+func pageOf[T any](c *call, place func(T) string, from func(after string, limit int) ([]T, error)) (remote.Page[T], error) {
 	limit, err := c.limit()
 	if err != nil {
-		return Page[T]{}, err
+		return remote.Page[T]{}, err
 	}
 	after, err := c.place()
 	if err != nil {
-		return Page[T]{}, err
+		return remote.Page[T]{}, err
 	}
 	items, err := from(after, limit+1)
 	return paged(c, items, limit, place), err
 }
 
-func rowsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Row], error) {
+func rowsOf(ctx context.Context, c *call, run landscape.Run) (remote.Page[client.Row], error) {
 	filter := client.RowFilter{Node: c.query.Get("node"), Edge: c.query.Get("edge")}
 	return pageOf(c, func(row client.Row) string { return row.Token }, func(after string, limit int) ([]client.Row, error) {
 		return c.server.Home.Rows(ctx, run.ID, filter, after, limit)
@@ -59,7 +60,7 @@ func rowsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Row], 
 }
 
 // errorsOf leaves out what messages quote.
-func errorsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.ErrorGroup], error) {
+func errorsOf(ctx context.Context, c *call, run landscape.Run) (remote.Page[client.ErrorGroup], error) {
 	groups, err := c.server.Home.Errors(ctx, run.ID)
 	for i := range groups {
 		groups[i].Message, groups[i].Values = landscape.WithoutValues(groups[i].Message), nil
@@ -70,16 +71,16 @@ func errorsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Erro
 	return whole(groups, err)
 }
 
-func rowErrorsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.RowError], error) {
+func rowErrorsOf(ctx context.Context, c *call, run landscape.Run) (remote.Page[client.RowError], error) {
 	if err := c.disclose(run.ID, "errors", ""); err != nil {
-		return Page[client.RowError]{}, err
+		return remote.Page[client.RowError]{}, err
 	}
 	return pageOf(c, func(e client.RowError) string { return e.ID }, func(after string, limit int) ([]client.RowError, error) {
 		return c.server.Home.RowErrors(ctx, run.ID, after, limit)
 	})
 }
 
-func effectsOf(ctx context.Context, c *call, run landscape.Run) (Page[client.Effect], error) {
+func effectsOf(ctx context.Context, c *call, run landscape.Run) (remote.Page[client.Effect], error) {
 	return pageOf(c, func(e client.Effect) string { return e.ID }, func(after string, limit int) ([]client.Effect, error) {
 		effects, err := c.server.Home.Effects(ctx, run.ID, after, limit, false)
 		for _, e := range effects {
@@ -211,7 +212,7 @@ func events(c *call) (any, error) {
 		return nil, err
 	}
 	after, _ := strconv.ParseInt(c.query.Get("after"), 10, 64)
-	page := Page[client.OutboxEvent]{Items: []client.OutboxEvent{}}
+	page := remote.Page[client.OutboxEvent]{Items: []client.OutboxEvent{}}
 	_, err = c.server.Home.Outbox(c.Context(), c.outbox(after), func(e client.OutboxEvent) error {
 		if !c.token.Sees(e.About.Pipeline) {
 			return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waymark/client"
+	"waymark/client/remote"
 	"waymark/landscape"
 )
 
@@ -28,7 +29,7 @@ func Describe(code string) map[string]any {
 		}
 		item[strings.ToLower(r.method)] = s.operation(&r)
 	}
-	s.of(reflect.TypeFor[Problem]())
+	s.of(reflect.TypeFor[remote.Problem]())
 	return map[string]any{
 		"openapi": "3.1.0",
 		"info": map[string]any{
@@ -81,7 +82,7 @@ func (s schemas) operation(r *route) map[string]any {
 	}
 	answers := map[string]any{
 		statusText(r.status): success,
-		"default":            map[string]any{"description": "A problem", "content": jsonOf("application/problem+json", s.of(reflect.TypeFor[Problem]()))},
+		"default":            map[string]any{"description": "A problem", "content": jsonOf("application/problem+json", s.of(reflect.TypeFor[remote.Problem]()))},
 	}
 	if r.status == http.StatusAccepted {
 		answers["200"] = success

@@ -10,6 +10,7 @@ import (
 
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/serve/ui"
@@ -130,7 +131,7 @@ func pageHeaders(header http.Header) {
 }
 
 // refusePage writes a problem as a page; that nobody is signed in, as the page on which one can.
-func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *Problem, token landscape.AccessToken) {
+func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *remote.Problem, token landscape.AccessToken) {
 	page := ui.Page{Title: http.StatusText(p.Status), Who: token.Name, Nav: navigation(token), Body: ui.Problem{Status: p.Status, Code: p.Code, Detail: p.Detail}}
 	if p.Status == http.StatusUnauthorized {
 		page.Title = "Sign in"
@@ -196,7 +197,7 @@ func runsPage(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := answer.(Page[client.Run]) //nolint:forcetypeassert // as listRuns says
+	page := answer.(remote.Page[client.Run]) //nolint:forcetypeassert // as listRuns says
 	body := ui.Runs{
 		Runs: page.Items, Next: c.next(page.Next), Pipeline: c.query.Get("pipeline"), Status: c.query.Get("status"),
 		Statuses: []pipeline.RunStatus{
@@ -215,7 +216,7 @@ func findPage(c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		body.Found = answer.(Page[client.Found]).Items //nolint:forcetypeassert // as find says
+		body.Found = answer.(remote.Page[client.Found]).Items //nolint:forcetypeassert // as find says
 	}
 	return ui.Page{Title: "Find", Crumbs: []ui.Link{{Text: "Find"}}, Command: "waymark find WORD", Path: "/v1/find?" + c.URL.RawQuery, Body: body}, nil
 }

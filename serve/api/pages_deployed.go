@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"waymark/client"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/serve/ui"
 )
@@ -48,7 +49,7 @@ func (c *call) pipelinesAs(form ui.Deploy) (any, error) {
 		return nil, err
 	}
 	environment := c.query.Get("environment")
-	body := ui.Pipelines{Pipelines: answer.(Page[client.Pipeline]).Items, Last: map[string]*client.Run{}, Environment: environment, Deploy: form, MayDeploy: c.token.Has(allowed[deploy]...)} //nolint:forcetypeassert // as pipelines says
+	body := ui.Pipelines{Pipelines: answer.(remote.Page[client.Pipeline]).Items, Last: map[string]*client.Run{}, Environment: environment, Deploy: form, MayDeploy: c.token.Has(allowed[deploy]...)} //nolint:forcetypeassert // as pipelines says
 	err = c.newest(func(run *client.Run) bool {
 		if _, known := body.Last[run.Pipeline]; !known && run.Version > 0 {
 			body.Last[run.Pipeline] = run
@@ -126,7 +127,7 @@ func diffPage(c *call) (any, error) {
 
 // startPage starts a run, and leads to its page. The form has the run's id: sent twice, it starts one. If it is refused, it leads to the form again, with the reason.
 func startPage(c *call) (any, error) {
-	var asked StartRequest
+	var asked remote.StartRequest
 	if err := c.decode(&asked); err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func startPage(c *call) (any, error) {
 }
 
 // formAgain is the page with the form for a run as it was sent, and why there is none. Who sends it again asks for another run.
-func (c *call) formAgain(asked StartRequest, why string) (any, error) {
+func (c *call) formAgain(asked remote.StartRequest, why string) (any, error) {
 	if !c.token.Has(allowed[look]...) {
 		return nil, problem(http.StatusBadRequest, malformed, why)
 	}
@@ -204,7 +205,7 @@ func schedulesPage(c *call) (any, error) {
 		return nil, err
 	}
 	environment := c.query.Get("environment")
-	body := ui.Schedules{Schedules: answer.(Page[client.Schedule]).Items, Environment: environment} //nolint:forcetypeassert // as schedules says
+	body := ui.Schedules{Schedules: answer.(remote.Page[client.Schedule]).Items, Environment: environment} //nolint:forcetypeassert // as schedules says
 	return ui.Page{
 		Title: "Schedules", Crumbs: []ui.Link{{Text: "Schedules"}}, Command: "waymark schedule list" + environmentFlag(environment), Path: c.itself(), Body: body,
 	}, nil
@@ -240,9 +241,9 @@ func startsPage(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := answer.(Page[client.Start]) //nolint:forcetypeassert // as starts says
+	page := answer.(remote.Page[client.Start]) //nolint:forcetypeassert // as starts says
 	body := ui.Starts{Starts: page.Items, Next: c.next(page.Next), State: c.query.Get("state"), States: ofStarts[0].values}
-	body.Waiting = waiting.(Page[client.Waiting]).Items //nolint:forcetypeassert // as queue says
+	body.Waiting = waiting.(remote.Page[client.Waiting]).Items //nolint:forcetypeassert // as queue says
 	return ui.Page{
 		Title: "Starts", Crumbs: []ui.Link{{Text: "Starts"}}, Command: "waymark starts", Path: c.itself(), SQL: "select run_id, pipeline, state, reason from starts", Body: body,
 	}, nil
@@ -257,7 +258,7 @@ func accessPage(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := answer.(Page[client.Disclosure]) //nolint:forcetypeassert // as disclosures says
+	page := answer.(remote.Page[client.Disclosure]) //nolint:forcetypeassert // as disclosures says
 	return ui.Page{
 		Title: "Access", Crumbs: []ui.Link{{Text: "Access"}}, Command: "waymark access disclosures", Path: "/v1/disclosures", Body: ui.Access{Tokens: tokens, Disclosures: page.Items, Next: c.next(page.Next)},
 	}, nil

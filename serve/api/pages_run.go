@@ -13,7 +13,7 @@ import (
 
 	"waymark/activities"
 	"waymark/client"
-	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/serve/ui"
@@ -41,7 +41,7 @@ func runPage(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := ui.Run{Report: report, MayRead: c.token.Has(allowed[read]...)}
+	body := ui.Run{RunReport: report, MayRead: c.token.Has(allowed[read]...)}
 	edges, err := c.edges(run)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func unbegunPage(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := statusPage(ui.Run{Report: report})
+	page := statusPage(ui.Run{RunReport: report})
 	page.Refresh = report.Start.State == landscape.StartAccepted || report.Start.State == landscape.StartWaiting
 	return page, nil
 }
@@ -110,7 +110,7 @@ func (c *call) unconfirmed(run landscape.Run) ([]client.Effect, error) {
 }
 
 // ordersFor returns the orders that may be given to a run as it is.
-func ordersFor(report *local.Report) []ui.Order {
+func ordersFor(report *client.RunReport) []ui.Order {
 	path := ui.RunPath(report.ID)
 	pausing := ui.Order{Path: path + "/pause", Name: "Pause", About: "Work in flight is finished first; nothing is lost."}
 	resuming := ui.Order{Path: path + "/resume", Name: "Resume", About: "It continues where it left off; nothing that is confirmed is done again."}
@@ -223,7 +223,7 @@ func errorsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error
 			body.Groups, err = c.server.Home.Errors(ctx, run.ID)
 		}
 	} else {
-		var page Page[client.ErrorGroup]
+		var page remote.Page[client.ErrorGroup]
 		page, err = errorsOf(ctx, c, run)
 		body.Groups = page.Items
 	}

@@ -8,32 +8,9 @@ import (
 	"strconv"
 
 	"waymark/client"
+	"waymark/client/remote"
 	"waymark/landscape"
 )
-
-// A Problem says why a request did not do what it asked for, as RFC 9457 has it.
-type Problem struct {
-	Type    string         `json:"type"`  // urn:waymark:CODE
-	Title   string         `json:"title"` // of its status
-	Status  int            `json:"status"`
-	Code    client.Code    `json:"code"` // names it, for programs
-	Detail  string         `json:"detail"`
-	Cure    client.Cure    `json:"cure,omitempty"` // what can be done about it
-	Run     string         `json:"run,omitempty"`  // that the cure is about
-	Request string         `json:"request"`        // id of the request, which the log of the server has
-	Errors  []PointerFault `json:"errors,omitempty"`
-
-	after int // seconds, before which it makes no sense to try again; 0: that is not known
-}
-
-// A PointerFault is one thing that is wrong with the body of a request.
-type PointerFault struct {
-	Pointer string `json:"pointer"` // where, as RFC 6901 has it
-	Detail  string `json:"detail"`
-}
-
-// Error returns the detail.
-func (p *Problem) Error() string { return p.Detail }
 
 // The codes of problems that only requests of HTTP have. docs/api.md lists them; never rename one.
 const (
@@ -57,8 +34,8 @@ const (
 	internalFault client.Code = "INTERNAL"      // something went wrong that the caller did not cause; the log of the server says what
 )
 
-func problem(status int, code client.Code, detail string) *Problem {
-	return &Problem{Status: status, Code: code, Detail: detail}
+func problem(status int, code client.Code, detail string) *remote.Problem {
+	return &remote.Problem{Status: status, Code: code, Kind: remote.KindOf(status), Detail: detail}
 }
 
 // statuses are those of the kinds of errors, as package client names them.
@@ -68,8 +45,8 @@ var statuses = map[client.Kind]int{
 }
 
 // problemOf returns the problem that an error is. known is false of one that nobody outside should read.
-func problemOf(err error) (p *Problem, known bool) {
-	if problem, ok := errors.AsType[*Problem](err); ok {
+func problemOf(err error) (p *remote.Problem, known bool) {
+	if problem, ok := errors.AsType[*remote.Problem](err); ok {
 		return problem, true
 	}
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -80,18 +57,18 @@ func problemOf(err error) (p *Problem, known bool) {
 		return problem(http.StatusInternalServerError, internalFault, "something went wrong; the log of the server says what, under the id of this request"), false
 	}
 	p = problem(statuses[failure.Kind], failure.Code, failure.Message)
-	p.Cure, p.Run = failure.Cure, failure.Run
+	p.Kind, p.Cure, p.Run = failure.Kind, failure.Cure, failure.Run
 	switch failure.Kind {
 	case client.Unavailable, client.Busy:
-		p.after = 1
+		p.After = 1
 	case client.Failed, client.Damaged: // it may quote a row
 		p.Detail = landscape.WithoutValues(failure.Message)
 	}
 	return p, true
 }
 
-// write sends the problem.
-func (p *Problem) write(w http.ResponseWriter, request string) {
+// sendProblem answers a request with a problem.
+func sendProblem(w http.ResponseWriter, p *remote.Problem, request string) {
 	p.Type, p.Title, p.Request = "urn:waymark:"+string(p.Code), cmp.Or(http.StatusText(p.Status), "Client Closed Request"), request
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
@@ -99,8 +76,8 @@ func (p *Problem) write(w http.ResponseWriter, request string) {
 	if p.Status == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="waymark"`)
 	}
-	if p.after > 0 {
-		header.Set("Retry-After", strconv.Itoa(p.after))
+	if p.After > 0 {
+		header.Set("Retry-After", strconv.Itoa(p.After))
 	}
 	w.WriteHeader(p.Status)
 	encoder := json.NewEncoder(w)

@@ -14,21 +14,10 @@ import (
 
 	"waymark/activities"
 	"waymark/client"
-	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
-
-// StartRequest says which run to start.
-type StartRequest struct {
-	Pipeline    string            `json:"pipeline"`              // NAME or NAME@VERSION
-	Environment string            `json:"environment,omitempty"` // empty for the one of the workers
-	Params      activities.Params `json:"params,omitempty"`
-	For         string            `json:"for,omitempty"`      // the slot that the run is about
-	Schedule    string            `json:"schedule,omitempty"` // whose slot that is
-	Run         string            `json:"run,omitempty"`      // id of the run; empty for a new one
-	Why         string            `json:"why,omitempty"`
-}
 
 // noRun is the problem with a run that is not recorded, or that the caller does not see.
 func noRun(id string) error {
@@ -87,7 +76,7 @@ func getRun(c *call) (any, error) {
 }
 
 // unbegun is what is known of the run of the path, which is not recorded.
-func (c *call) unbegun() (*local.Report, error) {
+func (c *call) unbegun() (*client.RunReport, error) {
 	start, err := c.started(c.PathValue("run"))
 	if err != nil {
 		return nil, err
@@ -96,7 +85,7 @@ func (c *call) unbegun() (*local.Report, error) {
 }
 
 // report is what is known of a run, without values of rows.
-func (c *call) report(run landscape.Run) (*local.Report, error) {
+func (c *call) report(run landscape.Run) (*client.RunReport, error) {
 	report, err := c.server.Home.Report(c.Context(), run)
 	if err != nil {
 		return nil, err
@@ -111,8 +100,8 @@ func (c *call) report(run landscape.Run) (*local.Report, error) {
 }
 
 // pending is what is known of a run that has not begun.
-func pending(start *client.Start) *local.Report {
-	return &local.Report{
+func pending(start *client.Start) *client.RunReport {
+	return &client.RunReport{
 		Status: &client.Status{
 			Run: client.Run{
 				ID: start.Run, Pipeline: start.Pipeline, Environment: start.Environment, Slot: start.Slot, Schedule: start.Schedule,
@@ -134,7 +123,7 @@ func listRuns(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := Page[client.Run]{Items: []client.Run{}}
+	page := remote.Page[client.Run]{Items: []client.Run{}}
 	next, err := c.server.Home.RunsAfter(c.Context(), after, func(run *client.Run) (bool, error) {
 		run.Reason = landscape.WithoutValues(run.Reason)
 		wanted := c.sees(run.Pipeline, run.Actor, run.Trigger) && c.asks("pipeline", run.Pipeline) && c.asks("status", string(run.Status))
@@ -158,7 +147,7 @@ var visibleKey = regexp.MustCompile(`^[!-~]{1,255}$`)
 
 // startRun starts a run, once for each Idempotency-Key.
 func startRun(c *call) (any, error) {
-	var asked StartRequest
+	var asked remote.StartRequest
 	if err := c.decode(&asked); err != nil {
 		return nil, err
 	}
@@ -197,7 +186,7 @@ func startRun(c *call) (any, error) {
 }
 
 // once starts a run. With a key, a run that was asked for in the same words before is the same; again says so.
-func (c *call) once(keyed bool, asked StartRequest) (started *client.Start, again bool, err error) {
+func (c *call) once(keyed bool, asked remote.StartRequest) (started *client.Start, again bool, err error) {
 	home := c.server.Home
 	if keyed {
 		lock, _ := c.server.starting.LoadOrStore(asked.Run, make(chan struct{}, 1))
@@ -257,7 +246,7 @@ func (c *call) discreet(id string, err error) error {
 }
 
 // before returns what became of an earlier request with the same key; nil if there was none, or it was refused: then the key is free.
-func (c *call) before(asked StartRequest) (*client.Start, error) {
+func (c *call) before(asked remote.StartRequest) (*client.Start, error) {
 	starts, err := c.server.Home.StartsOf(c.Context(), asked.Run)
 	if err != nil {
 		return nil, err
@@ -346,7 +335,7 @@ func (c *call) ended(id string) (bool, error) {
 }
 
 // reportOf returns how a run is, also one that has not begun.
-func (c *call) reportOf(id string) (*local.Report, error) {
+func (c *call) reportOf(id string) (*client.RunReport, error) {
 	run, err := c.server.Home.Recorded(c.Context(), id)
 	if err == nil {
 		return c.report(run)
@@ -388,8 +377,14 @@ func followRun(c *call) (any, error) {
 			}
 			last = progress
 		}
-		if run != nil && run.Status != pipeline.Running {
-			report, err := c.report(*run)
+		ended := run != nil && run.Status != pipeline.Running
+		if run == nil { // it may never begin
+			if ended, err = c.ended(id); err != nil {
+				return nil, err
+			}
+		}
+		if ended {
+			report, err := c.reportOf(id)
 			if err != nil {
 				return nil, err
 			}

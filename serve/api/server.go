@@ -24,6 +24,7 @@ import (
 	"waymark/activities"
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/landscape"
 )
 
@@ -156,16 +157,16 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *remote.Problem) {
 	s.tell(w, r, p, landscape.AccessToken{})
 }
 
 // tell sends a problem to who asked, as a page or as JSON.
-func (s *Server) tell(w http.ResponseWriter, r *http.Request, p *Problem, token landscape.AccessToken) {
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, p *remote.Problem, token landscape.AccessToken) {
 	if isPage(r.URL.Path) {
 		s.refusePage(w, r, p, token)
 	} else {
-		p.write(w, w.Header().Get("Request-Id"))
+		sendProblem(w, p, w.Header().Get("Request-Id"))
 	}
 	s.log(r, p.Status, token.ID, p.Code)
 }
@@ -252,7 +253,7 @@ func (c *call) admit() error {
 }
 
 // needs is the problem with an access token that has no role for a scope.
-func needs(s scope) *Problem {
+func needs(s scope) *remote.Problem {
 	return problem(http.StatusForbidden, forbidden, "this access token is not for this: it needs one of the roles "+rolesText(s))
 }
 
@@ -304,9 +305,9 @@ func rolesText(s scope) string {
 	return strings.Join(words, ", ")
 }
 
-func tooFast(after int, detail string) *Problem {
+func tooFast(after int, detail string) *remote.Problem {
 	p := problem(http.StatusTooManyRequests, tooMany, detail)
-	p.after = after
+	p.After = after
 	return p
 }
 

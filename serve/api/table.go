@@ -6,6 +6,7 @@ import (
 	"waymark/audit"
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/landscape"
 )
 
@@ -19,15 +20,15 @@ func table() []route {
 		{
 			method: http.MethodGet, path: "/v1/runs", scope: own, about: "The runs, the newest first",
 			query:  ofRuns,
-			answer: Page[client.Run]{}, status: http.StatusOK, handle: listRuns,
+			answer: remote.Page[client.Run]{}, status: http.StatusOK, handle: listRuns,
 		},
 		{
 			method: http.MethodPost, path: "/v1/runs", scope: start, about: "Start a run of a pipeline; with Prefer: wait=SECONDS, wait for its end",
-			body: StartRequest{}, answer: local.Report{}, status: http.StatusAccepted, handle: startRun,
+			body: remote.StartRequest{}, answer: client.RunReport{}, status: http.StatusAccepted, handle: startRun,
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}", scope: own, about: "How a run is, with the counts of its nodes and sinks",
-			answer: local.Report{}, status: http.StatusOK, handle: getRun,
+			answer: client.RunReport{}, status: http.StatusOK, handle: getRun,
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/follow", scope: own, about: "How far a run is, as server-sent events, until it has ended",
@@ -35,24 +36,24 @@ func table() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/starts", scope: own, about: "Who asked for the run, and what became of that",
-			answer: Page[client.Start]{}, status: http.StatusOK, handle: startsOfRun,
+			answer: remote.Page[client.Start]{}, status: http.StatusOK, handle: startsOfRun,
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/edges", scope: own, about: "The edges of the run's graph, and how many rows took each",
-			answer: Page[client.Edge]{}, status: http.StatusOK, handle: withRun(edgesOf),
+			answer: remote.Page[client.Edge]{}, status: http.StatusOK, handle: withRun(edgesOf),
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/rows", scope: own, about: "The rows that came to a node, or took an edge: their ids and ways, without values",
 			query:  ofRows,
-			answer: Page[client.Row]{}, status: http.StatusOK, handle: withRun(rowsOf),
+			answer: remote.Page[client.Row]{}, status: http.StatusOK, handle: withRun(rowsOf),
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/errors", scope: own, about: "Why rows were refused, in groups, without values",
-			answer: Page[client.ErrorGroup]{}, status: http.StatusOK, handle: withRun(errorsOf),
+			answer: remote.Page[client.ErrorGroup]{}, status: http.StatusOK, handle: withRun(errorsOf),
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/errors/rows", scope: read, about: "Why rows were refused, one by one, with the values that messages quote",
-			query: list, answer: Page[client.RowError]{}, status: http.StatusOK, handle: withRun(rowErrorsOf),
+			query: list, answer: remote.Page[client.RowError]{}, status: http.StatusOK, handle: withRun(rowErrorsOf),
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/what-if", scope: look, about: "What another version of its pipeline would have done with the rows of a complete run; nothing is written",
@@ -70,7 +71,7 @@ func table() []route {
 		},
 		{
 			method: http.MethodPost, path: "/v1/runs/{run}/retry", scope: order, about: "Retry the rows in quarantine with the document that refused them, or with another version, in a new, linked run",
-			body: RetryRequest{}, answer: client.Retry{}, status: http.StatusAccepted, handle: withRun(retry),
+			body: remote.RetryRequest{}, answer: client.Retry{}, status: http.StatusAccepted, handle: withRun(retry),
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/explain", scope: read, about: "What happened to one row, and why, with its values",
@@ -84,15 +85,15 @@ func table() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/effects", scope: own, about: "The completion record of each part of each output",
-			query: list, answer: Page[client.Effect]{}, status: http.StatusOK, handle: withRun(effectsOf),
+			query: list, answer: remote.Page[client.Effect]{}, status: http.StatusOK, handle: withRun(effectsOf),
 		},
 		{
 			method: http.MethodPost, path: "/v1/runs/{run}/verification", scope: read, about: "Begin to compute everything again that is recorded of a run, and to compare",
-			answer: Verification{}, status: http.StatusAccepted, handle: withRun(verifyRun),
+			answer: remote.Verification{}, status: http.StatusAccepted, handle: withRun(verifyRun),
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/verification", scope: read, about: "How far the last verification of a run is, or what it found; a server keeps that until it ends",
-			answer: Verification{}, status: http.StatusOK, handle: withRun(verificationOf),
+			answer: remote.Verification{}, status: http.StatusOK, handle: withRun(verificationOf),
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/bundle", scope: read, about: "The bundle of evidence about a run that has ended, as waymark export writes it; also in ranges",
@@ -110,28 +111,28 @@ func table() []route {
 		},
 		{
 			method: http.MethodPost, path: "/v1/runs/{run}/pause", scope: order, about: "Pause a run when its work in flight is finished",
-			body: OrderRequest{}, answer: Ordered{}, status: http.StatusOK, handle: withRun(pause),
+			body: remote.OrderRequest{}, answer: remote.Ordered{}, status: http.StatusOK, handle: withRun(pause),
 		},
 		{
 			method: http.MethodPost, path: "/v1/runs/{run}/resume", scope: order, about: "Resume a run where it left off, or let a paused one continue",
-			body: ResumeRequest{}, answer: Ordered{}, status: http.StatusAccepted, handle: withRun(resume),
+			body: remote.ResumeRequest{}, answer: remote.Ordered{}, status: http.StatusAccepted, handle: withRun(resume),
 		},
 		{
 			method: http.MethodPost, path: "/v1/runs/{run}/cancel", scope: order, about: "Cancel a run, also one that has not begun",
-			body: CancelRequest{}, answer: Ordered{}, status: http.StatusOK, handle: cancel,
+			body: remote.CancelRequest{}, answer: remote.Ordered{}, status: http.StatusOK, handle: cancel,
 		},
 		{
 			method: http.MethodPost, path: "/v1/runs/{run}/resolve", scope: order, about: "Say whether a blocked effect was applied",
-			body: ResolveRequest{}, answer: Ordered{}, status: http.StatusOK, handle: withRun(resolve),
+			body: remote.ResolveRequest{}, answer: remote.Ordered{}, status: http.StatusOK, handle: withRun(resolve),
 		},
 		{
 			method: http.MethodGet, path: "/v1/pipelines", scope: own, about: "The deployed pipelines",
 			query:  inEnvironment,
-			answer: Page[client.Pipeline]{}, status: http.StatusOK, handle: pipelines,
+			answer: remote.Page[client.Pipeline]{}, status: http.StatusOK, handle: pipelines,
 		},
 		{
 			method: http.MethodPost, path: "/v1/pipelines", scope: deploy, about: "Deploy a document as a new version of its pipeline, and make it current",
-			body: DeployRequest{}, answer: client.Deployed{}, status: http.StatusOK, handle: deployDocument,
+			body: remote.DeployRequest{}, answer: client.Deployed{}, status: http.StatusOK, handle: deployDocument,
 		},
 		{
 			method: http.MethodGet, path: "/v1/pipelines/{name}", scope: own, about: "A version of a pipeline: its files, who deployed it, which one is current",
@@ -146,7 +147,7 @@ func table() []route {
 		{
 			method: http.MethodGet, path: "/v1/pipelines/{name}/history", scope: look, about: "Which version became current when, by whom and why, the last first",
 			query:  inEnvironment,
-			answer: Page[client.Redeployment]{}, status: http.StatusOK, handle: pipelineHistory,
+			answer: remote.Page[client.Redeployment]{}, status: http.StatusOK, handle: pipelineHistory,
 		},
 		{
 			method: http.MethodGet, path: "/v1/pipelines/{name}/diff", scope: look, about: "What two versions do differently, and then in which lines",
@@ -155,24 +156,24 @@ func table() []route {
 		},
 		{
 			method: http.MethodPost, path: "/v1/pipelines/{name}/promote", scope: deploy, about: "Make a version that is current in one environment the current one in another",
-			body: RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Promote),
+			body: remote.RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Promote),
 		},
 		{
 			method: http.MethodPost, path: "/v1/pipelines/{name}/rollback", scope: deploy, about: "Make an older version current again",
-			body: RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Rollback),
+			body: remote.RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Rollback),
 		},
 		{
 			method: http.MethodPost, path: "/v1/pipelines/{name}/retire", scope: deploy, about: "Let no more runs of a pipeline start",
-			body: RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Retire),
+			body: remote.RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Retire),
 		},
 		{
 			method: http.MethodPost, path: "/v1/pipelines/{name}/restore", scope: deploy, about: "Let runs of a retired pipeline start again",
-			body: RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Unretire),
+			body: remote.RedeployRequest{}, answer: client.Redeployed{}, status: http.StatusOK, handle: redeploy((*local.Home).Unretire),
 		},
 		{
 			method: http.MethodGet, path: "/v1/schedules", scope: look, about: "The schedules of deployed pipelines",
 			query:  []param{{name: "environment", about: "only those in it"}},
-			answer: Page[client.Schedule]{}, status: http.StatusOK, handle: schedules,
+			answer: remote.Page[client.Schedule]{}, status: http.StatusOK, handle: schedules,
 		},
 		{
 			method: http.MethodGet, path: "/v1/schedules/{environment}/{pipeline}/{schedule}", scope: look, about: "A schedule, and the result of each of its slots",
@@ -181,34 +182,34 @@ func table() []route {
 		},
 		{
 			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order, about: "Let a schedule begin no runs until somebody resumes it",
-			body: OrderRequest{}, answer: client.ScheduleOrder{}, status: http.StatusOK, handle: pauseSchedule,
+			body: remote.OrderRequest{}, answer: client.ScheduleOrder{}, status: http.StatusOK, handle: pauseSchedule,
 		},
 		{
 			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, about: "Let a paused schedule begin runs again, and of the slots that it missed none, the last or all",
-			body: ResumeScheduleRequest{}, answer: client.ScheduleOrder{}, status: http.StatusOK, handle: resumeSchedule,
+			body: remote.ResumeScheduleRequest{}, answer: client.ScheduleOrder{}, status: http.StatusOK, handle: resumeSchedule,
 		},
 		{
 			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/run", scope: order, about: "Run a slot that has no run, or whose last one failed",
-			body: SlotRequest{}, answer: client.SlotsAsked{}, status: http.StatusAccepted, handle: runSlot,
+			body: remote.SlotRequest{}, answer: client.SlotsAsked{}, status: http.StatusAccepted, handle: runSlot,
 		},
 		{
 			method: http.MethodGet, path: "/v1/starts", scope: look, about: "Who asked for runs, and what became of that, the last first",
 			query:  ofStarts,
-			answer: Page[client.Start]{}, status: http.StatusOK, handle: starts,
+			answer: remote.Page[client.Start]{}, status: http.StatusOK, handle: starts,
 		},
 		{
 			method: http.MethodGet, path: "/v1/queue", scope: look, about: "The runs that wait for places, in order",
-			answer: Page[client.Waiting]{}, status: http.StatusOK, handle: queue,
+			answer: remote.Page[client.Waiting]{}, status: http.StatusOK, handle: queue,
 		},
 		{
 			method: http.MethodGet, path: "/v1/find", scope: look, about: "What a word may mean: runs, pipelines, outputs, files and documents by their digests, rows by token, line, digest or as they were read",
 			query:  ofLookup,
-			answer: Page[client.Found]{}, status: http.StatusOK, handle: find,
+			answer: remote.Page[client.Found]{}, status: http.StatusOK, handle: find,
 		},
 		{
 			method: http.MethodGet, path: "/v1/events", scope: look, about: "What happened, in one order that never changes: as webhooks tell it",
 			query:  []param{{name: "after", about: "only events after this position", number: true}, {name: "limit", about: "at most so many events, from 1 to 500; 50 by default", number: true}, {name: "type", about: "only events of it", many: true}},
-			answer: Page[client.OutboxEvent]{}, status: http.StatusOK, handle: events,
+			answer: remote.Page[client.OutboxEvent]{}, status: http.StatusOK, handle: events,
 		},
 		{
 			method: http.MethodGet, path: "/v1/events/stream", scope: look, about: "The same as server-sent events, for ever; with Last-Event-ID it continues after a position",
@@ -217,15 +218,15 @@ func table() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/access", scope: admin, about: "The access tokens, without their secrets",
-			answer: Page[client.Access]{}, status: http.StatusOK, handle: accessTokens,
+			answer: remote.Page[client.Access]{}, status: http.StatusOK, handle: accessTokens,
 		},
 		{
 			method: http.MethodPost, path: "/v1/access/{token}/revoke", scope: admin, about: "Revoke an access token for ever",
-			body: OrderRequest{}, answer: Ordered{}, status: http.StatusOK, handle: revoke,
+			body: remote.OrderRequest{}, answer: remote.Ordered{}, status: http.StatusOK, handle: revoke,
 		},
 		{
 			method: http.MethodGet, path: "/v1/disclosures", scope: admin, about: "Who was shown values of rows, the last first",
-			query: list, answer: Page[client.Disclosure]{}, status: http.StatusOK, handle: disclosures,
+			query: list, answer: remote.Page[client.Disclosure]{}, status: http.StatusOK, handle: disclosures,
 		},
 		{
 			method: http.MethodGet, path: "/openapi.json", scope: open, about: "This API, as OpenAPI 3.1 describes it",

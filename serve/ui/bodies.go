@@ -7,7 +7,7 @@ import (
 
 	"waymark/audit"
 	"waymark/client"
-	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -54,7 +54,7 @@ type Runs struct {
 
 // Run is the page of one run.
 type Run struct {
-	*local.Report
+	*client.RunReport
 	Graph      *Graph // nil if nothing of the graph is recorded yet
 	Accounts   []Account
 	Errors     []client.ErrorGroup // without values
@@ -236,38 +236,11 @@ type Errors struct {
 	Again    string        // id of the run that would do it
 }
 
-// VerificationState says how far a verification is.
-type VerificationState string
-
-// The states of a verification.
-const (
-	Waiting     VerificationState = "waiting" // for another one
-	Verifying   VerificationState = "verifying"
-	Verified    VerificationState = "verified"     // it is done: what it found is in the report
-	NotVerified VerificationState = "not_verified" // it could not be done
-)
-
-// Verification computes everything that is recorded of a run again, and compares.
-type Verification struct {
-	Run      string            `json:"run"`
-	State    VerificationState `json:"state"`
-	Actor    string            `json:"actor"` // who asked for it
-	Asked    client.Time       `json:"asked"`
-	Done     int64             `json:"done"`  // of the work
-	Total    int64             `json:"total"` // of the work; 0 if that is not known yet
-	Finished client.Time       `json:"finished"`
-	Failure  string            `json:"failure,omitempty"` // why it could not be done
-	Report   *audit.Report     `json:"report,omitempty"`
-}
-
-// Ended reports whether nothing more comes of it.
-func (v *Verification) Ended() bool { return v.State == Verified || v.State == NotVerified }
-
 // Evidence is what proves what of a run.
 type Evidence struct {
-	*local.Report
-	Verification *Verification // the last one; nil if there is none
-	MayRead      bool          // who looks may have it verified, and take a bundle
+	*client.RunReport
+	Verification *remote.Verification // the last one; nil if there is none
+	MayRead      bool                 // who looks may have it verified, and take a bundle
 }
 
 // Closed reports whether the run has ended, so that there can be a bundle.
