@@ -31,7 +31,7 @@ CAMPAIGNS := bad-rows refusals lost-commits lost-replies
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS) ## long campaigns of tests
 
-NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions
+NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions arrivals
 .PHONY: nightly $(NIGHTLY)
 nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
@@ -156,6 +156,9 @@ reproductions:
 
 crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile
 	go test ./tests -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m
+
+arrivals: # put 10,000 files into a folder, and 10,000 objects into a bucket, and kill who watches and works meanwhile
+	go test ./tests -run '^TestFilesArriveWhileProcessesAreKilled$$' -files 10000 -kills 12 -count=1 -v -timeout 60m
 
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/activities/bundle"
+	"waymark/activities/recompute"
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
@@ -94,4 +95,24 @@ func (a *Activities) ofVersion(ctx context.Context, in OpenInput, compiled *plan
 		return final{TypeInput, fmt.Errorf("bundle %s is not version %d of the pipeline %s", in.Bundle, in.Version, name)}
 	}
 	return err
+}
+
+// CompileVersion compiles a version of a pipeline with what this process knows, as a run of it in an environment would have it that began now. params are the
+// texts of its parameters.
+func CompileVersion(
+	ctx context.Context, log *landscape.Reader, payloads *payload.Store, planner recompute.Planner, environment string, version landscape.PipelineVersion, params map[string]string,
+) (*plan.Plan, error) {
+	b, err := bundle.Get(ctx, payloads, payload.Digest(version.Bundle))
+	if err != nil {
+		return nil, fmt.Errorf("version %d of %s: %w", version.Version, version.Pipeline, err)
+	}
+	values, err := log.LastEnvironment(ctx, environment)
+	if err != nil {
+		return nil, err
+	}
+	request := plan.Request{File: b.Name, Document: b.Source, Params: params, Deployed: true, Files: b.Files, ValuesOf: values.Label()}
+	if request.Values, err = values.Values(); err != nil {
+		return nil, err
+	}
+	return planner.Plan(request)
 }

@@ -117,9 +117,14 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) 
 	return Opened{Plan: a.bind(compiled, sum), Overridden: about.overridden}, err
 }
 
-func stat(ctx context.Context, compiled *plan.Plan) (map[string]plugin.SourceInfo, error) {
+// stat returns what the sources hold, by their names: those that are known already, as that says.
+func stat(ctx context.Context, compiled *plan.Plan, known map[string]plugin.SourceInfo) (map[string]plugin.SourceInfo, error) {
 	pins := map[string]plugin.SourceInfo{}
 	for _, i := range compiled.Sources() {
+		if pin, is := known[compiled.Nodes[i].Name]; is {
+			pins[compiled.Nodes[i].Name] = pin
+			continue
+		}
 		info, err := compiled.Nodes[i].Source.Stat(ctx)
 		if err != nil {
 			return nil, err

@@ -25,6 +25,7 @@ const (
 	TriggerLibrary  = "library"  // a Go program that uses package client
 	TriggerAPI      = "api"      // somebody through the HTTP API
 	TriggerSchedule = "schedule" // a schedule of Temporal
+	TriggerArrival  = "arrival"  // a trigger of the document, because files arrived
 	TriggerWorkflow = "workflow" // a workflow of another program
 	TriggerTemporal = "temporal" // anybody else who may start workflows
 )
@@ -55,6 +56,7 @@ func doorOf(identity string) (door, user string) {
 type origin struct {
 	landscape.Execution
 	asker     string // who asked the schedule for the run; empty if it rang
+	arrived   string // id of the trigger at which files arrived; empty if the run is not for any
 	asked     string // id of the workflow that was started for the run; its own if no other was
 	continues string // run id of the execution that continued itself as this one; empty if none did
 	reset     bool   // somebody reset the workflow to an event of an earlier execution
@@ -68,6 +70,8 @@ func (o *origin) who() (actor, trigger string) {
 	switch {
 	case o.again || o.continues != "": // Temporal does not say who wanted that; it was not who started the one before
 		return TriggerTemporal, TriggerTemporal
+	case o.arrived != "":
+		return ArrivalActor(o.arrived), TriggerArrival
 	case o.Schedule != "":
 		return cmp.Or(o.asker, "schedule "+o.Schedule), TriggerSchedule
 	case o.Parent != "":
@@ -109,10 +113,16 @@ func askOrigin(ctx context.Context) (*origin, error) {
 	return o, o.trace(ctx, event)
 }
 
-// originOf is askOrigin for a run that may be one of a slot: the record of its schedule says so.
+// ArrivalActor is who asks for the runs of a trigger. Stored; never change it.
+func ArrivalActor(trigger string) string { return "trigger " + trigger }
+
+// originOf is askOrigin for a run that may be one of a slot, or of what arrived: the record of its schedule or trigger says so.
 func (a *Activities) originOf(ctx context.Context, in OpenInput) (*origin, error) {
 	from, err := askOrigin(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if from.arrived, err = a.log.TriggerOfRun(ctx, in.Run); err != nil {
 		return nil, err
 	}
 	slot, err := a.slotOf(ctx, in)

@@ -88,6 +88,10 @@ func (a *Activities) preflight(ctx context.Context, in PreflightInput) (found Pr
 // Look looks at the sources and the sinks of a compiled document, several side by side.
 func Look(ctx context.Context, compiled *plan.Plan) Preflight {
 	host, _ := HostName()
+	arriving := map[string]bool{}
+	for _, trigger := range compiled.Document.Pipeline.Triggers {
+		arriving[trigger.Value.Source] = true
+	}
 	var nodes []*plan.Node
 	for i := range compiled.Nodes {
 		if node := &compiled.Nodes[i]; node.Source != nil {
@@ -101,16 +105,17 @@ func Look(ctx context.Context, compiled *plan.Plan) Preflight {
 	inParallel(len(nodes), func(i int) {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
-		found.Looks[i] = lookAt(ctx, nodes[i])
+		found.Looks[i] = lookAt(ctx, nodes[i], arriving[nodes[i].Name])
 	})
 	return found
 }
 
-func lookAt(ctx context.Context, node *plan.Node) PlaceLooked {
+// lookAt looks at a source or a sink. Where files arrive there may be none yet.
+func lookAt(ctx context.Context, node *plan.Node, arriving bool) PlaceLooked {
 	look := PlaceLooked{Node: node.Name, Kind: "source", State: LookReady}
 	var err error
 	if node.Source != nil {
-		err = inspect(ctx, node.Source)
+		err = inspect(ctx, node.Source, arriving)
 	} else {
 		look.Kind, err = "sink", probe(ctx, node)
 	}
@@ -130,8 +135,14 @@ func lookAt(ctx context.Context, node *plan.Node) PlaceLooked {
 const mostHeads = 20
 
 // inspect finds out whether a run could read a source: what there is, and whether the first files begin as the document says.
-func inspect(ctx context.Context, source plugin.Source) error {
-	info, err := source.Stat(ctx)
+func inspect(ctx context.Context, source plugin.Source, arriving bool) error {
+	var info plugin.SourceInfo
+	var err error
+	if watched, is := source.(plugin.Watched); arriving && is {
+		info.Files, err = watched.Look(ctx)
+	} else {
+		info, err = source.Stat(ctx)
+	}
 	checker, can := source.(plugin.HeadChecker)
 	if err != nil || !can {
 		return err

@@ -37,7 +37,11 @@ func (a *Activities) sources(ctx context.Context, in OpenInput, compiled *plan.P
 		if err := a.mayFork(ctx, in); err != nil {
 			return nil, nil, err
 		}
-		pins, err := stat(ctx, compiled)
+		arrived, err := a.arrived(ctx, in, compiled)
+		if err != nil {
+			return nil, nil, err
+		}
+		pins, err := stat(ctx, compiled, arrived)
 		return compiled, pins, err
 	}
 	retry, err := NewRetry(ctx, a.log.Reader, a.payloads, in.Retry.Of, compiled, in.Run)
@@ -59,6 +63,9 @@ func (a *Activities) mayFork(ctx context.Context, in OpenInput) error {
 	parent, err := a.log.Run(ctx, in.Parent)
 	if err == nil {
 		err = MayFork(parent)
+	}
+	if err == nil {
+		err = a.mayForkArrived(ctx, in.Parent)
 	}
 	return err
 }

@@ -32,6 +32,7 @@ const (
 	PipelineRetired     Code = "PIPELINE_RETIRED"      // no run of the pipeline may start, and no version of it becomes current
 	EnvironmentNotFound Code = "ENVIRONMENT_NOT_FOUND" // no such environment has values or pipelines
 	ScheduleNotFound    Code = "SCHEDULE_NOT_FOUND"    // no deployed pipeline has such a schedule
+	TriggerNotFound     Code = "TRIGGER_NOT_FOUND"     // no deployed pipeline has such a trigger
 	StartRefused        Code = "START_REFUSED"         // the run did not begin: its start was refused, or called off
 	RunNotFound         Code = "RUN_NOT_FOUND"         // there is no such run, or none at all
 	DependencyChanged   Code = "DEPENDENCY_CHANGED"    // a source, the plan, or what is stored of the run is not what it was when it began

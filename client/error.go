@@ -46,6 +46,7 @@ const (
 	ListEnvironments  Cure = "list_environments"   // choose one of the environments
 	SetValues         Cure = "set_values"          // give the environment these values
 	PromoteVersion    Cure = "promote_version"     // promote the version from the environment where it is deployed
+	ListTriggers      Cure = "list_triggers"       // choose one of the triggers of deployed pipelines
 	ListSchedules     Cure = "list_schedules"      // choose one of the schedules of deployed pipelines
 	DeleteSchedule    Cure = "delete_schedule"     // delete the schedule that was made by command
 	DeployWithout     Cure = "deploy_without"      // deploy a document without the schedule, or pause it

@@ -14,6 +14,7 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/calendar"
 	"waymark/workflows/slots"
+	"waymark/workflows/triggers"
 )
 
 // Schedule is a schedule of a deployed pipeline.
@@ -378,7 +379,7 @@ type Adopted struct {
 	Removed   []string `json:"removed_schedules,omitempty"` // schedules that the version before had, and this one does not have: they begin no more runs
 }
 
-// adoptSchedules records the schedules of the version of a pipeline that is current in an environment.
+// adoptSchedules records the schedules and triggers of the version of a pipeline that is current in an environment.
 func (c *Client) adoptSchedules(ctx context.Context, environment, name string) (adopted Adopted, err error) {
 	current, err := c.log.Current(ctx, environment, name)
 	if err != nil {
@@ -389,6 +390,9 @@ func (c *Client) adoptSchedules(ctx context.Context, environment, name string) (
 		return adopted, err
 	}
 	if err := slots.Adopt(ctx, c.log, deposit.Payloads, current); err != nil {
+		return adopted, err
+	}
+	if err := triggers.Adopt(ctx, c.log, deposit.Payloads, current); err != nil {
 		return adopted, err
 	}
 	return c.adopted(ctx, current)

@@ -23,15 +23,16 @@ var kept = map[string]string{
 		"slots opened_batches open_batches held_rows out_rows",
 	"events: names, ids, counts and digests": "about event subject body position",
 	"a moment": "started_us finished_us read_us ended_us at_us opened_us fired_us deadline_us changed_us published_us accepted_us decided_us from_us to_us due_us until_us " +
-		"ready_us late_us expires_us",
+		"ready_us late_us expires_us arrived_us",
 	"who and where":                                              "location actor host base_dir worker execution workflow namespace identity principal environment access_token",
 	"a text that people or services wrote":                       "reason why verb event detail receipt refusal terms request",
 	"what people signed, and who":                                "person role statement signature approver seal order_sha256 emergency persons",
 	"a count or sum of many rows":                                "figures total amount unreadable unit sample looked_at equal changed missing replaced unknown",
 	"numbers of parts and lines, and what a target said of them": "findings",
-	"a state": "status final link parent_run replaced_by was late latest stands_for rang changes attempts seen key schedule",
-	"a digest of a payload, or over many records": "pack state sha256 manifest_sha256 digests root marks tables hash",
-	"only of runs that are refused":               "claims.key_hash",
+	"which file, and where":                                      "item revision place",
+	"a state":                                                    "status final link parent_run replaced_by was late latest stands_for rang changes attempts seen key schedule",
+	"a digest of a payload, or over many records":                "pack state sha256 manifest_sha256 digests root marks tables hash",
+	"only of runs that are refused":                              "claims.key_hash",
 }
 
 // TestEveryColumnHasARule walks the tables with records of runs: each column is blanked when a row is forgotten, or may stay for a reason.

@@ -18,6 +18,7 @@ var shown = map[string]string{
 	"the document, which is in the bundle, and the graph that follows": "document plan params refs config determinism guarantee nodes.hashes document_sha256 plan_sha256 assertion gate expected " +
 		"arrived lost not_needed fired_by collisions origins result merge",
 	"ways, and what became of tokens": "way way_codes codes signature outcome ways.path batches.path last_node sent_to batches tokens firsts arrivals slots",
+	"which file arrived":              "item",
 	"where a record was":              "offsets lengths lines",
 	"of a lookup table":               "tables.sha256",
 	"what a program is called":        "worker execution namespace schedule claim was version",

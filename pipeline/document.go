@@ -20,6 +20,8 @@ type Pipeline struct {
 
 	Schedules Map[Schedule] `yaml:"schedules,omitempty" json:",omitempty"` // when runs are due, and which slot of time each is about, by name
 
+	Triggers Map[ArrivalTrigger] `yaml:"triggers,omitempty" json:",omitempty"` // what begins runs of the deployed pipeline as files arrive, by name
+
 	Concurrency *Concurrency `yaml:"concurrency,omitempty" json:",omitempty"`            // how many runs there are at once, and what becomes of one more
 	Pools       Map[int]     `yaml:"pools,omitempty" json:",omitempty" range:"1 100000"` // how many places of pools that pipelines share each run holds, by the pool's name
 

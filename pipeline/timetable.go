@@ -17,6 +17,7 @@ type Timetable struct {
 	Pipeline  string                  // the document's name
 	Schedules Map[*calendar.Schedule] // in the order of the document
 	Specs     Map[Schedule]           // the same, as the document has them
+	Triggers  Map[ArrivalTrigger]     // what else begins runs
 
 	doc      *Document
 	declared Map[Param]
@@ -102,9 +103,9 @@ func (t *Timetable) NeedsSlot(given map[string]string) bool {
 }
 
 // timetableKeys are the keys of the document that a Timetable is made of.
-var timetableKeys = []string{"name", "params", "schedules"}
+var timetableKeys = []string{"name", "params", "schedules", "triggers"}
 
-// LoadTimetable reads the schedules of a document, and nothing else: nothing that the document refers to need be there. It adds others, which take the
+// LoadTimetable reads the schedules and triggers of a document, and nothing else: nothing that the document refers to need be there. It adds others, which take the
 // place of those of the same name, and are checked as these. The error is Problems. Like Load, it never panics, and its time and memory are bounded for
 // any data.
 func LoadTimetable(file string, data []byte, others ...Named[Schedule]) (*Timetable, error) {
@@ -125,7 +126,7 @@ func LoadTimetable(file string, data []byte, others ...Named[Schedule]) (*Timeta
 		return nil, l.sorted()
 	}
 	table := &Timetable{
-		doc: doc, Pipeline: doc.Pipeline.Name, Specs: doc.Pipeline.Schedules, declared: doc.Pipeline.Params, required: l.required(), slots: map[string][]span{},
+		doc: doc, Pipeline: doc.Pipeline.Name, Specs: doc.Pipeline.Schedules, Triggers: doc.Pipeline.Triggers, declared: doc.Pipeline.Params, required: l.required(), slots: map[string][]span{},
 	}
 	for _, param := range doc.Pipeline.Params {
 		if spans, refers := l.slots[defaultPath(param.Name)]; refers {

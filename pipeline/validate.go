@@ -40,6 +40,7 @@ func (l *loader) checkDocument() {
 	}
 	l.checkTargets(p)
 	l.checkSchedules(p)
+	l.checkTriggers(p)
 	l.checkConcurrency(p)
 	l.checkPolicies(p)
 	l.checkRequirements(p)

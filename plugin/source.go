@@ -24,7 +24,8 @@ type Source interface {
 	// be read as declared, and with any other error if the world is at fault and a later try may work.
 	Stat(ctx context.Context) (SourceInfo, error)
 	// Open returns a Reader that continues at the cursor; the zero Cursor is the beginning. pin is what Stat returned when
-	// the run began: a source that is no longer the same is a *SourceError with code SOURCE_CHANGED.
+	// the run began: a source that is no longer the same is a *SourceError with code SOURCE_CHANGED. Of files that a trigger brought, those that are
+	// read must be the same, whatever else is there.
 	Open(ctx context.Context, at Cursor, pin SourceInfo) (Reader, error)
 	// Parser returns a parser for records of chunks with this Context.
 	Parser(context []byte) (Parser, error)
@@ -50,6 +51,8 @@ type SourceInfo struct {
 	Files []FileInfo `json:"files"`          // in reading order; empty for a source that matched nothing
 	List  string     `json:"list,omitempty"` // of a source that reads records again: digest of the payload that lists them
 
+	Trigger string `json:"trigger,omitempty"` // of a source that reads what arrived: id of the trigger that brought the files, in the order in which they arrived
+
 	Skipped []string `json:"skipped,omitempty"` // symbolic links that the pattern matched, and that lead to nothing that may be read
 }
 
@@ -57,6 +60,13 @@ type SourceInfo struct {
 type HeadChecker interface {
 	// CheckHead fails as a Reader does that comes to a file, one of those that Stat returned, and reads no more of it than that needs.
 	CheckHead(ctx context.Context, file FileInfo) error
+}
+
+// Watched is what a Source may be as well: one of files that arrive.
+type Watched interface {
+	// Look describes what is there, in bytewise order of the paths: what Open may get as the files of a pin with a Trigger. It is empty if nothing is there. Files that
+	// come or go meanwhile may be left out. The error says why nobody can look.
+	Look(ctx context.Context) ([]FileInfo, error)
 }
 
 // OnHost is what a Source or Sink may be as well: one that reads or writes what only workers that see the same files can reach,
@@ -72,7 +82,7 @@ type FileInfo struct {
 	Bytes          int64  `json:"bytes"`
 	ModifiedMicros int64  `json:"modified_micros"`   // Unix time in microseconds
 	Target         string `json:"target,omitempty"`  // of a symbolic link that is followed: the path of the file that it leads to
-	Version        string `json:"version,omitempty"` // of an object: its ETag or version; of a table: a digest of its columns
+	Version        string `json:"version,omitempty"` // of an object: its ETag or version; of a table: a digest of its columns; of a file that arrived: its inode
 }
 
 // Cursor says where the next chunk begins. It is small (under 1 KiB as JSON), travels through workflow history, and holds

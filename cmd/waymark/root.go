@@ -53,7 +53,7 @@ Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, w
 		a.outputsCommand(), a.attestCommand(), a.verifyCommand(), a.reproduceCommand(), a.compareCommand(), a.whatIfCommand(), a.exportCommand(), a.proveCommand(), a.logCommand(), a.sealCommand(), a.signOffCommand())
 	group(root, "Write pipelines", a.initCommand(), a.validateCommand(), a.planCommand(), a.scheduleCommand(), a.schemaCommand())
 	group(root, "Deploy pipelines", a.deployCommand(), a.pipelinesCommand(), a.promoteCommand(), a.rollbackCommand(), a.retireCommand(),
-		a.restoreCommand(), a.envCommand())
+		a.restoreCommand(), a.envCommand(), a.triggersCommand())
 	group(root, "Operate", a.serveCommand(), a.workerCommand(), a.doctorCommand(), a.resolveCommand(), a.waiveCommand(), a.ordersCommand(), a.approveCommand(), a.executeCommand(), a.limitCommand(), a.endpointCommand(), a.deliveriesCommand(), a.accessCommand(), a.holdCommand(), a.purgeCommand(), a.forgetCommand(), a.archiveCommand(), a.scrubCommand(), a.landscapeCommand(), a.keysCommand(), a.witnessCommand(), a.versionCommand())
 	root.SetHelpCommandGroupID("Operate")
 	root.SetCompletionCommandGroupID("Operate")

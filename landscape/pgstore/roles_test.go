@@ -58,6 +58,7 @@ func people(t *testing.T) peopled {
 	_, err = log.Sequence(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, landscapetest.Delivered(t.Context(), log))
+	require.NoError(t, landscapetest.Arrived(t.Context(), log, "orders"))
 	require.NoError(t, landscapetest.Accessed(t.Context(), log))
 	return p
 }

@@ -120,7 +120,7 @@ var purging = []string{
 var blanking = []string{"move_chunks", "move_chunk_rows", "move_hashes", "move_keys", "move_errors", "move_salts", "remove_run", "hold_run", "append_log"}
 
 // functions are what a writer moves and holds records by, and appends to the log.
-var functions = []string{"move_runs", "move_effects", "move_starts", "move_slots", "move_gates", "move_outbox", "move_outbox_head", "move_endpoint_states", "move_deliveries", "hold_run", "append_log"}
+var functions = []string{"move_runs", "move_effects", "move_starts", "move_slots", "move_gates", "move_watches", "move_arrivals", "move_outbox", "move_outbox_head", "move_endpoint_states", "move_deliveries", "hold_run", "append_log"}
 
 // MayWrite says whether the role may do what working for runs needs: nil, or an error that says what it lacks, and the cure.
 func (s *Store) MayWrite(ctx context.Context) error { return explain(s.place, s.mayWrite(ctx)) }

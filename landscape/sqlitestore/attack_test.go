@@ -72,6 +72,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	_, err = log.Sequence(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, landscapetest.Delivered(t.Context(), log))
+	require.NoError(t, landscapetest.Arrived(t.Context(), log, "orders"))
 	require.NoError(t, landscapetest.Accessed(t.Context(), log))
 	dropped, err := log.DropEvents(t.Context(), landscape.MicrosOf(time.Now()), 1)
 	require.NoError(t, err)

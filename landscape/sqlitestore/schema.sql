@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1234,6 +1234,58 @@ CREATE TABLE "forgotten" (
   primary key (run_id, source, chunk, slot)
 ) strict, without rowid;
 
+CREATE TABLE triggers (
+  trigger     text not null,
+  seq         integer not null check (seq >= 0),
+  environment text not null check (environment <> ''),
+  pipeline    text not null check (pipeline <> ''),
+  name        text not null check (name <> ''),
+  action      text not null check (action in ('set', 'remove', 'pause', 'resume')),
+  spec        text not null check (json_valid(spec)),
+  version     integer not null check (version >= 1),
+  paused      integer not null check (paused in (0, 1)),
+  actor       text not null,
+  why         text not null,
+  at_us       integer not null check (at_us > 0),
+  primary key (trigger, seq),
+  check (trigger = environment || '/' || pipeline || '/' || name)
+) strict, without rowid;
+
+CREATE TABLE watches (
+  trigger    text not null,
+  turn       integer not null check (turn >= 0),
+  looked_us  integer not null check (looked_us >= 0),
+  unready    integer not null check (unready >= 0),
+  error      text not null,
+  changed_us integer not null check (changed_us >= 0),
+  primary key (trigger)
+) strict, without rowid;
+
+CREATE TABLE arrivals (
+  trigger    text not null,
+  item       text not null check (item <> ''),
+  revision   integer not null check (revision >= 0),
+  place      text not null check (json_valid(place)),
+  arrived_us integer not null check (arrived_us > 0),
+  changes    integer not null check (changes >= 0),
+  state      text not null check (state in ('ready', 'taken', 'done', 'ignored', 'gone')),
+  run_id     text not null check ((run_id <> '') = (state in ('taken', 'done'))),
+  reason     text not null check (reason <> '' or state not in ('ignored', 'gone')),
+  changed_us integer not null check (changed_us > 0),
+  primary key (trigger, item, revision)
+) strict, without rowid;
+
+CREATE TABLE arrival_runs (
+  run_id   text not null check (run_id <> ''),
+  place    integer not null check (place >= 0),
+  trigger  text not null,
+  item     text not null,
+  revision integer not null,
+  at_us    integer not null check (at_us > 0),
+  primary key (run_id, place),
+  unique (trigger, item, revision, run_id)
+) strict, without rowid;
+
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
 CREATE UNIQUE INDEX folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
@@ -1285,6 +1337,8 @@ CREATE UNIQUE INDEX outbox_position on outbox (position) where position > 0;
 CREATE INDEX deliveries_by_state on deliveries (endpoint, state, position);
 
 CREATE INDEX archived_payloads_by_payload on archived_payloads (payload);
+
+CREATE INDEX arrivals_by_state on arrivals (trigger, state, arrived_us, item, revision);
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
@@ -3025,3 +3079,73 @@ CREATE TRIGGER policies_stay before delete on policies when not exists (select 1
 CREATE TRIGGER policy_results_stay before delete on policy_results when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'policy_results: append-only'); end;
 
 CREATE TRIGGER chunk_seals_stay before delete on chunk_seals when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'chunk_seals: append-only'); end;
+
+CREATE TRIGGER triggers_keep before update on triggers begin select raise(abort, 'triggers: append-only'); end;
+
+CREATE TRIGGER triggers_stay before delete on triggers begin select raise(abort, 'triggers: append-only'); end;
+
+CREATE TRIGGER triggers_once before insert on triggers when exists (select 1 from triggers t where t.trigger = new.trigger and t.seq = new.seq)
+begin select raise(abort, 'triggers: append-only: it is there already'); end;
+
+CREATE TRIGGER triggers_birth before insert on triggers
+when not exists (select 1 from pipeline_versions v where v.pipeline = new.pipeline and v.version = new.version)
+  or new.seq = 0 and new.action <> 'set'
+  or new.seq > 0 and not exists (select 1 from triggers t where t.trigger = new.trigger and t.seq = new.seq - 1)
+begin select raise(abort, 'triggers: it is of a version that is there, and comes after the one before it'); end;
+
+CREATE TRIGGER watches_stay before delete on watches begin select raise(abort, 'watches: append-only'); end;
+
+CREATE TRIGGER watches_once before insert on watches when exists (select 1 from watches t where t.trigger = new.trigger)
+begin select raise(abort, 'watches: append-only: it is there already'); end;
+
+CREATE TRIGGER watches_birth before insert on watches
+when new.turn <> 0 or new.looked_us <> 0 or not exists (select 1 from triggers t where t.trigger = new.trigger)
+begin select raise(abort, 'watches: not the beginning of the watch of a trigger'); end;
+
+CREATE TRIGGER watches_change before update on watches when new.trigger <> old.trigger or new.turn <> old.turn + 1
+begin select raise(abort, 'watches: illegal change: a turn comes after the one before it'); end;
+
+CREATE TRIGGER arrival_runs_keep before update on arrival_runs begin select raise(abort, 'arrival_runs: append-only'); end;
+
+CREATE TRIGGER arrival_runs_stay before delete on arrival_runs begin select raise(abort, 'arrival_runs: append-only'); end;
+
+CREATE TRIGGER arrival_runs_once before insert on arrival_runs
+when exists (select 1 from arrival_runs t where t.run_id = new.run_id and t.place = new.place)
+  or exists (select 1 from arrival_runs t where t.trigger = new.trigger and t.item = new.item and t.revision = new.revision and t.run_id = new.run_id)
+begin select raise(abort, 'arrival_runs: append-only: it is there already'); end;
+
+CREATE TRIGGER arrival_runs_birth before insert on arrival_runs
+when not exists (select 1 from starts s where s.run_id = new.run_id) or exists (select 1 from runs r where r.run_id = new.run_id)
+  or not exists (
+    select 1 from arrivals a where a.trigger = new.trigger and a.item = new.item and a.revision = new.revision and a.state = 'ready')
+begin select raise(abort, 'arrival_runs: append-only: not an arrival that waits, or a run that somebody asked for and that has not begun'); end;
+
+CREATE TRIGGER arrivals_stay before delete on arrivals begin select raise(abort, 'arrivals: append-only'); end;
+
+CREATE TRIGGER arrivals_once before insert on arrivals
+when exists (select 1 from arrivals t where t.trigger = new.trigger and t.item = new.item and t.revision = new.revision)
+begin select raise(abort, 'arrivals: append-only: it is there already'); end;
+
+CREATE TRIGGER arrivals_birth before insert on arrivals
+when new.changes <> 0 or new.state not in ('ready', 'ignored') or not exists (select 1 from triggers t where t.trigger = new.trigger)
+  or new.revision > 0 and not exists (select 1 from arrivals a where a.trigger = new.trigger and a.item = new.item and a.revision = new.revision - 1)
+begin select raise(abort, 'arrivals: append-only: an arrival at a trigger is ready or ignored at first, and comes after the revision before it'); end;
+
+CREATE TRIGGER arrivals_keep before update of trigger, item, revision, place, arrived_us on arrivals
+begin select raise(abort, 'arrivals: only what became of an arrival changes'); end;
+
+CREATE TRIGGER arrivals_change before update on arrivals
+when new.changes <> old.changes + 1
+  or not (old.state = 'ready' and new.state in ('taken', 'gone') or old.state = 'taken' and new.state in ('done', 'ready'))
+  or new.state = 'taken' and not exists (
+    select 1 from arrival_runs l where l.run_id = new.run_id and l.trigger = new.trigger and l.item = new.item and l.revision = new.revision)
+  or new.state = 'done' and new.run_id <> old.run_id
+  or new.state = 'done' and not exists (
+    select 1 from runs r where r.run_id = old.run_id and r.status in ('completed', 'completed_with_failures', 'empty'))
+  or old.state = 'taken' and new.state = 'ready' and exists (select 1 from runs r where r.run_id = old.run_id and r.final = 0)
+begin select raise(abort, 'arrivals: illegal change of state'); end;
+
+CREATE TRIGGER runs_arrivals before insert on runs
+when exists (
+  select 1 from arrival_runs l join arrivals a using (trigger, item, revision) where l.run_id = new.run_id and a.run_id <> new.run_id)
+begin select raise(abort, 'runs: not the beginning: its arrivals were taken back'); end;

@@ -163,10 +163,21 @@ func (s *Source) Stat(ctx context.Context) (plugin.SourceInfo, error) {
 	return info, nil
 }
 
-// Open returns a Reader at the cursor, after it made sure that the files are still those of pin.
+// Look describes the files that are there. It opens none.
+func (s *Source) Look(ctx context.Context) ([]plugin.FileInfo, error) {
+	files, err := Look(ctx, s.store, s.files.Path)
+	if err != nil {
+		return nil, s.storeError(s.files.Path, err)
+	}
+	return files, nil
+}
+
+// Open returns a Reader at the cursor, after it made sure that the files are still those of pin; of what arrived, when it comes to each.
 func (s *Source) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
-	if err := s.unchanged(ctx, pin); err != nil {
-		return nil, err
+	if pin.Trigger == "" { // or else others come and go
+		if err := s.unchanged(ctx, pin); err != nil {
+			return nil, err
+		}
 	}
 	if at.File < 0 || at.File > len(pin.Files) {
 		return nil, fmt.Errorf("source %s: cursor points to file %d of %d", s.name, at.File, len(pin.Files))

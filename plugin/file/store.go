@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"waymark/plugin"
@@ -25,6 +27,22 @@ type Store interface {
 	Fixed(info plugin.FileInfo) bool
 	// OnHost reports whether only workers that see the same files can reach the store.
 	OnHost() bool
+}
+
+// Looker is what a Store may be as well: one in which files arrive.
+type Looker interface {
+	// Look is List for files that arrive: what comes or goes meanwhile is left out, and what it returns tells a file from another one in its place as
+	// well as can be, at little cost.
+	Look(ctx context.Context, pattern string) ([]plugin.FileInfo, error)
+}
+
+// Look looks at what arrives in a Store. The error says so if nothing can.
+func Look(ctx context.Context, s Store, pattern string) ([]plugin.FileInfo, error) {
+	looker, can := s.(Looker)
+	if !can {
+		return nil, fmt.Errorf("%s: no files arrive there", pattern)
+	}
+	return looker.Look(ctx, pattern)
 }
 
 // A File is one opened file of a Store. It is not safe for concurrent use, except for what ReaderAt returns.
@@ -101,6 +119,50 @@ func (s rootStore) list(pattern string) (files []plugin.FileInfo, skipped []stri
 	return files, skipped, nil
 }
 
+// Look leaves out links that lead nowhere, and what is gone by the time that it is looked at. Files are told apart by their inodes, too.
+func (s rootStore) Look(_ context.Context, pattern string) (files []plugin.FileInfo, err error) {
+	paths, _, err := s.Glob(pattern)
+	if err != nil {
+		return nil, Fault(pattern, err)
+	}
+	for _, path := range paths {
+		stat, err := s.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err != nil && s.isLink(path) {
+			continue
+		}
+		if err != nil {
+			return nil, Fault(path, err)
+		}
+		_, _, link, err := s.target(path)
+		if err != nil {
+			return nil, Fault(path, err)
+		}
+		info := fileInfo(path, link, stat)
+		info.Version = inodeOf(stat)
+		files = append(files, info)
+	}
+	return files, nil
+}
+
+// byInode is what the Version of a file that arrived begins with. Stored; never rename.
+const byInode = "inode:"
+
+func inodeOf(stat fs.FileInfo) string {
+	if sys, ok := stat.Sys().(*syscall.Stat_t); ok {
+		return byInode + strconv.FormatUint(sys.Ino, 10)
+	}
+	return ""
+}
+
+// is reports whether a file is the one that info describes.
+func is(info plugin.FileInfo, link string, stat fs.FileInfo) bool {
+	found := fileInfo(info.Path, link, stat)
+	if strings.HasPrefix(info.Version, byInode) {
+		found.Version = inodeOf(stat)
+	}
+	return found == info
+}
+
 // isLink reports whether the path is a symbolic link itself.
 func (s rootStore) isLink(path string) bool {
 	root, name, err := s.Resolve(path)
@@ -133,7 +195,7 @@ func (s rootStore) Open(_ context.Context, info plugin.FileInfo) (File, error) {
 		return nil, Fault(info.Path, err)
 	}
 	_, _, link, err := s.target(info.Path)
-	if err != nil || fileInfo(info.Path, link, stat) != info {
+	if err != nil || !is(info, link, stat) {
 		return nil, errors.Join(Changed(info.Path), file.Close())
 	}
 	return &rootFile{root: s.Root, File: file, info: info}, nil
@@ -194,7 +256,7 @@ func (f *rootFile) Unchanged(context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Fault(f.info.Path, err)
 	}
-	if err != nil || !os.SameFile(open, named) || fileInfo(f.info.Path, f.info.Target, open) != f.info {
+	if err != nil || !os.SameFile(open, named) || !is(f.info, f.info.Target, open) {
 		return Changed(f.info.Path)
 	}
 	return nil

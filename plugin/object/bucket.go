@@ -70,6 +70,21 @@ func (b *bucketStore) List(ctx context.Context, pattern string) ([]plugin.FileIn
 	return found, nil
 }
 
+// Look finds the objects that the pattern matches, as List does, and knows each by its ETag alone: to ask for the version of every object would take long.
+func (b *bucketStore) Look(ctx context.Context, pattern string) ([]plugin.FileInfo, error) {
+	client, err := b.remote.client(ctx, b.options)
+	if err != nil {
+		return nil, err
+	}
+	_, key := pipeline.CutBucket(pattern)
+	found, err := b.match(ctx, client, key)
+	if err != nil {
+		return nil, b.fault(key, err, client)
+	}
+	slices.SortFunc(found, func(a, b plugin.FileInfo) int { return strings.Compare(a.Path, b.Path) })
+	return found, nil
+}
+
 func (b *bucketStore) match(ctx context.Context, client *bucketClient, pattern string) ([]plugin.FileInfo, error) {
 	begins := literal(pattern)
 	in := &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: &begins}

@@ -68,10 +68,21 @@ func (s *source) Stat(ctx context.Context) (plugin.SourceInfo, error) {
 	return plugin.SourceInfo{Files: files}, nil
 }
 
-// Open returns a Reader at the cursor, after it made sure that the files are still those of pin.
+// Look describes the files that are there. It opens none.
+func (s *source) Look(ctx context.Context) ([]plugin.FileInfo, error) {
+	files, err := file.Look(ctx, s.store, s.spec.Path)
+	if err != nil {
+		return nil, s.about(s.spec.Path, err)
+	}
+	return files, nil
+}
+
+// Open returns a Reader at the cursor, after it made sure that the files are still those of pin; of what arrived, when it comes to each.
 func (s *source) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
-	if err := s.unchanged(ctx, pin); err != nil {
-		return nil, err
+	if pin.Trigger == "" { // or else others come and go
+		if err := s.unchanged(ctx, pin); err != nil {
+			return nil, err
+		}
 	}
 	if at.File < 0 || at.File > len(pin.Files) {
 		return nil, fmt.Errorf("source %s: cursor points to file %d of %d", s.name, at.File, len(pin.Files))

@@ -221,6 +221,7 @@ func (d *process) serve(ctx context.Context) (err error) {
 	}
 	keeper := d.keeperOf(temporal, opened)
 	watch.Go(func() { d.watchSchedules(watching, keeper) })
+	watch.Go(func() { d.watchTriggers(watching, temporal, opened) })
 	defer watch.Wait()
 	defer end()
 	return d.work(ctx, temporal, opened, keeper)

@@ -36,6 +36,9 @@ type counts struct {
 	undelivered metric.Float64Gauge
 
 	attested metric.Int64Gauge
+
+	arrivals metric.Int64Gauge
+	unread   metric.Float64Gauge
 }
 
 func newCounts(meter metric.Meter) (*counts, error) {
@@ -78,6 +81,12 @@ func newCounts(meter metric.Meter) (*counts, error) {
 	if c.attested, err = meter.Int64Gauge("waymark_attestations_scheduled", metric.WithDescription("Complete runs whose outputs are attested now and then, and how many of them are overdue.")); err != nil {
 		failed = errors.Join(failed, err)
 	}
+	if c.arrivals, err = meter.Int64Gauge("waymark_arrivals_waiting", metric.WithDescription("Files that arrived at a trigger and wait for a run.")); err != nil {
+		failed = errors.Join(failed, err)
+	}
+	if c.unread, err = meter.Float64Gauge("waymark_arrivals_oldest_wait", metric.WithDescription("Age of the oldest file that waits for a run of its trigger."), metric.WithUnit("s")); err != nil {
+		failed = errors.Join(failed, err)
+	}
 	c.waits, err = meter.Float64Gauge("waymark_log_oldest_wait", metric.WithDescription("Age of the oldest entry that is not signed or not at all anchors."), metric.WithUnit("s"))
 	return c, errors.Join(failed, err)
 }
@@ -105,6 +114,16 @@ func (t *Telemetry) Attestations(scheduled, overdue int) {
 	ctx := context.Background()
 	t.counts.attested.Record(ctx, int64(scheduled-overdue), labels("state", "in_time"))
 	t.counts.attested.Record(ctx, int64(overdue), labels("state", "overdue"))
+}
+
+// Arrivals tells how many files wait for a run of a trigger, and when the oldest of them arrived.
+func (t *Telemetry) Arrivals(trigger string, waiting int64, oldest time.Time) {
+	ctx, wait := context.Background(), time.Duration(0)
+	if waiting > 0 {
+		wait = time.Since(oldest)
+	}
+	t.counts.arrivals.Record(ctx, waiting, labels("trigger", trigger))
+	t.counts.unread.Record(ctx, wait.Seconds(), labels("trigger", trigger))
 }
 
 // Deliveries tells what an endpoint is still to get.

@@ -128,6 +128,15 @@ func specsOf(ctx context.Context, log *landscape.Log, payloads *payload.Store, d
 	if d.Retired() {
 		return nil, nil
 	}
+	table, err := TimetableOf(ctx, log, payloads, d)
+	if err != nil {
+		return nil, err
+	}
+	return table.Specs, nil
+}
+
+// TimetableOf returns what the document of a version says about schedules and triggers.
+func TimetableOf(ctx context.Context, log *landscape.Log, payloads *payload.Store, d landscape.Deployment) (*pipeline.Timetable, error) {
 	version, err := log.Version(ctx, d.Pipeline, d.Version)
 	if err != nil {
 		return nil, err
@@ -156,5 +165,5 @@ func specsOf(ctx context.Context, log *landscape.Log, payloads *payload.Store, d
 		}
 		return nil, fmt.Errorf("version %d does not have it", d.Version)
 	})
-	return table.Specs, err
+	return table, err
 }

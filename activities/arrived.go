@@ -1,0 +1,72 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	"waymark/engine/plan"
+	"waymark/landscape"
+	"waymark/plugin"
+)
+
+// arrived returns what sources hold, by their names, in a run that was begun because files arrived: the one of its trigger those files, in the order in
+// which they arrived, and those of other triggers nothing. It is nil for any other run.
+func (a *Activities) arrived(ctx context.Context, in OpenInput, compiled *plan.Plan) (map[string]plugin.SourceInfo, error) {
+	list, err := a.log.ArrivalsOfRun(ctx, in.Run)
+	if err != nil || list == nil {
+		return nil, err
+	}
+	doc, began := &compiled.Document.Pipeline, list[0].Trigger
+	pins := map[string]plugin.SourceInfo{}
+	for _, trigger := range doc.Triggers {
+		id := landscape.ScheduleID(in.Environment, doc.Name, trigger.Name)
+		if pins[trigger.Value.Source].Trigger == began {
+			continue
+		}
+		pin := plugin.SourceInfo{Files: []plugin.FileInfo{}, Trigger: id}
+		if id == began {
+			if pin.Files, err = filesOf(in.Run, list); err != nil {
+				return nil, err
+			}
+		}
+		pins[trigger.Value.Source] = pin
+	}
+	if !hasTrigger(pins, began) {
+		return nil, final{TypeInput, fmt.Errorf("version %d of %s has no trigger %s any more: deploy one that has it, and the run of what arrived begins", in.Version, doc.Name, began)}
+	}
+	return pins, nil
+}
+
+func hasTrigger(pins map[string]plugin.SourceInfo, id string) bool {
+	for _, pin := range pins {
+		if pin.Trigger == id {
+			return true
+		}
+	}
+	return false
+}
+
+// filesOf returns the files on the list of a run. They must be the run's.
+func filesOf(run string, list []landscape.Arrival) (files []plugin.FileInfo, err error) {
+	for _, arrival := range list {
+		if arrival.Run != run {
+			return nil, fmt.Errorf("%w: what arrived was given to other runs", landscape.ErrCalledOff)
+		}
+		file, err := arrival.File()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// mayForkArrived refuses to take the place of a run that reads what arrived: that is the run's as long as it can be resumed.
+func (a *Activities) mayForkArrived(ctx context.Context, run string) error {
+	trigger, err := a.log.TriggerOfRun(ctx, run)
+	if err != nil || trigger == "" {
+		return err
+	}
+	return notRetryable("run %s reads what arrived at trigger %s, and no other run does: continue with it, waymark resume %[1]s, or give it up, waymark cancel --final %[1]s: "+
+		"then another run of the version that is current reads the same", run, trigger)
+}

@@ -1,0 +1,257 @@
+package landscape
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"waymark/plugin"
+)
+
+// ArrivalState is what became of an arrival. Stored; never rename one.
+type ArrivalState string
+
+// What becomes of an arrival.
+const (
+	ArrivalReady   ArrivalState = "ready"   // it waits for a run
+	ArrivalTaken   ArrivalState = "taken"   // it is on the list of a run that is not complete
+	ArrivalDone    ArrivalState = "done"    // that run is complete
+	ArrivalIgnored ArrivalState = "ignored" // no run is wanted; Reason says why
+	ArrivalGone    ArrivalState = "gone"    // it was removed, or changed, before a run took it
+)
+
+// Arrival is one file as a trigger found it. A file that changes is another revision of its item.
+type Arrival struct {
+	Trigger  string `db:"trigger,key"`
+	Item     string `db:"item,key"`     // path of the file, as sources name it
+	Revision int64  `db:"revision,key"` // from 0
+	ArrivalFacts
+}
+
+// Table returns arrivals.
+func (Arrival) Table() string { return "arrivals" }
+
+// ArrivalFacts is what is recorded of an arrival.
+type ArrivalFacts struct {
+	Place   string       `db:"place"`           // JSON: plugin.FileInfo
+	At      Micros       `db:"arrived_us"`      // when it was found to be ready; set by Log
+	Changes int64        `db:"changes,move"`    // how often what follows has changed; set by Log
+	State   ArrivalState `db:"state,move"`      //
+	Run     string       `db:"run_id,move"`     // that took it; empty if none has it
+	Reason  string       `db:"reason,move"`     // one sentence for people; empty if nothing is to be said
+	Changed Micros       `db:"changed_us,move"` // set by Log
+}
+
+// File returns the file as it was found.
+func (a Arrival) File() (file plugin.FileInfo, err error) {
+	if err := json.Unmarshal([]byte(a.Place), &file); err != nil {
+		return file, incomplete("arrival %s of trigger %s: place: %v", a.Item, a.Trigger, err)
+	}
+	return file, nil
+}
+
+// NewArrival returns what is recorded first of a file that a trigger found.
+func NewArrival(trigger string, revision int64, file plugin.FileInfo) Arrival {
+	place, err := json.Marshal(file)
+	if err != nil {
+		panic(err) // texts and numbers always encode
+	}
+	return Arrival{Trigger: trigger, Item: file.Path, Revision: revision, ArrivalFacts: ArrivalFacts{Place: string(place), State: ArrivalReady}}
+}
+
+// ArrivalRun says that an arrival is on the list of a run.
+type ArrivalRun struct {
+	Run      string `db:"run_id,key"`
+	Place    int64  `db:"place,key"` // on the list, from 0: the order in which the run reads
+	Trigger  string `db:"trigger"`
+	Item     string `db:"item"`
+	Revision int64  `db:"revision"`
+	At       Micros `db:"at_us"` // set by Log
+}
+
+// Table returns arrival_runs.
+func (ArrivalRun) Table() string { return "arrival_runs" }
+
+// Watch is how far a trigger has been looked after. One process at a time does that: each thing that it records moves Turn on, and is recorded only if
+// nobody else did before. One that sees the turn stand still for long enough, by its own clock, may take over.
+type Watch struct {
+	Trigger string `db:"trigger,key"`
+	Turn    int64  `db:"turn,move"`
+	Looked  Micros `db:"looked_us,move"`  // the last recorded look; 0 if there is none
+	Waiting int64  `db:"unready,move"`    // files that were found then and were not ready yet
+	Error   string `db:"error,move"`      // why the last look failed; empty if it did not
+	Changed Micros `db:"changed_us,move"` // set by Log
+}
+
+// Table returns watches.
+func (Watch) Table() string { return "watches" }
+
+// Watch returns how far a trigger has been looked after: the zero Watch of it if nobody has.
+func (r *Reader) Watch(ctx context.Context, trigger string) (Watch, error) {
+	w, err := get[Watch](ctx, r.from, trigger)
+	if errors.Is(err, ErrNotFound) {
+		return Watch{Trigger: trigger}, nil
+	}
+	return w, err
+}
+
+// ArrivalChange is one arrival that is recorded for the first time, or changes.
+type ArrivalChange struct {
+	From *Arrival // as it was read; nil for a new one
+	To   Arrival
+}
+
+// ChangeArrivals records changes of arrivals of one trigger, and moves its turn on: all or nothing. It returns the watch as it is then; of next, what
+// Log does not set counts, and in the changes it sets what Log sets. The error wraps ErrTurnLost if another process did something for the trigger since from was read: then nothing is recorded.
+func (l *Log) ChangeArrivals(ctx context.Context, from, next Watch, changes []ArrivalChange) (Watch, error) {
+	return l.changeArrivals(ctx, from, next, changes, nil)
+}
+
+// Take records that somebody asks for a run, and which arrivals it takes, in their order: all or nothing. The start is that of a run of which nothing is
+// recorded; the arrivals become what is recorded of them then. The rest is as with ChangeArrivals.
+func (l *Log) Take(ctx context.Context, from Watch, start Start, taken []Arrival) (Watch, error) {
+	now := l.now()
+	start.State, start.Accepted = StartAccepted, now
+	records := []Record{start}
+	changes := make([]ArrivalChange, len(taken))
+	for i := range taken {
+		to := taken[i]
+		to.State, to.Run, to.Reason = ArrivalTaken, start.Run, ""
+		from := taken[i]
+		changes[i] = ArrivalChange{From: &from, To: to}
+		records = append(records, ArrivalRun{start.Run, int64(i), to.Trigger, to.Item, to.Revision, now})
+	}
+	next, err := l.changeArrivals(ctx, from, from, changes, records)
+	for i := range changes {
+		if err == nil {
+			taken[i] = changes[i].To
+		}
+	}
+	return next, err
+}
+
+// changeArrivals does what ChangeArrivals does, and stores other records with it.
+func (l *Log) changeArrivals(ctx context.Context, from, next Watch, changes []ArrivalChange, besides []Record) (Watch, error) {
+	now := l.now()
+	next.Trigger, next.Turn, next.Changed = from.Trigger, from.Turn+1, now
+	tx := Tx{Insert: append([]Record{Watch{Trigger: from.Trigger}}, besides...)} // the first unless it is there
+	tx.Move = []Move{{From: from, To: next}}
+	for i, change := range changes {
+		to := &changes[i].To
+		to.Changed = now
+		if change.From == nil {
+			to.At = now
+			tx.Insert = append(tx.Insert, *to)
+			continue
+		}
+		to.Changes = change.From.Changes + 1
+		tx.Move = append(tx.Move, Move{From: *change.From, To: *to})
+	}
+	err := l.plain.Commit(ctx, tx)
+	if diverged, is := errors.AsType[*DivergedError](err); errors.Is(err, ErrStale) || is && diverged.Table == (Arrival{}).Table() {
+		err = ErrTurnLost
+	}
+	if err != nil {
+		return from, fmt.Errorf("arrivals of trigger %s: %w", from.Trigger, err)
+	}
+	return next, nil
+}
+
+// arrivalInState is an Arrival by its state and then by when it arrived.
+type arrivalInState struct {
+	Trigger  string       `db:"trigger,key"`
+	In       ArrivalState `db:"state,key"`
+	Since    Micros       `db:"arrived_us,key"`
+	Item     string       `db:"item,key"`
+	Revision int64        `db:"revision,key"`
+	ArrivalFacts
+}
+
+// Table returns arrivals.
+func (arrivalInState) Table() string { return Arrival{}.Table() }
+
+// ArrivalsInState returns the arrivals of a trigger that are in a state, the oldest first, at most so many, or all with the limit 0; nil if there is none.
+func (r *Reader) ArrivalsInState(ctx context.Context, trigger string, state ArrivalState, limit int) (found []Arrival, err error) {
+	err = r.from.Read(ctx, arrivalInState{}, Query{Prefix: []any{trigger, string(state)}, Limit: limit}, func(record Record) bool {
+		a := record.(arrivalInState)
+		found = append(found, Arrival{a.Trigger, a.Item, a.Revision, a.ArrivalFacts})
+		return true
+	})
+	return found, err
+}
+
+// ArrivalBacklog returns how many arrivals of a trigger wait for a run, and when the oldest of them arrived; 0 if none waits.
+func (r *Reader) ArrivalBacklog(ctx context.Context, trigger string) (waiting int64, oldest Micros, err error) {
+	err = each(ctx, r.from, []any{trigger, string(ArrivalReady)}, func(a waitingArrival) bool {
+		if waiting++; waiting == 1 {
+			oldest = a.Since
+		}
+		return true
+	})
+	return waiting, oldest, err
+}
+
+// waitingArrival is the key of an arrivalInState.
+type waitingArrival struct {
+	Trigger  string       `db:"trigger,key"`
+	In       ArrivalState `db:"state,key"`
+	Since    Micros       `db:"arrived_us,key"`
+	Item     string       `db:"item,key"`
+	Revision int64        `db:"revision,key"`
+}
+
+// Table returns arrivals.
+func (waitingArrival) Table() string { return Arrival{}.Table() }
+
+// LastArrivals calls yield with the last revision of every item that a trigger found, by item, until it returns false. yield must not use the reader.
+func (r *Reader) LastArrivals(ctx context.Context, trigger string, yield func(Arrival) bool) error {
+	var last *Arrival
+	err := each(ctx, r.from, []any{trigger}, func(a Arrival) bool {
+		if last != nil && last.Item != a.Item && !yield(*last) {
+			last = nil
+			return false
+		}
+		last = &a
+		return true
+	})
+	if err == nil && last != nil {
+		yield(*last)
+	}
+	return err
+}
+
+// LastArrival returns the last revision of an item that a trigger found. The error wraps ErrNotFound if it found none.
+func (r *Reader) LastArrival(ctx context.Context, trigger, item string) (Arrival, error) {
+	last, err := lastOf[Arrival](ctx, r.from, trigger, item)
+	if err == nil && last == nil {
+		err = fmt.Errorf("arrival %s of trigger %s: %w", item, trigger, ErrNotFound)
+	}
+	if err != nil {
+		return Arrival{}, err
+	}
+	return *last, nil
+}
+
+// TriggerOfRun returns the id of the trigger that a run was begun for; empty if it was begun for none.
+func (r *Reader) TriggerOfRun(ctx context.Context, run string) (string, error) {
+	found, err := Page[ArrivalRun](ctx, r.from, Query{Prefix: []any{run}, Limit: 1})
+	if err != nil || found == nil {
+		return "", err
+	}
+	return found[0].Trigger, nil
+}
+
+// ArrivalsOfRun returns the arrivals on the list of a run, in its order; nil if it was not begun for any.
+func (r *Reader) ArrivalsOfRun(ctx context.Context, run string) (list []Arrival, err error) {
+	places, err := Select[ArrivalRun](ctx, r.from, run)
+	for _, place := range places {
+		if err != nil {
+			return nil, err
+		}
+		var a Arrival
+		a, err = get[Arrival](ctx, r.from, place.Trigger, place.Item, place.Revision)
+		list = append(list, a)
+	}
+	return list, err
+}

@@ -1,0 +1,169 @@
+package landscapetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/plugin"
+)
+
+// SetTrigger sets a trigger of version 1 of a pipeline.
+func SetTrigger(ctx context.Context, log *landscape.Log, of, name string) error {
+	id := landscape.ScheduleID(landscape.DefaultEnvironment, of, name)
+	return log.ChangeTrigger(ctx, id, func(*landscape.Trigger) (*landscape.Trigger, error) {
+		return &landscape.Trigger{
+			Environment: landscape.DefaultEnvironment, Pipeline: of, Name: name, Action: landscape.SetTrigger, Spec: `{"Source":"in"}`, Version: 1, Actor: "ann", Why: "first",
+		}, nil
+	})
+}
+
+// Arrived lets two files arrive at a trigger of a pipeline of which version 1 is there, of which a run takes one.
+func Arrived(ctx context.Context, log *landscape.Log, of string) error {
+	id := landscape.ScheduleID(landscape.DefaultEnvironment, of, "drop")
+	err := SetTrigger(ctx, log, of, "drop")
+	watch, read := log.Watch(ctx, id)
+	watch, came := log.ChangeArrivals(ctx, watch, watch, arrivalsAt(id, 0, "in/a.csv", "in/b.csv"))
+	ready, found := log.ArrivalsInState(ctx, id, landscape.ArrivalReady, 1)
+	if err := errors.Join(err, read, came, found); err != nil {
+		return err
+	}
+	_, err = log.Take(ctx, watch, landscape.Start{Run: "arrived", Pipeline: of, Params: "{}", Trigger: "arrival"}, ready)
+	return err
+}
+
+func arrivalsAt(trigger string, revision int64, paths ...string) (changes []landscape.ArrivalChange) {
+	for _, path := range paths {
+		changes = append(changes, landscape.ArrivalChange{To: landscape.NewArrival(trigger, revision, plugin.FileInfo{Path: path, Bytes: 7 + revision, Version: "etag:x"})})
+	}
+	return changes
+}
+
+// arrivals holds what a log says of triggers, and of what arrives.
+func arrivals(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	now := time.Unix(1000, 0)
+	log := landscape.New(d, func() time.Time { return now })
+	bundle, version := VersionOf("orders", "1", strings.Repeat("d", 64))
+	_, err := log.Deploy(ctx, landscape.DefaultEnvironment, bundle, version)
+	require.NoError(t, err)
+	const id = "default/orders/drop"
+	_, err = log.Trigger(ctx, id)
+	require.ErrorIs(t, err, landscape.ErrNotFound)
+	require.NoError(t, SetTrigger(ctx, log, "orders", "drop"))
+	require.NoError(t, SetTrigger(ctx, log, "orders", "drop2"))
+	all, err := log.Triggers(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+
+	first, err := log.Watch(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, landscape.Watch{Trigger: id}, first)
+	next := first
+	next.Looked, next.Waiting = landscape.MicrosOf(now), 2
+	watch, err := log.ChangeArrivals(ctx, first, next, arrivalsAt(id, 0, "b", "a", "ab"))
+	require.NoError(t, err)
+	found, err := log.Watch(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, watch, found)
+	require.Equal(t, []any{int64(1), int64(2)}, []any{watch.Turn, watch.Waiting})
+
+	_, err = log.ChangeArrivals(ctx, first, first, arrivalsAt(id, 0, "late"))
+	require.ErrorIs(t, err, landscape.ErrTurnLost, "somebody else looked since")
+	ready := inState(t, log, id, landscape.ArrivalReady)
+	require.Equal(t, []string{"a/0", "ab/0", "b/0"}, named(ready))
+
+	now = now.Add(time.Second)
+	start := landscape.Start{Run: "r1", Pipeline: "orders", Params: "{}", Trigger: "arrival"}
+	_, err = log.Take(ctx, first, start, ready[:2])
+	require.ErrorIs(t, err, landscape.ErrTurnLost)
+	_, err = log.LastStart(ctx, "r1")
+	require.ErrorIs(t, err, landscape.ErrNotFound, "all or nothing")
+	watch, err = log.Take(ctx, watch, start, ready[:2])
+	require.NoError(t, err)
+	asked, err := log.LastStart(ctx, "r1")
+	require.NoError(t, err)
+	require.Equal(t, landscape.StartAccepted, asked.State)
+	list, err := log.ArrivalsOfRun(ctx, "r1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a/0", "ab/0"}, named(list))
+	require.Equal(t, "r1", list[1].Run)
+	file, err := list[0].File()
+	require.NoError(t, err)
+	require.Equal(t, plugin.FileInfo{Path: "a", Bytes: 7, Version: "etag:x"}, file)
+	waiting, oldest, err := log.ArrivalBacklog(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(1), landscape.MicrosOf(time.Unix(1000, 0))}, []any{waiting, oldest})
+
+	watch = givenBack(t, log, watch)
+	completeArrivals(t, log, watch)
+}
+
+// givenBack takes arrivals from a run, as if it had been cancelled, and gives one of them to another.
+func givenBack(t *testing.T, log *landscape.Log, watch landscape.Watch) landscape.Watch {
+	ctx := t.Context()
+	var back []landscape.ArrivalChange
+	for _, from := range inState(t, log, watch.Trigger, landscape.ArrivalTaken) {
+		to := from
+		to.State, to.Run, to.Reason = landscape.ArrivalReady, "", "run r1 was cancelled"
+		back = append(back, landscape.ArrivalChange{From: &from, To: to})
+	}
+	watch, err := log.ChangeArrivals(ctx, watch, watch, back)
+	require.NoError(t, err)
+	ready := inState(t, log, watch.Trigger, landscape.ArrivalReady)
+	require.Equal(t, []string{"a/0", "ab/0", "b/0"}, named(ready), "in the order in which they arrived")
+	watch, err = log.Take(ctx, watch, landscape.Start{Run: "r2", Pipeline: "orders", Params: "{}", Trigger: "arrival"}, ready[:1])
+	require.NoError(t, err)
+	list, err := log.ArrivalsOfRun(ctx, "r1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"r2", ""}, []string{list[0].Run, list[1].Run}, "what was on a list stays there")
+	return watch
+}
+
+// completeArrivals completes the run that took an arrival, and finds the file changed then.
+func completeArrivals(t *testing.T, log *landscape.Log, watch landscape.Watch) {
+	ctx := t.Context()
+	require.NoError(t, (Scene{Run: "r2", Chunks: 1, ChunkRows: 5}).Play(ctx, log))
+	run, err := log.Run(ctx, "r2")
+	require.NoError(t, err)
+	require.True(t, run.Status.Complete())
+	taken := inState(t, log, watch.Trigger, landscape.ArrivalTaken)
+	done := taken[0]
+	done.State = landscape.ArrivalDone
+	changes := append(arrivalsAt(watch.Trigger, 1, "a"), landscape.ArrivalChange{From: &taken[0], To: done})
+	_, err = log.ChangeArrivals(ctx, watch, watch, changes)
+	require.NoError(t, err)
+	var last []landscape.Arrival
+	require.NoError(t, log.LastArrivals(ctx, watch.Trigger, func(a landscape.Arrival) bool {
+		last = append(last, a)
+		return true
+	}))
+	require.Equal(t, []string{"a/1", "ab/0", "b/0"}, named(last))
+	require.Equal(t, []string{"a/0"}, named(inState(t, log, watch.Trigger, landscape.ArrivalDone)))
+	last = nil
+	require.NoError(t, log.LastArrivals(ctx, watch.Trigger, func(a landscape.Arrival) bool {
+		last = append(last, a)
+		return false
+	}))
+	require.Equal(t, []string{"a/1"}, named(last))
+}
+
+func inState(t *testing.T, log *landscape.Log, trigger string, state landscape.ArrivalState) []landscape.Arrival {
+	t.Helper()
+	found, err := log.ArrivalsInState(t.Context(), trigger, state, 0)
+	require.NoError(t, err)
+	return found
+}
+
+func named(list []landscape.Arrival) (names []string) {
+	for _, a := range list {
+		names = append(names, fmt.Sprintf("%s/%d", a.Item, a.Revision))
+	}
+	return names
+}

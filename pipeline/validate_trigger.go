@@ -1,0 +1,69 @@
+package pipeline
+
+import "slices"
+
+// checkTriggers reports what is wrong with triggers.
+func (l *loader) checkTriggers(p *Pipeline) {
+	for _, trigger := range p.Triggers {
+		path := Key("triggers", trigger.Name)
+		l.checkName(path, trigger.Name)
+		l.checkTriggerSource(Key(path, "source"), p, trigger.Value.Source)
+		l.checkTriggerParams(path, p, trigger.Value)
+	}
+}
+
+// checkTriggerSource reports a source at which no files can arrive.
+func (l *loader) checkTriggerSource(at string, p *Pipeline, name string) {
+	if !l.sound(at) || name == "" {
+		return
+	}
+	source, there := p.Sources.Get(name)
+	if !there {
+		l.report(at, "no source named %s%s", quote(name), suggestion(name, p.Sources.names()))
+		return
+	}
+	path, known := source.filePath()
+	switch {
+	case !known:
+		l.report(at, "the source %s reads a database, where no files arrive: name one that reads files, or use schedules", quote(name))
+	case path == Stdio || Scheme(path) != "" && Scheme(path) != SchemeS3:
+		l.report(at, "the source %s reads %s, where no files arrive: its path must be that of files, or s3://BUCKET/KEY, mostly with a pattern such as *.csv", quote(name), quote(path))
+	}
+}
+
+// filePath returns the path of the files of a source, and whether it reads files.
+func (s Source) filePath() (path string, known bool) {
+	if s.Parquet != nil {
+		return s.Parquet.Path, true
+	}
+	if _, files := s.files(""); files != nil {
+		return files.Path, true
+	}
+	return "", false
+}
+
+// checkTriggerParams reports parameters that do not fit or have no value in the runs of a trigger, and one that cannot have the id of the run.
+func (l *loader) checkTriggerParams(path string, p *Pipeline, t ArrivalTrigger) {
+	param, declared := p.Params.Get(t.RunID)
+	at := Key(path, "run_id")
+	_, given := t.Params.Get(t.RunID)
+	switch {
+	case t.RunID == "" || !l.sound(at):
+	case !declared:
+		l.report(at, "no parameter named %s%s", quote(t.RunID), suggestion(t.RunID, p.Params.names()))
+	case param.Type != "string":
+		l.report(at, "the parameter %s is of type %s, and the id of a run is a string", quote(t.RunID), param.Type)
+	case given:
+		l.report(at, "the parameter %s has a value in params already: delete one of the two", quote(t.RunID))
+	}
+	has := func(name string) bool {
+		_, given := t.Params.Get(name)
+		return given || name == t.RunID
+	}
+	l.checkScheduleParams(path, t.Params, slices.DeleteFunc(l.required(), has))
+	for _, param := range p.Params {
+		if _, refers := l.slots[defaultPath(param.Name)]; refers && !has(param.Name) {
+			l.report(path, "runs that a trigger begins are about no slot, to which the default of the parameter %q refers: add params: {%[1]s: VALUE}", param.Name)
+		}
+	}
+}

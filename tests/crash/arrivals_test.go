@@ -1,0 +1,77 @@
+package crash
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/tests/sample"
+)
+
+// Whatever a server was about to do for a file that arrived when it was killed: the file is in one complete run.
+func TestServeIsKilledAtMomentsOfAnArrival(t *testing.T) {
+	binary := build(t)
+	for _, moment := range sample.Of(4, []string{
+		"arrival.found", "arrival.taken", "arrival.started", "landscape.triggers.committed", "landscape.watches.begin", "landscape.watches.committing", "landscape.watches.committed", "landscape.watches.inserted@2",
+		"landscape.watches.committing@2", "landscape.watches.committed@2", "landscape.watches.committing@3", "landscape.watches.committed@3", "activity.OpenRun.begin", "landscape.runs.committed", "activity.OpenRun.end", "activity.ConcludeRun.end",
+	}) {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
+			filesArrive(t, binary, moment)
+		})
+	}
+}
+
+// filesArrive serves a trigger, until three files that arrived are done; but kills the server at the moment, if one is given, and serves again. It
+// returns the log of moments.
+func filesArrive(t *testing.T, binary, moment string) []byte {
+	t.Helper()
+	p := in(t, binary, "plain.yaml", "orders.csv")
+	text := "name: beats\nparams: {part: {type: string, default: all}}\n" +
+		"sources: {in: {csv: {path: \"" + p.folder + "/in/*.csv\"}, schema: {fields: {id: int}}}}\n" +
+		"sinks: {out: {csv: {path: \"" + p.folder + "/out/${param:part}.csv\"}}}\n" +
+		"triggers: {drop: {source: in, every: 100ms, quiet: 100ms, run_id: part}}\n"
+	p.write(t, "beats.yaml", text)
+	require.NoError(t, os.Mkdir(filepath.Join(p.folder, "in"), 0o700))
+	for i := range 3 {
+		p.write(t, fmt.Sprintf("in/%d.csv", i), fmt.Sprintf("id\n%d\n", i))
+	}
+	if moment != "" {
+		killed := p.serve(t, moment+"=kill")
+		if moment != "landscape.triggers.committed" {
+			p.deploy(t, "")
+		} else {
+			p.deploy(t, moment+"=kill")
+			require.NoError(t, killed.Process.Kill())
+		}
+		died(t, killed, moment)
+	}
+	serving := p.serve(t, "")
+	p.deploy(t, "")
+	db := open(t, p.folder)
+	require.Eventually(t, func() bool {
+		var done int
+		err := db.QueryRow("select count(*) from arrivals where state = 'done'").Scan(&done)
+		return err == nil && done == 3
+	}, 2*time.Minute, 100*time.Millisecond)
+	var complete, others, lists int
+	require.NoError(t, db.QueryRow("select count(*) from runs where status = 'completed'").Scan(&complete))
+	require.NoError(t, db.QueryRow("select count(*) from runs where status <> 'completed'").Scan(&others))
+	require.NoError(t, db.QueryRow("select count(*) from arrival_runs").Scan(&lists))
+	require.Equal(t, []int{3, 0, 3}, []int{complete, others, lists})
+	outputs, err := filepath.Glob(filepath.Join(p.folder, "out", "*.csv"))
+	require.NoError(t, err)
+	rows := ""
+	for _, output := range outputs {
+		content, err := os.ReadFile(output)
+		require.NoError(t, err)
+		rows += strings.TrimPrefix(string(content), "id\n")
+	}
+	require.ElementsMatch(t, []string{"0", "1", "2"}, strings.Fields(rows))
+	return p.drain(t, serving)
+}

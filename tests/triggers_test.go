@@ -1,0 +1,224 @@
+package tests
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+)
+
+// dropped is a document whose runs begin as files arrive in a folder.
+const dropped = `
+name: orders
+params: {part: {type: string, default: all}}
+sources: {orders: {csv: {path: "FOLDER/in/*.csv"}, schema: {fields: {id: int}}}}
+sinks: {out: {jsonl: {path: "FOLDER/out/${param:part}.jsonl"}}}
+triggers: {drop: {source: orders, every: 100ms, quiet: 300ms, run_id: part, TRIGGER}}
+`
+
+// drop serves a folder with a deployed trigger.
+func drop(t *testing.T, trigger string) *serving {
+	t.Helper()
+	s := serve(t, t.TempDir())
+	require.NoError(t, os.Mkdir(filepath.Join(s.folder, "in"), 0o700))
+	document := strings.NewReplacer("FOLDER", s.folder, "TRIGGER", trigger).Replace(dropped)
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "orders.yaml"), []byte(document), 0o600))
+	s.waymark(t, "deploy", "orders.yaml", "--allow-path", s.folder)
+	return s
+}
+
+// put lets a file arrive.
+func (s *serving) put(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join(s.folder, "in", name)
+	require.NoError(t, os.WriteFile(file+".new", []byte(text), 0o600))
+	require.NoError(t, os.Rename(file+".new", file))
+}
+
+// arrivals returns what is on record of a file, the first revision first.
+func (s *serving) arrivals(t *testing.T, name string) (found []landscape.Arrival) {
+	t.Helper()
+	store, err := sqlitestore.Open(t.Context(), filepath.Join(s.folder, ".waymark", "landscape.db"), sqlitestore.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	found, err = landscape.Select[landscape.Arrival](t.Context(), landscape.NewReader(store), "default/orders/drop", filepath.Join(s.folder, "in", name))
+	require.NoError(t, err)
+	return found
+}
+
+// becomes waits until the last revision of a file, which has this number, is in a state.
+func (s *serving) becomes(t *testing.T, name string, revision int, state landscape.ArrivalState) landscape.Arrival {
+	t.Helper()
+	var last landscape.Arrival
+	require.Eventually(t, func() bool {
+		found := s.arrivals(t, name)
+		if len(found) != revision+1 {
+			return false
+		}
+		last = found[revision]
+		return last.State == state
+	}, patience, 50*time.Millisecond, "%s/%d %s: %+v", name, revision, state, &last)
+	return last
+}
+
+// triggered is what `triggers --json` prints.
+type triggered struct {
+	ID      string `json:"trigger"`
+	Source  string `json:"source"`
+	Paused  bool   `json:"paused"`
+	Why     string `json:"why"`
+	Waiting int64  `json:"waiting"`
+	Oldest  string `json:"oldest"`
+	Taken   int64  `json:"taken"`
+	Runs    int64  `json:"runs"`
+	Looked  string `json:"looked"`
+	Error   string `json:"error"`
+}
+
+func (s *serving) trigger(t *testing.T) triggered {
+	t.Helper()
+	return listed[triggered](t, s, "triggers")[0]
+}
+
+// TestEachFileGetsARun as it arrives, and as it changes; its run reads this file and no other, and explain says which it was.
+func TestEachFileGetsARun(t *testing.T) {
+	t.Parallel()
+	s := drop(t, "at_once: 2")
+	s.put(t, "a.csv", "id\n1\n2\n")
+	s.put(t, "b.csv", "id\n3\n")
+	a, b := s.becomes(t, "a.csv", 0, landscape.ArrivalDone), s.becomes(t, "b.csv", 0, landscape.ArrivalDone)
+	require.NotEqual(t, a.Run, b.Run)
+	s.holds(t, a.Run, "{\"id\":1}\n{\"id\":2}\n")
+	s.holds(t, b.Run, "{\"id\":3}\n")
+	require.Regexp(t, `in/b\.csv`, s.waymark(t, "explain", b.Run, "--row", "1"))
+	require.Regexp(t, `by +trigger default/orders/drop`, s.waymark(t, "status", a.Run))
+	require.Contains(t, s.waymark(t, "starts", "--json"), `"trigger":"arrival"`)
+
+	s.put(t, "a.csv", "id\n4\n")
+	again := s.becomes(t, "a.csv", 1, landscape.ArrivalDone)
+	s.holds(t, again.Run, "{\"id\":4}\n")
+	require.Equal(t, landscape.ArrivalDone, s.arrivals(t, "a.csv")[0].State)
+	s.waymark(t, "verify", again.Run)
+
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "in", "gone.csv"), []byte("id\n9\n"), 0o600))
+	require.NoError(t, os.Remove(filepath.Join(s.folder, "in", "gone.csv")))
+	trigger := s.trigger(t)
+	require.Equal(t, []any{"default/orders/drop", "orders", int64(0), int64(0), ""}, []any{trigger.ID, trigger.Source, trigger.Waiting, trigger.Taken, trigger.Error})
+	require.NotEmpty(t, trigger.Looked)
+}
+
+// holds requires what the run has written.
+func (s *serving) holds(t *testing.T, run, want string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.folder, "out", run+".jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, want, string(text))
+}
+
+// TestPausedTriggersKeepWhatArrives: it is on record, waits, and gets its runs when the trigger is resumed.
+func TestPausedTriggersKeepWhatArrives(t *testing.T) {
+	t.Parallel()
+	s := drop(t, "changed: ignore, batch: {files: 10, wait: 300ms}")
+	require.Contains(t, s.waymark(t, "triggers", "pause", "drop", "--why", "to see"), "trigger default/orders/drop is paused; resume it")
+	require.Contains(t, s.waymark(t, "triggers", "pause", "orders/drop", "--why", "to see"), "already: nothing changed")
+	s.put(t, "b.csv", "id\n1\n")
+	s.put(t, "a.csv", "id\n2\n")
+	s.becomes(t, "a.csv", 0, landscape.ArrivalReady)
+	s.becomes(t, "b.csv", 0, landscape.ArrivalReady)
+	s.put(t, "b.csv", "id\n1\n1\n")
+	s.becomes(t, "b.csv", 1, landscape.ArrivalReady)
+	require.Equal(t, landscape.ArrivalGone, s.arrivals(t, "b.csv")[0].State, "no run has read it")
+	s.put(t, "c.csv", "id\n7\n")
+	s.becomes(t, "c.csv", 0, landscape.ArrivalReady)
+	require.NoError(t, os.Remove(filepath.Join(s.folder, "in", "c.csv")))
+	require.Equal(t, "it was removed before a run took it", s.becomes(t, "c.csv", 0, landscape.ArrivalGone).Reason)
+	trigger := s.trigger(t)
+	require.Equal(t, []any{int64(2), true, "to see"}, []any{trigger.Waiting, trigger.Paused, trigger.Why})
+	require.NotEmpty(t, trigger.Oldest)
+	require.Contains(t, s.waymark(t, "triggers"), "to see")
+
+	require.Contains(t, s.waymark(t, "triggers", "resume", "drop"), "trigger default/orders/drop is resumed; 2 files wait")
+	a, b := s.becomes(t, "a.csv", 0, landscape.ArrivalDone), s.becomes(t, "b.csv", 1, landscape.ArrivalDone)
+	require.Equal(t, a.Run, b.Run, "one batch")
+	s.holds(t, a.Run, "{\"id\":2}\n{\"id\":1}\n{\"id\":1}\n")
+	s.put(t, "a.csv", "id\n3\n")
+	require.Contains(t, s.becomes(t, "a.csv", 1, landscape.ArrivalIgnored).Reason, "changed: ignore")
+	_, err := s.try(t.Context(), "triggers", "pause", "dorp", "--why", "x")
+	require.Error(t, err)
+}
+
+// TestAFailedRunKeepsItsFiles until somebody resumes it, or gives it up: then another run reads them. What follows goes on meanwhile.
+func TestAFailedRunKeepsItsFiles(t *testing.T) {
+	t.Parallel()
+	s := drop(t, "changed: again")
+	s.put(t, "bad.csv", "nobody\n1\n")
+	bad := s.becomes(t, "bad.csv", 0, landscape.ArrivalTaken)
+	s.put(t, "good.csv", "id\n1\n")
+	s.becomes(t, "good.csv", 0, landscape.ArrivalDone)
+	require.Equal(t, "failed", s.status(t, bad.Run))
+	trigger := s.trigger(t)
+	require.Equal(t, []any{int64(0), int64(1), int64(1)}, []any{trigger.Waiting, trigger.Taken, trigger.Runs})
+	out, err := s.try(t.Context(), "resume", bad.Run, "--fork", "--allow-path", s.folder)
+	require.Error(t, err)
+	require.Contains(t, out, "cancel --final")
+
+	s.waymark(t, "triggers", "pause", "drop", "--why", "to mend the file")
+	s.waymark(t, "cancel", bad.Run, "--final", "--why", "no header", "--allow-path", s.folder)
+	back := s.becomes(t, "bad.csv", 0, landscape.ArrivalReady)
+	require.Equal(t, fmt.Sprintf("run %s was cancelled permanently", bad.Run), back.Reason)
+	s.put(t, "bad.csv", "id\n5\n")
+	s.becomes(t, "bad.csv", 1, landscape.ArrivalReady)
+	s.waymark(t, "triggers", "resume", "drop")
+	s.holds(t, s.becomes(t, "bad.csv", 1, landscape.ArrivalDone).Run, "{\"id\":5}\n")
+}
+
+func (s *serving) status(t *testing.T, run string) string {
+	t.Helper()
+	var status struct {
+		Status string `json:"status"`
+	}
+	out, _ := s.try(t.Context(), "status", run, "--json") // of a failed run it has an exit code
+	require.NoError(t, json.Unmarshal([]byte(out), &status), out)
+	return status.Status
+}
+
+// TestTriggersPage executes the document, the commands and the query of docs/triggers.md.
+func TestTriggersPage(t *testing.T) {
+	t.Parallel()
+	s := serve(t, t.TempDir())
+	text := page(t, "triggers.md")
+	document := strings.ReplaceAll(blocks(text, "yaml")[0], "/data/", s.folder+"/")
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "orders.yaml"), []byte(document), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(s.folder, "in"), 0o700))
+	s.waymark(t, "deploy", "orders.yaml", "--allow-path", s.folder)
+	s.put(t, "a.csv", "id,total\n1,2.50\n")
+	done := s.becomes(t, "a.csv", 0, landscape.ArrivalDone)
+	s.holds(t, done.Run, "{\"id\":1,\"total\":2.50}\n")
+	commands := strings.Split(blocks(text, "console")[0], "$ waymark ")[1:]
+	require.Len(t, commands, 3)
+	for _, command := range commands {
+		line, want, _ := strings.Cut(command, "\n")
+		quoted := strings.Split(line, `"`)
+		args := strings.Fields(quoted[0])
+		if len(quoted) > 1 {
+			args = append(args, quoted[1])
+		}
+		require.Contains(t, s.waymark(t, args...), want, line)
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.folder, ".waymark", "landscape.db")+"?mode=ro")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	var item, state, run, reason string
+	var revision int
+	require.NoError(t, db.QueryRowContext(t.Context(), blocks(text, "sql")[0]).Scan(&item, &revision, &state, &run, &reason))
+	require.Equal(t, []any{filepath.Join(s.folder, "in", "a.csv"), 0, "done", done.Run, ""}, []any{item, revision, state, run, reason})
+}

@@ -1,0 +1,226 @@
+package triggers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"waymark/activities"
+	"waymark/engine/plan"
+	"waymark/internal/failpoint"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/plugin"
+)
+
+// found is what a process found where files arrive. The zero value is that of one that has not looked.
+type found struct {
+	next    time.Time // before which nobody needs to look
+	pause   time.Duration
+	source  plugin.Watched               // where files arrive
+	version landscape.Trigger            // the row of the trigger that source is of
+	known   map[string]landscape.Arrival // by item, what was recorded last: of all files that are there, and of all that are ready
+	unready map[string]unready           // by item
+}
+
+// unready is a file that may be written yet.
+type unready struct {
+	file  plugin.FileInfo
+	since time.Time // when it was seen so first
+}
+
+const (
+	// slowest is how many times as long as at first the time between two looks becomes while nothing comes.
+	slowest = 10
+	// rests is how many times as long as a look took nobody looks after it.
+	rests = 3
+)
+
+// look puts on record what has arrived, and what is gone, if it is time to.
+func (w *watched) look(ctx context.Context) error {
+	begun := time.Now()
+	if begun.Before(w.found.next) {
+		return nil
+	}
+	every := cmp.Or(time.Duration(w.declared.Every), pipeline.DefaultTriggerEvery)
+	changes, err := w.compare(ctx)
+	next := w.at
+	next.Looked, next.Waiting, next.Error = landscape.MicrosOf(begun), int64(len(w.found.unready)), ""
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		next.Error = plugin.Brief(err.Error())
+	}
+	w.found.pause = min(w.found.pause*3/2, slowest*every)
+	if len(changes) > 0 || len(w.found.unready) > 0 || w.found.pause == 0 {
+		w.found.pause = every
+	}
+	w.found.next = time.Now().Add(max(w.found.pause, rests*time.Since(begun)))
+	news := len(changes) > 0 || next.Waiting != w.at.Waiting || next.Error != w.at.Error
+	if !news && w.owns && time.Since(w.at.Changed.Time()).Abs() < beat {
+		return nil
+	}
+	if err := w.record(ctx, next, changes); err != nil {
+		return err
+	}
+	if next.Error != "" {
+		w.Logger.Warn("cannot look for what arrives", "trigger", w.row.ID, "error", next.Error)
+		w.yield()
+	}
+	return failpoint.Hit("arrival.found")
+}
+
+// yield lets another process have the trigger: it may see what this one cannot.
+func (w *watched) yield() {
+	if !w.Alone {
+		w.owns, w.since = false, time.Now().Add(lease)
+	}
+}
+
+// compare returns what is to be recorded of the files that are there, and of those that are not any more.
+func (w *watched) compare(ctx context.Context) ([]landscape.ArrivalChange, error) {
+	if err := w.open(ctx); err != nil {
+		return nil, err
+	}
+	files, err := w.found.source.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := make(map[string]plugin.FileInfo, len(files))
+	for _, file := range files {
+		if !utf8.ValidString(file.Path) {
+			return nil, fmt.Errorf("%q: the name is not text in UTF-8: rename the file", file.Path)
+		}
+		there[file.Path] = file
+	}
+	if err := w.readKnown(ctx, there); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(w.found.unready, func(item string, u unready) bool { return there[item] != u.file })
+	var changes []landscape.ArrivalChange
+	for _, item := range slices.Sorted(maps.Keys(w.found.known)) {
+		known := w.found.known[item]
+		if now, is := there[item]; known.State == landscape.ArrivalReady && (!is || !same(known, now)) {
+			changes = append(changes, gone(known, is))
+		}
+	}
+	quiet := w.quiet()
+	for _, file := range files {
+		if change, is := w.arrived(file, quiet); is {
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
+}
+
+// open compiles the version of the trigger, unless the process has it.
+func (w *watched) open(ctx context.Context) error {
+	row := w.row
+	if w.found.source != nil && w.found.version == row {
+		return nil
+	}
+	version, err := w.Log.Version(ctx, row.Pipeline, row.Version)
+	if err != nil {
+		return err
+	}
+	compiled, err := activities.CompileVersion(ctx, w.Log.Reader, w.Payloads, w.Planner, row.Environment, version, paramsOf(w.declared, "run"))
+	if err != nil {
+		return err
+	}
+	at := compiled.Find(w.declared.Source)
+	if at == plan.None {
+		return fmt.Errorf("version %d of %s has no source %s", row.Version, row.Pipeline, w.declared.Source)
+	}
+	source, is := compiled.Nodes[at].Source.(plugin.Watched)
+	if !is {
+		return fmt.Errorf("no files arrive at source %s", w.declared.Source)
+	}
+	w.found.source, w.found.version, w.found.unready = source, row, map[string]unready{}
+	return nil
+}
+
+// quiet is how long a file must not have changed: objects appear whole.
+func (w *watched) quiet() time.Duration {
+	if w.declared.Quiet == 0 && w.local() {
+		return pipeline.DefaultTriggerQuiet
+	}
+	return time.Duration(w.declared.Quiet)
+}
+
+// local reports whether the files are those of a host.
+func (w *watched) local() bool {
+	local, is := w.found.source.(plugin.OnHost)
+	return is && local.OnHost()
+}
+
+// readKnown reads what is recorded of files that are there, and of those that are ready, unless the process knows.
+func (w *watched) readKnown(ctx context.Context, there map[string]plugin.FileInfo) error {
+	if w.found.known == nil {
+		known := map[string]landscape.Arrival{}
+		err := w.Log.LastArrivals(ctx, w.row.ID, func(a landscape.Arrival) bool {
+			if _, is := there[a.Item]; is || a.State == landscape.ArrivalReady {
+				known[a.Item] = a
+			}
+			return true
+		})
+		w.found.known = known
+		return err
+	}
+	for item := range there {
+		if _, is := w.found.known[item]; is {
+			continue
+		}
+		last, err := w.Log.LastArrival(ctx, w.row.ID, item)
+		if err == nil {
+			w.found.known[item] = last
+		} else if !errors.Is(err, landscape.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// same reports whether a file is still as an arrival says.
+func same(known landscape.Arrival, now plugin.FileInfo) bool {
+	then, err := known.File()
+	return err == nil && then == now
+}
+
+// gone is the change of an arrival that no run can read any more.
+func gone(known landscape.Arrival, changed bool) landscape.ArrivalChange {
+	to := known
+	to.State, to.Reason = landscape.ArrivalGone, "it was removed before a run took it"
+	if changed {
+		to.Reason = "it changed before a run took it"
+	}
+	return landscape.ArrivalChange{From: &known, To: to}
+}
+
+// arrived returns what is to be recorded of a file that is there; false if nothing is.
+func (w *watched) arrived(file plugin.FileInfo, quiet time.Duration) (landscape.ArrivalChange, bool) {
+	known, is := w.found.known[file.Path]
+	if is && same(known, file) && known.State != landscape.ArrivalGone {
+		return landscape.ArrivalChange{}, false
+	}
+	if since, seen := w.found.unready[file.Path]; quiet > 0 && (!seen || time.Since(since.since) < quiet) {
+		if !seen {
+			w.found.unready[file.Path] = unready{file, time.Now()}
+		}
+		return landscape.ArrivalChange{}, false
+	}
+	delete(w.found.unready, file.Path)
+	to := landscape.NewArrival(w.row.ID, 0, file)
+	if is {
+		to.Revision = known.Revision + 1
+	}
+	if read := known.State == landscape.ArrivalTaken || known.State == landscape.ArrivalDone; read && w.declared.Changed == "ignore" {
+		to.State, to.Reason = landscape.ArrivalIgnored, "it changed after a run took it (changed: ignore)"
+	}
+	return landscape.ArrivalChange{To: to}, true
+}

@@ -1,0 +1,116 @@
+package triggers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"waymark/activities"
+	"waymark/internal/failpoint"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/workflows"
+)
+
+// take gives runs to what waits, as long as more of them may go on, and returns how many do.
+func (w *watched) take(ctx context.Context, going int) (int, error) {
+	for going < max(w.declared.AtOnce, 1) {
+		list, err := w.next(ctx)
+		if err != nil || list == nil {
+			return going, err
+		}
+		start, err := startOf(w.row, w.declared)
+		if err != nil {
+			return going, err
+		}
+		if w.at, err = w.Log.Take(ctx, w.at, start, list); err != nil {
+			return going, err
+		}
+		w.owned()
+		for _, arrival := range list {
+			w.found.known[arrival.Item] = arrival
+		}
+		if err := failpoint.Hit("arrival.taken"); err != nil {
+			return going, err
+		}
+		w.Logger.Info("arrivals taken", "trigger", w.row.ID, "run", start.Run, "files", len(list))
+		if err := w.begin(ctx, start); err != nil {
+			return going, err
+		}
+		going++
+	}
+	return going, nil
+}
+
+// next returns the arrivals that the next run takes; nil if it waits for more.
+func (w *watched) next(ctx context.Context) ([]landscape.Arrival, error) {
+	batch := w.declared.Batch
+	most := max(batch.Files, 1)
+	list, err := w.Log.ArrivalsInState(ctx, w.row.ID, landscape.ArrivalReady, most)
+	if err != nil || len(list) == most || list == nil {
+		return list, err
+	}
+	if wait := cmp.Or(time.Duration(batch.Wait), pipeline.DefaultTriggerWait); time.Since(list[0].At.Time()) < wait {
+		return nil, nil
+	}
+	return list, nil
+}
+
+// startOf is the start of a new run of a trigger.
+func startOf(row landscape.Trigger, declared pipeline.ArrivalTrigger) (landscape.Start, error) {
+	run := uuid.Must(uuid.NewV7()).String()
+	params, err := json.Marshal(paramsOf(declared, run))
+	return landscape.Start{
+		Run: run, Pipeline: row.Pipeline, Environment: row.Environment, Params: string(params), Workflow: workflows.WorkflowID(run),
+		Actor: activities.ArrivalActor(row.ID), Trigger: activities.TriggerArrival,
+	}, err
+}
+
+// paramsOf returns the texts of the parameters of a run of a trigger.
+func paramsOf(declared pipeline.ArrivalTrigger, run string) map[string]string {
+	params := map[string]string{}
+	for _, param := range declared.Params {
+		params[param.Name] = param.Value
+	}
+	if declared.RunID != "" {
+		params[declared.RunID] = run
+	}
+	return params
+}
+
+// begin starts the workflow of a run, unless one is open.
+func (w *watched) begin(ctx context.Context, start landscape.Start) error {
+	var params map[string]string
+	if err := json.Unmarshal([]byte(start.Params), &params); err != nil {
+		return fmt.Errorf("parameters of run %s: %w", start.Run, err)
+	}
+	in := workflows.RunInput{OpenInput: activities.OpenInput{Run: start.Run, Pipeline: start.Pipeline, Environment: start.Environment, Params: params}}
+	if !w.row.Removed() {
+		if err := w.open(ctx); err != nil {
+			return err
+		}
+		if w.local() {
+			in.Files = w.Files
+		}
+	}
+	_, err := w.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: workflows.WorkflowID(start.Run), TaskQueue: w.Queue, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		StaticSummary:            workflows.Summary(start.Pipeline, start.Run), StaticDetails: workflows.Details(start.Pipeline, start.Run, nil), Memo: workflows.MemoOf(start.Pipeline, start.Run),
+	}, workflows.RunPipelineName, in)
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	w.begun[start.Run] = time.Now()
+	return failpoint.Hit("arrival.started")
+}
