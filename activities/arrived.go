@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"waymark/engine/plan"
@@ -69,4 +70,18 @@ func (a *Activities) mayForkArrived(ctx context.Context, run string) error {
 	}
 	return notRetryable("run %s reads what arrived at trigger %s, and no other run does: continue with it, waymark resume %[1]s, or give it up, waymark cancel --final %[1]s: "+
 		"then another run of the version that is current reads the same", run, trigger)
+}
+
+// codeSourceChanged is the code of a source that is not what it was when the run began.
+const codeSourceChanged = "SOURCE_CHANGED"
+
+// aboutArrival says of a file that arrived, and is not what it was, what helps: no fork takes the place of its run.
+func aboutArrival(err error, run string, pin plugin.SourceInfo) error {
+	fault, is := errors.AsType[*plugin.SourceError](err)
+	if !is || fault.Code != codeSourceChanged || pin.Trigger == "" {
+		return err
+	}
+	told := *fault
+	told.Message = fmt.Sprintf("is not the file that arrived; put it back and resume the run, or give the run up: waymark cancel --final %s returns what it took, and what is there now has a run of its own", run)
+	return &told
 }

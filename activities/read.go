@@ -42,7 +42,7 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 		return ReadResult{Cursor: in.Cursor, Done: true, Worker: a.affinity.OwnQueue}, a.endSource(ctx, r, in)
 	}
 	if err != nil {
-		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
+		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, aboutArrival(err, in.Run, r.pins[in.Source]))
 	}
 	hashes, err := a.storeChunk(ctx, r, in, chunk, after)
 	if err != nil {

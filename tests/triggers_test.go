@@ -3,7 +3,6 @@ package tests
 import (
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,13 +171,31 @@ func TestAFailedRunKeepsItsFiles(t *testing.T) {
 	require.Contains(t, out, "cancel --final")
 
 	s.waymark(t, "triggers", "pause", "drop", "--why", "to mend the file")
-	s.waymark(t, "cancel", bad.Run, "--final", "--why", "no header", "--allow-path", s.folder)
-	back := s.becomes(t, "bad.csv", 0, landscape.ArrivalReady)
-	require.Equal(t, fmt.Sprintf("run %s was cancelled permanently", bad.Run), back.Reason)
-	s.put(t, "bad.csv", "id\n5\n")
+	s.put(t, "bad.csv", "id\n4\n")
 	s.becomes(t, "bad.csv", 1, landscape.ArrivalReady)
+	out, err = s.try(t.Context(), "resume", bad.Run, "--allow-path", s.folder)
+	require.Error(t, err, "it reads what arrived, and nothing else")
+	require.Regexp(t, `in/bad\.csv: SOURCE_CHANGED: is not the file that arrived; .* waymark cancel --final `+bad.Run, out)
+	s.waymark(t, "cancel", bad.Run, "--final", "--why", "no header", "--allow-path", s.folder)
+	require.Eventually(t, func() bool { return s.arrivals(t, "bad.csv")[0].State == landscape.ArrivalGone }, patience, 50*time.Millisecond)
+	require.Equal(t, "run "+bad.Run+" was cancelled permanently, and the file has changed since", s.arrivals(t, "bad.csv")[0].Reason)
 	s.waymark(t, "triggers", "resume", "drop")
-	s.holds(t, s.becomes(t, "bad.csv", 1, landscape.ArrivalDone).Run, "{\"id\":5}\n")
+	s.holds(t, s.becomes(t, "bad.csv", 1, landscape.ArrivalDone).Run, "{\"id\":4}\n")
+}
+
+// TestAFileOfARunThatIsGivenUp is read by another run.
+func TestAFileOfARunThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	s := drop(t, "at_once: 1")
+	s.put(t, "bad.csv", "nobody\n1\n")
+	first := s.becomes(t, "bad.csv", 0, landscape.ArrivalTaken)
+	require.Eventually(t, func() bool { return s.status(t, first.Run) == "failed" }, patience, 50*time.Millisecond)
+	s.waymark(t, "cancel", first.Run, "--final", "--why", "to see", "--allow-path", s.folder)
+	require.Eventually(t, func() bool {
+		now := s.arrivals(t, "bad.csv")[0]
+		return now.State == landscape.ArrivalTaken && now.Run != first.Run
+	}, patience, 50*time.Millisecond)
+	require.Len(t, s.arrivals(t, "bad.csv"), 1)
 }
 
 func (s *serving) status(t *testing.T, run string) string {

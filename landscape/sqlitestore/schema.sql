@@ -3136,13 +3136,13 @@ begin select raise(abort, 'arrivals: only what became of an arrival changes'); e
 
 CREATE TRIGGER arrivals_change before update on arrivals
 when new.changes <> old.changes + 1
-  or not (old.state = 'ready' and new.state in ('taken', 'gone') or old.state = 'taken' and new.state in ('done', 'ready'))
+  or not (old.state = 'ready' and new.state in ('taken', 'gone') or old.state = 'taken' and new.state in ('done', 'ready', 'gone'))
   or new.state = 'taken' and not exists (
     select 1 from arrival_runs l where l.run_id = new.run_id and l.trigger = new.trigger and l.item = new.item and l.revision = new.revision)
   or new.state = 'done' and new.run_id <> old.run_id
   or new.state = 'done' and not exists (
     select 1 from runs r where r.run_id = old.run_id and r.status in ('completed', 'completed_with_failures', 'empty'))
-  or old.state = 'taken' and new.state = 'ready' and exists (select 1 from runs r where r.run_id = old.run_id and r.final = 0)
+  or old.state = 'taken' and new.state <> 'done' and exists (select 1 from runs r where r.run_id = old.run_id and r.final = 0)
 begin select raise(abort, 'arrivals: illegal change of state'); end;
 
 CREATE TRIGGER runs_arrivals before insert on runs

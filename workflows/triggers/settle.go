@@ -45,7 +45,9 @@ func (w *watched) settle(ctx context.Context) (open int, err error) {
 		case done:
 			to.State = landscape.ArrivalDone
 		case over:
-			to.State, to.Run, to.Reason = landscape.ArrivalReady, "", fmt.Sprintf("run %s was cancelled permanently", from.Run)
+			if to, err = w.returned(ctx, from); err != nil {
+				return 0, err
+			}
 		default:
 			continue
 		}
@@ -60,6 +62,18 @@ func (w *watched) settle(ctx context.Context) (open int, err error) {
 		return open, nil
 	}
 	return open, w.record(ctx, w.at, changes)
+}
+
+// returned is what becomes of an arrival whose run is given up: it waits for another one, unless the file has changed since. Whether it has is looked at before anything is taken.
+func (w *watched) returned(ctx context.Context, from landscape.Arrival) (landscape.Arrival, error) {
+	last, err := w.Log.LastArrival(ctx, from.Trigger, from.Item)
+	to := from
+	to.State, to.Run, to.Reason = landscape.ArrivalReady, "", fmt.Sprintf("run %s was cancelled permanently", from.Run)
+	if last.Revision > from.Revision {
+		to.State, to.Reason = landscape.ArrivalGone, to.Reason+", and the file has changed since"
+	}
+	w.found.next = time.Time{}
+	return to, err
 }
 
 // fate finds out what became of a run. One of which nothing is recorded but its start is begun, unless Temporal knows it.

@@ -35,7 +35,7 @@ func (w *watched) take(ctx context.Context, going int) (int, error) {
 		}
 		w.owned()
 		for _, arrival := range list {
-			w.found.known[arrival.Item] = arrival
+			w.note(arrival)
 		}
 		if err := failpoint.Hit("arrival.taken"); err != nil {
 			return going, err

@@ -173,13 +173,18 @@ const mostAtOnce = 1000
 // owned notes that the turn is where this process left it.
 func (w *watched) owned() { w.since, w.owns = time.Now(), true }
 
+// note keeps what is recorded of an arrival now, if it is the last revision.
+func (w *watched) note(a landscape.Arrival) {
+	if last, is := w.found.known[a.Item]; w.found.known != nil && (!is || a.Revision >= last.Revision) {
+		w.found.known[a.Item] = a
+	}
+}
+
 // keep notes what is recorded of arrivals now, and says so.
 func (w *watched) keep(changes []landscape.ArrivalChange) {
 	for _, change := range changes {
 		to := change.To
-		if w.found.known != nil {
-			w.found.known[to.Item] = to
-		}
+		w.note(to)
 		w.Logger.Info("arrival", "trigger", to.Trigger, "item", to.Item, "revision", to.Revision, "state", to.State, "run", to.Run, "reason", to.Reason)
 	}
 }
