@@ -27,7 +27,7 @@ type Watcher struct {
 	Payloads *payload.Store
 	Planner  recompute.Planner
 	Logger   log.Logger
-	Tell     func(trigger string, waiting int64, oldest time.Time) // is told of the backlog of each trigger after a look
+	Tell     func(trigger string, waiting int64, oldest time.Time) // is told of the backlog of each trigger now and then
 
 	seen    map[string]int64    // by environment and pipeline, the deployment whose triggers are recorded
 	watched map[string]*watched // by trigger
@@ -89,6 +89,7 @@ type watched struct {
 	declared pipeline.ArrivalTrigger
 
 	found found                // what there was at the last look
+	told  time.Time            // when this process told of the backlog last
 	begun map[string]time.Time // by run, when this process asked Temporal for it
 	tries map[string]tried     // by run, whose start was refused
 }
@@ -123,22 +124,31 @@ func (w *watched) lookAndTake(ctx context.Context, going int) (int, error) {
 	if err := w.look(ctx); err != nil {
 		return going, err
 	}
-	waiting, oldest, err := w.Log.ArrivalBacklog(ctx, w.row.ID)
-	if err != nil {
-		return going, err
-	}
-	if w.Tell != nil {
-		w.Tell(w.row.ID, waiting, oldest.Time())
-	}
-	if waiting > 0 && !w.row.Paused && w.at.Error == "" {
+	if !w.row.Paused && w.at.Error == "" {
+		var err error
 		if going, err = w.take(ctx, going); err != nil {
 			return going, err
 		}
 	}
 	if w.owns && !w.Alone && time.Since(w.since) >= beat {
-		err = w.record(ctx, w.at, nil)
+		if err := w.record(ctx, w.at, nil); err != nil {
+			return going, err
+		}
 	}
-	return going, err
+	return going, w.tell(ctx)
+}
+
+// tell tells of the backlog, now and then: to count it takes longer the more waits.
+func (w *watched) tell(ctx context.Context) error {
+	if w.Tell == nil || time.Since(w.told) < beat {
+		return nil
+	}
+	w.told = time.Now()
+	waiting, oldest, err := w.Log.ArrivalBacklog(ctx, w.row.ID)
+	if err == nil {
+		w.Tell(w.row.ID, waiting, oldest.Time())
+	}
+	return err
 }
 
 // free reports whether this process may look after the trigger: it did so last, or who did has moved nothing for so long that it is gone.

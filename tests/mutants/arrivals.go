@@ -1,0 +1,30 @@
+package main
+
+// arrivals is mutants of triggers, and of what arrives at them.
+var arrivals = []mutant{
+	{
+		name: "a process takes what another one takes", never: "two workers give the same file to two runs",
+		file: "landscape/arrival.go", old: "tx.Move = []Move{{From: from, To: next}}", new: "tx.Move = nil",
+		pkg: "./landscape/memdriver", run: driverTest,
+	},
+	{
+		name: "a file is taken while it is written", never: "half a file is a complete run",
+		file: "workflows/triggers/look.go", old: "time.Since(since.since) < quiet", new: "time.Since(since.since) < 0",
+		pkg: "./workflows/triggers", run: "^TestArrived$",
+	},
+	{
+		name: "a file that changed before it was read is ignored", never: "nobody reads a file that was corrected in time",
+		file: "workflows/triggers/look.go", old: "read := known.State == landscape.ArrivalTaken", new: "read := known.State == landscape.ArrivalReady || known.State == landscape.ArrivalTaken",
+		pkg: "./workflows/triggers", run: "^TestArrived$",
+	},
+	{
+		name: "a run of what arrived reads all that is there", never: "a file is in as many runs as there are files",
+		file: "activities/open.go", old: "known[compiled.Nodes[i].Name]; is {", new: "known[compiled.Nodes[i].Name]; is && len(pin.Files) > 9 {",
+		pkg: "./tests", run: "^TestEachFileGetsARun$",
+	},
+	{
+		name: "a run that failed returns its files", never: "a run that is resumed, and another one, read the same file",
+		file: "workflows/triggers/settle.go", old: "return stopped, nil", new: "return over, nil",
+		pkg: "./tests", run: "^TestAFailedRunKeepsItsFiles$",
+	},
+}
