@@ -34,6 +34,10 @@ const (
 	ScheduleNotFound    Code = "SCHEDULE_NOT_FOUND"    // no deployed pipeline has such a schedule
 	TriggerNotFound     Code = "TRIGGER_NOT_FOUND"     // no deployed pipeline has such a trigger
 	StartRefused        Code = "START_REFUSED"         // the run did not begin: its start was refused, or called off
+	ServerUnavailable   Code = "SERVER_UNAVAILABLE"    // the server of the HTTP API does not answer
+	AnswerLost          Code = "ANSWER_LOST"           // the server may have done what was asked: its answer did not come
+	NotVerified         Code = "VERIFICATION_FAILED"   // a server could not do the verification
+	ForeignAnswer       Code = "FOREIGN_ANSWER"        // what answers is no server of the HTTP API
 	RunNotFound         Code = "RUN_NOT_FOUND"         // there is no such run, or none at all
 	DependencyChanged   Code = "DEPENDENCY_CHANGED"    // a source, the plan, or what is stored of the run is not what it was when it began
 	DocumentChanged     Code = "DOCUMENT_CHANGED"      // the document's file is not what it was when the run began

@@ -60,7 +60,7 @@ func constants(t *testing.T, file string) map[string]string {
 func producers(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"*.go", "local/*.go", "../cmd/waymark/*.go"} {
+	for _, pattern := range []string{"*.go", "local/*.go", "remote/*.go", "../cmd/waymark/*.go"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		files = append(files, found...)

@@ -45,6 +45,24 @@ func (c *Client) NotBegun(ctx context.Context, word string, missing error) (e *E
 	return e, "", nil
 }
 
+// NotBegunAs returns what became of a request for a run that did not begin, in figures, and why. Both are nil of a request of which a run came, or may come yet.
+func NotBegunAs(start *Start) (*Result, *Error) {
+	end := &Ending{}
+	switch start.State {
+	case landscape.StartSkipped, landscape.StartSuperseded:
+		end.Result = workflows.RunResult{Run: start.Run, Status: pipeline.RunStatus(start.State), Reason: start.Reason}
+	case landscape.StartRefused:
+		end.Err = temporal.NewNonRetryableApplicationError(start.Reason, start.Refusal, nil)
+	case landscape.StartCancelled:
+	default:
+		return nil, nil
+	}
+	e := &Execution{Run: start.Run, Pipeline: start.Pipeline, Joined: true, session: &Session{}}
+	e.inEpoch(0)
+	o := &Outcome{Start: start.State, Err: e.whyNot(end, landscape.Start{State: start.State, Reason: start.Reason})}
+	return e.Result(end, o), o.Err
+}
+
 // notJoined returns why a run did not begin whose result is that of another one; nil if it did, or may.
 func (c *Client) notJoined(ctx context.Context, run string) (why, err error) {
 	if _, err := c.log.Run(ctx, run); !errors.Is(err, landscape.ErrNotFound) {

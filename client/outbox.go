@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -14,6 +15,7 @@ type OutboxEvent struct {
 	Position  int64               `json:"position"` // among all events, from 1
 	ID        string              `json:"id"`       // the webhook-id of its deliveries
 	Type      landscape.EventKind `json:"type"`
+	Subject   string              `json:"subject"`   // what it happened to: a run's id, or such as pipeline/ENVIRONMENT/NAME
 	Timestamp string              `json:"timestamp"` // RFC 3339, in UTC
 	Data      json.RawMessage     `json:"data"`      // names, ids, counts and digests; no values of rows
 
@@ -77,7 +79,7 @@ func (c *Client) outbox(ctx context.Context, filter *OutboxFilter, yield func(Ou
 		if filter.Kinds != nil && !slices.Contains(filter.Kinds, event.Kind) {
 			continue
 		}
-		shown := OutboxEvent{Position: event.Position, ID: event.ID, About: event}
+		shown := OutboxEvent{Position: event.Position, ID: event.ID, Subject: cmp.Or(event.Run, event.Subject), About: event}
 		if err := json.Unmarshal([]byte(event.Body), &shown); err != nil {
 			return false, err
 		}

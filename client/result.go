@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"time"
 
 	"waymark/engine/plan"
 	"waymark/landscape"
@@ -57,6 +58,16 @@ func (e *Execution) Result(end *Ending, o *Outcome) *Result {
 		}
 	case !Complete(o.Run.Status):
 		result.Error = o.Run.Reason
+	}
+	return result
+}
+
+// ResultOf returns what became of a recorded run, in figures, to somebody who has followed it for this long.
+func ResultOf(status *Status, took time.Duration) *Result {
+	result := &Result{Type: "run_result", Seconds: took.Seconds(), Sinks: map[string]SinkResult{}}
+	result.count(status)
+	if !Complete(status.Status) {
+		result.Error = status.Reason
 	}
 	return result
 }

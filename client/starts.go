@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waymark/landscape"
+	"waymark/landscape/admit"
 )
 
 // Start is one time that somebody asked for a run, and what became of that.
@@ -30,6 +31,9 @@ type Start struct {
 	Workflow    string               `json:"workflow"`       // id of the workflow that somebody started for it
 	Params      json.RawMessage      `json:"params"`         // as they were given
 }
+
+// Joined returns the run whose result the start has, because the document says so; empty if it joined none.
+func (s *Start) Joined() string { return admit.JoinedBy(s.Reason) }
 
 func startOf(s landscape.Start) Start {
 	return Start{

@@ -86,7 +86,12 @@ func (r *Reader) FindRun(ctx context.Context, idOrPrefix string) (Run, error) {
 	case len(matches) == 1:
 		return get[Run](ctx, r.from, matches[0].ID)
 	}
-	return Run{}, ambiguous(idOrPrefix, matches, func(head RunHead) string { return head.ID })
+	return Run{}, AmbiguousRuns(idOrPrefix, matches)
+}
+
+// AmbiguousRuns returns the *AmbiguousError that says which of several runs, in the order of their ids, have ids that begin with a prefix.
+func AmbiguousRuns(prefix string, runs []RunHead) error {
+	return ambiguous(prefix, runs, func(head RunHead) string { return head.ID })
 }
 
 // ambiguous says which runs have ids that begin with a prefix.

@@ -87,12 +87,16 @@ var allowed = map[string][]string{
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare", "audit/evidence", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
 	"serve/api":                  {"activities", "audit", "audit/evidence/bundle", "client", "client/local", "client/remote", "landscape", "pipeline", "serve/ui", "workflows"},
 	"serve/ui":                   {"audit", "audit/compare", "client", "client/remote", "internal/text", "landscape", "pipeline", "serve/ui/draw"},
+<<<<<<< HEAD
 	"client/remote":              {"activities", "audit", "client", "landscape", "pipeline"},
 =======
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers"},
 	"serve/api":                  {"activities", "audit", "audit/evidence/bundle", "client", "client/local", "landscape", "pipeline", "serve/ui", "workflows"},
 	"serve/ui":                   {"audit", "audit/compare", "client", "client/local", "internal/text", "landscape", "pipeline", "serve/ui/draw"},
 >>>>>>> 07119c73 (triggers: runs of deployed pipelines begin as files arrive in a folder or a bucket, each file in exactly one complete run; schema version 40)
+=======
+	"client/remote":              {"activities", "audit", "client", "landscape", "landscape/history"},
+>>>>>>> 7f333185 (waymark --server: commands ask a server over its HTTP API and say the same as in the house; package client/remote does that for Go programs)
 	"client/local": {
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/archive", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "landscape/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",
@@ -102,7 +106,7 @@ var allowed = map[string][]string{
 		"audit/evidence/keys", "audit/evidence/trust", "audit/evidence/witness",
 	},
 	"cmd/waymark": {
-		"activities", "serve/api", "audit", "audit/compare", "client", "client/local", "engine/plan", "audit/evidence", "audit/evidence/bundle", "landscape/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/interop", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
+		"activities", "serve/api", "audit", "audit/compare", "client", "client/local", "client/remote", "engine/plan", "audit/evidence", "audit/evidence/bundle", "landscape/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/interop", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
 		"landscape", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",
 	},
 	"tests/crash/lab/cmd": {"internal/program", "tests/crash/lab"},

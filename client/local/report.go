@@ -13,7 +13,7 @@ func (h *Home) Report(ctx context.Context, run landscape.Run) (*client.RunReport
 	if err != nil {
 		return nil, err
 	}
-	report := &client.RunReport{Status: status}
+	report := &client.RunReport{Status: status, Tables: client.TablesOf(run)}
 	if report.Log, err = h.RunInLog(ctx, run.ID); err != nil {
 		return nil, err
 	}

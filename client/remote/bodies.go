@@ -1,4 +1,3 @@
-// Package remote has the bodies of the HTTP API of a server, which that and its clients share.
 package remote
 
 import (

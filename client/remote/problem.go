@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"net/http"
 
 	"waymark/client"
@@ -45,4 +46,13 @@ func KindOf(status int) client.Kind {
 		return client.Failed
 	}
 	return client.Invalid
+}
+
+// failure is the problem as an error of package client.
+func (p *Problem) failure() *client.Error {
+	message := p.Detail
+	if p.Status == http.StatusInternalServerError && p.Request != "" {
+		message += " (request " + p.Request + ")"
+	}
+	return &client.Error{Kind: cmp.Or(p.Kind, KindOf(p.Status)), Code: p.Code, Message: message, Cure: p.Cure, Run: p.Run, Err: p}
 }

@@ -83,7 +83,7 @@ func (a *app) accessListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the access tokens, also those that do not count any more", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				list, err := home.AccessTokens(cmd.Context())
 				if err != nil {
 					return err
@@ -131,7 +131,7 @@ func (a *app) accessRevokeCommand() *cobra.Command {
 			if err := whyGiven(why); err != nil {
 				return err
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				changed, err := home.RevokeAccess(cmd.Context(), args[0], a.by(why))
 				if err != nil {
 					return err
@@ -152,7 +152,7 @@ func (a *app) accessDisclosuresCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "disclosures", Short: "List who was shown values of rows through the API, the last first", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				list, err := home.Disclosures(cmd.Context(), "", limit)
 				if err != nil {
 					return err

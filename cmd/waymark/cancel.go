@@ -36,6 +36,9 @@ repeated, and also works on a run that is already cancelled.
 			case p.propose:
 				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderCancel, Run: args[0], Args: map[string]string{}, Why: why})
 			}
+			if a.server != "" {
+				return a.cancelAway(cmd.Context(), args[0], why, final)
+			}
 			return a.existing(cmd.Context(), func(home *local.Home) error { return a.cancel(cmd.Context(), home, args[0], a.by(why), final) })
 		},
 	}
@@ -54,14 +57,19 @@ func (a *app) cancel(ctx context.Context, home *local.Home, word string, by clie
 	if err != nil {
 		return err
 	}
-	result := orderResult{Run: run.ID, Order: workflows.CancelUpdate, Changed: changed}
+	return a.printCancelled(orderResult{Run: run.ID, Changed: changed}, final || run.Final, client.TablesOf(run))
+}
+
+// printCancelled says that a recorded run is cancelled; final if permanently. It wrote into the tables.
+func (a *app) printCancelled(result orderResult, final bool, tables []string) error {
+	result.Order = workflows.CancelUpdate
 	switch {
-	case final && changed:
-		return a.printOrder(result, "is cancelled permanently, and what it staged is removed"+butTables(run))
-	case final || run.Final:
+	case final && result.Changed:
+		return a.printOrder(result, "is cancelled permanently, and what it staged is removed"+butTables(tables))
+	case final:
 		return a.printOrder(result, "is cancelled permanently")
 	}
-	result.Next = resumeWith(run.ID)
+	result.Next = resumeWith(result.Run)
 	return a.printOrder(result, "is cancelled")
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"waymark/audit/compare"
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 )
 
@@ -28,12 +27,12 @@ again, and needs no payloads. Rows that aggregates and other barriers make are n
 		Args:              takes(1, 2),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error { return a.compare(cmd.Context(), home, args) })
+			return a.ask(cmd.Context(), func(home record) error { return a.compare(cmd.Context(), home, args) })
 		},
 	}
 }
 
-func (a *app) compare(ctx context.Context, home *local.Home, words []string) error {
+func (a *app) compare(ctx context.Context, home record, words []string) error {
 	was, is := "", words[len(words)-1]
 	if len(words) > 1 {
 		was = words[0]

@@ -20,6 +20,7 @@ type config struct {
 
 	settings   string   // path of the settings file; empty for the one in the working folder, if there is one
 	state      string   // folder for what runs leave behind
+	server     string   // address of the server whose HTTP API is asked; empty for the record that this machine reaches
 	landscape  string   // URL of the record; empty for the one in the state folder
 	payloads   string   // URL of the payload store; empty for the one in the state folder
 	temporal   string   // address of the Temporal cluster that executes runs; empty for the server in the program
@@ -50,6 +51,7 @@ const defaultState = ".waymark"
 func (c *config) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.settings, settings.FileFlag, "", "settings `file` (default "+settings.DefaultFile+", if there is one)")
 	flags.StringVar(&c.state, "state", defaultState, "`folder` where runs keep their state")
+	flags.StringVar(&c.server, serverFlag, "", "`URL` of a server that is asked over its HTTP API, in place of a record that this machine reaches, such as https://waymark.example.com; WAYMARK_TOKEN is the access token")
 	flags.StringVar(&c.landscape, "landscape", "", "`URL` of the landscape (default sqlite:STATE/landscape.db)")
 	flags.StringVar(&c.payloads, "payloads", "", "`URL` of the payload store (default file:STATE/payloads)")
 	flags.StringVar(&c.temporal, "temporal", "", "Temporal cluster that executes runs: `HOST:PORT`, or env for what TEMPORAL_ADDRESS says (default: the server in this program)")

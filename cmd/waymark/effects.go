@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
 )
@@ -31,7 +30,7 @@ reserved   the publication has not started yet
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+			return a.askRun(cmd.Context(), args[0], func(home record, run landscape.Run) error {
 				effects, err := home.Effects(cmd.Context(), run.ID, p.after, p.limit, all)
 				if err != nil {
 					return err

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -45,7 +44,7 @@ out/orders.retry-1.csv. Records of which some part reached a sink are left out a
 				defer stop()
 				return a.retry(ctx, args[0], o)
 			}
-			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+			return a.askRun(cmd.Context(), args[0], func(home record, run landscape.Run) error {
 				if each {
 					return a.listErrors(cmd.Context(), home, run, p)
 				}
@@ -68,7 +67,7 @@ out/orders.retry-1.csv. Records of which some part reached a sink are left out a
 }
 
 // listErrors lists errors one by one.
-func (a *app) listErrors(ctx context.Context, home *local.Home, run landscape.Run, p page) error {
+func (a *app) listErrors(ctx context.Context, home record, run landscape.Run, p page) error {
 	list, err := home.RowErrors(ctx, run.ID, p.after, p.limit)
 	if err != nil {
 		return err
@@ -92,7 +91,7 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 	question := "--row N"
 	for _, group := range groups {
 		fmt.Fprintf(w, "%s refused by %s: %s\n", text.Count(group.Count, "row"), group.Node, text.Cell(headline(group.ErrorGroup)))
-		writeCauses(w, group.ErrorGroup)
+		writeCauses(w, group)
 		lines := make([][]string, len(group.Samples))
 		for i, sample := range group.Samples {
 			if sample.Token != "" {
@@ -110,7 +109,7 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 }
 
 // writeCauses says which values a group has and where in the source its rows are, if that says more than the samples.
-func writeCauses(w io.Writer, group landscape.ErrorGroup) {
+func writeCauses(w io.Writer, group client.ErrorGroup) {
 	if group.Values != nil {
 		often := make([]string, len(group.Values))
 		for i, v := range group.Values {

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/landscape/history"
@@ -34,7 +33,7 @@ With --json each line holds the SHA-256 of the line before. waymark replay reads
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+			return a.askRun(cmd.Context(), args[0], func(home record, run landscape.Run) error {
 				events, err := home.Events(cmd.Context(), run.ID)
 				if err != nil {
 					return err

@@ -6,8 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/audit"
-	"waymark/client/local"
 )
+
+// descendants is how many of what came of a row is followed, unless somebody says otherwise.
+const descendants = 1000
 
 // question is what the flags of explain say.
 type question struct {
@@ -53,7 +55,7 @@ A row's descendants are followed through barriers to every line of every output,
 				return err
 			}
 			asked.Run = args[0]
-			return a.existing(cmd.Context(), func(home *local.Home) error { return a.explain(cmd.Context(), home, asked, q.whyNot) })
+			return a.ask(cmd.Context(), func(home record) error { return a.explain(cmd.Context(), home, asked, q.whyNot) })
 		},
 	}
 	flags := cmd.Flags()
@@ -64,7 +66,7 @@ A row's descendants are followed through barriers to every line of every output,
 	numberFlag(flags, &q.line, "line", "", 1, 0, "the `number` of the row in the sink's output, from 1, not counting the header")
 	flags.StringVar(&q.source, "source", "", "the `source` of --row and --key, if the run has more than one; with --row also a barrier")
 	flags.BoolVar(&q.all, "all", false, "list all tokens of a batch, not only the first")
-	numberFlag(flags, &q.limit, "limit", "", 1, 1000, "follow at most this `number` of the row's descendants")
+	numberFlag(flags, &q.limit, "limit", "", 1, descendants, "follow at most this `number` of the row's descendants")
 	flags.StringVar(&q.whyNot, "why-not", "", "show what kept the row out of this `sink`")
 	return cmd
 }
@@ -89,7 +91,7 @@ func (q question) question() (audit.Question, error) {
 	return audit.Question{Source: q.source, Row: q.row, Key: key, Token: q.token, Sink: q.sink, Line: q.line, All: q.all, Limit: q.limit}, err
 }
 
-func (a *app) explain(ctx context.Context, home *local.Home, asked audit.Question, whyNot string) error {
+func (a *app) explain(ctx context.Context, home record, asked audit.Question, whyNot string) error {
 	if whyNot != "" {
 		denial, err := home.WhyNot(ctx, asked, whyNot)
 		if err != nil {

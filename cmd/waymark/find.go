@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 )
 
@@ -26,7 +25,7 @@ whole record as it was read. Rows are looked for in the newest 50 runs, or in th
 		Args: exactlyOne("word"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Word = args[0]
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				found, err := home.Lookup(cmd.Context(), request)
 				if err != nil {
 					return err

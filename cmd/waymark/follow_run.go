@@ -33,6 +33,9 @@ prints the result and exits with the code that ` + "`waymark run`" + ` would hav
 
 // followRun follows the run that word means to its end.
 func (a *app) followRun(ctx context.Context, word string) error {
+	if a.server != "" {
+		return a.followNamed(ctx, word)
+	}
 	return a.existing(ctx, func(home *local.Home) error {
 		e, err := home.Follow(ctx, word)
 		if err != nil {

@@ -47,7 +47,7 @@ func (c *config) onCluster() bool { return c.temporal != "" }
 
 // joinServer makes the process that serves on the state folder, if there is one, the cluster that executes runs.
 func (c *config) joinServer() {
-	if c.onCluster() {
+	if c.onCluster() || c.server != "" {
 		return
 	}
 	if address, queue := c.folder().Server(); address != "" {
@@ -124,7 +124,7 @@ func closing(err error, close func() error) error {
 
 // gone is said of a run that is running on record, and nobody works for it.
 func (a *app) gone() string {
-	if a.onCluster() {
+	if a.onCluster() || a.server != "" {
 		return " (no workflow is open for it; waymark resume continues it)"
 	}
 	return " (its process is gone; waymark resume continues it)"

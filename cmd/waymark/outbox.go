@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/landscape"
 )
 
@@ -31,7 +29,7 @@ Events hold names, ids, counts and digests, no values of rows. Those older than 
 			for _, kind := range kinds {
 				filter.Kinds = append(filter.Kinds, landscape.EventKind(kind))
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				dropped, err := home.Outbox(cmd.Context(), filter, a.printEvent)
 				if dropped > 0 {
 					a.note("%d events after position %d are older than 30 days and were dropped", dropped, filter.After)
@@ -52,7 +50,7 @@ Events hold names, ids, counts and digests, no values of rows. Those older than 
 // printEvent prints an event as soon as it is known.
 func (a *app) printEvent(e client.OutboxEvent) error {
 	return a.print(e, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%-6d %s  %-27s %s\n", e.Position, e.Timestamp, e.Type, cmp.Or(e.About.Run, e.About.Subject))
+		_, err := fmt.Fprintf(w, "%-6d %s  %-27s %s\n", e.Position, e.Timestamp, e.Type, e.Subject)
 		return err
 	})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/workflows"
 )
@@ -22,7 +21,7 @@ func (a *app) pauseCommand() *cobra.Command {
 			if err := whyGiven(why); err != nil {
 				return err
 			}
-			return a.order(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+			return a.orderRun(cmd.Context(), args[0], func(home record, run landscape.Run) error {
 				changed, err := home.Pause(cmd.Context(), run, a.by(why))
 				if err != nil {
 					return err

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 )
 
@@ -21,7 +20,7 @@ func (a *app) pipelinesCommand() *cobra.Command {
 		Short: "List the deployed pipelines; show and compare their versions, and show their history",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				list, err := home.Pipelines(cmd.Context(), environment)
 				if err != nil {
 					return err
@@ -49,7 +48,7 @@ func (a *app) pipelineShowCommand(environment *string) *cobra.Command {
 		Short: "Show a version of a pipeline (default the current one)",
 		Args:  exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				if document {
 					return a.showDocument(cmd.Context(), home, *environment, args[0])
 				}
@@ -65,7 +64,7 @@ func (a *app) pipelineShowCommand(environment *string) *cobra.Command {
 	return cmd
 }
 
-func (a *app) showDocument(ctx context.Context, home *local.Home, environment, word string) error {
+func (a *app) showDocument(ctx context.Context, home record, environment, word string) error {
 	document, err := home.PipelineDocument(ctx, environment, word)
 	if err != nil {
 		return err
@@ -118,7 +117,7 @@ func (a *app) pipelineDiffCommand(environment *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				d, err := home.DiffPipelines(cmd.Context(), *environment, args[0], args[1], given)
 				if err != nil {
 					return err
@@ -180,7 +179,7 @@ func (a *app) pipelineHistoryCommand(environment *string) *cobra.Command {
 		Short: "List who made which version current, when, why and from which commit, newest first; also who retired the pipeline",
 		Args:  exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				history, err := home.PipelineHistory(cmd.Context(), *environment, args[0])
 				if err != nil {
 					return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -31,23 +32,17 @@ landscape and without a network. docs/proof.md describes it.
 			case file == "":
 				return wrongUsef("say where the proof goes: -o FILE.proof")
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error {
-				proof, err := home.Prove(cmd.Context(), args[0], source, row)
-				if err != nil {
-					return err
-				}
-				text, err := proof.Encode()
-				if err == nil {
-					err = os.WriteFile(file, text, 0o644) //nolint:gosec // it is for others
-				}
-				if err != nil {
-					return err
-				}
-				made := proved{file, len(text)}
-				return a.print(made, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "%s  %d bytes\n", made.File, made.Bytes)
-					return err
-				})
+			text, err := a.proof(cmd.Context(), args[0], source, row)
+			if err == nil {
+				err = os.WriteFile(file, text, 0o644) //nolint:gosec // it is for others
+			}
+			if err != nil {
+				return err
+			}
+			made := proved{file, len(text)}
+			return a.print(made, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s  %d bytes\n", made.File, made.Bytes)
+				return err
 			})
 		},
 	}
@@ -55,6 +50,23 @@ landscape and without a network. docs/proof.md describes it.
 	cmd.Flags().StringVar(&source, "source", "", "the `source`, if the run has more than one; or a barrier")
 	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` to write; an existing one is replaced")
 	return cmd
+}
+
+// proof returns the proof of a row, as it is written.
+func (a *app) proof(ctx context.Context, word, source string, row int64) (text []byte, err error) {
+	err = a.ask(ctx, func(r record) error {
+		if server, ok := r.(*away); ok {
+			text, err = server.proof(ctx, word, source, row)
+			return err
+		}
+		proof, err := r.(*local.Home).Prove(ctx, word, source, row) //nolint:forcetypeassert // there is no third one
+		if err != nil {
+			return err
+		}
+		text, err = proof.Encode()
+		return err
+	})
+	return text, err
 }
 
 // proved is a proof that was written.

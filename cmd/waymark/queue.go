@@ -26,7 +26,7 @@ func (a *app) queueCommand() *cobra.Command {
 run writes to the same target. A later run can start first if no earlier run waits for the same thing.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				list, err := home.Queue(cmd.Context())
 				if err != nil {
 					return err

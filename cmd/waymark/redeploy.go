@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/landscape"
 )
 
@@ -34,7 +33,7 @@ func (a *app) promoteCommand() *cobra.Command {
 		Example: `  waymark promote orders@7 --from test --to prod --why "tried for a week"`,
 		Args:    exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Promote)
+			return a.redeploy(cmd.Context(), args[0], r, record.Promote)
 		},
 	}
 	cmd.Flags().StringVar(&r.From, "from", landscape.DefaultEnvironment, "`environment` in which the version is deployed")
@@ -52,7 +51,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 their version.`,
 		Args: exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Rollback)
+			return a.redeploy(cmd.Context(), args[0], r, record.Rollback)
 		},
 	}
 	numberFlag(cmd.Flags(), &r.Version, "to", "", 1, 0, "`version` to return to (default the one before the current one)")
@@ -70,7 +69,7 @@ func (a *app) retireCommand() *cobra.Command {
 waymark restore undoes it.`,
 		Args: exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Retire)
+			return a.redeploy(cmd.Context(), args[0], r, record.Retire)
 		},
 	}
 	environmentFlag(cmd.Flags(), &r.Environment)
@@ -85,7 +84,7 @@ func (a *app) restoreCommand() *cobra.Command {
 		Short: "Allow runs of a retired pipeline to start again",
 		Args:  exactlyOne("pipeline"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.redeploy(cmd.Context(), args[0], r, (*local.Home).Unretire)
+			return a.redeploy(cmd.Context(), args[0], r, record.Unretire)
 		},
 	}
 	environmentFlag(cmd.Flags(), &r.Environment)
@@ -95,13 +94,13 @@ func (a *app) restoreCommand() *cobra.Command {
 
 // redeploy gives an order about a pipeline, and says what became of it.
 func (a *app) redeploy(
-	ctx context.Context, name string, r client.RedeployRequest, order func(*local.Home, context.Context, client.RedeployRequest) (*client.Redeployed, error),
+	ctx context.Context, name string, r client.RedeployRequest, order func(record, context.Context, client.RedeployRequest) (*client.Redeployed, error),
 ) error {
 	if err := whyGiven(r.Why); err != nil {
 		return err
 	}
 	r.Pipeline, r.By = name, a.by(r.Why)
-	return a.existing(ctx, func(home *local.Home) error {
+	return a.ask(ctx, func(home record) error {
 		done, err := order(home, ctx, r)
 		if err != nil {
 			return err

@@ -44,7 +44,7 @@ func (a *app) resolveCommand() *cobra.Command {
 			if p.propose {
 				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderDecide, Run: args[0], Args: map[string]string{"applied": fmt.Sprint(d.applied), "effect": args[1]}, Why: d.why})
 			}
-			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+			return a.askRun(cmd.Context(), args[0], func(home record, run landscape.Run) error {
 				return a.resolve(cmd.Context(), home, run, args[1], d)
 			})
 		},
@@ -63,7 +63,7 @@ func (d decision) check() error {
 	return whyGiven(d.why)
 }
 
-func (a *app) resolve(ctx context.Context, home *local.Home, run landscape.Run, effect string, d decision) error {
+func (a *app) resolve(ctx context.Context, home record, run landscape.Run, effect string, d decision) error {
 	done, err := home.Resolve(ctx, run, effect, d.applied, a.by(d.why))
 	if err != nil {
 		return err

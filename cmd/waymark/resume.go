@@ -60,6 +60,9 @@ permanently.
 }
 
 func (a *app) resume(ctx context.Context, word string, o resumption) error {
+	if a.server != "" {
+		return a.resumeAway(ctx, word, o)
+	}
 	return a.order(ctx, word, func(home *local.Home, run landscape.Run) error {
 		if o.fork {
 			e, err := home.Fork(ctx, run, client.ForkRequest{By: a.by(o.why), Detach: o.detach})

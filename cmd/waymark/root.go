@@ -39,7 +39,11 @@ Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, w
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			given := givenFlags(cmd.Flags())
 			err := a.settle(cmd.Flags())
+			if err == nil {
+				err = a.checkServer(cmd, given)
+			}
 			a.started = err == nil
 			a.joinServer()
 			return err

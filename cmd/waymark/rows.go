@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
 )
@@ -33,7 +32,7 @@ that took an edge, and how each ended. waymark explain RUN --token shows one of 
 			if filter == (client.RowFilter{}) && (cmd.Flags().Changed("limit") || cmd.Flags().Changed("after")) {
 				return wrongUsef("--limit and --after say which rows to list: name a --node or an --edge")
 			}
-			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+			return a.askRun(cmd.Context(), args[0], func(home record, run landscape.Run) error {
 				if filter == (client.RowFilter{}) {
 					return a.listEdges(cmd.Context(), home, run.ID)
 				}
@@ -48,7 +47,7 @@ that took an edge, and how each ended. waymark explain RUN --token shows one of 
 }
 
 // listEdges lists the edges of a run's graph.
-func (a *app) listEdges(ctx context.Context, home *local.Home, run string) error {
+func (a *app) listEdges(ctx context.Context, home record, run string) error {
 	edges, err := home.Edges(ctx, run)
 	if err != nil {
 		return err
@@ -61,7 +60,7 @@ func (a *app) listEdges(ctx context.Context, home *local.Home, run string) error
 }
 
 // listRows lists the rows behind a node or an edge.
-func (a *app) listRows(ctx context.Context, home *local.Home, run string, filter client.RowFilter, p page) error {
+func (a *app) listRows(ctx context.Context, home record, run string, filter client.RowFilter, p page) error {
 	rows, err := home.Rows(ctx, run, filter, p.after, p.limit)
 	if err != nil {
 		return err

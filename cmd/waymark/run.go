@@ -48,6 +48,9 @@ stops the run in this process and records that; a second Ctrl-C ends the process
 			return exactlyOne("document")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.pipeline == "" && a.server != "" {
+				return wrongUsef("a server runs what is deployed: waymark deploy %s deploys the document, waymark run --pipeline NAME runs it", args[0])
+			}
 			if o.pipeline == "" && cmd.Flags().Changed("environment") {
 				return wrongUsef("--environment belongs to --pipeline: a file is deployed in none")
 			}
@@ -90,7 +93,7 @@ func detachFlag(cmd *cobra.Command, detach *bool) {
 
 // mayDetach refuses to leave a run alone that this process would have to execute.
 func (a *app) mayDetach(detach bool) error {
-	if detach && !a.onCluster() {
+	if detach && !a.onCluster() && a.server == "" {
 		return wrongUsef("--detach leaves a run to waymark serve or to the workers of a cluster: start waymark serve, or name the cluster with --temporal")
 	}
 	return nil
@@ -100,6 +103,9 @@ func (a *app) mayDetach(detach bool) error {
 func (a *app) start(ctx context.Context, args []string, o starting) error {
 	request := client.StartRequest{By: a.by(o.why), Run: o.id, Pipeline: o.pipeline, Input: os.Stdin, Detach: o.detach}
 	name := o.pipeline
+	if a.server != "" {
+		return a.startAway(ctx, o)
+	}
 	params, err := parsePairs("--param", "NAME=VALUE", o.params)
 	switch {
 	case err != nil:

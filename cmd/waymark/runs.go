@@ -23,19 +23,22 @@ func (a *app) runsCommand() *cobra.Command {
 		Short: "List the recorded runs, newest first",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error { return a.listRuns(cmd.Context(), home, limit) })
+			return a.ask(cmd.Context(), func(home record) error { return a.listRuns(cmd.Context(), home, limit) })
 		},
 	}
 	numberFlag(cmd.Flags(), &limit, "limit", "n", 0, 50, "how many `runs` to show, 0 for all")
 	return cmd
 }
 
-func (a *app) listRuns(ctx context.Context, home *local.Home, limit int) error {
+func (a *app) listRuns(ctx context.Context, home record, limit int) error {
 	runs, total, err := home.Runs(ctx, limit)
 	if err != nil {
 		return err
 	}
-	if total > len(runs) {
+	switch {
+	case total == unknownCount:
+		a.note("older runs are not shown; --limit 0 shows all")
+	case total > len(runs):
 		a.note("%d older runs are not shown; --limit 0 shows all", total-len(runs))
 	}
 	lines := [][]string{{"run", "pipeline", "status", "started", "took"}}
@@ -74,6 +77,9 @@ const mostCompleted = 100
 func (a *app) completeRuns(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if len(args) > 0 || a.settle(cmd.Flags()) != nil {
+		return nil, none
+	}
+	if a.server != "" { // who presses a key does not wait for a network
 		return nil, none
 	}
 	var runs []landscape.RunHead

@@ -37,6 +37,17 @@ func (a *app) scheduleCommand() *cobra.Command {
 // inEnvironment is the flag that chooses among the schedules of several environments.
 const inEnvironment = "environment"
 
+// askSchedule asks the record about the schedule that word means in the environment of the command, which do gets by its id.
+func (a *app) askSchedule(cmd *cobra.Command, word string, do func(r record, id string) error) error {
+	return a.ask(cmd.Context(), func(r record) error {
+		id, err := r.ScheduleID(cmd.Context(), cmd.Flag(inEnvironment).Value.String(), word)
+		if err != nil {
+			return err
+		}
+		return do(r, id)
+	})
+}
+
 // onSchedule opens what is there and does something with the schedule that word means in the environment of the command, which it gets by its id.
 func (a *app) onSchedule(cmd *cobra.Command, word string, do func(home *local.Home, id string) error) error {
 	return a.existing(cmd.Context(), func(home *local.Home) error {

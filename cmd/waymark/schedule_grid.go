@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/pipeline/calendar"
@@ -32,7 +31,7 @@ Below the grid are the slots that may need your attention, each with the reason 
   waymark schedule grid nightly --from 2026-11-01 --to 2026-11-30`,
 		Args: exactlyOne("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onSchedule(cmd, args[0], func(home *local.Home, id string) error {
+			return a.askSchedule(cmd, args[0], func(home record, id string) error {
 				grid, err := home.ScheduleGrid(cmd.Context(), id, from, to)
 				if err != nil {
 					return err

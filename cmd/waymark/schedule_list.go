@@ -18,7 +18,7 @@ func (a *app) scheduleListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the schedules of deployed pipelines", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				list, err := home.Schedules(cmd.Context(), cmd.Flag(inEnvironment).Value.String())
 				if err != nil {
 					return err
@@ -132,7 +132,7 @@ meanwhile are missed, and the reason is recorded; resume --make-up, or backfill,
 					return wrongUsef("--until %s is no instant: write it as 2026-12-01T06:00:00Z", until)
 				}
 			}
-			return a.onSchedule(cmd, args[0], func(home *local.Home, id string) error {
+			return a.askSchedule(cmd, args[0], func(home record, id string) error {
 				s, err := home.PauseSchedule(cmd.Context(), id, end, a.by(why))
 				if err != nil {
 					return err
@@ -169,7 +169,7 @@ func (a *app) scheduleResumeCommand() *cobra.Command {
 			default:
 				return wrongUsef("--make-up %s: write all, last or none", up)
 			}
-			return a.onSchedule(cmd, args[0], func(home *local.Home, id string) error {
+			return a.askSchedule(cmd, args[0], func(home record, id string) error {
 				s, made, err := home.ResumeSchedule(cmd.Context(), id, client.MakeUp(up), a.by(why))
 				if err != nil {
 					return err

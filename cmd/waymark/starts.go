@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
 )
@@ -25,7 +24,7 @@ makes no request if the document does not compile.`,
   waymark starts --limit 1 --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error { return a.listStarts(cmd.Context(), home, state, p) })
+			return a.ask(cmd.Context(), func(home record) error { return a.listStarts(cmd.Context(), home, state, p) })
 		},
 	}
 	cmd.Flags().StringVar(&state, "only", "", "show only requests in this `state`: accepted, waiting, begun, refused, cancelled, skipped or superseded")
@@ -36,7 +35,7 @@ makes no request if the document does not compile.`,
 // oneLine is a text of several lines, such as the problems of a document, as one.
 func oneLine(lines string) string { return strings.ReplaceAll(strings.TrimSpace(lines), "\n", "; ") }
 
-func (a *app) listStarts(ctx context.Context, home *local.Home, state string, p page) error {
+func (a *app) listStarts(ctx context.Context, home record, state string, p page) error {
 	starts, err := home.Starts(ctx, landscape.StartState(state), p.after, p.limit)
 	if err != nil {
 		return err

@@ -34,29 +34,38 @@ func (a *app) statusCommand() *cobra.Command {
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error { return a.status(cmd.Context(), home, args[0]) })
+			return a.ask(cmd.Context(), func(r record) error { return a.status(cmd.Context(), r, args[0]) })
 		},
 	}
 }
 
-func (a *app) status(ctx context.Context, home *local.Home, word string) error {
-	run, missing := home.Find(ctx, word)
+func (a *app) status(ctx context.Context, r record, word string) error {
+	run, missing := r.Find(ctx, word)
 	if missing != nil {
-		waiting, err := home.Waits(ctx, word)
-		switch {
-		case err != nil:
-			return err
-		case waiting == nil:
-			return a.statusOfStart(ctx, home, word, missing)
-		}
-		return a.print(waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
+		return a.statusOfUnbegun(ctx, r, word, missing)
 	}
-	report, err := home.Report(ctx, run)
+	report, err := r.Report(ctx, run)
 	if err != nil {
 		return err
 	}
 	out := statusOutput{RunReport: report, Next: adviceText(report.Advice, run.ID)}
 	return a.print(out, func(w io.Writer) error { return a.writeStatus(w, out) })
+}
+
+// statusOfUnbegun shows for what a run waits that word may mean, or why it did not begin.
+func (a *app) statusOfUnbegun(ctx context.Context, r record, word string, missing error) error {
+	home, here := r.(*local.Home)
+	if !here {
+		return a.statusAway(ctx, r.(*away), missing) //nolint:forcetypeassert // there is no third one
+	}
+	waiting, err := home.Waits(ctx, word)
+	switch {
+	case err != nil:
+		return err
+	case waiting == nil:
+		return a.statusOfStart(ctx, home, word, missing)
+	}
+	return a.print(waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
 }
 
 // statusOfStart shows what became of a run that did not begin, as the command does that was to begin it. What is missing in place of the run says when.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"waymark/activities"
 	"waymark/client"
@@ -27,10 +28,14 @@ func (a *app) report(e *client.Execution, end *client.Ending, o *client.Outcome)
 	if err := a.divert(o); err != nil {
 		return err
 	}
-	if err := a.print(e.Result(end, o), func(w io.Writer) error { return a.writeSummary(w, e, o) }); err != nil {
+	ended := summary{status: o.Status, passed: o.Status.Passed, took: o.Took, place: e.Session().Place}
+	if !e.Joined {
+		ended.passed -= e.Before.Passed
+	}
+	if err := a.print(e.Result(end, o), func(w io.Writer) error { return a.writeSummary(w, ended) }); err != nil {
 		return err
 	}
-	return verdict(exitCodeOf(o.Run.Status), o.Run)
+	return stopOf(o.Run).verdict(exitCodeOf(o.Run.Status))
 }
 
 // reportLost reports a run of which this execution has no recorded end.
@@ -53,7 +58,7 @@ func (a *app) reportLost(e *client.Execution, end *client.Ending, o *client.Outc
 
 // left says of a run that this process does not follow, or does so no more, how to continue.
 func (a *app) left(e *client.Execution, end *client.Ending) error {
-	how := fmt.Sprintf("follow it: waymark follow %s\nstop it:   waymark cancel %s --why TEXT", e.Run, e.Run)
+	how := howToContinue(e.Run)
 	if end.Interrupted {
 		return exitError{exitInterrupted, fmt.Errorf("run %s continues; only following it was stopped\n%s", e.Run, how)}
 	}
@@ -66,6 +71,11 @@ func (a *app) left(e *client.Execution, end *client.Ending) error {
 		_, err := fmt.Fprintln(w, e.Run)
 		return err
 	})
+}
+
+// howToContinue tells what can be done with a run that others execute.
+func howToContinue(run string) string {
+	return fmt.Sprintf("follow it: waymark follow %s\nstop it:   waymark cancel %[1]s --why TEXT", run)
 }
 
 func exitCodeOf(status pipeline.RunStatus) int {
@@ -82,49 +92,74 @@ func exitCodeOf(status pipeline.RunStatus) int {
 }
 
 // butTables says which sinks of a run that publishes nothing wrote all the same.
-func butTables(run landscape.Run) string {
-	if sinks := client.TablesOf(run); sinks != nil {
+func butTables(sinks []string) string {
+	if sinks != nil {
 		return ", but the rows that it wrote into tables are there, part by part (" + strings.Join(sinks, ", ") + ")"
 	}
 	return ""
 }
 
-// verdict says why a recorded run is not complete, and how to resume it.
-func verdict(code int, run landscape.Run) error {
-	goOn := "resume it: waymark resume " + run.ID
-	var said error
+// stop is how a run stopped that is recorded.
+type stop struct {
+	run, reason string
+	status      pipeline.RunStatus
+	final       bool
+	advice      client.Advice // of one that failed or is blocked
+	tables      []string      // into which it wrote
+}
+
+// stopOf is how a run stopped, as its record tells.
+func stopOf(run landscape.Run) stop {
+	s := stop{run: run.ID, reason: run.Reason, status: run.Status, final: run.Final, tables: client.TablesOf(run)}
 	switch {
 	case run.Status == pipeline.Failed:
-		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is recorded: waymark status %s\n%s", run.ID, run.Reason, run.ID, adviceText(client.Advice{Cures: client.AfterFailure(run)}, run.ID))
+		s.advice.Cures = client.AfterFailure(run)
 	case run.Status == pipeline.Blocked && activities.PolicyFailed(run.Reason):
-		said = fmt.Errorf("run %s is blocked: %s\nits outputs are not published%s: %s", run.ID, run.Reason, butTables(run), adviceText(client.Advice{Cures: client.AfterBlocked(run.Reason)}, run.ID))
-	case run.Status == pipeline.Blocked:
-		said = fmt.Errorf("run %s is blocked: %s\na person must decide: waymark effects %s shows what, waymark resolve records the decision; then %s", run.ID, run.Reason, run.ID, goOn)
-	case run.Final:
-		said = fmt.Errorf("run %s was %s; it cannot be resumed", run.ID, run.Reason)
-	case run.Status == pipeline.Cancelled, run.Status == pipeline.Interrupted:
-		said = fmt.Errorf("run %s was %s; %s", run.ID, run.Reason, goOn)
+		s.advice.Cures = client.AfterBlocked(run.Reason)
+	}
+	return s
+}
+
+// verdict says why a run is not complete, and how to resume it.
+func (s stop) verdict(code int) error {
+	goOn := "resume it: waymark resume " + s.run
+	var said error
+	switch {
+	case s.status == pipeline.Failed:
+		said = fmt.Errorf("run %s failed: %s\nwhat was done until then is recorded: waymark status %s\n%s", s.run, s.reason, s.run, adviceText(s.advice, s.run))
+	case s.status == pipeline.Blocked && activities.PolicyFailed(s.reason):
+		said = fmt.Errorf("run %s is blocked: %s\nits outputs are not published%s: %s", s.run, s.reason, butTables(s.tables), adviceText(s.advice, s.run))
+	case s.status == pipeline.Blocked:
+		said = fmt.Errorf("run %s is blocked: %s\na person must decide: waymark effects %s shows what, waymark resolve records the decision; then %s", s.run, s.reason, s.run, goOn)
+	case s.final:
+		said = fmt.Errorf("run %s was %s; it cannot be resumed", s.run, s.reason)
+	case s.status == pipeline.Cancelled, s.status == pipeline.Interrupted:
+		said = fmt.Errorf("run %s was %s; %s", s.run, s.reason, goOn)
 	case code == exitDone:
 		return nil
 	}
 	return exitError{code, said}
 }
 
+// summary is what is said of a run that has ended.
+type summary struct {
+	status *client.Status
+	passed int64 // rows, since took began
+	took   time.Duration
+	place  string // of the record
+}
+
 // writeSummary is the summary for people.
-func (a *app) writeSummary(w io.Writer, e *client.Execution, o *client.Outcome) error {
-	status, passed := o.Status, o.Status.Passed
-	if !e.Joined {
-		passed -= e.Before.Passed
-	}
-	fmt.Fprintf(w, "%s: %s in %.1f s, %s rows/s\n%s\n\n", status.Pipeline, status.Status, o.Took.Seconds(),
-		text.Grouped(perSecond(passed, o.Took)), rowsLine(status))
+func (a *app) writeSummary(w io.Writer, s summary) error {
+	status := s.status
+	fmt.Fprintf(w, "%s: %s in %.1f s, %s rows/s\n%s\n\n", status.Pipeline, status.Status, s.took.Seconds(), text.Grouped(perSecond(s.passed, s.took)), rowsLine(status))
 	if err := writeSinks(w, status.Sinks); err != nil {
 		return err
 	}
 	if a.quiet {
 		return nil
 	}
-	fmt.Fprintf(w, "\nrecord   %s, run %s\n", e.Session().Place, status.ID)
+	fmt.Fprintf(w, "\nrecord   %s, run %s\n", s.place, status.ID)
 	for _, policy := range status.Policies {
 		if policy.Warns() {
 			fmt.Fprintf(w, "warning  policy %s: %s\n", policy.Name, policy.Detail)

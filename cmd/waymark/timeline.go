@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 	"waymark/landscape"
 )
@@ -25,7 +24,7 @@ writing to sinks, what happened besides, and the chunks that took longest. It re
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], func(home *local.Home, run landscape.Run) error {
+			return a.askRun(cmd.Context(), args[0], func(home record, run landscape.Run) error {
 				found, err := home.Timeline(cmd.Context(), run.ID)
 				if err != nil {
 					return err

@@ -41,6 +41,9 @@ proof of one row, and is verified in the same way. A file is known by its conten
 			case policy != "":
 				return wrongUsef("--policy is about a bundle or proof, and %q is neither", args[0])
 			}
+			if a.server != "" {
+				return a.verifyAway(cmd.Context(), args[0], options)
+			}
 			o := a.options()
 			o.Existing, o.Unchanged = true, true // the schema is what is verified as well
 			return a.with(cmd.Context(), o, func(home *local.Home) error { return a.verify(cmd.Context(), home, args[0], options) })
@@ -52,7 +55,12 @@ proof of one row, and is verified in the same way. A file is known by its conten
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, home *local.Home, word string, options audit.VerifyOptions) error {
+// verifyAway has the server verify a run.
+func (a *app) verifyAway(ctx context.Context, word string, options audit.VerifyOptions) error {
+	return a.ask(ctx, func(r record) error { return a.verify(ctx, r, word, options) })
+}
+
+func (a *app) verify(ctx context.Context, home record, word string, options audit.VerifyOptions) error {
 	defer memory.Limit(verifyBytes, 100)()
 	view := a.verifyView()
 	options.Progress = view.show

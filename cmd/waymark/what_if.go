@@ -11,7 +11,6 @@ import (
 
 	"waymark/audit"
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 )
 
@@ -44,7 +43,7 @@ written or recorded. Exit code 3 if more rows go another way than --max-flips al
 			if o.flips, err = strconv.ParseFloat(strings.TrimSuffix(o.most, "%"), 64); err != nil || o.flips < 0 || o.flips > 100 {
 				return wrongUsef("--max-flips %q: write a share of the rows from 0%% to 100%%, such as 0.5%%", o.most)
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error { return a.whatIf(cmd.Context(), home, args[0], o) })
+			return a.ask(cmd.Context(), func(home record) error { return a.whatIf(cmd.Context(), home, args[0], o) })
 		},
 	}
 	cmd.Flags().StringVar(&o.file, "pipeline", "", "the `file` of the other document")
@@ -54,7 +53,7 @@ written or recorded. Exit code 3 if more rows go another way than --max-flips al
 	return cmd
 }
 
-func (a *app) whatIf(ctx context.Context, home *local.Home, word string, o whatIf) error {
+func (a *app) whatIf(ctx context.Context, home record, word string, o whatIf) error {
 	params, err := parsePairs("--param", "NAME=VALUE", o.params)
 	if err != nil {
 		return err

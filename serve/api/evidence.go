@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -157,6 +159,29 @@ func sendBundle(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	c.attach("application/zip", run.Pipeline+"-"+run.ID+".zip", "no-store")
 	c.sendFile(file, hash.Sum(nil))
 	return nil, nil
+}
+
+// eventsOf sends what happened in the run.
+func eventsOf(ctx context.Context, c *call, run landscape.Run) (any, error) {
+	events, err := c.server.Home.Events(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	encoder.SetEscapeHTML(false) // each line has the hash of the one before
+	for _, event := range events {
+		if err := encoder.Encode(event); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.disclose(run.ID, "events", ""); err != nil {
+		return nil, err
+	}
+	c.attach("application/x-ndjson", run.Pipeline+"-"+run.ID+".ndjson", "no-store")
+	c.w.WriteHeader(http.StatusOK)
+	_, err = c.w.Write(lines.Bytes())
+	return nil, err
 }
 
 // sendProof sends the proof of one row, which has no values.

@@ -115,6 +115,9 @@ func pending(start *client.Start) *client.RunReport {
 
 // listRuns returns the runs that the caller sees, the newest first.
 func listRuns(c *call) (any, error) {
+	if word := c.query.Get("named"); word != "" && word != pipeline.LastRun {
+		return c.named(word)
+	}
 	limit, err := c.limit()
 	if err != nil {
 		return nil, err
@@ -122,6 +125,10 @@ func listRuns(c *call) (any, error) {
 	after, err := c.place()
 	if err != nil {
 		return nil, err
+	}
+	newest := c.query.Get("named") == pipeline.LastRun
+	if newest {
+		limit = 1
 	}
 	page := remote.Page[client.Run]{Items: []client.Run{}}
 	next, err := c.server.Home.RunsAfter(c.Context(), after, func(run *client.Run) (bool, error) {
@@ -133,6 +140,9 @@ func listRuns(c *call) (any, error) {
 		return len(page.Items) < limit, nil
 	})
 	page.Next = c.cursor(next)
+	if newest {
+		page.Next = ""
+	}
 	return page, err
 }
 

@@ -88,6 +88,10 @@ func table() []route {
 			query: list, answer: remote.Page[client.Effect]{}, status: http.StatusOK, handle: withRun(effectsOf),
 		},
 		{
+			method: http.MethodGet, path: "/v1/runs/{run}/events", scope: read, about: "What happened in the run, from its start to its end, one event on each line, with the SHA-256 of the line before: as waymark events prints it",
+			stream: "application/x-ndjson", status: http.StatusOK, handle: withRun(eventsOf),
+		},
+		{
 			method: http.MethodPost, path: "/v1/runs/{run}/verification", scope: read, about: "Begin to compute everything again that is recorded of a run, and to compare",
 			answer: remote.Verification{}, status: http.StatusAccepted, handle: withRun(verifyRun),
 		},
@@ -237,7 +241,7 @@ func table() []route {
 
 // ofRuns, ofRows and ofStarts are the parameters of lists of these.
 var (
-	ofRuns   = append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}}, list...)
+	ofRuns   = append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}, {name: "named", about: "only the run that the word means: its id, the beginning of that, the id of the workflow that somebody started for it, or last"}}, list...)
 	ofStarts = append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "skipped", "superseded"}}}, list...)
 	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...)
 )

@@ -1,0 +1,117 @@
+package remote
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"waymark/client"
+)
+
+// Pipelines returns the pipelines that are deployed in an environment; the default one if that is empty.
+func (c *Client) Pipelines(ctx context.Context, environment string) ([]client.Pipeline, error) {
+	return whole[client.Pipeline](ctx, c, "/v1/pipelines", words("environment", environment))
+}
+
+// Pipeline returns a version of a pipeline: NAME@VERSION, or the current one of NAME.
+func (c *Client) Pipeline(ctx context.Context, environment, word string) (client.Pipeline, error) {
+	name, version := versionOf(word)
+	return ask[client.Pipeline](ctx, c, get(path("pipelines", name), words("environment", environment, "version", version)))
+}
+
+// PipelineDocument returns the document of a version: NAME@VERSION, or the current one of NAME.
+func (c *Client) PipelineDocument(ctx context.Context, environment, word string) (*client.PipelineDocument, error) {
+	name, version := versionOf(word)
+	return ask[*client.PipelineDocument](ctx, c, get(path("pipelines", name, "document"), words("environment", environment, "version", version)))
+}
+
+// PipelineHistory returns which version became current when, by whom and why, the last first.
+func (c *Client) PipelineHistory(ctx context.Context, environment, name string) ([]client.Redeployment, error) {
+	return whole[client.Redeployment](ctx, c, path("pipelines", name, "history"), words("environment", environment))
+}
+
+// DiffPipelines returns what two versions of one pipeline do differently, and then in which lines. The error is of kind Invalid if they are of two pipelines.
+func (c *Client) DiffPipelines(ctx context.Context, environment, from, to string) (*client.PipelineDiff, error) {
+	name, older := versionOf(from)
+	other, newer := versionOf(to)
+	if other != name {
+		return nil, invalid("%s and %s are two pipelines: the API compares versions of one", from, to)
+	}
+	return ask[*client.PipelineDiff](ctx, c, get(path("pipelines", name, "diff"), words("environment", environment, "from", older, "to", newer)))
+}
+
+// versionOf divides NAME@VERSION; version is empty for NAME.
+func versionOf(word string) (name, version string) {
+	name, version, _ = strings.Cut(word, "@")
+	return name, version
+}
+
+// Deploy makes a version of a document, and makes it current. Equal bytes are the same version.
+func (c *Client) Deploy(ctx context.Context, r DeployRequest) (*client.Deployed, error) {
+	return ask[*client.Deployed](ctx, c, post("/v1/pipelines", "", r, true))
+}
+
+// Promote makes a version that is current in one environment the current one in another.
+func (c *Client) Promote(ctx context.Context, name string, r RedeployRequest) (*client.Redeployed, error) {
+	return c.redeploy(ctx, name, "promote", r, true)
+}
+
+// Rollback makes an older version current again. Without a Version it is sent once: the second time, it would go back one more.
+func (c *Client) Rollback(ctx context.Context, name string, r RedeployRequest) (*client.Redeployed, error) {
+	return c.redeploy(ctx, name, "rollback", r, r.Version != 0)
+}
+
+// Retire lets no more runs of a pipeline start.
+func (c *Client) Retire(ctx context.Context, name string, r RedeployRequest) (*client.Redeployed, error) {
+	return c.redeploy(ctx, name, "retire", r, true)
+}
+
+// Restore lets runs of a retired pipeline start again.
+func (c *Client) Restore(ctx context.Context, name string, r RedeployRequest) (*client.Redeployed, error) {
+	return c.redeploy(ctx, name, "restore", r, true)
+}
+
+func (c *Client) redeploy(ctx context.Context, name, verb string, r RedeployRequest, again bool) (*client.Redeployed, error) {
+	return ask[*client.Redeployed](ctx, c, post(path("pipelines", name, verb), "", r, again))
+}
+
+// Schedules returns the schedules of deployed pipelines in an environment; in all if that is empty.
+func (c *Client) Schedules(ctx context.Context, environment string) ([]client.Schedule, error) {
+	return whole[client.Schedule](ctx, c, "/v1/schedules", words("environment", environment))
+}
+
+// ScheduleGrid returns a schedule, ENVIRONMENT/PIPELINE/NAME, and what became of its slots from one to another; empty ones are as client.Client.ScheduleGrid takes them.
+func (c *Client) ScheduleGrid(ctx context.Context, id, from, to string) (*client.Grid, error) {
+	return ask[*client.Grid](ctx, c, get(schedulePath(id), words("from", from, "to", to)))
+}
+
+// PauseSchedule lets a schedule begin no runs until somebody resumes it.
+func (c *Client) PauseSchedule(ctx context.Context, id, why string) (client.ScheduleOrder, error) {
+	return ask[client.ScheduleOrder](ctx, c, post(schedulePath(id)+"/pause", "", OrderRequest{why}, true))
+}
+
+// ResumeSchedule lets a paused schedule begin runs again. It is sent once if slots are to be made up.
+func (c *Client) ResumeSchedule(ctx context.Context, id string, r ResumeScheduleRequest) (client.ScheduleOrder, error) {
+	return ask[client.ScheduleOrder](ctx, c, post(schedulePath(id)+"/resume", "", r, r.MakeUp == "" || r.MakeUp == string(client.MakeUpNone)))
+}
+
+// RunSlot runs a slot that has no run, or whose last one failed. It is sent once.
+func (c *Client) RunSlot(ctx context.Context, id string, r SlotRequest) (*client.SlotsAsked, error) {
+	return ask[*client.SlotsAsked](ctx, c, post(schedulePath(id)+"/run", "", r, false))
+}
+
+// schedulePath is the path of a schedule. A word that is none leads nowhere.
+func schedulePath(id string) string {
+	return path(append([]string{"schedules"}, strings.Split(id, "/")...)...)
+}
+
+// AccessTokens returns the access tokens, without their secrets.
+func (c *Client) AccessTokens(ctx context.Context) ([]client.Access, error) {
+	return whole[client.Access](ctx, c, "/v1/access", nil)
+}
+
+// RevokeAccess revokes an access token for ever. changed is false if that was done before.
+func (c *Client) RevokeAccess(ctx context.Context, token, why string) (changed bool, err error) {
+	done, err := ask[Ordered](ctx, c, post("/v1/access/"+url.PathEscape(token)+"/revoke", "", OrderRequest{why}, true))
+	return done.Changed, err
+}
