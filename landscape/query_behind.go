@@ -12,11 +12,12 @@ import (
 
 // Ended is a token, and how it ended.
 type Ended struct {
-	Token Token
-	Path  pipeline.Path // pipeline.Buffered as long as a barrier holds it
-	Node  string        // that ended it, or sent it to the sink
-	Sink  string        // as in Way
-	Way   Way           // as recorded; where a batch or a target decided the end, the fields above have it
+	Token  Token
+	Path   pipeline.Path // pipeline.Buffered as long as a barrier holds it
+	Node   string        // that ended it, or sent it to the sink
+	Sink   string        // as in Way
+	InSink bool          // the sink's target confirmed it and holds it
+	Way    Way           // as recorded; where a batch or a target decided the end, the fields above have it
 }
 
 // TokensBehind returns the tokens of a run that took an edge which is wanted, by origin, chunk, row and lane. It begins after the token
@@ -190,31 +191,29 @@ func (b *behind) ending(ctx context.Context, used []ChunkWayRecord) (*ending, er
 	if err != nil {
 		return nil, err
 	}
-	refused, err := b.refusedLate(ctx, chunk, used)
-	return &ending{behind: b, chunk: chunk, refused: refused, members: map[string][]LaneMembers{}}, err
+	e := &ending{behind: b, chunk: chunk, confirmed: map[string]bool{}, refused: map[Token]bool{}, members: map[string][]LaneMembers{}}
+	return e, e.askTargets(ctx, used)
 }
 
-// refusedLate returns the tokens of the chunk that targets refused, of the sinks to which these ways lead.
-func (b *behind) refusedLate(ctx context.Context, chunk Chunk, used []ChunkWayRecord) (map[Token]bool, error) {
-	sinks := map[string]bool{}
+// askTargets reads what the targets said of the chunk, of the sinks to which these ways lead: first whether they confirmed it, then which tokens they refused.
+func (e *ending) askTargets(ctx context.Context, used []ChunkWayRecord) error {
+	sinks, some := map[string]bool{}, false
 	for _, u := range used {
-		way := b.ways[u.Way]
+		way := e.ways[u.Way]
 		if _, known := sinks[way.Sink]; known || !way.ToSink() {
 			continue
 		}
-		write, err := b.Effect(ctx, EffectKey{Run: b.run, Sink: way.Sink, Source: chunk.Source, Chunk: chunk.Chunk})
+		write, err := e.Effect(ctx, EffectKey{Run: e.run, Sink: way.Sink, Source: e.chunk.Source, Chunk: e.chunk.Chunk})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		sinks[way.Sink] = write.Refused > 0
+		sinks[way.Sink], e.confirmed[way.Sink] = write.Refused > 0, write.State == Finalized
+		some = some || write.Refused > 0
 	}
-	refused := map[Token]bool{}
-	for _, some := range sinks {
-		if some {
-			return refused, b.addRefused(ctx, refused, chunk, sinks)
-		}
+	if !some {
+		return nil
 	}
-	return refused, nil
+	return e.addRefused(ctx, e.refused, e.chunk, sinks)
 }
 
 func (b *behind) addRefused(ctx context.Context, refused map[Token]bool, chunk Chunk, sinks map[string]bool) error {
@@ -231,9 +230,10 @@ func (b *behind) addRefused(ctx context.Context, refused map[Token]bool, chunk C
 // ending says how tokens of one chunk ended.
 type ending struct {
 	*behind
-	chunk   Chunk
-	refused map[Token]bool
-	members map[string][]LaneMembers // by barrier
+	chunk     Chunk
+	confirmed map[string]bool // by sink
+	refused   map[Token]bool
+	members   map[string][]LaneMembers // by barrier
 }
 
 // codes returns the way codes of a lane, or NoToken, by row.
@@ -267,7 +267,7 @@ func (e *ending) ends(ctx context.Context, used []ChunkWayRecord) (LaneEnds, err
 			continue
 		}
 		plain[uint16(u.Code)] = uint16(len(lane.Ends))
-		lane.Ends = append(lane.Ends, Ended{Path: way.Path, Node: way.Last(), Sink: way.Sink, Way: way})
+		lane.Ends = append(lane.Ends, Ended{Path: way.Path, Node: way.Last(), Sink: way.Sink, InSink: e.confirmed[way.Sink], Way: way})
 	}
 	lane.Codes = codes
 	for i, code := range codes {
@@ -333,7 +333,7 @@ func (e *ending) appendLane(ctx context.Context, tokens []Ended, used []ChunkWay
 
 // end says how a token of the way ended.
 func (e *ending) end(ctx context.Context, token Token, way Way) (Ended, error) {
-	ended := Ended{Token: token, Path: way.Path, Node: way.Last(), Sink: way.Sink, Way: way}
+	ended := Ended{Token: token, Path: way.Path, Node: way.Last(), Sink: way.Sink, InSink: e.confirmed[way.Sink], Way: way}
 	switch {
 	case way.Path == pipeline.Buffered:
 		path, err := e.batchPath(ctx, token, ended.Node)

@@ -83,20 +83,10 @@ var allowed = map[string][]string{
 	"worker":                     {"worker/formats", "workflows", "workflows/slots", "activities", "activities/recompute", "engine/plan", "plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline"},
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"landscape/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-<<<<<<< HEAD
-	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare", "audit/evidence", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots"},
+	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare", "audit/evidence", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers"},
 	"serve/api":                  {"activities", "audit", "audit/evidence/bundle", "client", "client/local", "client/remote", "landscape", "pipeline", "serve/ui", "workflows"},
 	"serve/ui":                   {"audit", "audit/compare", "client", "client/remote", "internal/text", "landscape", "pipeline", "serve/ui/draw"},
-<<<<<<< HEAD
-	"client/remote":              {"activities", "audit", "client", "landscape", "pipeline"},
-=======
-	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers"},
-	"serve/api":                  {"activities", "audit", "audit/evidence/bundle", "client", "client/local", "landscape", "pipeline", "serve/ui", "workflows"},
-	"serve/ui":                   {"audit", "audit/compare", "client", "client/local", "internal/text", "landscape", "pipeline", "serve/ui/draw"},
->>>>>>> 07119c73 (triggers: runs of deployed pipelines begin as files arrive in a folder or a bucket, each file in exactly one complete run; schema version 40)
-=======
 	"client/remote":              {"activities", "audit", "client", "landscape", "landscape/history"},
->>>>>>> 7f333185 (waymark --server: commands ask a server over its HTTP API and say the same as in the house; package client/remote does that for Go programs)
 	"client/local": {
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/archive", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "landscape/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",

@@ -130,9 +130,9 @@ func (c *Client) Edges(ctx context.Context, run string) ([]client.Edge, error) {
 	return whole[client.Edge](ctx, c, path("runs", run, "edges"), nil)
 }
 
-// Rows returns the rows that came to a node or took an edge, without values, at most limit of them; 0 for all.
+// Rows returns the rows that a filter selects, without values, at most limit of them; 0 for all.
 func (c *Client) Rows(ctx context.Context, run string, f client.RowFilter, limit int) iter.Seq2[client.Row, error] {
-	return list[client.Row](ctx, c, path("runs", run, "rows"), words("node", f.Node, "edge", f.Edge), limit)
+	return list[client.Row](ctx, c, path("runs", run, "rows"), words("node", f.Node, "edge", f.Edge, "sink", f.Sink), limit)
 }
 
 // Errors returns why rows of the run were refused, in groups. Texts and numbers that messages quote are left out.

@@ -14,13 +14,14 @@ import (
 func (a *app) rowsCommand() *cobra.Command {
 	filter, p := client.RowFilter{}, page{}
 	cmd := &cobra.Command{
-		Use:   "rows RUN [--node NODE | --edge FROM:TO[:LABEL]]",
-		Short: "Count the rows on every edge of the graph, or list the rows of a node or an edge",
+		Use:   "rows RUN [--node NODE | --edge FROM:TO[:LABEL] | --sink SINK]",
+		Short: "Count the rows on every edge of the graph, or list the rows of a node, an edge or a sink",
 		Long: `Counts the rows that passed from node to node. An edge without FROM counts rows that start at the node: a source's records,
 the copies of a fork, rows made by a coalesce or a barrier. An edge without TO counts rows that end there, as LABEL says.
 
 --node lists the rows that reached a node or started there, or that ended in quarantine or discard; --edge lists the rows
-that took an edge, and how each ended. waymark explain RUN --token shows one of them in full.
+that took an edge, or with ::PATH all that ended so; --sink lists those that a sink's target confirmed and holds. The list
+says how each row ended. waymark explain RUN --token shows one of them in full.
 
 ` + runArgument,
 		Example: `  waymark rows last
@@ -30,7 +31,7 @@ that took an edge, and how each ended. waymark explain RUN --token shows one of 
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if filter == (client.RowFilter{}) && (cmd.Flags().Changed("limit") || cmd.Flags().Changed("after")) {
-				return wrongUsef("--limit and --after say which rows to list: name a --node or an --edge")
+				return wrongUsef("--limit and --after say which rows to list: name a --node, an --edge or a --sink")
 			}
 			return a.askRun(cmd.Context(), args[0], func(home record, run landscape.Run) error {
 				if filter == (client.RowFilter{}) {
@@ -42,6 +43,7 @@ that took an edge, and how each ended. waymark explain RUN --token shows one of 
 	}
 	cmd.Flags().StringVar(&filter.Node, "node", "", "list the rows that reached this `node`")
 	cmd.Flags().StringVar(&filter.Edge, "edge", "", "list the rows that took this edge: `FROM:TO[:LABEL]`")
+	cmd.Flags().StringVar(&filter.Sink, "sink", "", "list the rows that the target of this `sink` confirmed and holds")
 	p.addFlags(cmd, "rows", 50)
 	return cmd
 }
@@ -59,7 +61,7 @@ func (a *app) listEdges(ctx context.Context, home record, run string) error {
 	return printList(a, edges, func(w io.Writer) error { return text.Table(w, lines...) })
 }
 
-// listRows lists the rows behind a node or an edge.
+// listRows lists the rows that a filter selects.
 func (a *app) listRows(ctx context.Context, home record, run string, filter client.RowFilter, p page) error {
 	rows, err := home.Rows(ctx, run, filter, p.after, p.limit)
 	if err != nil {

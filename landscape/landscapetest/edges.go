@@ -27,6 +27,7 @@ func edges(t *testing.T, d landscape.Driver) {
 			log := landscape.New(d, nil)
 			t.Run("as many go in as out", func(t *testing.T) { edgesBalance(t, log, run) })
 			t.Run("an edge has the tokens that it counts", func(t *testing.T) { edgesListed(t, log, run) })
+			t.Run("in sinks", func(t *testing.T) { inSinks(t, log, run) })
 			t.Run("some at a time", func(t *testing.T) { behindPaged(t, log, run) })
 		})
 	}
@@ -107,6 +108,25 @@ func edgesListed(t *testing.T, log *landscape.Log, run string) {
 				require.Contains(t, []string{c.From, c.To}, ended.Node)
 			}
 		}
+	}
+}
+
+// inSinks counts, of the tokens that came to each sink, those that its target holds.
+func inSinks(t *testing.T, log *landscape.Log, run string) {
+	summary, err := log.Summary(t.Context(), run)
+	require.NoError(t, err)
+	for _, sink := range summary.Sinks {
+		came, err := behind(t.Context(), log, run, func(key landscape.EdgeKey) bool { return key.To == sink.Sink }, nil, 0)
+		require.NoError(t, err)
+		require.Len(t, came, int(sink.Planned), sink.Sink)
+		var held int64
+		for _, ended := range came {
+			if ended.InSink {
+				require.Equal(t, sink.Sink, ended.Sink)
+				held++
+			}
+		}
+		require.Equal(t, sink.Finalized, held, sink.Sink)
 	}
 }
 
@@ -197,7 +217,7 @@ func endedAs(t *testing.T, log *landscape.Log, graph GraphScene, late Scene) {
 			require.Equal(t, landscape.Ended{Token: ended.Token, Path: pipeline.OnErrorRouted, Node: "review", Sink: pipeline.QuarantineSink}, bare(ended))
 			continue
 		}
-		require.Equal(t, landscape.Ended{Token: ended.Token, Path: pipeline.GateRouted, Node: "triage", Sink: "review"}, bare(ended))
+		require.Equal(t, landscape.Ended{Token: ended.Token, Path: pipeline.GateRouted, Node: "triage", Sink: "review", InSink: true}, bare(ended))
 	}
 	require.Positive(t, refused)
 	endsByChunk(t, log, graph.Run)

@@ -138,21 +138,42 @@ func rowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) 
 	}
 	body := ui.Rows{Run: run, Rows: page.Items, Next: c.next(page.Next), Of: "all of the run", Count: -1, MayRead: c.token.Has(allowed[read]...)}
 	flags := ""
-	node, edge := c.query.Get("node"), c.query.Get("edge")
+	node, edge, sink := c.query.Get("node"), c.query.Get("edge"), c.query.Get("sink")
 	switch {
 	case node != "":
 		body.Of, flags, body.Count = "at "+node, " --node "+node, ui.Came(edges.Items, node)
 	case edge != "":
-		body.Of, flags, body.Count = "on "+edge, " --edge "+edge, 0
-		for _, e := range edges.Items {
-			if e.ID == edge {
-				body.Count = e.Rows
-			}
+		body.Of, flags, body.Count = along(edge), " --edge "+edge, client.RowsOn(edges.Items, edge)
+	case sink != "":
+		body.Of, flags = "in "+sink, " --sink "+sink
+		if body.Count, err = c.confirmed(run, sink); err != nil {
+			return ui.Page{}, err
 		}
 	}
 	return ui.Page{
 		Title: "Rows " + body.Of, Crumbs: crumbs(run, "rows "+body.Of), Command: "waymark rows " + run.ID + flags, Path: "/v1" + c.URL.RequestURI(), Body: body,
 	}, nil
+}
+
+// along says in words which edges an id selects.
+func along(edge string) string {
+	if path, ok := strings.CutPrefix(edge, "::"); ok {
+		return "ended as " + strings.ReplaceAll(path, "_", " ")
+	}
+	return "on " + edge
+}
+
+// confirmed is how many rows the target of a sink confirmed and holds.
+func (c *call) confirmed(run landscape.Run, sink string) (rows int64, err error) {
+	status, err := c.server.Home.Counts(c.Context(), run.ID)
+	if err != nil {
+		return 0, err
+	}
+	at := slices.IndexFunc(status.Sinks, func(s client.Sink) bool { return s.Sink == sink })
+	if at < 0 {
+		return 0, nil
+	}
+	return status.Sinks[at].Finalized, nil
 }
 
 func journeyPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {

@@ -43,7 +43,7 @@ func table() []route {
 			answer: remote.Page[client.Edge]{}, status: http.StatusOK, handle: withRun(edgesOf),
 		},
 		{
-			method: http.MethodGet, path: "/v1/runs/{run}/rows", scope: own, about: "The rows that came to a node, or took an edge: their ids and ways, without values",
+			method: http.MethodGet, path: "/v1/runs/{run}/rows", scope: own, about: "The rows that came to a node, took an edge, or are in a sink: their ids and ways, without values",
 			query:  ofRows,
 			answer: remote.Page[client.Row]{}, status: http.StatusOK, handle: withRun(rowsOf),
 		},
@@ -243,7 +243,7 @@ func table() []route {
 var (
 	ofRuns   = append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}, {name: "named", about: "only the run that the word means: its id, the beginning of that, the id of the workflow that somebody started for it, or last"}}, list...)
 	ofStarts = append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "skipped", "superseded"}}}, list...)
-	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it"}}, list...)
+	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it; ::PATH for all that ended so"}, {name: "sink", about: "only rows that its target confirmed and holds"}}, list...)
 )
 
 // ofBundle and ofProof are the parameters of what others can verify.

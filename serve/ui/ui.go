@@ -104,7 +104,7 @@ func Render(p Page) ([]byte, error) {
 var functions = template.FuncMap{
 	"count": text.Grouped, "typed": typed, "lines": func(raw string) []string { return strings.Split(strings.TrimSpace(raw), "\n") }, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
 	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "int64Of": func(value *int64) int64 { return *value }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath,
-	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path }, "digestScript": func() string { return digest.Path },
+	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "sinkPath": SinkPath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path }, "digestScript": func() string { return digest.Path },
 	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
 	"graphOf": func(run string, g *Graph) any {
 		return struct {
@@ -172,6 +172,11 @@ func EdgePath(run, edge string) string {
 // NodePath is the path of the list of rows that came to a node.
 func NodePath(run, node string) string {
 	return RunPath(run, "rows") + "?node=" + url.QueryEscape(node)
+}
+
+// SinkPath is the path of the list of rows that the target of a sink confirmed and holds.
+func SinkPath(run, sink string) string {
+	return RunPath(run, "rows") + "?sink=" + url.QueryEscape(sink)
 }
 
 // PipelinePath is the path of the page of what word names in an environment: NAME, or NAME@VERSION.
