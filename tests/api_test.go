@@ -44,12 +44,12 @@ type operation struct {
 	} `json:"responses"`
 }
 
-func serveAPI(t *testing.T) *apiServer {
+func serveAPI(t *testing.T, flags ...string) *apiServer {
 	t.Helper()
 	folder, text := t.TempDir(), page(t, "api.md")
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(blocks(text, "yaml")[0]), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.csv"), []byte(blocks(text, "csv")[0]), 0o600))
-	s := &apiServer{serving: serve(t, folder, "--api", "127.0.0.1:0", "--api-rate", "0", "--allow-path", folder, "--login-link"), tokens: map[landscape.Role]string{}}
+	s := &apiServer{serving: serve(t, folder, append(flags, "--api", "127.0.0.1:0", "--api-rate", "0", "--allow-path", folder, "--login-link")...), tokens: map[landscape.Role]string{}}
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
 	require.Eventually(t, func() bool { return listens.MatchString(s.log.String()) }, patience, 10*time.Millisecond)
 	s.url = "http://" + listens.FindStringSubmatch(s.log.String())[1]

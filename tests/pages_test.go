@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"database/sql"
 	"fmt"
 	"io"
 	"iter"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -33,7 +31,6 @@ func TestPages(t *testing.T) {
 	s.ordersRun, s.nastyRun = s.begun(t)
 	t.Run("door", s.door)
 	t.Run("the link that the server printed", s.link)
-	t.Run("every number opens its rows", s.crawl)
 	t.Run("hostile data", s.hostile)
 	t.Run("orders", s.pageOrders)
 	t.Run("form for a run", s.form)
@@ -300,81 +297,6 @@ func (s *apiServer) begun(t *testing.T) (orders, nasty string) {
 		return found
 	}
 	return run("orders.yaml"), run("nasty.yaml")
-}
-
-// The number of a link is its last word, or, of a link to the rows of a node, its first.
-var (
-	lastNumber  = regexp.MustCompile(`[\d,]+$`)
-	firstNumber = regexp.MustCompile(`^[\d,]+ `)
-)
-
-// crawl follows every link. What a link counts is how many rows are behind it.
-func (s *apiServer) crawl(t *testing.T) {
-	p := s.looking(t)
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.folder, ".waymark/landscape.db")+"?mode=ro")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, db.Close()) }()
-	seen, todo, counted, queried := map[string]bool{}, []string{"/"}, 0, 0
-	for len(todo) > 0 {
-		path := todo[0]
-		todo = todo[1:]
-		if seen[path] {
-			continue
-		}
-		seen[path] = true
-		answer, text := p.get(t, path)
-		require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", path, text)
-		page := parsed(t, path, text)
-		for node := range page.Descendants() {
-			if query := textOf(node); node.Data == "code" && strings.HasPrefix(query, "select ") {
-				var rows int
-				require.NoError(t, db.QueryRowContext(t.Context(), "select count(*) from ("+query+")").Scan(&rows), query)
-				require.NotZero(t, rows, query)
-				queried++
-			}
-		}
-		for link, words := range links(page) {
-			to, _, _ := strings.Cut(link["href"], "#")
-			if to != "" {
-				todo = append(todo, to)
-			}
-			number := lastNumber.FindString(words)
-			if strings.Contains(to, "/rows?node=") {
-				number = strings.TrimSpace(firstNumber.FindString(words))
-			}
-			if number != "" && strings.Contains(to, "/rows?") {
-				want, err := strconv.Atoi(strings.ReplaceAll(number, ",", ""))
-				require.NoError(t, err)
-				require.Equal(t, want, p.rowsBehind(t, to+"&limit=3"), "%s on %s", to, path)
-				counted++
-			}
-		}
-	}
-	require.Greater(t, counted, 20)
-	require.Greater(t, queried, 2)
-	require.Greater(t, len(seen), 60)
-}
-
-// rowsBehind counts the rows of a list, page by page, and requires that none comes twice.
-func (p *person) rowsBehind(t *testing.T, path string) int {
-	t.Helper()
-	rows := map[string]bool{}
-	for path != "" {
-		answer, text := p.get(t, path)
-		require.Equal(t, http.StatusOK, answer.StatusCode, path)
-		page := parsed(t, path, text)
-		path = ""
-		for link := range links(page) {
-			switch to := link["href"]; {
-			case link["rel"] == "next":
-				path = to
-			case strings.Contains(to, "/explain?token="):
-				require.False(t, rows[to], "%s is there twice", to)
-				rows[to] = true
-			}
-		}
-	}
-	return len(rows)
 }
 
 // hostile looks at every row with what a stranger may have written, and at why it was refused: it is text, and it is all there.

@@ -64,7 +64,7 @@ func newDisturbed(t *testing.T) *disturbed {
 	d.web = held.Serve(d.folder)
 	t.Cleanup(d.web.Close)
 	writeInput(t, filepath.Join(d.folder, "in.csv"), resumedRows)
-	d.addBadRows()
+	addBadRows(t, filepath.Join(d.folder, "in.csv"))
 	require.NoError(t, os.WriteFile(filepath.Join(d.folder, "pipeline.yaml"), fmt.Appendf(nil, resumedDocument, d.web.URL), 0o600))
 	d.ends(3, "run", "pipeline.yaml", "--run-id", "undisturbed")
 	d.want = d.take()
@@ -72,11 +72,11 @@ func newDisturbed(t *testing.T) *disturbed {
 	return d
 }
 
-// addBadRows puts a row that the source refuses now and then into the input.
-func (d *disturbed) addBadRows() {
-	path := filepath.Join(d.folder, "in.csv")
+// addBadRows puts a row that the source refuses now and then into a file that writeInput wrote.
+func addBadRows(t *testing.T, path string) {
+	t.Helper()
 	input, err := os.ReadFile(path)
-	require.NoError(d.t, err)
+	require.NoError(t, err)
 	var b bytes.Buffer
 	lines := 0
 	for line := range bytes.Lines(input) {
@@ -85,7 +85,7 @@ func (d *disturbed) addBadRows() {
 			fmt.Fprintf(&b, "x%d,1,not a number\n", lines)
 		}
 	}
-	require.NoError(d.t, os.WriteFile(path, b.Bytes(), 0o600))
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 }
 
 // take reads the output and removes it.
