@@ -31,7 +31,7 @@ CAMPAIGNS := bad-rows refusals lost-commits lost-replies
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS) ## long campaigns of tests
 
-NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions arrivals
+NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions arrivals voices
 .PHONY: nightly $(NIGHTLY)
 nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
@@ -153,6 +153,9 @@ damages: # every change of a record that verify and the views must notice
 	go test ./audit ./landscape/sqlitestore -run '^TestVerify|^TestViewsOfDamagedRecords$$' -every 1 -count=1
 reproductions:
 	go test ./tests -run '^TestExamplesAreReproduced$$' -everywhere
+
+voices: # ask about random runs on pages, by the API, by commands and in SQL, and follow every link of a site with runs of all kinds
+	go test ./tests -run '^TestVoicesAgree$$|^TestCrawl$$' -voice 0 -voices 60 -every-row -count=1 -timeout 30m
 
 crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile
 	go test ./tests -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m

@@ -4,6 +4,11 @@ const apiTest = "^TestAPI$"
 
 const pagesTest = "^TestPages$"
 
+const (
+	crawlTest  = "^TestCrawl$"
+	voicesTest = "^TestVoicesAgree$"
+)
+
 // doors has mutants of the HTTP API.
 var doors = []mutant{
 	{
@@ -15,6 +20,16 @@ var doors = []mutant{
 		name: "what turns a text around has no name", never: "an auditor reads another text than is in the row",
 		file: "serve/ui/shown.go", old: "name = invisible(r)", new: "name = \"\"",
 		pkg: "./tests", run: pagesTest,
+	},
+	{
+		name: "what a target refused late is shown among the rows that it holds", never: "a page says that 3 rows arrived, and behind the number are 4",
+		file: "client/rows.go", old: "if filter.Sink != \"\" && !ended.InSink {", new: "if false {",
+		pkg: "./tests", run: crawlTest,
+	},
+	{
+		name: "a page leaves out rows that were made", never: "the page of a run has other counts than the commands and SQL",
+		file: "serve/ui/bodies.go", old: "return a.In + a.Created }", new: "return a.In }",
+		pkg: "./tests", run: voicesTest,
 	},
 	{
 		name: "pages take the token of a request", never: "what a browser was made to send is obeyed in the name of a program",
