@@ -31,6 +31,7 @@ func TestPages(t *testing.T) {
 	s.ordersRun, s.nastyRun = s.begun(t)
 	t.Run("door", s.door)
 	t.Run("the link that the server printed", s.link)
+	t.Run("compressed", s.compressed)
 	t.Run("hostile data", s.hostile)
 	t.Run("orders", s.pageOrders)
 	t.Run("form for a run", s.form)

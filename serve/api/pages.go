@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -86,7 +84,7 @@ func (c *call) sendPage(answer any) error {
 	if c.status == 0 {
 		c.status = http.StatusOK
 	}
-	return writePage(c.w, c.status, page)
+	return writePage(c.w, c.Request, c.status, page)
 }
 
 // A mainPage is one that each page leads to.
@@ -110,7 +108,7 @@ func navigation(token landscape.AccessToken) (links []ui.Link) {
 	return links
 }
 
-func writePage(w http.ResponseWriter, status int, page ui.Page) error {
+func writePage(w http.ResponseWriter, r *http.Request, status int, page ui.Page) error {
 	content, err := ui.Render(page)
 	if err != nil {
 		return err
@@ -118,6 +116,10 @@ func writePage(w http.ResponseWriter, status int, page ui.Page) error {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
+	if _, signsIn := page.Body.(ui.Login); !signsIn && compressesPage(r) {
+		sendCompressed(w, r, status, content)
+		return nil
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(content)
 	return nil
@@ -145,7 +147,7 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *remote.Pr
 		}
 		page.Who, page.Body = "", ui.Login{Why: why, To: to}
 	}
-	if err := writePage(w, p.Status, page); err != nil {
+	if err := writePage(w, r, p.Status, page); err != nil {
 		s.Logger.Error("a page of a problem cannot be made", "error", err)
 	}
 }
@@ -231,6 +233,6 @@ func sendAsset(c *call) (any, error) {
 	header := c.w.Header()
 	header.Set("Content-Type", all[at].Type)
 	header.Set("Cache-Control", "public, max-age=31536000, immutable")
-	_, err := io.Copy(c.w, bytes.NewReader(all[at].Content))
-	return nil, err
+	sendCompressed(c.w, c.Request, http.StatusOK, all[at].Content)
+	return nil, nil
 }
