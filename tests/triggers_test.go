@@ -198,6 +198,28 @@ func TestAFileOfARunThatIsGivenUp(t *testing.T) {
 	require.Len(t, s.arrivals(t, "bad.csv"), 1)
 }
 
+// TestATriggerSaysWhyNobodyCanLook until somebody can.
+func TestATriggerSaysWhyNobodyCanLook(t *testing.T) {
+	t.Parallel()
+	s, elsewhere := serve(t, t.TempDir()), t.TempDir()
+	document := strings.NewReplacer("FOLDER", elsewhere, ", TRIGGER", "").Replace(dropped)
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "orders.yaml"), []byte(document), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(elsewhere, "in"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(elsewhere, "in", "a.csv"), []byte("id\n1\n"), 0o600))
+	s.waymark(t, "deploy", "orders.yaml", "--allow-path", elsewhere, "--anyway", "it is allowed later")
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.trigger(t).Error, "allow the one that it is in with --allow-path")
+	}, patience, 100*time.Millisecond)
+	require.NoError(t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait()
+	s = serve(t, s.folder, "--allow-path", elsewhere)
+	require.Eventually(t, func() bool {
+		outputs, err := filepath.Glob(filepath.Join(elsewhere, "out", "*.jsonl"))
+		return err == nil && len(outputs) == 1
+	}, patience, 100*time.Millisecond)
+	require.Empty(t, s.trigger(t).Error)
+}
+
 func (s *serving) status(t *testing.T, run string) string {
 	t.Helper()
 	var status struct {
