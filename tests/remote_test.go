@@ -271,6 +271,11 @@ func (h *house) sameFailing(t *testing.T) {
 	require.Contains(t, here.out, "refused row 2 (line 3)")
 	require.Contains(t, away.out, "refused row N (line N)")
 	require.Contains(t, away.out, `"advice":{"cures":["`)
+	for _, away := range []bool{false, true} {
+		again := h.command(t, away, "errors", run, "--retry", "--why", "again", "--run-id", fmt.Sprintf("again-%t", away))
+		require.Equal(t, 0, again.code, again.err)
+		require.Contains(t, again.out, "has no record in quarantine that can be retried")
+	}
 	here, away = h.command(t, false, "follow", run), h.command(t, true, "follow", run)
 	require.Equal(t, 1, away.code)
 	require.Equal(t, here.code, away.code)

@@ -28,7 +28,7 @@ func (c *Client) Disclosures(ctx context.Context, limit int) iter.Seq2[client.Di
 const watchInterval = 300 * time.Millisecond
 
 // Verify has everything computed again that is recorded of a run, and returns what the server found. progress is told how far that is; nil for nobody. A verification of the run that is under way is
-// joined. If ctx ends, it goes on at the server.
+// joined. If ctx ends, it continues at the server.
 func (c *Client) Verify(ctx context.Context, run string, progress func(done, total int64)) (*audit.Report, error) {
 	at := path("runs", run, "verification")
 	v, err := ask[Verification](ctx, c, post(at, run, nil, true))

@@ -30,7 +30,7 @@ type Event struct {
 	Ended    *client.RunReport  // of the last event: how it ended, or why it did not begin; nil for all others
 }
 
-// Follow returns how far a run is, until it has ended or will never begin; the last event has Ended. If the connection is cut, it connects again and goes on with how
+// Follow returns how far a run is, until it has ended or will never begin; the last event has Ended. If the connection is cut, it connects again and continues with how
 // far the run is then. The error, which ends the sequence as well, is of kind Unavailable if the server is away for longer than the Client is patient, and of kind Interrupted if ctx
 // ends; the run continues.
 func (c *Client) Follow(ctx context.Context, run string) iter.Seq2[Event, error] {
@@ -59,7 +59,7 @@ func (c *Client) Follow(ctx context.Context, run string) iter.Seq2[Event, error]
 	}
 }
 
-// Outbox returns what happened in all runs, starts, slots and deployments, in the order of positions. With Follow it goes on with what happens, until ctx ends: then the error is of kind Interrupted. If
+// Outbox returns what happened in all runs, starts, slots and deployments, in the order of positions. With Follow it continues with what happens, until ctx ends: then the error is of kind Interrupted. If
 // the connection is cut, it connects again and continues after the last event that came: none is missing, and none comes twice.
 func (c *Client) Outbox(ctx context.Context, f client.OutboxFilter) iter.Seq2[client.OutboxEvent, error] {
 	query := url.Values{}

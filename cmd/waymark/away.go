@@ -20,7 +20,7 @@ import (
 	"waymark/landscape"
 )
 
-// tokenVariable is the environment variable with the access token for a server. It is no flag: everybody on a machine can see those of a process.
+// tokenVariable is the environment variable with the access token for a server. It is not a flag: everybody on a machine can see those of a process.
 const tokenVariable = "WAYMARK_TOKEN"
 
 // away is the record of a server.

@@ -88,7 +88,7 @@ const resumePatience = time.Minute
 func (a *app) followAway(ctx context.Context, r *away, run string, f following) error {
 	view := a.progressView(0, landscape.Progress{})
 	tell := func() {
-		if !f.began.IsZero() { // else whoever asked knows
+		if !f.began.IsZero() { // else the person asked for it
 			view.say(fmt.Sprintf("following run %s at %s; Ctrl-C stops following it, not the run", run, r))
 		}
 	}
@@ -246,4 +246,32 @@ func (a *app) resumeAway(ctx context.Context, word string, o resumption) error {
 		return a.leftAway(r, &client.Start{Run: run.ID, Workflow: workflows.WorkflowID(run.ID)})
 	}
 	return a.followAway(ctx, r, run.ID, following{began: began, again: run.Run.Status != pipeline.Running, after: run.Epoch, past: run.Passed})
+}
+
+// retryAway retries the rows in quarantine of the run that word means, and follows the run that does.
+func (a *app) retryAway(ctx context.Context, word string, o retrying) error {
+	params, err := parsePairs("--param", "NAME=VALUE", o.params)
+	if err != nil {
+		return err
+	}
+	if err := whyGiven(o.why); err != nil {
+		return err
+	}
+	r, err := a.reach()
+	if err != nil {
+		return err
+	}
+	of, err := r.Client.Find(ctx, word)
+	if err != nil {
+		return err
+	}
+	id, began := cmp.Or(o.id, client.NewRunID()), time.Now()
+	retry, err := r.Retry(ctx, of.ID, remote.RetryRequest{Why: o.why, Version: o.version, Params: params, Run: id})
+	if err != nil {
+		return a.notBegun(id, of.Pipeline, err)
+	}
+	if err := a.tellRetry(retry); err != nil || retry.Rows == 0 {
+		return err
+	}
+	return a.followAway(ctx, r, retry.Run, following{began: began})
 }

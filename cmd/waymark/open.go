@@ -60,6 +60,9 @@ func (c *config) folder() local.Folder { return local.Folder(c.state) }
 
 // with opens what the options name, does something with it, closes it, and prints what a run wrote to standard output.
 func (a *app) with(ctx context.Context, o local.Options, do func(*local.Home) error) (err error) {
+	if a.server != "" { // checkServer lets nothing come here
+		return wrongUsef("this needs a record in reach, and cannot be done over the HTTP API: leave out --server")
+	}
 	home, err := local.Open(ctx, o)
 	if err != nil {
 		return err

@@ -50,6 +50,9 @@ func (o *retrying) check(cmd *cobra.Command) error {
 
 // retry feeds the quarantined records of a run again, in a linked run.
 func (a *app) retry(ctx context.Context, word string, o retrying) error {
+	if a.server != "" {
+		return a.retryAway(ctx, word, o)
+	}
 	of, err := a.findRun(ctx, word)
 	if err != nil {
 		return err

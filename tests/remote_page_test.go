@@ -1,0 +1,62 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRemotePage types what docs/remote.md shows, and runs its program.
+func TestRemotePage(t *testing.T) {
+	t.Parallel()
+	requireTool(t, "sh")
+	text := page(t, "remote.md")
+	h := serveHouse(t, map[string]string{"orders.yaml": blocks(text, "yaml")[0], "orders.csv": blocks(text, "csv")[0]})
+	scripts := blocks(text, "sh")
+	require.Len(t, scripts, 4)
+	binary, err := built()
+	require.NoError(t, err)
+	tools := t.TempDir()
+	require.NoError(t, os.Symlink(binary, filepath.Join(tools, "waymark")))
+	shell := func(folder, script string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", strings.ReplaceAll(script, "http://127.0.0.1:8686", h.url))
+		cmd.Dir, cmd.Env = folder, append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	shell(h.folder, scripts[1])
+	other := t.TempDir() // the other machine
+	require.NoError(t, os.Rename(filepath.Join(h.folder, "token.txt"), filepath.Join(other, "token.txt")))
+	said := shell(other, strings.Join(scripts[2:], ""))
+	require.Contains(t, said, "3 rows read, 1 refused, 1 of these in quarantine, 1 filtered")
+	require.Contains(t, said, `total: "…" is not a valid decimal`)
+	require.Contains(t, said, "read from orders.csv, line 4")
+	followed, err := os.ReadFile(filepath.Join(other, "followed.txt"))
+	require.NoError(t, err)
+	require.Contains(t, string(followed), "orders: completed_with_failures")
+	require.Contains(t, h.waymark(t, "access", "disclosures"), "in:3")
+
+	module := filepath.Join(other, "program")
+	require.NoError(t, os.Mkdir(module, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(blocks(text, "go")[0]), 0o600))
+	here, err := filepath.Abs("..")
+	require.NoError(t, err)
+	for _, command := range [][]string{{"mod", "init", "example.com/program"}, {"mod", "edit", "-go=" + strings.TrimPrefix(runtime.Version(), "go")}, {"work", "init", ".", here}, {"build", "-ldflags=-s -w", "-o", "program", "."}} {
+		step := exec.CommandContext(t.Context(), "go", command...)
+		step.Dir, step.Env = module, append(os.Environ(), "GOWORK=", "GOFLAGS=")
+		out, err := step.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	for _, again := range []string{"false", "true"} {
+		told := shell(other, "export WAYMARK_SERVER=http://127.0.0.1:8686 WAYMARK_TOKEN=$(cat token.txt)\nprogram/program")
+		require.Contains(t, told, "completed_with_failures again: "+again)
+		require.Contains(t, told, "true ann@example.com")
+	}
+}
