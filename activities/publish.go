@@ -107,7 +107,18 @@ func (a *Activities) publishable(ctx context.Context, r *run) error {
 	if err := a.balanced(ctx, r.id); err != nil {
 		return err
 	}
-	return a.policies(ctx, r)
+	if err := a.policies(ctx, r); err != nil {
+		return err
+	}
+	return a.checkStages(ctx, r)
+}
+
+// checkStages refuses to publish a part of the outputs of a run that people signed off if what is staged for another one is not what they signed.
+func (a *Activities) checkStages(ctx context.Context, r *run) error {
+	if r.plan.SignOffs == nil {
+		return nil
+	}
+	return r.eachSink(func(node *plan.Node) error { return recompute.CheckStage(ctx, a.log.Reader, r.id, node) })
 }
 
 // balanced refuses a run whose rows are not accounted for. That outputs are not published yet, and policies have not passed, are the findings

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/activities/recompute"
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/plugin"
@@ -41,6 +42,42 @@ func (a *Auditor) Presence(ctx context.Context, published landscape.ArtifactReco
 		found.Why = wrong.Error()
 	}
 	return found, nil
+}
+
+// Unfit is a sink whose staged output cannot be what its run wrote, or cannot be compared.
+type Unfit struct {
+	Sink    string
+	Changed bool // the target holds something else; otherwise that could not be found out
+	Why     string
+}
+
+// CheckStages compares what a run that has not published its outputs staged for its sinks with what is recorded of it. It returns the sinks for which
+// that is not the same, in document order; nil if there is none. It reads only.
+func (a *Auditor) CheckStages(ctx context.Context, id string) (unfit []Unfit, err error) {
+	run, err := a.log.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	compiled, problem, err := a.plan(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if compiled == nil {
+		return []Unfit{{Why: problem}}, nil
+	}
+	for _, i := range compiled.Sinks() {
+		node := &compiled.Nodes[i]
+		wrong := recompute.CheckStage(ctx, a.log, id, node)
+		if wrong == nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil || errors.Is(wrong, landscape.ErrUnavailable) {
+			return nil, errors.Join(err, wrong)
+		}
+		fault, is := errors.AsType[*plugin.TargetError](wrong)
+		unfit = append(unfit, Unfit{node.Name, is && fault.Code == targetChanged, wrong.Error()})
+	}
+	return unfit, nil
 }
 
 // isTable reports whether the sink is known to write into a table.

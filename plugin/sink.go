@@ -131,6 +131,14 @@ type RejectedRow struct {
 	Rejection
 }
 
+// A Stager is a Target that keeps what is written apart until it is published.
+type Stager interface {
+	Target
+	// CheckStaged makes sure that what is there is exactly the header and these parts, as Publish does, and fails as Publish would. It
+	// changes nothing. It may be repeated, also after the output became visible.
+	CheckStaged(ctx context.Context, header []byte, parts []Part) error
+}
+
 // Artifact is what a sink published.
 type Artifact struct {
 	Path   string `json:"path"` // as a user would open it: a path, or a URI without secrets

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -36,6 +38,35 @@ func Parts(ctx context.Context, log *landscape.Reader, run, sink string) ([]plug
 	}
 	slices.SortFunc(parts, func(a, b plugin.Part) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return parts, nil
+}
+
+// CheckStage makes sure that what a run staged for a sink is what is recorded of it. The error is a *plugin.TargetError if it is not, and a
+// *landscape.ImbalanceError if the run has not written all of it. It changes nothing. There is nothing to compare if the output is published, or the target
+// stages nothing.
+func CheckStage(ctx context.Context, log *landscape.Reader, run string, node *plan.Node) error {
+	target, stages := node.Sink.Target(run).(plugin.Stager)
+	if !stages {
+		return nil
+	}
+	published, err := log.Effect(ctx, landscape.PublishKey(run, node.Name))
+	if err == nil && published.State == landscape.Finalized {
+		return nil
+	}
+	if err != nil && !errors.Is(err, landscape.ErrNotFound) {
+		return err
+	}
+	encoder, err := node.Encoder()
+	if err != nil {
+		return fmt.Errorf("sink %s: %w", node.Name, err)
+	}
+	parts, err := Parts(ctx, log, run, node.Name)
+	if err != nil {
+		return err
+	}
+	if err := target.CheckStaged(ctx, encoder.Header(), parts); err != nil {
+		return fmt.Errorf("sink %s: %w", node.Name, err)
+	}
+	return nil
 }
 
 // PartOf returns the part of a write effect that has begun.

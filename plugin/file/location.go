@@ -158,7 +158,7 @@ func (p location) fault(code, format string, args ...any) error {
 
 // changed says that what the run wrote is no longer what it wrote. The plugin does not know whether the run is complete.
 func (p location) changed(format string, args ...any) error {
-	return p.fault(codeTargetChanged, "%s; put the output back as it was, or start over: waymark resume --fork, of a complete run waymark run",
+	return p.fault(codeTargetChanged, "%s; put the output back as it was, or write it again: waymark resume RUN --fork, or waymark run if the run is complete",
 		fmt.Sprintf(format, args...))
 }
 

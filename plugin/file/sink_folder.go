@@ -157,6 +157,16 @@ func (l partsFolder) takeBack(ctx context.Context, at string, header []byte, par
 	return l.disk.Rename(l.old, at)
 }
 
+// inspectStaged also finds the output where takeBack does.
+func (l partsFolder) inspectStaged(ctx context.Context, at string, header []byte, parts []plugin.Part) error {
+	if !disk.Exists(l.disk, at) {
+		_, err := l.confirm(ctx, l.old, header, parts)
+		return err
+	}
+	_, err := l.inspect(ctx, at, header, parts)
+	return err
+}
+
 func (l partsFolder) confirm(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
 	m, err := l.inspect(ctx, at, header, parts)
 	if err != nil {

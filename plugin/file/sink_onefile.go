@@ -76,6 +76,16 @@ func (l oneFile) seal(ctx context.Context, at string, header []byte, parts []plu
 	return artifact, sealed, err
 }
 
+func (l oneFile) inspectStaged(ctx context.Context, at string, header []byte, parts []plugin.Part) error {
+	f, err := openRegular(l.disk, at, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = l.inspect(ctx, f, header, parts)
+	return err
+}
+
 func (l oneFile) confirm(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error) {
 	artifact, _, err := l.seal(ctx, at, header, parts)
 	return artifact, err

@@ -38,6 +38,8 @@ type layout interface {
 	// seal checks that the staging is exactly the header and these parts, completes it and makes it durable. It also says
 	// which file or folder that is.
 	seal(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, fs.FileInfo, error)
+	// inspectStaged checks that the staging is exactly the header and these parts, and changes nothing.
+	inspectStaged(ctx context.Context, at string, header []byte, parts []plugin.Part) error
 	// confirm checks that what lies under the final name is exactly what seal made durable.
 	confirm(ctx context.Context, at string, header []byte, parts []plugin.Part) (plugin.Artifact, error)
 	// move gives the sealed staging the final name and removes what it replaced.
@@ -160,6 +162,25 @@ func (t *fileTarget) Publish(ctx context.Context, header []byte, parts []plugin.
 	}
 	artifact.Path = t.String()
 	return artifact, nil
+}
+
+// CheckStaged reads the whole staging. If there is none, or it is not whole, what lies under the final name decides, as for Publish.
+func (t *fileTarget) CheckStaged(ctx context.Context, header []byte, parts []plugin.Part) error {
+	parts, err := t.inOrder(header, parts)
+	if err != nil {
+		return err
+	}
+	err = t.layout.inspectStaged(ctx, t.staging, header, parts)
+	if err == nil || ctx.Err() != nil {
+		return t.classify(err)
+	}
+	if _, failed := t.layout.confirm(ctx, t.name, header, parts); failed == nil {
+		return nil
+	}
+	if !disk.Exists(t.disk, t.staging) {
+		err = t.gone()
+	}
+	return t.classify(err)
 }
 
 func (t *fileTarget) Verify(ctx context.Context, header []byte, parts []plugin.Part) (plugin.Artifact, error) {

@@ -168,17 +168,10 @@ func (t *target) Publish(ctx context.Context, header []byte, parts []plugin.Part
 	if err != nil {
 		return plugin.Artifact{}, err
 	}
-	staged, err := t.read(ctx, t.key(headerName))
+	m, staged, err := t.staged(ctx, header, parts)
 	if errors.Is(err, errNone) {
 		return t.confirm(ctx, header, parts, t.inspect)
 	}
-	if err != nil {
-		return plugin.Artifact{}, err
-	}
-	if !bytes.Equal(staged.data, header) {
-		return plugin.Artifact{}, t.changed("%s holds another header", t.key(headerName))
-	}
-	m, err := t.manifest(ctx, header, parts, t.inspect)
 	if err == nil {
 		err = t.publish(ctx, m, staged.about[aboutReplaced])
 	}
@@ -189,6 +182,31 @@ func (t *target) Publish(ctx context.Context, header []byte, parts []plugin.Part
 		return plugin.Artifact{}, err
 	}
 	return t.artifact(m)
+}
+
+// CheckStaged goes by the checksums that the service keeps, as Publish does.
+func (t *target) CheckStaged(ctx context.Context, header []byte, parts []plugin.Part) error {
+	parts, err := t.inOrder(header, parts)
+	if err != nil {
+		return err
+	}
+	_, _, err = t.staged(ctx, header, parts)
+	if errors.Is(err, errNone) {
+		_, err = t.confirm(ctx, header, parts, t.inspect)
+	}
+	return err
+}
+
+// staged describes the output that is staged, and returns the object of its header. The error wraps errNone if nothing is staged.
+func (t *target) staged(ctx context.Context, header []byte, parts []plugin.Part) (m file.Manifest, top content, err error) {
+	if top, err = t.read(ctx, t.key(headerName)); err != nil {
+		return m, top, err
+	}
+	if !bytes.Equal(top.data, header) {
+		return m, top, t.changed("%s holds another header", t.key(headerName))
+	}
+	m, err = t.manifest(ctx, header, parts, t.inspect)
+	return m, top, err
 }
 
 // publish puts the manifest in the place of the one with the ETag, or where none is.
@@ -375,7 +393,7 @@ func (t *target) occupied() error {
 }
 
 func (t *target) changed(format string, args ...any) error {
-	return t.fault(codeTargetChanged, "%s; put the output back as it was, or start over: waymark resume --fork, of a complete run waymark run",
+	return t.fault(codeTargetChanged, "%s; put the output back as it was, or write it again: waymark resume RUN --fork, or waymark run if the run is complete",
 		fmt.Sprintf(format, args...))
 }
 
