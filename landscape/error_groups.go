@@ -79,7 +79,7 @@ func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, err
 		return nil, err
 	}
 	err = each(ctx, r.from, []any{run}, func(e ErrorHead) bool {
-		id := identity{e.Node, e.Code, e.Field, WithoutValues(e.Message)}
+		id := identity{e.Node, e.Code, e.Field, outline(e.Message)}
 		g := groups[id]
 		if g == nil {
 			g = &ErrorGroup{Node: id.node, Code: id.code, Field: id.field, Where: newSpread(e.Source, rows[e.Source])}
@@ -126,11 +126,51 @@ func (r *Reader) nameFiles(ctx context.Context, run string, samples []Sample) er
 	return nil
 }
 
-// aValue finds the texts and numbers that a message quotes from a row. Digits of a name or an SQLSTATE are none.
-var aValue = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'" + `|\bSQLSTATE \w{5}\b|\b[0-9]+(?:[.,][0-9]+)*\b`)
+// What a message may quote: texts and numbers, and what has digits and is no value of a row: an SQLSTATE, the name of an algorithm, where something is, how many there are.
+const (
+	quotedText = "\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'"
+	number     = `[0-9]+(?:[.,][0-9]+)*`
+	whole      = `(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)`
+	named      = `SQLSTATE \w{5}|(?:SHA|UTF)-[0-9]+`
+	thing      = `(?:row|line|byte|part|chunk|column|cell|record|attempt|entry)`
+	things     = `(?:rows?|lines?|bytes?|parts?|chunks?|columns?|cells?|records?|attempts?|entry|entries|fields?|characters?|digits?)`
+)
 
-// WithoutValues puts "…" for quoted texts, and N for numbers.
-func WithoutValues(message string) string { return aValue.ReplaceAllStringFunc(message, withoutValue) }
+var (
+	// aValue finds the texts and numbers that differ between messages of one group. Digits of a name or an SQLSTATE are none.
+	aValue = regexp.MustCompile(quotedText + `|\bSQLSTATE \w{5}\b|\b` + number + `\b`)
+
+	// aRowValue finds the texts and numbers as well, those with the word that says what they are together with that; noRowValue is what is no value of a row of that.
+	aRowValue  = regexp.MustCompile(quotedText + `|\b(?:` + named + `|` + thing + ` ` + number + `|` + number + ` ` + things + `|` + number + `)\b`)
+	noRowValue = regexp.MustCompile(`^(?:` + named + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
+)
+
+// WithoutValues puts "…" for quoted texts, and N for numbers that may be values of a row: "row 3: 999 is over" becomes "row 3: N is over".
+func WithoutValues(message string) string {
+	return aRowValue.ReplaceAllStringFunc(message, func(found string) string {
+		if noRowValue.MatchString(found) {
+			return found
+		}
+		return outline(found)
+	})
+}
+
+// outline is what the messages of a group have in common: without values, places and counts.
+func outline(message string) string { return aValue.ReplaceAllStringFunc(message, withoutValue) }
+
+// rowValues says of each text and number that aValue finds in a message whether it may be a value of a row.
+func rowValues(message string) (may []bool) {
+	var others [][]int
+	for _, found := range aRowValue.FindAllStringIndex(message, -1) {
+		if noRowValue.MatchString(message[found[0]:found[1]]) {
+			others = append(others, found)
+		}
+	}
+	for _, value := range aValue.FindAllStringIndex(message, -1) {
+		may = append(may, !slices.ContainsFunc(others, func(o []int) bool { return o[0] <= value[0] && value[1] <= o[1] }))
+	}
+	return may
+}
 
 func withoutValue(value string) string {
 	switch value[0] {
@@ -147,6 +187,7 @@ type shape struct {
 	first  string
 	values []string // of the first message
 	differ []bool   // whether another has another value there
+	ofRows []bool   // whether it may be a value of a row, and no place or count
 	counts []counter
 	same   int64 // messages that are equal to the first
 }
@@ -156,7 +197,7 @@ const mostCounted = 3
 
 func newShape(message string) *shape {
 	values := aValue.FindAllString(message, -1)
-	return &shape{first: message, values: values, differ: make([]bool, len(values)), counts: newCounters(min(len(values), mostCounted)), same: 1}
+	return &shape{first: message, values: values, differ: make([]bool, len(values)), ofRows: rowValues(message), counts: newCounters(min(len(values), mostCounted)), same: 1}
 }
 
 // join takes a message that is equal without its values.
@@ -173,10 +214,10 @@ func (s *shape) join(message string) {
 	}
 }
 
-// often returns what came often of the first value in which the messages differ; nil if they do not, or nothing came twice.
+// often returns what came often of the first value of rows in which the messages differ; nil if they do not, or nothing came twice.
 func (s *shape) often() []Quoted {
 	for i := range s.counts {
-		if s.differ[i] {
+		if s.differ[i] && s.ofRows[i] {
 			s.counts[i].add(s.values[i], s.same)
 			return s.counts[i].most()
 		}

@@ -128,3 +128,21 @@ func TestSpreadsHaveEveryRow(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutValues: what may be a value of a row is masked, and nothing else: neither counts, nor places, nor names of algorithms.
+func TestWithoutValues(t *testing.T) {
+	for message, want := range map[string]string{
+		`12 bytes were added at the end; row 7 of 1,204 rows is the first that differs`: `12 bytes were added at the end; row 7 of 1,204 rows is the first that differs`,
+		`(SHA-256 0301a8…) is not UTF-16`:                                               `(SHA-256 0301a8…) is not UTF-16`,
+		`row 3: 999 is more than 500`:                                                   `row 3: N is more than N`,
+		`"17 rows" is no int at byte 5`:                                                 `"…" is no int at byte 5`,
+		`12.50 rows, row 5.75, 3,5 bytes`:                                               `N rows, row N, N bytes`,
+		`999, 4 rows`:                                                                   `N, 4 rows`,
+		`Key (id)=(5) exists (SQLSTATE 23505)`:                                          `Key (id)=(N) exists (SQLSTATE 23505)`,
+		`line 8: 'row 9' and ` + "`7 bytes`":                                            `line 8: "…" and "…"`,
+		`rows 5 to 7 have the value 88 in column 2`:                                     `rows N to N have the value N in column 2`,
+		`the total 1,000.00 differs from 1,000.01`:                                      `the total N differs from N`,
+	} {
+		require.Equal(t, want, landscape.WithoutValues(message), message)
+	}
+}

@@ -113,7 +113,7 @@ func writeCauses(w io.Writer, group client.ErrorGroup) {
 	if group.Values != nil {
 		often := make([]string, len(group.Values))
 		for i, v := range group.Values {
-			often[i] = text.Visible(v.Value) + " " + text.Grouped(v.Count)
+			often[i] = text.Visible(v.Value) + " in " + text.Count(v.Count, "row")
 			if v.AtLeast {
 				often[i] += " or more"
 			}
