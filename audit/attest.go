@@ -116,8 +116,11 @@ func (a *attesting) orReplaced(ctx context.Context, record landscape.ArtifactRec
 		return found, err
 	}
 	there, err := a.asWrittenBy(ctx, *later)
-	if err != nil {
-		return found, err
+	if ended := ctx.Err(); ended != nil || errors.Is(err, landscape.ErrUnavailable) {
+		return found, errors.Join(err, ended)
+	}
+	if err != nil { // such as that the run is archived, and its bundle away
+		there = plugin.Finding{State: plugin.NotKnown, Why: err.Error()}
 	}
 	switch there.State {
 	case plugin.AsWritten:

@@ -98,11 +98,18 @@ func (s *AttestSchedule) Due(ctx context.Context, run string, now landscape.Micr
 }
 
 // Altered returns the newest attestations of those outputs that were found changed or missing, of the runs that are attested now and then, by run and sink; nil
-// if there is none. Look must have been called.
+// if there is none. Archived runs are attested no more, and left out. Look must have been called.
 func (s *AttestSchedule) Altered(ctx context.Context, now landscape.Micros) (altered []landscape.Attestation, err error) {
 	for id, run := range s.runs {
 		if now >= run.until {
 			continue
+		}
+		archive, err := s.log.ArchiveOf(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if archive != nil {
+			continue // nobody looks again: what was found would never change
 		}
 		newest, _, err := s.newest(ctx, id)
 		if err != nil {

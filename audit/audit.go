@@ -30,10 +30,13 @@ func New(log *landscape.Reader, payloads *payload.Store, planner recompute.Plann
 }
 
 // plan compiles the run's document as it is recorded, with the lookup tables that the run kept. problem says why that is
-// not possible on this machine, or that the result is another plan than the run's; then what needs computing is unknown.
+// not possible on this machine, that the run is archived and its bundle away, or that the result is another plan than the run's; then what needs computing is unknown.
 func (a *Auditor) plan(ctx context.Context, run landscape.Run) (compiled *plan.Plan, problem string, err error) {
 	tables, err := a.tables(ctx, run.ID)
-	if err != nil {
+	switch {
+	case errors.Is(err, landscape.ErrNoBundle):
+		return nil, err.Error(), nil
+	case err != nil:
 		return nil, "", err
 	}
 	request, err := recompute.Request(ctx, a.log, run, tables)

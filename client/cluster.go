@@ -55,7 +55,7 @@ func (c *Cluster) Dial(ctx context.Context, identity string) (*Connection, error
 	}
 	connected, err := cluster.Dial(ctx, o)
 	if err != nil {
-		return nil, unlessAway(err)
+		return nil, UnlessAway(err)
 	}
 	return Connect(connected, o, "temporal at "+cluster.Place(o)), nil
 }

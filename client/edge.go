@@ -38,9 +38,9 @@ func ofContext(err error) bool {
 	return cancelled || late || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// unlessAway returns err, unless it says that a service does not answer: then it returns an *Error of kind Unavailable. What has a kind already
-// keeps it.
-func unlessAway(err error) error {
+// UnlessAway returns err, unless it says that a service does not answer: then it returns an *Error of kind Unavailable; or that this process lacks a key: then one of kind
+// Invalid. What has a kind already keeps it.
+func UnlessAway(err error) error {
 	if _, classified := errors.AsType[*Error](err); classified {
 		return err
 	}
@@ -50,9 +50,11 @@ func unlessAway(err error) error {
 	unreadable, archived := errors.AsType[*archive.UnreadableError](err)
 	switch {
 	case archived && unreadable.Changed:
-		return &Error{Kind: Damaged, Code: ArchiveChanged, Message: err.Error(), Run: unreadable.Run, Err: err}
+		return &Error{Kind: Damaged, Code: ArchiveChanged, Message: err.Error(), Cure: RestoreBundle, Run: unreadable.Run, Err: err}
 	case archived:
-		return &Error{Kind: Unavailable, Code: ArchiveUnreadable, Message: err.Error(), Run: unreadable.Run, Err: err}
+		return &Error{Kind: Unavailable, Code: ArchiveUnreadable, Message: err.Error(), Cure: RestoreBundle, Run: unreadable.Run, Err: err}
+	case errors.Is(err, landscape.ErrKeyless):
+		return &Error{Kind: Invalid, Code: InvalidKey, Message: err.Error() + "; --keys names the folder of a sealer's key that does", Err: err}
 	case errors.Is(err, landscape.ErrAway), errors.Is(err, payload.ErrUnavailable):
 		return &Error{Kind: Unavailable, Code: StorageUnavailable, Message: err.Error(), Cure: Diagnose, Err: err}
 	case faulty && !fault.Lasting:
@@ -73,7 +75,7 @@ func (c *Client) edge(ctx context.Context, err *error) {
 		*err = closed
 		return
 	}
-	*err = NeedsOrder(unlessAway(UnlessStopped(ctx, *err)))
+	*err = NeedsOrder(UnlessAway(UnlessStopped(ctx, *err)))
 }
 
 // NeedsOrder returns err, unless one person gave an order that needs several: then it returns an *Error of kind Conflict.

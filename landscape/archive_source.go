@@ -2,6 +2,7 @@ package landscape
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -13,7 +14,10 @@ type ArchivedRecords interface {
 	Sweep(ctx context.Context, run string, deep bool) ([]Finding, error)
 }
 
-// An ArchiveOpener returns the records of an archived run. They are those of the bundle that the archive names, else the error says where it should be. It is
+// ErrNoBundle says that the bundle of an archived run cannot be read, or is not the one that was recorded.
+var ErrNoBundle = errors.New("the bundle of an archived run cannot be used")
+
+// An ArchiveOpener returns the records of an archived run. They are those of the bundle that the archive names, else the error wraps ErrNoBundle, and says where it should be. It is
 // safe for concurrent use, and is asked again for each question: it keeps what it has opened.
 type ArchiveOpener func(ctx context.Context, a Archive) (ArchivedRecords, error)
 

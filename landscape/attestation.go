@@ -89,7 +89,8 @@ func (r *Reader) Attestations(ctx context.Context, run string) ([]Attestation, e
 }
 
 // RecordAttestations keeps what the outputs of a run were found to be, in the order of their sinks, with the next number and the entry of the log that says so. It sets
-// Seq and At, and returns them so. Of each output that was changed or removed, as no attestation found it before, an event tells. Nothing is recorded of no outputs.
+// Seq and At, and returns them so. Of each output that was changed or removed, as no attestation found it before, an event tells. Nothing is recorded of no outputs. The
+// error wraps ErrKeyless if the log knows the run and would not know this.
 func (l *Log) RecordAttestations(ctx context.Context, found []Attestation) ([]Attestation, error) {
 	return l.recordAttestations(ctx, found, func(*Tx) error { return nil })
 }
@@ -100,6 +101,9 @@ func (l *Log) recordAttestations(ctx context.Context, found []Attestation, besid
 		return found, nil
 	}
 	run, err := get[RunHead](ctx, l, found[0].Run)
+	if err == nil {
+		err = l.keylessAbout(ctx, run.ID)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -202,6 +202,9 @@ func (l *Log) EndForgetting(ctx context.Context, done Forgetting, certificate st
 			done = before
 			return err
 		}
+		if err := l.keyless(ctx); err != nil {
+			return err
+		}
 		done.Certificate, done.At = certificate, l.now()
 		tx := Tx{}
 		if l.sealer != nil {

@@ -109,6 +109,36 @@ func (l *Log) SealedBy(sealer Sealer) *Log {
 	return &sealed
 }
 
+// ErrKeyless says that the log would have no entry about something, because this process makes none: it would look as if somebody had made it up.
+var ErrKeyless = errors.New("the log would have no entry about it: this process has no key that counts")
+
+// keyless returns ErrKeyless if the log has begun, and this process makes no entries.
+func (l *Log) keyless(ctx context.Context) error {
+	if l.sealer != nil {
+		return nil
+	}
+	size, err := l.LogSize(ctx)
+	if err == nil && size > 0 {
+		err = ErrKeyless
+	}
+	return err
+}
+
+// keylessAbout returns an error that wraps ErrKeyless if the log knows the run, and this process makes no entries.
+func (l *Log) keylessAbout(ctx context.Context, run string) error {
+	if l.sealer != nil {
+		return nil
+	}
+	_, err := l.LogEntryAbout(ctx, "began/"+run)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("run %s: %w", run, ErrKeyless)
+}
+
 // began returns the entry of a run that begins; nil if nobody makes one. A run that is recorded, by a process that made no entry, began then.
 func (l *Log) began(ctx context.Context, run Run) ([]LogEntry, error) {
 	if l.sealer == nil {

@@ -82,12 +82,17 @@ func (e *UnsealableError) Error() string {
 }
 
 // endSealed adds to a transaction that ends a run the seal that binds what is recorded then, and the entry that says so. head is the record of the
-// run after the transaction. A run that cannot be sealed ends without.
+// run after the transaction. A run that cannot be sealed ends without, and so does one that the log knows, if this process makes no entries: who can seals it later.
 func (l *Log) endSealed(ctx context.Context, tx *Tx, head RunHead) error {
-	return unlessUnsealable(l.bind(ctx, tx, head, RunSeal{At: head.Finished}))
+	err := l.bind(ctx, tx, head, RunSeal{At: head.Finished})
+	if errors.Is(err, ErrKeyless) {
+		return nil
+	}
+	return unlessUnsealable(err)
 }
 
-// sealAgain adds to a transaction that records something of a run that has ended a seal that binds this as well, if the run was sealed when it ended.
+// sealAgain adds to a transaction that records something of a run that has ended a seal that binds this as well, if the run was sealed when it ended. The error
+// wraps ErrKeyless if the log knows the run and this process makes no entries: nothing is recorded then.
 func (l *Log) sealAgain(ctx context.Context, tx *Tx, head RunHead) error {
 	last, err := lastOf[RunSeal](ctx, l, head.ID)
 	if err != nil || last == nil || last.Epoch != head.Epoch {
@@ -134,7 +139,7 @@ func (l *Log) bind(ctx context.Context, tx *Tx, head RunHead, with RunSeal) erro
 			return err
 		}
 	}
-	return l.addSeal(tx, head, b.seal())
+	return l.addSeal(ctx, tx, head, b.seal())
 }
 
 // unsealable says of records that make no sense, or have no salts, that they cannot be sealed: if they were sealed at the end of the run, they were changed since.
@@ -217,7 +222,10 @@ func (l *Log) fits(ctx context.Context, b *binding) error {
 }
 
 // addSeal adds a seal and the entry about it to a transaction.
-func (l *Log) addSeal(tx *Tx, head RunHead, s *NewSeal) error {
+func (l *Log) addSeal(ctx context.Context, tx *Tx, head RunHead, s *NewSeal) error {
+	if err := l.keylessAbout(ctx, s.Run); err != nil {
+		return err
+	}
 	if l.sealer != nil {
 		entry, err := l.sealer.Sealed(head, s.RunSeal)
 		if err != nil {

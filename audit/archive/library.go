@@ -44,8 +44,8 @@ func (e *UnreadableError) Error() string {
 // errChanged says that another file is in the place of a bundle.
 var errChanged = errors.New("it was changed, or replaced")
 
-// Unwrap returns the reason.
-func (e *UnreadableError) Unwrap() error { return e.Err }
+// Unwrap returns landscape.ErrNoBundle and the reason.
+func (e *UnreadableError) Unwrap() []error { return []error{landscape.ErrNoBundle, e.Err} }
 
 // Open does what landscape.ArchiveOpener says: it reads the whole bundle, and requires that its SHA-256 is the one that is recorded. The error is an *UnreadableError.
 func (l *Library) Open(ctx context.Context, a landscape.Archive) (landscape.ArchivedRecords, error) {

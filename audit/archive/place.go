@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"waymark/internal/failpoint"
+	"waymark/landscape"
 	"waymark/payload/s3store"
 )
 
@@ -31,6 +32,14 @@ func CheckPlace(place string) error {
 		err = fmt.Errorf("%s is no folder", place)
 	}
 	return err
+}
+
+// Whole returns a place so that it is the same one from any folder.
+func Whole(place string) (string, error) {
+	if strings.HasPrefix(place, scheme) {
+		return place, nil
+	}
+	return filepath.Abs(place)
 }
 
 // location returns where a bundle of this name is at a place: the path of a file, or the URL of an object, with what it takes to reach the bucket.
@@ -147,6 +156,21 @@ func fetch(ctx context.Context, at string) (*file, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &file{f, size, [sha256.Size]byte(sum.Sum(nil))}, nil
+}
+
+// There requires that the bundle of an archived run is a file of the recorded size, and reads none of it. An object of a bucket is not looked for.
+func There(a landscape.Archive) error {
+	if strings.HasPrefix(a.Location, scheme) {
+		return nil
+	}
+	info, err := os.Stat(a.Location)
+	if err == nil && info.Size() != a.Bytes {
+		err = fmt.Errorf("%s has %d bytes, not %d", a.Location, info.Size(), a.Bytes)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.Run, err)
+	}
+	return nil
 }
 
 func cutLast(text, at string) (before, after string, found bool) {

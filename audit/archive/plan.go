@@ -21,9 +21,11 @@ type Plan struct {
 
 // Held is a run that is due, and a hold that protects it.
 type Held struct {
-	Run  string `json:"run"`
-	Hold int64  `json:"hold"`
-	Why  string `json:"why"`
+	Run      string           `json:"run"`
+	Pipeline string           `json:"pipeline"`
+	Finished landscape.Micros `json:"-"`
+	Hold     int64            `json:"hold"`
+	Why      string           `json:"why"`
 }
 
 // NewPlan says which runs are due: at the moment as, they had ended as long ago as older says and could not be resumed, had their last seal, were not archived, and no hold protected them, nor
@@ -75,7 +77,7 @@ func (p *planner) add(ctx context.Context, run landscape.RunHead) error {
 	for _, hold := range p.holds {
 		end, over := p.ended[hold.ID]
 		if hold.Holds(run) && (!over || hold.At <= p.at && end.At > p.at) {
-			p.plan.Held = append(p.plan.Held, Held{run.ID, hold.ID, hold.Why})
+			p.plan.Held = append(p.plan.Held, Held{run.ID, run.Pipeline, run.Finished, hold.ID, hold.Why})
 			return nil
 		}
 	}

@@ -194,7 +194,8 @@ func (k *keyring) refuses(sealer string) string {
 	case k.sealers[sealer] != nil:
 		return ""
 	case k.revoked[sealer] > 0:
-		return fmt.Sprintf("the key %s was revoked, in entry %d: move its file away, and waymark run or waymark keys generate makes another one", short(sealer), k.revoked[sealer])
+		return fmt.Sprintf("the key %s was revoked, in entry %d: beside the log's key, waymark keys rotate sealer --why TEXT makes another one that counts; elsewhere, move its file away, "+
+			"and admit what waymark keys generate makes", short(sealer), k.revoked[sealer])
 	}
 	return fmt.Sprintf("the log %s does not know this sealer's key; who has the key of the log admits it: waymark keys admit %s", k.genesis.Origin, sealer)
 }

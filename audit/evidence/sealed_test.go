@@ -280,8 +280,10 @@ func TestCheckedSeal(t *testing.T) {
 
 	store, err := sqlitestore.Open(t.Context(), p.path, sqlitestore.Options{})
 	require.NoError(t, err)
-	require.NoError(t, landscape.New(store, nil).RecordAction(t.Context(), "r1", "v", "ann", "")) // by a process without a key
+	require.ErrorIs(t, landscape.New(store, nil).RecordAction(t.Context(), "r1", "v", "ann", ""), landscape.ErrKeyless)
 	require.NoError(t, store.Close())
+	require.NoError(t, p.open(func(e *evidence.Evidence) { require.NoError(t, e.Log.RecordAction(t.Context(), "r1", "v", "ann", "")) }))
+	p.attack(`delete from log where about like 'sealed/r1/1%'`) // as if a process without a key had made the seal
 	sealed, entry, err = checked()
 	require.NoError(t, err)
 	require.EqualValues(t, 1, sealed.Seq)

@@ -108,6 +108,13 @@ func (h *Home) archive(ctx context.Context, log *landscape.Log, r ArchiveRequest
 		}
 		is, err := archiver.Archive(ctx, run, cmp.Or(r.Actor, h.Actor), r.Why)
 		if err != nil {
+			meanwhile, unknown := log.ArchiveOf(ctx, run.ID)
+			if unknown == nil && meanwhile != nil && r.Run == "" {
+				continue // by another process: that changes nothing of the others
+			}
+			if unknown == nil && meanwhile != nil {
+				err = &landscape.ArchivedError{Archive: *meanwhile}
+			}
 			return nil, unarchivable(run.ID, err)
 		}
 		one := ArchivedRun{run.ID, run.Pipeline, client.Time(run.Finished), is.Place(), is.Bytes, is.SHA256}
@@ -142,10 +149,29 @@ func (h *Home) archivePlan(ctx context.Context, log *landscape.Log, r ArchiveReq
 		}
 		only = run.ID
 	}
-	if r.AsOf.IsZero() {
-		r.AsOf = time.Now()
+	asked := r.AsOf
+	if asked.IsZero() {
+		asked = time.Now()
 	}
-	return archive.NewPlan(ctx, log.Reader, older, r.AsOf, only)
+	plan, err := archive.NewPlan(ctx, log.Reader, older, asked, only)
+	if err == nil && only != "" && r.AsOf.IsZero() {
+		err = stays(plan)
+	}
+	return plan, err
+}
+
+// stays says why the one run that is asked for stays in the landscape; nil if it does not.
+func stays(plan *archive.Plan) error {
+	switch {
+	case len(plan.Held) > 0:
+		held := plan.Held[0]
+		message := fmt.Sprintf("run %s is protected by hold %d (%s): it stays", held.Run, held.Hold, held.Why)
+		return &client.Error{Kind: client.Conflict, Code: client.RunHeld, Message: message, Cure: client.EndHold, Run: held.Run, Err: landscape.ErrInUse}
+	case len(plan.Unsealed) > 0:
+		run := plan.Unsealed[0]
+		return &client.Error{Kind: client.Conflict, Code: client.RunNotSealed, Message: fmt.Sprintf("run %s is not sealed since it ended: waymark seal %s seals it", run, run), Run: run}
+	}
+	return nil
 }
 
 // ageOf reads a length of time as pipeline.Duration is written, or a number of years of 365 days, such as 3y; 0 of nothing.
@@ -161,9 +187,12 @@ func ageOf(word string) (time.Duration, error) {
 		}
 		return 0, fmt.Errorf("--older %.40q: write a number of years from 1y to %dy, or a time such as 1095d", word, most)
 	}
+	if strings.HasSuffix(word, "m") { // beside years, who writes it means months
+		return 0, fmt.Errorf("--older %.40q would be minutes, and months have no length: write days, such as 90d, years, such as 3y, or hours, such as 1h", word)
+	}
 	var length pipeline.Duration
 	if err := length.UnmarshalText([]byte(word)); err != nil {
-		return 0, fmt.Errorf("--older: %w", err)
+		return 0, fmt.Errorf("--older: %w; or a number of years, such as 3y", err)
 	}
 	if time.Duration(length) > most*365*24*time.Hour {
 		return 0, fmt.Errorf("--older %.40q is more than %d years", word, most)
@@ -241,15 +270,21 @@ type archiveDeed struct {
 	args map[string]string // older, to, as_of
 }
 
-// ArchiveArgs are the arguments of an order to archive what is due now.
-func ArchiveArgs(r ArchiveRequest) map[string]string {
-	return map[string]string{"older": r.Older, "to": r.To, "as_of": time.Now().UTC().Format(time.RFC3339Nano)}
+// ArchiveArgs are the arguments of an order to archive what is due now, to the same place from whatever folder it is executed.
+func ArchiveArgs(r ArchiveRequest) (map[string]string, error) {
+	to, err := archive.Whole(r.To)
+	return map[string]string{"older": r.Older, "to": to, "as_of": time.Now().UTC().Format(time.RFC3339Nano)}, err
 }
 
 func (d archiveDeed) request() (r ArchiveRequest, err error) {
 	r.Older, r.Run, r.To = d.args["older"], d.run, d.args["to"]
-	r.AsOf, err = time.Parse(time.RFC3339Nano, d.args["as_of"])
-	return r, err
+	if r.AsOf, err = time.Parse(time.RFC3339Nano, d.args["as_of"]); err != nil {
+		return r, err
+	}
+	if whole, err := archive.Whole(r.To); err != nil || whole != r.To {
+		return r, invalidOption(errors.Join(fmt.Errorf("the order names no whole path, and %.100q is another folder wherever it is executed: propose it again", r.To), err))
+	}
+	return r, nil
 }
 
 // look says what was due when the order was proposed. What is archived meanwhile changes nothing of it.

@@ -51,7 +51,7 @@ func (h *Home) Export(ctx context.Context, word string, to io.Writer, what Expor
 	case errors.Is(err, bundle.ErrRunning), errors.Is(err, bundle.ErrTooMany):
 		err = notExportable(err)
 	}
-	return manifest, err
+	return manifest, client.UnlessAway(err)
 }
 
 func notExportable(err error) error {

@@ -309,7 +309,11 @@ func (d revokeDeed) look(ctx context.Context) (map[string]string, error) {
 
 func (d revokeDeed) do(ctx context.Context, by client.By) (string, error) {
 	_, err := d.home.withNotary(ctx, d.log, func(n *evidence.Notary) (bool, error) { return n.Revoke(ctx, d.key, by.Why) })
-	return "the key is revoked", err
+	if err != nil {
+		return "", err
+	}
+	next, err := d.home.Refused(ctx)
+	return strings.TrimSuffix("the key is revoked; "+next, "; "), err
 }
 
 type ruleDeed struct {

@@ -18,11 +18,13 @@ import (
 // the end, takes 20 ms.
 const notaryEvery = 2 * time.Second
 
-// openLog compares the landscape's log with the heads that were signed before this process writes anything, and begins to sign it. The workers of
-// a cluster have keys of their own.
+// openLog compares the landscape's log with the heads that were signed before this process writes anything, and begins to sign it.
 func (h *Home) openLog(ctx context.Context) error {
-	if h.evidence != nil || h.options.Cluster != nil {
+	switch {
+	case h.evidence != nil && (h.evidence.Unsealed == "" || h.options.Cluster == nil):
 		return nil
+	case h.options.Cluster != nil:
+		return h.joinLog(ctx)
 	}
 	o := h.options.evidence()
 	err := os.MkdirAll(h.options.State.Anchor(), 0o700)
@@ -33,9 +35,6 @@ func (h *Home) openLog(ctx context.Context) error {
 		return h.options.wordedLog(ctx, err)
 	}
 	h.stores.Log = h.evidence.Log
-	if why := h.evidence.Unsealed; why != "" {
-		h.options.Warn("runs of this process have no entries in the log: " + why)
-	}
 	if why := h.evidence.Replaced; why != nil {
 		h.options.Warn("this process does not sign the log: " + why.Error())
 	}
@@ -46,6 +45,54 @@ func (h *Home) openLog(ctx context.Context) error {
 		h.notarize = h.work(h.evidence.Notary)
 	}
 	return nil
+}
+
+// joinLog lets a process that leaves runs to the workers of a cluster, or to the process that serves on the state folder, append to the log that these began, with the
+// sealer's key in its folder of keys, if that counts. It makes no key and signs no heads.
+func (h *Home) joinLog(ctx context.Context) error {
+	size, err := h.stores.Log.LogSize(ctx)
+	if err != nil || size == 0 {
+		return err
+	}
+	o := h.options.evidence()
+	o.Make = false
+	if !h.options.private() {
+		o.Anchors = o.Anchors[1:] // the state folder's own is of the log of runs that are executed there
+	}
+	opened, err := evidence.Open(ctx, h.stores.Log, o)
+	if _, unusable := errors.AsType[*evidence.UnusableKeyError](err); unusable {
+		opened, err = &evidence.Evidence{Log: h.stores.Log, Unsealed: err.Error()}, nil
+	}
+	if err != nil {
+		return h.options.wordedLog(ctx, err)
+	}
+	h.evidence, h.stores.Log = opened, opened.Log
+	return nil
+}
+
+// unsealed says why this process makes no entries, for people; empty if it makes them.
+func (h *Home) unsealed() string {
+	if h.evidence == nil {
+		return "the log has not begun: the first run begins it"
+	}
+	return h.evidence.Unsealed
+}
+
+// keyless refuses, if the log has begun and this process makes no entries, what the log would not know.
+func (h *Home) keyless(ctx context.Context) error {
+	why := h.unsealed()
+	if why == "" {
+		return nil
+	}
+	size, err := h.stores.Log.LogSize(ctx)
+	if err != nil || size == 0 {
+		return err
+	}
+	return noEntry(why)
+}
+
+func noEntry(why string) error {
+	return keyError(fmt.Errorf("the log would have no entry about it: %s; --keys names the folder of a sealer's key that counts", why))
 }
 
 // checkAnchors refuses what cannot be an anchor.

@@ -9,6 +9,7 @@ import (
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/bundle"
 	"waymark/audit/interop"
+	"waymark/client"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -56,5 +57,5 @@ func (h *Home) sealed(ctx context.Context, run string) error {
 	case errors.Is(err, landscape.ErrSealBroken):
 		return sealBroken(run, err)
 	}
-	return err
+	return client.UnlessAway(err)
 }

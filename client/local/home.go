@@ -320,6 +320,11 @@ func (h *Home) prepare(ctx context.Context, purpose client.Purpose) (planner wor
 	if err := h.openLog(ctx); err != nil {
 		return planner, err
 	}
+	if purpose != client.ToCancel && h.options.Cluster == nil { // the entries of other runs are the workers'; one that ends here ends without a seal
+		if err := h.keyless(ctx); err != nil {
+			return planner, err
+		}
+	}
 	return h.plannerFor(purpose)
 }
 

@@ -257,6 +257,22 @@ func (h *Home) RevokeKey(ctx context.Context, key, why string) (changed bool, er
 	return h.withNotary(ctx, h.stores.Log, func(n *evidence.Notary) (bool, error) { return n.Revoke(ctx, key, why) })
 }
 
+// Refused says why runs of this folder are refused because of its sealer's key, and the cure; empty if they are not.
+func (h *Home) Refused(ctx context.Context) (why string, err error) {
+	key, err := keys.Load(h.options.evidence().Keys, keys.Sealer)
+	switch {
+	case errors.Is(err, keys.ErrNone):
+		return "", nil
+	case err != nil:
+		return "", keyError(err)
+	}
+	why, err = evidence.Refuses(ctx, h.stores.Log.Reader, key.VKey)
+	if why != "" {
+		why = "runs here are refused until their sealer has a key that counts: " + why
+	}
+	return why, err
+}
+
 // Kinds of keys that RotateKey replaces.
 const (
 	RotateLog    = string(keys.Log)

@@ -71,7 +71,7 @@ func (h *Home) Waive(ctx context.Context, run landscape.Run, policy string, by c
 	return c.Waive(ctx, run, policy, by)
 }
 
-// sealingClient returns a client whose landscape has what this process seals with, if it has that.
+// sealingClient returns a client whose landscape has what this process seals with, as sealing does.
 func (h *Home) sealingClient(ctx context.Context) (*client.Client, error) {
 	log, err := h.sealing(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *Home) clientOn(log *landscape.Log) *client.Client {
 	return c
 }
 
-// sealing returns the landscape with what this process seals with, if it has that.
+// sealing returns the landscape with what this process seals with. The error is an *Error of kind Invalid if it has nothing that counts, and the log has begun.
 func (h *Home) sealing(ctx context.Context) (*landscape.Log, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +97,7 @@ func (h *Home) sealing(ctx context.Context) (*landscape.Log, error) {
 	if err := h.openLog(ctx); err != nil {
 		return nil, err
 	}
-	return h.stores.Log, nil
+	return h.stores.Log, h.keyless(ctx)
 }
 
 // unsealedText says how many runs are not sealed; empty if all are.

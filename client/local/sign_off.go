@@ -132,14 +132,10 @@ func (h *Home) witnessing(ctx context.Context) (*landscape.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	why := "commands that use a cluster have no keys"
-	if h.evidence != nil {
-		why = h.evidence.Unsealed
+	if why := h.unsealed(); why != "" {
+		return nil, noEntry(why)
 	}
-	if why == "" {
-		return log, nil
-	}
-	return nil, keyError(fmt.Errorf("the log would have no entry about it: %s; --keys names the folder of a sealer's key that counts", why))
+	return log, nil
 }
 
 // signable returns the last seal of a run whose records fit it.

@@ -83,6 +83,7 @@ var hints = map[client.Cure]string{
 	client.ResumeOther:      ": waymark resume %s",
 	client.ListHolds:        "; `waymark hold list` lists them",
 	client.ListAccess:       "; `waymark access list` lists them",
+	client.RestoreBundle:    "; put a copy with this SHA-256 there: a folder that was moved can have a symbolic link at its old place",
 	client.EndHold:          "; `waymark hold end` ends it",
 	client.EndRun:           ": resume it, or waymark cancel %s --final --why TEXT",
 	client.DeclareKey:       ": declare it in the document, `key: [FIELD]`; runs that begin after that record it",

@@ -132,6 +132,8 @@ func (a *app) apiOptions(c daemon.Config, temporal string, served bool) local.Op
 		o.Allow = append(slices.Clone(o.Allow), c.Pipelines)
 	}
 	o.KeyFile = cmp.Or(c.FingerprintKeyFile, o.KeyFile)
+	o.Keys = cmp.Or(c.Keys, o.Keys) // as the worker: what it records is in the same log
+	o.LogAnchors = slices.DeleteFunc(slices.Clone(c.LogAnchors), func(anchor string) bool { return anchor == o.State.Anchor() })
 	keys, _ := a.env(daemon.CodecKeysVariable)
 	o.Cluster = &client.Cluster{Address: temporal, Queue: c.Queue, Files: c.Files, CodecFile: c.CodecKeysFile, CodecKeys: keys, Env: a.env}
 	if served {

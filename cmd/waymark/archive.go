@@ -45,7 +45,11 @@ command again.`,
 			}
 			request.By = a.by(why)
 			if p.propose {
-				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderArchive, Run: request.Run, Args: local.ArchiveArgs(request), Why: why})
+				args, err := local.ArchiveArgs(request)
+				if err != nil {
+					return err
+				}
+				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderArchive, Run: request.Run, Args: args, Why: why})
 			}
 			request.Progress = func(run local.ArchivedRun) { a.note("archived run %s: %s", run.Run, run.Location) }
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -80,7 +84,7 @@ func writeArchived(w io.Writer, done *local.Archived) error {
 		lines = append(lines, []string{run.Run, run.Pipeline, moment(run.Finished), archivedText(run)})
 	}
 	for _, held := range done.Held {
-		lines = append(lines, []string{held.Run, "-", "-", fmt.Sprintf("stays: hold %d (%s) protects it", held.Hold, text.Cell(held.Why))})
+		lines = append(lines, []string{held.Run, held.Pipeline, moment(client.Time(held.Finished)), fmt.Sprintf("stays: hold %d (%s) protects it", held.Hold, text.Cell(held.Why))})
 	}
 	for _, run := range done.Left {
 		lines = append(lines, []string{run, "-", "-", "stays: it is not sealed since it ended; waymark seal " + run + " seals it"})

@@ -146,6 +146,7 @@ var remedies = map[client.Cure]string{
 	client.FixDisk:          "look at the disk",
 	client.FreeSpace:        "free some, or name another folder with --state",
 	client.Report:           "report this",
+	client.RestoreBundle:    "put a copy with the recorded SHA-256 there; a folder that was moved can have a symbolic link at its old place",
 	client.EndHolder:        "let it finish, or end it",
 	client.FindLandscape:    "say where the record is with --landscape",
 	client.NameLandscape:    "say with --landscape where the workers have it",

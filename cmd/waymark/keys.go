@@ -195,6 +195,15 @@ func writeRotation(w io.Writer, done evidence.Rotation) error {
 type keyOrdered struct {
 	Key     string `json:"key"`
 	Changed bool   `json:"changed"` // else it was so already
+	Next    string `json:"next,omitempty"`
+}
+
+func (k keyOrdered) write(w io.Writer, done string) error {
+	_, err := fmt.Fprintf(w, "key %s is %s%s\n", k.Key, done, already(k.Changed))
+	if k.Next != "" && err == nil {
+		_, err = fmt.Fprintln(w, k.Next)
+	}
+	return err
 }
 
 func (a *app) keyOrderCommand(verb, done, short string, do func(*local.Home, context.Context, string, string) (bool, error)) *cobra.Command {
@@ -217,10 +226,11 @@ func (a *app) keyOrderCommand(verb, done, short string, do func(*local.Home, con
 				if err != nil {
 					return err
 				}
-				return a.print(keyOrdered{args[0], changed}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "key %s is %s%s\n", args[0], done, already(changed))
+				ordered := keyOrdered{Key: args[0], Changed: changed}
+				if ordered.Next, err = home.Refused(cmd.Context()); err != nil {
 					return err
-				})
+				}
+				return a.print(ordered, func(w io.Writer) error { return ordered.write(w, done) })
 			})
 		},
 	}

@@ -52,10 +52,13 @@ func archives(t *testing.T, d landscape.Driver) {
 	require.NotEmpty(t, packs)
 	for _, run := range []string{"old", "graph"} {
 		require.Positive(t, recordsOfRun(t, d, run))
+		outputs := stored[landscape.ArtifactRecord](t, d, run)
+		require.NotEmpty(t, outputs)
 		sealed, err := log.LastSeal(ctx, run)
 		require.NoError(t, err)
 		require.NoError(t, Archived(ctx, log, run))
 		require.Zero(t, recordsOfRun(t, d, run))
+		require.Equal(t, outputs, stored[landscape.ArtifactRecord](t, d, run), "others need to know who replaced what")
 		require.ErrorAs(t, Archived(ctx, log, run), new(*landscape.ArchivedError))
 		archive, err := log.ArchiveOf(ctx, run)
 		require.NoError(t, err)

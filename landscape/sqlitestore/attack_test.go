@@ -53,7 +53,6 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: "r7", Params: "{}"}))
 	require.NoError(t, log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Actor: "ann", Why: "shut"}))
 	require.ErrorAs(t, log.Admit(t.Context(), "r7", landscapetest.Of("db")), new(*landscape.HeldError))
-	require.NoError(t, landscapetest.Logged(t.Context(), log))
 	require.NoError(t, landscapetest.Purged(t.Context(), log, "r5"))
 	require.NoError(t, forgottenScene(t.Context(), log))
 	require.NoError(t, landscapetest.Judged(t.Context(), log, "r9"))
@@ -79,6 +78,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.EqualValues(t, 1, dropped)
 	require.NoError(t, landscapetest.Scene{Run: "r11", Chunks: 1, ChunkRows: 10}.Play(t.Context(), log))
 	require.NoError(t, landscapetest.Archived(t.Context(), log, "r11"))
+	require.NoError(t, landscapetest.Logged(t.Context(), log))
 	require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: "r10", Params: "{}"}))
 	require.NoError(t, log.Refuse(t.Context(), landscape.Start{Run: "r10", State: landscape.StartRefused, Refusal: "InputInvalid", Reason: "no"}))
 }

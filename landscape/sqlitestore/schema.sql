@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -2998,8 +2998,6 @@ CREATE TRIGGER forgotten_held before insert on forgotten
 when exists (select 1 from held_runs h where h.run_id = new.run_id)
 begin select raise(abort, 'payload in use: a run is held'); end;
 
-CREATE TRIGGER nodes_stay before delete on nodes when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'nodes: append-only'); end;
-
 CREATE TRIGGER edges_stay before delete on edges when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'edges: append-only'); end;
 
 CREATE TRIGGER sources_stay before delete on sources when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'sources: append-only'); end;
@@ -3067,8 +3065,6 @@ CREATE TRIGGER effects_stay before delete on effects when not exists (select 1 f
 CREATE TRIGGER effect_events_stay before delete on effect_events when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'effect_events: append-only'); end;
 
 CREATE TRIGGER late_totals_stay before delete on late_totals when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'late_totals: append-only'); end;
-
-CREATE TRIGGER artifacts_stay before delete on artifacts when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'artifacts: append-only'); end;
 
 CREATE TRIGGER actions_stay before delete on actions when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'actions: append-only'); end;
 
@@ -3149,3 +3145,7 @@ CREATE TRIGGER runs_arrivals before insert on runs
 when exists (
   select 1 from arrival_runs l join arrivals a using (trigger, item, revision) where l.run_id = new.run_id and a.run_id <> new.run_id)
 begin select raise(abort, 'runs: not the beginning: its arrivals were taken back'); end;
+
+CREATE TRIGGER nodes_stay before delete on nodes begin select raise(abort, 'nodes: append-only'); end;
+
+CREATE TRIGGER artifacts_stay before delete on artifacts begin select raise(abort, 'artifacts: append-only'); end;
