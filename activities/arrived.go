@@ -21,9 +21,6 @@ func (a *Activities) arrived(ctx context.Context, in OpenInput, compiled *plan.P
 	pins := map[string]plugin.SourceInfo{}
 	for _, trigger := range doc.Triggers {
 		id := landscape.ScheduleID(in.Environment, doc.Name, trigger.Name)
-		if pins[trigger.Value.Source].Trigger == began {
-			continue
-		}
 		pin := plugin.SourceInfo{Files: []plugin.FileInfo{}, Trigger: id}
 		if id == began {
 			if pin.Files, err = filesOf(in.Run, list); err != nil {

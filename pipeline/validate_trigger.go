@@ -4,8 +4,14 @@ import "slices"
 
 // checkTriggers reports what is wrong with triggers.
 func (l *loader) checkTriggers(p *Pipeline) {
+	first := map[string]string{}
 	for _, trigger := range p.Triggers {
 		path := Key("triggers", trigger.Name)
+		if other, twice := first[trigger.Value.Source]; twice {
+			l.report(Key(path, "source"), "the source %s has the trigger %q already, and each file would be in a run of both: delete one of them", quote(trigger.Value.Source), other)
+		} else if trigger.Value.Source != "" {
+			first[trigger.Value.Source] = trigger.Name
+		}
 		l.checkName(path, trigger.Name)
 		l.checkTriggerSource(Key(path, "source"), p, trigger.Value.Source)
 		l.checkTriggerParams(path, p, trigger.Value)
