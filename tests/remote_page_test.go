@@ -1,12 +1,18 @@
 package tests
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"waymark/client"
+	"waymark/client/remote"
 
 	"github.com/stretchr/testify/require"
 )
@@ -59,4 +65,45 @@ func TestRemotePage(t *testing.T) {
 		require.Contains(t, told, "completed_with_failures again: "+again)
 		require.Contains(t, told, "true ann@example.com")
 	}
+	h.remoteFiles(t)
+}
+
+// remoteFiles fetches what others can verify, and deploys, as Go programs do.
+func (h *house) remoteFiles(t *testing.T) {
+	c, err := remote.New(remote.Options{URL: h.url, Token: h.token})
+	require.NoError(t, err)
+	run, err := c.Find(t.Context(), "last")
+	require.NoError(t, err)
+	fetch := func(name string, write func(io.Writer) error) string {
+		t.Helper()
+		var file bytes.Buffer
+		require.NoError(t, write(&file))
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, file.Bytes(), 0o600))
+		return path
+	}
+	output, err := os.ReadFile(fetch("all.csv", func(w io.Writer) error { return c.Output(t.Context(), run.ID, "all", w) }))
+	require.NoError(t, err)
+	published, err := os.ReadFile(filepath.Join(h.folder, "out/all.csv"))
+	require.NoError(t, err)
+	require.Equal(t, published, output)
+	var failure *client.Error
+	require.ErrorAs(t, c.Output(t.Context(), run.ID, "nope", io.Discard), &failure)
+	require.Equal(t, client.OutputNotFound, failure.Code)
+	h.waymark(t, "verify", fetch("run.zip", func(w io.Writer) error { return c.Bundle(t.Context(), run.ID, remote.BundleFilter{Artifacts: true}, w) }))
+	require.Eventually(t, func() bool { return h.command(t, true, "prove", run.ID, "--row", "1", "-o", "row.proof").code == 0 }, patience, 100*time.Millisecond, "its entry is signed")
+	h.waymark(t, "verify", "row.proof")
+
+	document := "name: moved\nsources: {in: {csv: {path: " + h.folder + "/orders.csv}, schema: {fields: {id: int, total: string}}}}\nsinks: {all: {csv: {path: " + h.folder + "/out/moved.csv}}}\n"
+	for _, changed := range []bool{true, false} {
+		deployed, err := c.Deploy(t.Context(), remote.DeployRequest{Why: "moved", Document: document})
+		require.NoError(t, err)
+		require.Equal(t, changed, deployed.Changed)
+	}
+	_, err = c.Deploy(t.Context(), remote.DeployRequest{Why: "moved", Document: "name: moved\n"})
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, client.InvalidDocument, failure.Code)
+	history, err := c.PipelineHistory(t.Context(), "", "moved")
+	require.NoError(t, err)
+	require.Equal(t, "ann", history[0].Actor)
 }

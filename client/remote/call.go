@@ -193,7 +193,9 @@ func (c *Client) lost(r *request, err error) error {
 	switch {
 	case errors.Is(err, errNotHere):
 		return invalid("%s: %v: write https://", c, errNotHere)
-	case r.again || unsent(err) || lasting(err):
+	case lasting(err):
+		return &client.Error{Kind: client.Unavailable, Code: client.ServerUnavailable, Message: fmt.Sprintf("%s cannot be asked: %v", c, err), Err: err}
+	case r.again || unsent(err):
 		return &client.Error{Kind: client.Unavailable, Code: client.ServerUnavailable, Message: fmt.Sprintf("%s does not answer: %v", c, err), Err: err}
 	}
 	lost := &client.Error{
