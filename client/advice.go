@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"waymark/activities"
@@ -15,7 +16,7 @@ import (
 // Advice is what can be done with a run that has stopped.
 type Advice struct {
 	Cures []Cure `json:"cures"`         // the better one first; empty if nothing is left to do
-	Why   string `json:"why,omitempty"` // of Resolve: which effects are blocked
+	Why   string `json:"why,omitempty"` // of Resolve: which effects are blocked; of SignOff: in which roles the run is not signed off
 }
 
 // targetChanged is in the reason of a run that found an output to be no longer what it wrote.
@@ -59,17 +60,27 @@ func (c *Client) revival(ctx context.Context, run string) Cure {
 
 // afterPolicies returns what can be done with a run that is blocked, but not by an effect.
 func (c *Client) afterPolicies(ctx context.Context, run landscape.Run) (Advice, error) {
-	kept, roles, err := c.kept(ctx, run)
-	switch {
-	case err != nil:
+	standing, err := c.log.Policies(ctx, run.ID)
+	if err != nil {
 		return Advice{}, err
-	case kept:
+	}
+	if slices.ContainsFunc(standing, func(s landscape.PolicyStanding) bool {
+		return keeps(s) && !strings.HasPrefix(s.Policy, pipeline.SignOffPolicy)
+	}) {
 		return Advice{Cures: []Cure{WaivePolicy}}, nil
-	case roles != nil:
-		return Advice{Cures: []Cure{SignOff}}, nil
+	}
+	release, err := c.Release(ctx, run)
+	if err != nil {
+		return Advice{}, err
+	}
+	if awaited := release.Awaited(); awaited != nil {
+		return Advice{Cures: []Cure{SignOff}, Why: "it is not signed off as " + strings.Join(awaited, " and as ")}, nil
 	}
 	return Advice{Cures: []Cure{Resume}}, nil
 }
+
+// keeps reports whether a policy was evaluated and keeps its run from publishing anything.
+func keeps(s landscape.PolicyStanding) bool { return s.Last != nil && s.Keeps() }
 
 // AfterBlocked returns what can be done with a run that was blocked just now, and not by an effect.
 func AfterBlocked(reason string) []Cure {

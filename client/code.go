@@ -95,6 +95,7 @@ const (
 	RunNotSealed        Code = "RUN_NOT_SEALED"        // the run cannot be sealed: it is running, or an earlier release began it
 	NotSignable         Code = "NOT_SIGNABLE"          // what somebody wants to sign cannot be signed so, or not with this key
 	NotSignedOff        Code = "NOT_SIGNED_OFF"        // the run must be signed off before it publishes anything
+	StageChanged        Code = "STAGE_CHANGED"         // what the run staged is not what it wrote: nobody can sign that off
 	SignedOffBefore     Code = "SIGNED_OFF_BEFORE"     // the person has signed off the run in this role
 	OrderNeeded         Code = "ORDER_NEEDED"          // the order needs more persons than one: it is proposed and approved first
 	OrderNotFound       Code = "ORDER_NOT_FOUND"       // nobody proposed an order whose digest begins like that

@@ -57,6 +57,7 @@ const (
 	ListPolicies      Cure = "list_policies"       // choose one of the run's policies
 	WaivePolicy       Cure = "waive_policy"        // waive the policies that did not pass and resume the run, or fork it with a mended document
 	SignOff           Cure = "sign_off"            // sign the run off in each role in which it must be, and resume it
+	NameApprovers     Cure = "name_approvers"      // put the approvers file back, or say where it is
 	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph
 	ProposeOrder      Cure = "propose_order"       // propose the order, so that others can approve it
 	ListOrders        Cure = "list_orders"         // choose one of the orders that were proposed

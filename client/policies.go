@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
-	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -22,6 +20,16 @@ type Policy struct {
 	Figures json.RawMessage      `json:"figures,omitempty"`
 	Actor   string               `json:"actor,omitempty"` // who waived it
 	At      Time                 `json:"at,omitempty"`
+	Now     string               `json:"now,omitempty"` // of a role in which the run must be signed off: how that stands now, if Result says something else
+}
+
+// Told is what there is to say about the result; empty if the policy was not evaluated yet.
+func (p Policy) Told() string {
+	told := p.Detail
+	if p.Now != "" {
+		told += "; now " + p.Now
+	}
+	return told
 }
 
 // Warns reports whether people are to be told that the policy did not pass.
@@ -47,63 +55,6 @@ func (c *Client) policies(ctx context.Context, run string) ([]Policy, error) {
 		policies = append(policies, policy)
 	}
 	return policies, nil
-}
-
-// kept reports whether a policy of numbers keeps the run from publishing its outputs, and in which roles it must still be signed off for that, in document order;
-// nil if in none.
-func (c *Client) kept(ctx context.Context, run landscape.Run) (numbers bool, roles []string, err error) {
-	standing, err := c.log.Policies(ctx, run.ID)
-	if err != nil {
-		return false, nil, err
-	}
-	var required, open []string
-	for _, s := range standing {
-		role, is := strings.CutPrefix(s.Policy, pipeline.SignOffPolicy)
-		keeps := s.Last != nil && s.Keeps()
-		switch {
-		case !is:
-			numbers = numbers || keeps
-			continue
-		case keeps:
-			open = append(open, role)
-		}
-		required = append(required, role)
-	}
-	if open == nil {
-		return numbers, nil, nil
-	}
-	approvers, err := c.approvers()
-	if err != nil {
-		return false, nil, err
-	}
-	signed, err := recompute.SignOffs(ctx, c.log.Reader, run.ID, required, run.Epoch+1, approvers)
-	for _, role := range open {
-		if signed[role] == 0 {
-			roles = append(roles, role)
-		}
-	}
-	return numbers, roles, err
-}
-
-// Awaited returns the roles in which a run must still be signed off before it publishes anything, in document order; nil if there is no such role, or the run was
-// not ready for that yet.
-func (c *Client) Awaited(ctx context.Context, run landscape.Run) (roles []string, err error) {
-	defer c.edge(ctx, &err)
-	_, roles, err = c.kept(ctx, run)
-	return roles, err
-}
-
-// signedOff refuses a run that publishes nothing until people have signed it off. Whose signatures count, the approvers file says here; the workers, which
-// may not have it, count what is recorded beside each signature.
-func (c *Client) signedOff(ctx context.Context, run landscape.Run) error {
-	_, roles, err := c.kept(ctx, run)
-	if err != nil || roles == nil {
-		return err
-	}
-	return &Error{
-		Kind: Conflict, Code: NotSignedOff, Cure: SignOff, Run: run.ID,
-		Message: fmt.Sprintf("run %s publishes nothing until it is signed off as %s, each by another person", run.ID, strings.Join(roles, " and as ")),
-	}
 }
 
 // Waived is what became of a waiver.

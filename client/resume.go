@@ -37,7 +37,7 @@ func (c *Client) Resume(ctx context.Context, run landscape.Run, r ResumeRequest)
 	if err := c.NotArchived(ctx, run.ID, "resumed"); err != nil {
 		return nil, err
 	}
-	if err := c.signedOff(ctx, run); err != nil {
+	if err := c.mayRelease(ctx, run); err != nil {
 		return nil, err
 	}
 	return c.again(ctx, run, r.By, true, func(s *Session) (*Execution, error) {

@@ -33,9 +33,10 @@ type Status struct {
 	Sinks       []Sink                `json:"sinks"`
 	Staged      []Staged              `json:"staged,omitempty"` // of a run that is not complete
 	Nodes       []landscape.NodeCount `json:"nodes"`
-	Policies    []Policy              `json:"policies,omitempty"`  // in document order
-	Totals      *landscape.Totals     `json:"totals,omitempty"`    // nil if the document has none, or no row went through the steps yet
-	SignOffs    []persons.SignOff     `json:"sign_offs,omitempty"` // the oldest first
+	Policies    []Policy              `json:"policies,omitempty"`           // in document order
+	Totals      *landscape.Totals     `json:"totals,omitempty"`             // nil if the document has none, or no row went through the steps yet
+	SignOffs    []persons.SignOff     `json:"sign_offs,omitempty"`          // the oldest first
+	Required    []Role                `json:"required_sign_offs,omitempty"` // in document order; nil if the run needs none, or was not ready for any yet
 
 	Paused   *Pause       `json:"paused,omitempty"`   // nil unless the run is paused
 	Resumed  []Resumption `json:"taken_up,omitempty"` // in order
@@ -128,7 +129,7 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 	if err := c.addLinks(ctx, status, run); err != nil {
 		return nil, err
 	}
-	if status.SignOffs, err = c.SignOffs(ctx, id); err != nil {
+	if err := c.addSignOffs(ctx, status, run); err != nil {
 		return nil, err
 	}
 	if err := c.addAttested(ctx, status); err != nil {

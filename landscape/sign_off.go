@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"waymark/pipeline"
 )
@@ -36,8 +37,8 @@ func (r *Reader) SignOffs(ctx context.Context, run string) ([]SignOff, error) {
 }
 
 // MaySignOff says why a person cannot sign a seal of a run in a role; nil if the person can. The error wraps ErrSignedOff if the person has done so, and ErrResealed
-// if the run is running or that is not its last seal.
-func (r *Reader) MaySignOff(ctx context.Context, s SignOff) error {
+// if the run is running or that is not its last seal. void are the numbers of earlier sign-offs that do not count: they are in nobody's way.
+func (r *Reader) MaySignOff(ctx context.Context, s SignOff, void ...int64) error {
 	head, err := get[runEnd](ctx, r.from, s.Run)
 	if err != nil {
 		return err
@@ -51,17 +52,17 @@ func (r *Reader) MaySignOff(ctx context.Context, s SignOff) error {
 	}
 	before, err := r.SignOffs(ctx, s.Run)
 	for _, other := range before {
-		if other.Seal == s.Seal && other.Person == s.Person && other.Role == s.Role {
+		if other.Seal == s.Seal && other.Person == s.Person && other.Role == s.Role && !slices.Contains(void, other.Seq) {
 			return fmt.Errorf("run %s: %s as %s, %s: %w", s.Run, s.Person, s.Role, other.At.Time().UTC().Format("2006-01-02 15:04:05 MST"), ErrSignedOff)
 		}
 	}
 	return err
 }
 
-// RecordSignOff records that a person signed off a run, with the entry that says so; Seq is set. The errors are those of MaySignOff.
-func (l *Log) RecordSignOff(ctx context.Context, s SignOff) (SignOff, error) {
+// RecordSignOff records that a person signed off a run, with the entry that says so; Seq is set. void and the errors are those of MaySignOff.
+func (l *Log) RecordSignOff(ctx context.Context, s SignOff, void ...int64) (SignOff, error) {
 	err := settle(s.Table(), func() error {
-		if err := l.MaySignOff(ctx, s); err != nil {
+		if err := l.MaySignOff(ctx, s, void...); err != nil {
 			return err
 		}
 		before, err := l.SignOffs(ctx, s.Run)

@@ -12,7 +12,7 @@ import (
 	"waymark/pipeline"
 )
 
-// Diagnose looks for what is wrong with a run, and returns what it looked at, in order: how the run ended, its refused rows, its outputs, the payloads
+// Diagnose looks for what is wrong with a run, and returns what it looked at, in order: how the run ended, its refused rows, in which roles it is signed off, its outputs, the payloads
 // that it needs, its seal, its place in the landscape's log, who was told of its end, the schema of the landscape, and other runs that read the same. It changes nothing, reads every
 // payload and every record of the run, and does not execute any step: Verify and Reproduce do. What cannot be found out is a Check as well. The error is an
 // *Error of kind NotFound if there is no such run.
@@ -26,7 +26,7 @@ func (h *Home) Diagnose(ctx context.Context, run landscape.Run) (checks []client
 		name string
 		look func(context.Context) ([]client.Check, error)
 	}{
-		{"run", p.ending}, {"rows", p.refused}, {"outputs", p.outputs}, {"payloads", p.storedPayloads}, {"seal", p.seal}, {"log", p.inLog}, {"events", p.events}, {"schema", p.schema},
+		{"run", p.ending}, {"rows", p.refused}, {"sign-offs", p.signOffs}, {"outputs", p.outputs}, {"payloads", p.storedPayloads}, {"seal", p.seal}, {"log", p.inLog}, {"events", p.events}, {"schema", p.schema},
 		{"same sources", p.repeats},
 	} {
 		found, err := look.look(ctx)
@@ -89,6 +89,25 @@ func (p patient) ending(context.Context) ([]client.Check, error) {
 	default:
 		return one(client.Failure(p.next(), "%s", told))
 	}
+}
+
+// signOffs says in which of the roles that the document requires the run is signed off now.
+func (p patient) signOffs(context.Context) ([]client.Check, error) {
+	if p.status.Required == nil {
+		return nil, nil
+	}
+	var told []string
+	for _, role := range p.status.Required {
+		told = append(told, role.String())
+	}
+	all := strings.Join(told, "; ")
+	switch missing := (client.Release{Roles: p.status.Required}).Awaited(); {
+	case missing == nil:
+		return one(client.Good("%s", all))
+	case client.Complete(p.run.Status):
+		return one(client.Failure(client.VerifyRun, "it published its outputs, and not every signature counts now: %s", all))
+	}
+	return one(client.Warning(client.SignOff, "%s", all))
 }
 
 // mostRefused is how many refused rows are counted by code.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,8 @@ type SignedOff struct {
 	Doubts  []string `json:"doubts,omitempty"` // about the run, that were shown before the person signed; nil if there are none
 	Awaited []string `json:"awaits,omitempty"` // roles in which the run must still be signed off before it publishes its outputs
 	Ready   bool     `json:"ready,omitempty"`  // it waited for signatures, and has them all: resume it
+
+	number int // of the sign-off
 }
 
 // SignOff lets a person sign the root of a run's seal and the digests of its outputs, after the record of the run was compared with its seals, and records that with
@@ -73,12 +76,21 @@ func (h *Home) SignOff(ctx context.Context, r SignOffRequest) (*SignedOff, error
 	if err != nil {
 		return nil, err
 	}
+	uncompared, err := h.compareStages(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	doubts = append(doubts, uncompared...)
 	for _, doubt := range doubts {
 		h.options.Warn(doubt)
 	}
-	record, err := h.sign(ctx, statement, by, key)
+	void, err := h.void(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	record, err := h.sign(ctx, statement, by, key, void)
 	if err == nil {
-		record, err = log.RecordSignOff(ctx, record)
+		record, err = log.RecordSignOff(ctx, record, void...)
 	}
 	if err != nil {
 		return nil, signedBefore(run.ID, err)
@@ -88,11 +100,32 @@ func (h *Home) SignOff(ctx context.Context, r SignOffRequest) (*SignedOff, error
 		return nil, err
 	}
 	signed.Doubts = doubts
-	if activities.AwaitsSignOff(run.Reason) {
-		signed.Awaited, err = h.Awaited(ctx, run)
-		signed.Ready = err == nil && signed.Awaited == nil
+	return signed, h.addRelease(ctx, run, signed)
+}
+
+// void returns the numbers of a run's sign-offs that do not count, and so are in nobody's way; nil if all do.
+func (h *Home) void(ctx context.Context, run string) (numbers []int64, err error) {
+	all, err := h.SignOffs(ctx, run)
+	for i, s := range all {
+		if s.Problem != "" {
+			numbers = append(numbers, int64(i))
+		}
 	}
-	return signed, err
+	return numbers, err
+}
+
+// addRelease says what a sign-off does for a run that waits for some.
+func (h *Home) addRelease(ctx context.Context, run landscape.Run, signed *SignedOff) error {
+	release, err := h.Release(ctx, run)
+	if err != nil || client.Complete(run.Status) {
+		return err
+	}
+	signed.Awaited = release.Awaited()
+	signed.Ready = signed.Awaited == nil && activities.AwaitsSignOff(run.Reason)
+	if signed.number < len(release.SignOffs) {
+		signed.NoRelease = release.SignOffs[signed.number].NoRelease
+	}
+	return nil
 }
 
 // doubts returns what a person should know of a run before signing that it is fit for something; nil if there is nothing. It forbids nothing: a person may sign
@@ -106,16 +139,19 @@ func (h *Home) doubts(ctx context.Context, run landscape.Run, about persons.Stat
 		return nil, err
 	}
 	for _, p := range policies {
-		role, isRole := strings.CutPrefix(p.Policy, pipeline.SignOffPolicy)
+		_, isRole := strings.CutPrefix(p.Policy, pipeline.SignOffPolicy)
 		switch {
 		case p.Last == nil || p.Last.Result == landscape.PolicyPassed:
-		case isRole && p.Last.Result == landscape.PolicyFailed && role != about.Role:
 		case isRole && p.Last.Result == landscape.PolicyFailed:
-			told = append(told, fmt.Sprintf("your signature lets run %s publish its outputs: if you reject it, do not sign as %s; cancel it", run.ID, role))
 		default:
 			told = append(told, fmt.Sprintf("the policy %s of run %s: %s", p.Policy, run.ID, p.Last.Result))
 		}
 	}
+	effect, err := h.effect(ctx, run, about)
+	if err != nil {
+		return nil, err
+	}
+	told = append(told, effect...)
 	attestations, err := h.stores.Log.Attestations(ctx, run.ID)
 	if looks := evidence.ByNumber(attestations); looks != nil {
 		last := looks[len(looks)-1]
@@ -124,6 +160,28 @@ func (h *Home) doubts(ctx context.Context, run landscape.Run, about persons.Stat
 		}
 	}
 	return told, err
+}
+
+// effect tells what a signature does for a run that publishes nothing until it is signed off; nil if it does nothing that the person would not expect.
+func (h *Home) effect(ctx context.Context, run landscape.Run, about persons.Statement) (told []string, err error) {
+	release, err := h.Release(ctx, run)
+	if err != nil || release.Roles == nil && !release.Early || client.Complete(run.Status) {
+		return nil, err
+	}
+	of := slices.IndexFunc(release.Roles, func(r client.Role) bool { return r.Role == about.Role })
+	as := slices.IndexFunc(release.Roles, func(r client.Role) bool { return r.Person == about.Person && r.Role != about.Role })
+	switch {
+	case release.Early:
+		told = append(told, fmt.Sprintf("your signature does not count for the release: the rows of run %s are not accounted for yet", run.ID))
+	case of < 0:
+		told = append(told, fmt.Sprintf("your signature does not count for the release: run %s requires no sign-off as %s", run.ID, about.Role))
+	case release.Roles[of].Person != "" || release.Roles[of].Waived != "":
+	case as >= 0:
+		told = append(told, fmt.Sprintf("your signature does not count for the release unless somebody else signs as %s: you count in that role, and each needs another person", release.Roles[as].Role))
+	default:
+		told = append(told, fmt.Sprintf("your signature lets run %s publish its outputs: if you reject it, do not sign as %s; cancel it", run.ID, about.Role))
+	}
+	return told, nil
 }
 
 // witnessing returns the landscape with a key that makes entries: a sign-off without one would be worth nothing.
@@ -179,10 +237,10 @@ func (h *Home) keyOf(file string, ask func(string) ([]byte, error), approvers *p
 }
 
 // sign lets the person sign, unless that makes no sense any more.
-func (h *Home) sign(ctx context.Context, s persons.Statement, by persons.Approver, key ssh.Signer) (landscape.SignOff, error) {
+func (h *Home) sign(ctx context.Context, s persons.Statement, by persons.Approver, key ssh.Signer, void []int64) (landscape.SignOff, error) {
 	record, err := s.Record("", by)
 	if err == nil {
-		err = h.stores.Log.MaySignOff(ctx, record) // before anybody touches a key
+		err = h.stores.Log.MaySignOff(ctx, record, void...) // before anybody touches a key
 	}
 	if err == nil {
 		record.Signature, err = s.Sign(key)
@@ -210,7 +268,7 @@ func (h *Home) signedOff(ctx context.Context, record landscape.SignOff) (*Signed
 	if err != nil || entry == nil || record.Seq >= int64(len(all)) {
 		return nil, cmp.Or(err, fmt.Errorf("sign-off %d of run %s was recorded, and is not there", record.Seq, record.Run))
 	}
-	return &SignedOff{Run: record.Run, Entry: *entry, SignOff: all[record.Seq]}, nil
+	return &SignedOff{Run: record.Run, Entry: *entry, SignOff: all[record.Seq], number: int(record.Seq)}, nil
 }
 
 func notSignable(err error) error {

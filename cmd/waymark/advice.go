@@ -67,6 +67,7 @@ var hints = map[client.Cure]string{
 	client.DeployUnfit:      "\nschedules that were made by command do not fit it: `waymark schedule delete` deletes them; --anyway WHY deploys it nevertheless",
 	client.ListEffects:      "; `waymark effects %s` lists them",
 	client.SignOff:          ": waymark sign-off %s --as ROLE --meaning TEXT --key FILE",
+	client.NameApprovers:    ": put it back, or name it with --approvers",
 	client.ListPolicies:     "; `waymark status %s` lists them",
 	client.ListEdges:        "; `waymark rows %s` lists them",
 	client.ShowStatus:       ": waymark status %s",

@@ -47,7 +47,12 @@ proves that somebody touched it. --approvers names the people whose keys count, 
 					return err
 				}
 				return a.print(signed, func(w io.Writer) error {
-					fmt.Fprintf(w, "run %s signed off by %s; entry %d of the log\n", signed.Run, text.Visible(signed.String()), signed.Entry)
+					said := signed.SignOff
+					said.NoRelease = "" // it is said below
+					fmt.Fprintf(w, "run %s signed off by %s; entry %d of the log\n", signed.Run, text.Visible(said.String()), signed.Entry)
+					if signed.NoRelease != "" {
+						fmt.Fprintf(w, "it does not count for the release: %s\n", signed.NoRelease)
+					}
 					switch {
 					case signed.Awaited != nil:
 						fmt.Fprintf(w, "it publishes nothing until it is signed off as %s, each by another person\n", strings.Join(signed.Awaited, " and as "))

@@ -121,6 +121,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 	for _, signed := range s.SignOffs {
 		lines = append(lines, []string{"signed off", "by " + signed.String()})
 	}
+	lines = append(lines, []string{"sign-offs", requiredLine(s)})
 	lines = append(lines, attestedLines(s.Sinks)...)
 	for _, o := range out.Orders {
 		lines = append(lines, []string{"order", fmt.Sprintf("%.12s to %s: %s", o.Digest, o.Verb, orderText(o))})
@@ -157,6 +158,15 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		return writeOpenSinks(w, s.Sinks)
 	}
 	return writeSinks(w, s.Sinks)
+}
+
+// requiredLine says in which of the roles that the document requires the run is signed off now; nothing if it requires none.
+func requiredLine(s *client.Status) string {
+	var roles []string
+	for _, r := range s.Required {
+		roles = append(roles, text.Visible(r.String()))
+	}
+	return strings.Join(roles, "; ")
 }
 
 // attestedLines tell what the newest attestation of each output found.
@@ -368,9 +378,9 @@ func writeTotal(w io.Writer, nodes []landscape.NodeTotal) error {
 func writePolicies(w io.Writer, policies []client.Policy) error {
 	lines := [][]string{{"policy", "gate", "result", "because"}}
 	for _, p := range policies {
-		because := p.Detail
+		because := p.Told()
 		if p.Actor != "" {
-			because = "by " + p.Actor + ": " + p.Detail
+			because = "by " + p.Actor + ": " + because
 		}
 		lines = append(lines, []string{p.Name, p.Gate, cmp.Or(string(p.Result), "not evaluated"), cmp.Or(because, p.Assert)})
 	}

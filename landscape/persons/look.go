@@ -24,7 +24,8 @@ type SignOff struct {
 	Since     []string `json:"since,omitempty"`    // what became of the run afterwards, which the signature says nothing of
 	OwnWord   bool     `json:"own_word,omitempty"` // no approvers file was looked at: whose key it is, only the line says that is recorded with the signature
 	Note      string   `json:"note,omitempty"`
-	Problem   string   `json:"problem,omitempty"` // why it does not count; empty if it does
+	Problem   string   `json:"problem,omitempty"`    // why it does not count; empty if it does
+	NoRelease string   `json:"no_release,omitempty"` // why it does not help the run to publish its outputs; empty if it does, if that needs no sign-off, or with a Problem
 }
 
 // String tells it in one line.
@@ -36,11 +37,17 @@ func (s SignOff) String() string {
 	if len(s.Since) > 0 {
 		line += fmt.Sprintf("; of root %.8s…, before %s", s.Root, strings.Join(s.Since, ", "))
 	}
-	if s.Problem != "" {
+	switch {
+	case s.Problem != "":
 		line += "; DOES NOT COUNT: " + s.Problem
+	case s.NoRelease != "":
+		line += "; does not count for the release: " + s.NoRelease
 	}
 	return line
 }
+
+// Releases reports whether it helps the run to publish its outputs, as far as that needs sign-offs.
+func (s SignOff) Releases() bool { return s.Problem == "" && s.NoRelease == "" }
 
 // Signed is what people signed about a run, the oldest first; nil slices if nobody did.
 type Signed struct {

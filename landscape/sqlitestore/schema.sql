@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1023,21 +1023,6 @@ CREATE TABLE way_totals (
   foreign key (run_id, source, chunk, lane, code) references chunk_ways (run_id, source, chunk, lane, code)
 ) strict, without rowid;
 
-CREATE TABLE sign_offs (
-  run_id    text not null,
-  seq       integer not null check (seq >= 0),
-  seal      integer not null,
-  person    text not null check (person <> ''),
-  role      text not null check (role <> ''),
-  statement text not null check (statement <> ''),
-  signature text not null check (signature <> ''),
-  approver  text not null check (approver <> ''),
-  at_us     integer not null check (at_us > 0),
-  primary key (run_id, seq),
-  unique (run_id, seal, person, role),
-  foreign key (run_id, seal) references run_seals (run_id, seq)
-) strict, without rowid;
-
 CREATE TABLE outbox (
   about       text not null check (about <> ''),
   event       text not null check (event <> ''),
@@ -1284,6 +1269,20 @@ CREATE TABLE arrival_runs (
   at_us    integer not null check (at_us > 0),
   primary key (run_id, place),
   unique (trigger, item, revision, run_id)
+) strict, without rowid;
+
+CREATE TABLE "sign_offs" (
+  run_id    text not null,
+  seq       integer not null check (seq >= 0),
+  seal      integer not null,
+  person    text not null check (person <> ''),
+  role      text not null check (role <> ''),
+  statement text not null check (statement <> ''),
+  signature text not null check (signature <> ''),
+  approver  text not null check (approver <> ''),
+  at_us     integer not null check (at_us > 0),
+  primary key (run_id, seq),
+  foreign key (run_id, seal) references run_seals (run_id, seq)
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -2775,22 +2774,6 @@ CREATE TRIGGER way_totals_once before insert on way_totals when exists (
     and t.code = new.code and t.total = new.total and t.seq = new.seq)
 begin select raise(abort, 'way_totals: append-only: it is there already'); end;
 
-CREATE TRIGGER sign_offs_keep before update on sign_offs begin select raise(abort, 'sign_offs: append-only'); end;
-
-CREATE TRIGGER sign_offs_stay before delete on sign_offs begin select raise(abort, 'sign_offs: append-only'); end;
-
-CREATE TRIGGER sign_offs_once before insert on sign_offs when exists (select 1 from sign_offs t where t.run_id = new.run_id and t.seq = new.seq)
-  or exists (select 1 from sign_offs t where t.run_id = new.run_id and t.seal = new.seal and t.person = new.person and t.role = new.role)
-begin select raise(abort, 'sign_offs: append-only: it is there already'); end;
-
-CREATE TRIGGER sign_offs_birth before insert on sign_offs
-when new.seq <> (select count(*) from sign_offs s where s.run_id = new.run_id)
-  or not exists (
-    select 1 from run_seals s join runs r using (run_id)
-    where s.run_id = new.run_id and s.seq = new.seal and s.epoch = r.epoch and r.status <> 'running'
-      and not exists (select 1 from run_seals l where l.run_id = s.run_id and l.seq > s.seq))
-begin select raise(abort, 'sign_offs: append-only: not the next one, or not of the last seal of a run that has ended'); end;
-
 CREATE TRIGGER outbox_head_stay before delete on outbox_head begin select raise(abort, 'outbox_head: append-only'); end;
 
 CREATE TRIGGER outbox_head_once before insert on outbox_head begin select raise(abort, 'outbox_head: append-only: it is there already'); end;
@@ -3149,3 +3132,18 @@ begin select raise(abort, 'runs: not the beginning: its arrivals were taken back
 CREATE TRIGGER nodes_stay before delete on nodes begin select raise(abort, 'nodes: append-only'); end;
 
 CREATE TRIGGER artifacts_stay before delete on artifacts begin select raise(abort, 'artifacts: append-only'); end;
+
+CREATE TRIGGER sign_offs_keep before update on sign_offs begin select raise(abort, 'sign_offs: append-only'); end;
+
+CREATE TRIGGER sign_offs_stay before delete on sign_offs begin select raise(abort, 'sign_offs: append-only'); end;
+
+CREATE TRIGGER sign_offs_once before insert on sign_offs when exists (select 1 from sign_offs t where t.run_id = new.run_id and t.seq = new.seq)
+begin select raise(abort, 'sign_offs: append-only: it is there already'); end;
+
+CREATE TRIGGER sign_offs_birth before insert on sign_offs
+when new.seq <> (select count(*) from sign_offs s where s.run_id = new.run_id)
+  or not exists (
+    select 1 from run_seals s join runs r using (run_id)
+    where s.run_id = new.run_id and s.seq = new.seal and s.epoch = r.epoch and r.status <> 'running'
+      and not exists (select 1 from run_seals l where l.run_id = s.run_id and l.seq > s.seq))
+begin select raise(abort, 'sign_offs: append-only: not the next one, or not of the last seal of a run that has ended'); end;

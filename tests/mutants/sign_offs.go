@@ -119,22 +119,22 @@ var signOffs = []mutant{
 	},
 	{
 		name: "a sign-off counts from before the rows were there", never: "who signed an attempt that failed has released what the next one wrote",
-		file: "activities/recompute/sign_offs.go", old: "signed.Seals[of].Epoch < staged, ", new: "staged < 0, ",
+		file: "activities/recompute/sign_offs.go", old: "case sealed < staged:", new: "case sealed < -staged:",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
 	},
 	{
 		name: "one person signs off a run in two roles", never: "two persons are required, and one releases alone",
-		file: "activities/recompute/sign_offs.go", old: "counted[one.Person], ", new: "",
+		file: "activities/recompute/sign_offs.go", old: "case s.as[one.Person] != one.Role:", new: "case false:",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
 	},
 	{
 		name: "a sign-off that does not hold lets a run publish", never: "who may write the record makes up the signature that is missing",
-		file: "activities/recompute/sign_offs.go", old: `case one.Problem == "":`, new: `case one.Problem != "-":`,
+		file: "activities/recompute/sign_offs.go", old: `if one.Problem != "" {`, new: `if one.Problem == "-" {`,
 		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
 	},
 	{
 		name: "verify counts the sign-offs of today", never: "a run that waited for people never verifies",
-		file: "activities/recompute/sign_offs.go", old: "signed.Seals[of].Epoch >= epoch, ", new: "",
+		file: "activities/recompute/sign_offs.go", old: "case sealed >= epoch:", new: "case sealed < 0:",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
 	},
 }
