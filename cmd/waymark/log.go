@@ -65,7 +65,7 @@ func aboutText(e evidence.Entry) string {
 	switch e.Type {
 	case evidence.Genesis:
 		return e.Origin
-	case evidence.Began, evidence.Sealed, evidence.SignedOff, evidence.Archived, evidence.Lost:
+	case evidence.Began, evidence.Sealed, evidence.SignedOff, evidence.Attested, evidence.Archived, evidence.Lost:
 		return e.Run
 	case evidence.Admitted, evidence.Revoked, evidence.Rotated, evidence.Retired:
 		return e.Key
