@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -198,8 +199,11 @@ func (a *Activities) checkHeaders(ctx context.Context, run string, state resumep
 	return nil
 }
 
-// checkSources requires that all sources are what they were when the run began, but for what arrived: of that, files that were read may be gone.
+// checkSources requires that the sources are what they were when the run began, if anything of them can still be read. Of what arrived, files that were read may be gone.
 func (a *Activities) checkSources(ctx context.Context, r *run) error {
+	if accounted, err := a.accounted(ctx, r); err != nil || accounted {
+		return err
+	}
 	for _, i := range r.plan.Sources() {
 		node := &r.plan.Nodes[i]
 		if r.pins[node.Name].Trigger != "" {
@@ -215,6 +219,23 @@ func (a *Activities) checkSources(ctx context.Context, r *run) error {
 		}
 	}
 	return nil
+}
+
+// accounted reports whether all rows of a run that people sign off are in its sinks. Nothing of its sources is read again then: what became of them while it
+// waited for signatures is not in its outputs.
+func (a *Activities) accounted(ctx context.Context, r *run) (bool, error) {
+	if r.plan.SignOffs == nil {
+		return false, nil
+	}
+	evaluated, err := a.log.PolicyResults(ctx, r.id)
+	if err != nil || evaluated == nil {
+		return false, err
+	}
+	err = a.balanced(ctx, r.id)
+	if _, open := errors.AsType[*landscape.ImbalanceError](err); open {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // changes says what differs between two looks at a source.
