@@ -32,7 +32,7 @@ func (p Proof) Rotates() bool {
 }
 
 // ErrUnsigned says that an entry is under no signed head yet.
-var ErrUnsigned = errors.New("no signed head covers the run's entry yet: whoever has the log's key signs within seconds; try again then")
+var ErrUnsigned = errors.New("no signed head covers the run's entry yet: the process with the log's key signs within seconds; try again then")
 
 // ProofsOf returns the entries that say which keys count, the one that says that a run began, and those about seals of it, each with its proof under one
 // signed head, in the order of the log. Of the heads that cover them all it is the newest of those with the most cosignatures, and has these. The error wraps landscape.ErrNotFound if there is no such entry, and ErrUnsigned if no head covers one yet.
