@@ -66,7 +66,7 @@ func TestRecordInPostgres(t *testing.T) {
 	code, _, stderr = waymark("run", document, "--state", state, "--landscape", db.DSN())
 	require.Zero(t, code, stderr)
 	require.Contains(t, stderr, "waymark: the role "+db.Owner()+" owns the record, and so could change what is there")
-	code, _, stderr = waymark("run", document, "--state", t.TempDir(), "--landscape", db.Login(t, "bob", "working"))
+	code, _, stderr = waymark("run", document, "--state", t.TempDir(), "--keys", filepath.Join(state, "keys"), "--landscape", db.Login(t, "bob", "working"))
 	require.Equal(t, exitFailed, code, "the output is there")
 	require.NotContains(t, stderr, "owns the record")
 

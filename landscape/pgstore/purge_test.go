@@ -87,9 +87,9 @@ func TestPurger(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, purged, "the writer stored it again")
 	require.NoError(t, working.FinishRun(t.Context(), "r3", pipeline.CompletedWithFailures, ""))
-	require.NoError(t, landscapetest.Archived(t.Context(), log, "r3"))
+	require.NoError(t, landscapetest.Archived(t.Context(), log.SealedBy(landscapetest.Sealer{}), "r3"))
 	var rows int64
-	require.NoError(t, purger.QueryRow(t.Context(), `select (select count(*) from chunks where run_id = 'r3') + (select count(*) from nodes where run_id = 'r3')`).Scan(&rows))
+	require.NoError(t, purger.QueryRow(t.Context(), `select (select count(*) from chunks where run_id = 'r3') + (select count(*) from passages where run_id = 'r3')`).Scan(&rows))
 	require.Zero(t, rows)
 }
 

@@ -112,7 +112,7 @@ func TestUnvouchedAttestation(t *testing.T) {
 	require.NoError(t, s.notary.Pass(t.Context()))
 	_, manifest = s.export(t, s.log.Reader, bundle.NoPayloads)
 	require.Empty(t, manifest.Gaps)
-	s.attest(t, landscape.New(s.driver, nil), plugin.AsWritten)
+	s.attest(t, landscape.New(unaware{s.driver}, nil), plugin.AsWritten)
 	unvouched, manifest := s.export(t, s.log.Reader, bundle.NoPayloads)
 	require.Len(t, manifest.Gaps, 1)
 	require.Empty(t, verify(t, unvouched, s.trusted).Problem)
