@@ -40,6 +40,7 @@ func (o Options) filled() Options {
 type Evidence struct {
 	Log      *landscape.Log // appends what becomes of runs to the log, unless Unsealed says why not
 	Unsealed string         // why no entries are made, for people; empty if they are
+	Revoked  bool           // that is because the sealer's key was revoked
 	Away     []error        // anchors that could not be reached, or have what the log did not sign, which keeps nothing from anything
 	Notary   *Notary        // nil if this process does not have the key of the log
 	Replaced error          // a *RotatedError if it has one that another replaced; else nil
@@ -253,6 +254,7 @@ func (o *opening) seal(e *Evidence) *Evidence {
 	case o.ring.log == nil:
 		e.Unsealed = "the log has not begun: a process with its key begins it"
 	default:
+		e.Revoked = o.ring.revoked[o.sealer.VKey] > 0
 		if e.Unsealed = o.ring.refuses(o.sealer.VKey); e.Unsealed == "" {
 			e.Log = o.log.SealedBy(sealer{*o.sealer})
 		}

@@ -35,6 +35,9 @@ func (h *Home) openLog(ctx context.Context) error {
 		return h.options.wordedLog(ctx, err)
 	}
 	h.stores.Log = h.evidence.Log
+	if why := h.evidence.Unsealed; why != "" && !h.evidence.Revoked {
+		h.options.Warn("runs of this process have no entries in the log: " + why)
+	}
 	if why := h.evidence.Replaced; why != nil {
 		h.options.Warn("this process does not sign the log: " + why.Error())
 	}

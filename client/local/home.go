@@ -320,10 +320,8 @@ func (h *Home) prepare(ctx context.Context, purpose client.Purpose) (planner wor
 	if err := h.openLog(ctx); err != nil {
 		return planner, err
 	}
-	if purpose != client.ToCancel && h.options.Cluster == nil { // the entries of other runs are the workers'; one that ends here ends without a seal
-		if err := h.keyless(ctx); err != nil {
-			return planner, err
-		}
+	if purpose != client.ToCancel && h.options.Cluster == nil && h.evidence.Revoked { // the entries of other runs are the workers'; one that ends here ends without a seal
+		return planner, noEntry(h.evidence.Unsealed)
 	}
 	return h.plannerFor(purpose)
 }

@@ -13,8 +13,8 @@ const leastCompressed = 1024
 
 // compressesPage reports whether a page is compressed for who asks.
 //
-// The length of a compressed page tells how much what is in its address is like what else is in it. Whoever sees the lengths of answers, and makes somebody's browser
-// ask for addresses of his choice, could so guess values of rows (the attack BREACH). He cannot here. The cookie is SameSite=Strict, so what pages of other sites ask for
+// The length of a compressed page tells how much what is in its address is like what else is in it. An attacker who sees the lengths of answers, and makes somebody's browser
+// ask for addresses of their choice, could so guess values of rows (BREACH). Not here. The cookie is SameSite=Strict, so what pages of other sites ask for
 // is refused; and pages are compressed only if the browser says, in a header that no page can set, that the person or one of our own pages asks: not a page of a neighbour
 // in the same domain. No page has a token against forged requests that could be guessed, and the one to sign in on, which may have a code, is not compressed.
 func compressesPage(r *http.Request) bool {

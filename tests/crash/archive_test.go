@@ -38,7 +38,7 @@ func TestArchivingIsKilled(t *testing.T) {
 			db := open(t, p.folder)
 			var unproven int
 			require.NoError(t, db.QueryRow(`select count(*) from runs r
-				where exists (select 1 from archives a where a.run_id = r.run_id) = exists (select 1 from nodes n where n.run_id = r.run_id)`).Scan(&unproven))
+				where exists (select 1 from archives a where a.run_id = r.run_id) = exists (select 1 from passages p where p.run_id = r.run_id)`).Scan(&unproven))
 			require.Zero(t, unproven, "a run is here or there")
 			for _, run := range []string{"first", "second"} {
 				p.run(t, 0, "verify", run)

@@ -40,7 +40,7 @@ func (d *process) openLog(ctx context.Context, opened *storage.Storage) (*eviden
 		return nil, err
 	}
 	switch {
-	case e.Unsealed != "" && d.MakeKeys: // beside the log's own key, somebody can give it one
+	case e.Revoked && d.MakeKeys: // beside the log's own key, somebody can give it one that counts
 		return nil, &UsageError{fmt.Errorf("runs would have no entries in the log: %s", e.Unsealed)}
 	case e.Unsealed != "":
 		d.logger.Warn("runs have no entries in the log", "why", e.Unsealed)
