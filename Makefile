@@ -156,6 +156,7 @@ reproductions:
 
 voices: # ask about random runs on pages, by the API, by commands and in SQL, and follow every link of a site with runs of all kinds
 	go test ./tests -run '^TestVoicesAgree$$|^TestCrawl$$' -voice 0 -voices 60 -every-row -count=1 -timeout 30m
+	go test ./tests -run '^TestRemoteSame$$' -documents 6 -count=1 -timeout 20m
 
 crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile
 	go test ./tests -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m

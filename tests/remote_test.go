@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -23,8 +24,7 @@ import (
 	"waymark/tests/graphs"
 )
 
-// randomDocuments is of how many random documents the commands are compared.
-const randomDocuments = 3
+var randomDocuments = flag.Int("documents", 1, "of how many random documents TestRemoteSame compares the commands; make nightly takes 6")
 
 // house is a server whose API is asked by the commands, beside those that ask the record itself.
 type house struct {
@@ -155,7 +155,7 @@ schedules: {daily: {every: day}}
 func TestRemoteSame(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}
-	for seed := range uint64(randomDocuments) {
+	for seed := range uint64(*randomDocuments) {
 		document, parts := graphs.Random(seed + 100)
 		files[fmt.Sprintf("random%d/pipeline.yaml", seed)] = document
 		for name, text := range parts {
@@ -169,14 +169,14 @@ func TestRemoteSame(t *testing.T) {
 	deployed := strings.ReplaceAll(stopping["deployed.yaml"], "FOLDER", h.folder)
 	require.NoError(t, os.WriteFile(filepath.Join(h.folder, "deployed.yaml"), []byte(deployed), 0o600))
 	h.waymark(t, "deploy", "deployed.yaml", "--allow-path", h.folder)
-	for seed := range randomDocuments {
+	for seed := range *randomDocuments {
 		require.Contains(t, []int{0, 3}, h.command(t, false, "run", fmt.Sprintf("random%d/pipeline.yaml", seed)).code)
 	}
 	require.Equal(t, 1, h.command(t, false, "run", "failing.yaml").code)
 	require.Equal(t, 3, h.command(t, false, "run", "--pipeline", "deployed", "--param", "least=2").code)
 	require.Equal(t, 2, h.command(t, false, "run", "--pipeline", "deployed", "--param", "least=x", "--run-id", "refused").code)
 	runs := listed[client.Run](t, h.serving, "runs", "--limit", "0")
-	require.Len(t, runs, randomDocuments+2)
+	require.Len(t, runs, *randomDocuments+2)
 	require.Eventually(t, func() bool { // nothing changes any more
 		return !slices.ContainsFunc(runs, func(run client.Run) bool {
 			return !strings.Contains(h.waymark(t, "status", run.ID, "--json"), `"anchored":1`)

@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	arrivingFiles = flag.Int("files", 150, "how many files arrive in TestFilesArriveWhileProcessesAreKilled")
+	arrivingFiles = flag.Int("files", 80, "how many files arrive in TestFilesArriveWhileProcessesAreKilled")
 	arrivalKills  = flag.Int("kills", 3, "how often a process is killed meanwhile")
 )
 
