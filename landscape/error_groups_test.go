@@ -61,7 +61,7 @@ func TestErrorGroupsKeepNames(t *testing.T) {
 	}, messages)
 }
 
-// TestErrorGroupsSayTheCause: what the messages quote most often, and where the rows are. A count that may be too high is not told: what is told is certain.
+// TestErrorGroupsSayTheCause: what the messages quote most often, and where the rows are. Counts are certain: one that may be too high is left out.
 func TestErrorGroupsSayTheCause(t *testing.T) {
 	driver := memdriver.New()
 	insert := []landscape.Record{

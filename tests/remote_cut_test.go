@@ -81,7 +81,7 @@ func (c *cutter) pass(near net.Conn) {
 	}
 }
 
-// TestRemoteCut: however often connections break, a start starts one run, who follows it sees its end, and who watches the outbox misses nothing and is told nothing twice.
+// TestRemoteCut: however often connections break, a start starts one run, follow sees its end, and the outbox stream has each event once.
 func TestRemoteCut(t *testing.T) {
 	t.Parallel()
 	var rows strings.Builder

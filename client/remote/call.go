@@ -41,7 +41,7 @@ type request struct {
 	again  bool   // it may be sent again although the server may have obeyed it
 	run    string // that it is about, for what is said when it fails; empty for none
 
-	took func(http.Header) // is told the header of the answer; nil for nobody
+	took func(http.Header) // is called with the header of the answer; may be nil
 }
 
 // get is a request that reads.

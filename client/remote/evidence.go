@@ -27,8 +27,8 @@ func (c *Client) Disclosures(ctx context.Context, limit int) iter.Seq2[client.Di
 // watchInterval is how often is asked how far a verification is.
 const watchInterval = 300 * time.Millisecond
 
-// Verify has everything computed again that is recorded of a run, and returns what the server found. progress is told how far that is; nil for nobody. A verification of the run that is under way is
-// joined. If ctx ends, it continues at the server.
+// Verify lets the server compute everything again that is recorded of a run, and returns what it found. progress, if not nil, is called with how far that is. If a verification
+// of the run is under way, Verify joins it. If ctx ends, the verification continues at the server.
 func (c *Client) Verify(ctx context.Context, run string, progress func(done, total int64)) (*audit.Report, error) {
 	at := path("runs", run, "verification")
 	v, err := ask[Verification](ctx, c, post(at, run, nil, true))

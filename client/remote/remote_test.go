@@ -94,7 +94,7 @@ func cut(w http.ResponseWriter) {
 	}
 }
 
-// TestReadsAgain: what reads is asked again when the answer is lost, cut, or refused for now; not when it is refused for good.
+// TestReadsAgain: the client sends a reading request again if the answer is lost, cut or a temporary refusal, and not after a permanent one.
 func TestReadsAgain(t *testing.T) {
 	c, asked := serving(t, func(n int64, w http.ResponseWriter, _ *http.Request) {
 		switch n {
@@ -310,7 +310,7 @@ func TestStreamsGoOn(t *testing.T) {
 	require.Greater(t, asked.Load(), int64(5))
 }
 
-// TestServerIsAway: what does not answer is told after a while, and at once if no later request gets further.
+// TestServerIsAway: the client says after a while that the server does not answer, and at once where another attempt cannot help.
 func TestServerIsAway(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(s.Close)

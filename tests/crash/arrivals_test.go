@@ -41,18 +41,7 @@ func filesArrive(t *testing.T, binary, moment string) []byte {
 	for i := range 3 {
 		p.write(t, fmt.Sprintf("in/%d.csv", i), fmt.Sprintf("id\n%d\n", i))
 	}
-	if moment != "" {
-		killed := p.serve(t, moment+"=kill")
-		if moment != "landscape.triggers.committed" {
-			p.deploy(t, "")
-		} else {
-			p.deploy(t, moment+"=kill")
-			require.NoError(t, killed.Process.Kill())
-		}
-		died(t, killed, moment)
-	}
-	serving := p.serve(t, "")
-	p.deploy(t, "")
+	serving := p.serveAgain(t, moment, "landscape.triggers.committed")
 	db := open(t, p.folder)
 	require.Eventually(t, func() bool {
 		var done int

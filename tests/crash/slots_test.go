@@ -2,6 +2,7 @@ package crash
 
 import (
 	"encoding/json"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,18 +38,7 @@ func scheduleRings(t *testing.T, binary, moment string) []byte {
 		"sinks: {out: {csv: {path: \"" + p.folder + "/beats/${param:slot}.csv\"}}}\n" +
 		"schedules: {beat: {every: 2s}}\n"
 	p.write(t, "beats.yaml", text)
-	if moment != "" {
-		killed := p.serve(t, moment+"=kill")
-		if moment != "landscape.schedules.committed" {
-			p.deploy(t, "")
-		} else {
-			p.deploy(t, moment+"=kill")
-			require.NoError(t, killed.Process.Kill())
-		}
-		died(t, killed, moment)
-	}
-	serving := p.serve(t, "")
-	p.deploy(t, "")
+	serving := p.serveAgain(t, moment, "landscape.schedules.committed")
 	db := open(t, p.folder)
 	require.Eventually(t, func() bool {
 		var slots int
@@ -67,7 +57,25 @@ func scheduleRings(t *testing.T, binary, moment string) []byte {
 	return moments
 }
 
-// deploy deploys the schedule, from a process that may be killed meanwhile.
+// serveAgain serves beats.yaml. If a moment is given, it kills the server there first, or at ofDeploy the process that deploys and then the server, and serves again.
+func (p *program) serveAgain(t *testing.T, moment, ofDeploy string) *exec.Cmd {
+	t.Helper()
+	if moment != "" {
+		killed := p.serve(t, moment+"=kill")
+		if moment != ofDeploy {
+			p.deploy(t, "")
+		} else {
+			p.deploy(t, moment+"=kill")
+			require.NoError(t, killed.Process.Kill())
+		}
+		died(t, killed, moment)
+	}
+	serving := p.serve(t, "")
+	p.deploy(t, "")
+	return serving
+}
+
+// deploy deploys the document, from a process that may be killed meanwhile.
 func (p *program) deploy(t *testing.T, plan string) {
 	t.Helper()
 	code := 0

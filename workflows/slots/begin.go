@@ -2,11 +2,9 @@ package slots
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"waymark/activities"
@@ -50,15 +48,7 @@ func (k *Keeper) begin(ctx context.Context, s *Schedule, slot landscape.Slot, re
 	if slot.Seen == 0 {
 		reuse = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	}
-	_, err := k.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: workflows.WorkflowID(slot.Run), TaskQueue: k.Queue, WorkflowIDReusePolicy: reuse,
-		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		StaticSummary:            workflows.Summary(named, slot.Run), StaticDetails: workflows.Details(named, slot.Run, nil), Memo: workflows.MemoOf(named, slot.Run),
-	}, workflows.RunPipelineName, in)
-	if _, begun := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); begun {
-		return nil
-	}
-	if err != nil {
+	if err := workflows.Begin(ctx, k.Client, k.Queue, reuse, in); err != nil {
 		return err
 	}
 	return failpoint.Hit("slot.started")

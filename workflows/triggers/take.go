@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
 	"waymark/internal/failpoint"
@@ -100,15 +98,7 @@ func (w *watched) begin(ctx context.Context, start landscape.Start) error {
 			in.Files = w.Files
 		}
 	}
-	_, err := w.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: workflows.WorkflowID(start.Run), TaskQueue: w.Queue, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		StaticSummary:            workflows.Summary(start.Pipeline, start.Run), StaticDetails: workflows.Details(start.Pipeline, start.Run, nil), Memo: workflows.MemoOf(start.Pipeline, start.Run),
-	}, workflows.RunPipelineName, in)
-	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		err = nil
-	}
-	if err != nil {
+	if err := workflows.Begin(ctx, w.Client, w.Queue, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, in); err != nil {
 		return err
 	}
 	w.begun[start.Run] = time.Now()

@@ -27,7 +27,7 @@ type Watcher struct {
 	Payloads *payload.Store
 	Planner  recompute.Planner
 	Logger   log.Logger
-	Tell     func(trigger string, waiting int64, oldest time.Time) // is told of the backlog of each trigger now and then
+	Tell     func(trigger string, waiting int64, oldest time.Time) // is called with the backlog of each trigger now and then; may be nil
 
 	seen    map[string]int64    // by environment and pipeline, the deployment whose triggers are recorded
 	watched map[string]*watched // by trigger
