@@ -28,7 +28,7 @@ func attempt[T any](ctx context.Context, a *Activities, run string, epoch int64,
 
 // anyAttempt is attempt for an activity that finds out itself whether the execution that asks for it may do so.
 func anyAttempt[T any](ctx context.Context, a *Activities, run string, epoch int64, do func(context.Context, *Activities) (T, error)) (T, error) {
-	name := activity.GetInfo(ctx).ActivityType.Name
+	name := Does(activity.GetInfo(ctx).ActivityType.Name)
 	var waiting atomic.Pointer[string]
 	defer heartbeat(ctx, &waiting)()
 	leave := a.runs.enter(run)

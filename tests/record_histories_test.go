@@ -81,7 +81,7 @@ func TestRecord(t *testing.T) {
 		t.Skip("histories are recorded by `make record-history` only")
 	}
 	s := recorder{system.Start(t, nil)}
-	files := map[string]string{"in.csv": canaries(1234, false), "more.csv": canaries(345, false), "bad.csv": canaries(1234, true), "few.csv": canaries(5, false), "empty.csv": "id,kind,note\n"}
+	files := map[string]string{"in.csv": canaries(1234, false), "more.csv": canaries(345, false), "bad.csv": canaries(1234, true), "few.csv": canaries(5, false), "few-bad.csv": canaries(105, true), "empty.csv": "id,kind,note\n"}
 	s.Write(t, files)
 	s.record(t, "completed", recorded, true)
 	s.record(t, "refused", strings.Replace(recorded, "in.csv", "bad.csv", 1), true)
@@ -94,6 +94,9 @@ func TestRecord(t *testing.T) {
 	s.record(t, "graph", recordedGraph, true)
 	s.record(t, "wide", recordedWide(), true)
 	s.record(t, "whole", strings.NewReplacer("chunk: {rows: 100}\n", "", "in.csv", "few.csv").Replace(recorded), true)
+	s.record(t, "within", recorded, true)
+	s.record(t, "within-whole", strings.NewReplacer("chunk: {rows: 100}\n", "", "in.csv", "few.csv").Replace(recorded), true)
+	s.record(t, "within-failed", strings.NewReplacer("chunk: {rows: 100}\n", "", "in.csv", "few-bad.csv", "    schema:", "    on_invalid: fail\n    schema:").Replace(recorded), false)
 	s.recordCancelled(t)
 	s.recordDeadline(t)
 	s.recordOrders(t, "ordered")
@@ -118,6 +121,9 @@ func TestRecord(t *testing.T) {
 	long.record(t, "long-graph", recordedGraph, true)
 	if !isRecorded("bad-completed") {
 		spoil(t, "completed", `"ProcessChunk"`, `"PublishSink"`)
+	}
+	if !isRecorded("bad-within-whole") {
+		spoil(t, "within-whole", `"LocalActivity"`, `"SideEffect"`)
 	}
 	if !isRecorded("bad-graph") {
 		spoil(t, "graph", `"FoldBarrier"`, `"WriteChunk"`)

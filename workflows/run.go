@@ -250,7 +250,15 @@ func (in *RunInput) queue() string {
 // openNow begins the run's record, unless the run may not begin now.
 func openNow(ctx workflow.Context, in activities.OpenInput) (opened activities.Opened, err error) {
 	in.Waits = true
-	named := withActivity(ctx, "open run")
+	const summary = "open run"
+	here := activities.Here[activities.OpenInput]{In: in}
+	if in.Files != "" {
+		here.Queue = filesQueue(ctx, in.Files)
+	}
+	if done, err := within(ctx, summary, act.OpenRunHere, here, &opened); done {
+		return opened, err
+	}
+	named := withActivity(ctx, summary)
 	if in.Files != "" {
 		named = soon(onQueue(named, filesQueue(ctx, in.Files)), seenTimeout)
 	}

@@ -20,7 +20,13 @@ func wholeRuns(ctx workflow.Context, state *State) bool {
 func (f *flow) passWhole(ctx workflow.Context) error {
 	var did activities.SmallResult
 	in := activities.SmallInput{Run: f.id, State: f.state.State}
-	if err := f.perform(withActivity(ctx, "read, process and write everything"), f.state.Home, act.PassSmall, in).Get(ctx, &did); err != nil {
+	const summary = "read, process and write everything"
+	here := activities.Here[activities.SmallInput]{Queue: f.state.Plan.Queue, In: in}
+	done, err := within(ctx, summary, act.PassSmallHere, here, &did)
+	if !done {
+		err = f.perform(withActivity(ctx, summary), f.state.Home, act.PassSmall, in).Get(ctx, &did)
+	}
+	if err != nil {
 		return err
 	}
 	for _, read := range did.Reads {
@@ -54,8 +60,13 @@ func concludeWhole(ctx workflow.Context, in RunInput) (RunResult, error) {
 		concluded.Sinks = append(concluded.Sinks, sink.Name)
 	}
 	var finished activities.FinishResult
-	future := workflow.ExecuteActivity(onQueue(withActivity(ctx, "publish, balance and conclude"), in.queue()), act.ConcludeRun, concluded)
-	if err := future.Get(ctx, &finished); err != nil {
+	const summary = "publish, balance and conclude"
+	here := activities.Here[activities.ConcludeInput]{Queue: in.queue(), In: concluded}
+	done, err := within(ctx, summary, act.ConcludeRunHere, here, &finished)
+	if !done {
+		err = workflow.ExecuteActivity(onQueue(withActivity(ctx, summary), in.queue()), act.ConcludeRun, concluded).Get(ctx, &finished)
+	}
+	if err != nil {
 		return RunResult{}, err
 	}
 	return in.finished(ctx, finished), nil

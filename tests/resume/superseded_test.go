@@ -49,7 +49,9 @@ func (b *bench) attempts(run, document string) (asked []attempt, deeds int64) {
 			asked = append(asked, a)
 		})
 	}))
-	return asked, life.Deeds()
+	open, err := json.Marshal(in) // it was done within a task of the workflow
+	require.NoError(b.t, err)
+	return append(asked, attempt{"OpenRun", open}), life.Deeds()
 }
 
 // TestAttemptsOfBeforeChangeNothing has a run that was resumed by somebody else while its process was away. Then the process comes

@@ -55,11 +55,17 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	began := time.Now()
 	out, err := i.Next.ExecuteActivity(ctx, in)
 	e := event{
-		activity: info.ActivityType.Name, took: time.Since(began), lag: max(info.StartedTime.Sub(info.ScheduledTime), 0), out: out, err: err,
+		activity: activities.Does(info.ActivityType.Name), took: time.Since(began), lag: max(info.StartedTime.Sub(info.ScheduledTime), 0), out: out, err: err,
 	}
 	if len(in.Args) == 1 {
 		e.in = in.Args[0]
+		if here, ok := e.in.(interface{ Asked() any }); ok {
+			e.in = here.Asked()
+		}
 		e.run = runOf(e.in)
+	}
+	if concluded, ok := out.(activities.Concluded); ok {
+		e.out = concluded.FinishResult
 	}
 	i.watcher.tell(e)
 	return out, err

@@ -58,7 +58,10 @@ func CompareWith(ctx context.Context, c client.Client, stored converter.DataConv
 			scheduled[event.GetEventId()] = event.GetActivityTaskScheduledEventAttributes()
 		case event.GetActivityTaskCompletedEventAttributes() != nil:
 			completed := event.GetActivityTaskCompletedEventAttributes()
-			err = record.holds(ctx, scheduled[completed.GetScheduledEventId()], completed.GetResult())
+			asked := scheduled[completed.GetScheduledEventId()]
+			err = record.holds(ctx, asked.GetActivityType().GetName(), asked.GetInput(), completed.GetResult())
+		case event.GetMarkerRecordedEventAttributes() != nil:
+			err = record.holdsMarked(ctx, event.GetMarkerRecordedEventAttributes())
 		}
 		var contradiction contradiction
 		if errors.As(err, &contradiction) {
@@ -102,11 +105,29 @@ func (r *record) holdsStart(ctx context.Context, input *common.Payloads) error {
 	return nil
 }
 
-// holds compares what an activity answered with the record.
-func (r *record) holds(ctx context.Context, scheduled *history.ActivityTaskScheduledEventAttributes, result *common.Payloads) error {
-	input := scheduled.GetInput()
-	switch scheduled.GetActivityType().GetName() {
-	case "OpenRun", "ResumeRun":
+// How the SDK marks what was done within a task of the workflow.
+const (
+	doneWithinTask = "LocalActivity"
+	whatWasDone    = "data"
+	whatItAnswered = "result"
+)
+
+// holdsMarked compares what was done within a task of the workflow with the record.
+func (r *record) holdsMarked(ctx context.Context, marker *history.MarkerRecordedEventAttributes) error {
+	if marker.GetMarkerName() != doneWithinTask || marker.GetFailure() != nil {
+		return nil
+	}
+	var did struct{ ActivityType string }
+	if err := r.decode(marker.GetDetails()[whatWasDone], &did); err != nil {
+		return err
+	}
+	return r.holds(ctx, did.ActivityType, nil, marker.GetDetails()[whatItAnswered])
+}
+
+// holds compares what an activity answered with the record. Of one that was done within a task, what it was asked is not known.
+func (r *record) holds(ctx context.Context, activity string, input, result *common.Payloads) error {
+	switch activity {
+	case "OpenRun", "OpenRunHere", "ResumeRun":
 		return r.holdsRun(ctx)
 	case "ReadChunk":
 		return compare(ctx, r, input, result, r.holdsRead)
@@ -118,10 +139,14 @@ func (r *record) holds(ctx context.Context, scheduled *history.ActivityTaskSched
 		return compare(ctx, r, input, result, r.holdsWrite)
 	case "PublishSink":
 		return compare(ctx, r, input, result, r.holdsOutput)
-	case "PassSmall":
+	case "PassSmall", "PassSmallHere":
 		return compare(ctx, r, input, result, r.holdsSmall)
 	case "ConcludeRun":
 		return compare(ctx, r, input, result, r.holdsConcluded)
+	case "ConcludeRunHere":
+		return compare(ctx, r, input, result, func(ctx context.Context, _ activities.ConcludeInput, out activities.Concluded) error {
+			return r.holdsConcluded(ctx, activities.ConcludeInput{Sinks: out.Sinks}, out.FinishResult)
+		})
 	case "ReadChunks":
 		return compare(ctx, r, input, result, each(r.holdsRead))
 	case "ProcessChunks":
@@ -156,8 +181,10 @@ func each[In, Out any](holds func(context.Context, In, Out) error) func(context.
 func compare[In, Out any](ctx context.Context, r *record, input, result *common.Payloads, holds func(context.Context, In, Out) error) error {
 	var in In
 	var out Out
-	if err := r.decode(input, &in); err != nil {
-		return err
+	if len(input.GetPayloads()) > 0 {
+		if err := r.decode(input, &in); err != nil {
+			return err
+		}
 	}
 	if len(result.GetPayloads()) > 0 {
 		if err := r.decode(result, &out); err != nil {
@@ -204,7 +231,7 @@ func (r *record) holdsSmall(ctx context.Context, _ activities.SmallInput, out ac
 
 func (r *record) holdsConcluded(ctx context.Context, in activities.ConcludeInput, _ activities.FinishResult) error {
 	for _, sink := range in.Sinks {
-		if err := r.holdsOutput(ctx, activities.SinkInput{Run: in.Run, Epoch: in.Epoch, Sink: sink}, struct{}{}); err != nil {
+		if err := r.holdsOutput(ctx, activities.SinkInput{Sink: sink}, struct{}{}); err != nil {
 			return err
 		}
 	}

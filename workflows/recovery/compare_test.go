@@ -3,6 +3,7 @@ package recovery_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,13 @@ func tell(t *testing.T, state *workflows.State, deed *did) told {
 	var result *common.Payloads
 	if deed.out != nil {
 		result = encoded(t, deed.out)
+	}
+	if strings.HasSuffix(deed.name, "Here") {
+		return told{events: append(events, &history.HistoryEvent{EventId: 2, Attributes: &history.HistoryEvent_MarkerRecordedEventAttributes{
+			MarkerRecordedEventAttributes: &history.MarkerRecordedEventAttributes{MarkerName: "LocalActivity", Details: map[string]*common.Payloads{
+				"data": encoded(t, map[string]any{"ActivityID": "1", "ActivityType": deed.name}), "result": result,
+			}},
+		}})}
 	}
 	return told{events: append(events,
 		&history.HistoryEvent{EventId: 2, Attributes: &history.HistoryEvent_ActivityTaskScheduledEventAttributes{
@@ -128,14 +136,18 @@ func TestContradictions(t *testing.T) {
 		"several chunks":                 {deed: several("ReadChunks", read(1, 20), read(2, 30)), says: "chunk 2 of strikes was read, and it is not recorded"},
 		"folds of several barriers": {
 			deed: several("FoldBarriers", &did{"", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}), says: "barrier sums took 4 steps, and 0 are recorded"},
-		"several writes":                  {deed: several("WriteChunks", wrote(1), wrote(2)), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are recorded"},
-		"several writes on record":        {deed: several("WriteChunks", wrote(1), wrote(1))},
-		"several outputs":                 {deed: several("PublishSinks", &did{"", activities.SinkInput{Sink: "review"}, nil}), says: "the output of sink review was published, and that is not recorded"},
-		"a small run":                     {deed: small(read(1, 20), processed(0, review.Bytes), wrote(1))},
-		"a small run without its chunk":   {deed: small(read(2, 30), processed(0, review.Bytes), wrote(1)), says: "chunk 2 of strikes was read, and it is not recorded"},
-		"a small run with other steps":    {deed: small(read(1, 20), processed(1, review.Bytes), wrote(1)), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
-		"a small run that wrote more":     {deed: small(read(1, 20), processed(0, review.Bytes), wrote(2)), says: "the target of sink all refused 2 rows, and 1 are recorded"},
-		"a small run without its output":  {deed: &did{"ConcludeRun", activities.ConcludeInput{Sinks: []string{"review"}}, activities.FinishResult{}}, says: "the output of sink review was published, and that is not recorded"},
+		"several writes":                 {deed: several("WriteChunks", wrote(1), wrote(2)), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are recorded"},
+		"several writes on record":       {deed: several("WriteChunks", wrote(1), wrote(1))},
+		"several outputs":                {deed: several("PublishSinks", &did{"", activities.SinkInput{Sink: "review"}, nil}), says: "the output of sink review was published, and that is not recorded"},
+		"a small run":                    {deed: small(read(1, 20), processed(0, review.Bytes), wrote(1))},
+		"a small run without its chunk":  {deed: small(read(2, 30), processed(0, review.Bytes), wrote(1)), says: "chunk 2 of strikes was read, and it is not recorded"},
+		"a small run with other steps":   {deed: small(read(1, 20), processed(1, review.Bytes), wrote(1)), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
+		"a small run that wrote more":    {deed: small(read(1, 20), processed(0, review.Bytes), wrote(2)), says: "the target of sink all refused 2 rows, and 1 are recorded"},
+		"a small run without its output": {deed: &did{"ConcludeRun", activities.ConcludeInput{Sinks: []string{"review"}}, activities.FinishResult{}}, says: "the output of sink review was published, and that is not recorded"},
+		"a small run within its task":    {deed: here(small(read(1, 20), processed(0, review.Bytes), wrote(1)))},
+		"one that read another chunk":    {deed: here(small(read(2, 30), processed(0, review.Bytes), wrote(1))), says: "chunk 2 of strikes was read, and it is not recorded"},
+		"one that published more": {
+			deed: &did{"ConcludeRunHere", nil, activities.Concluded{Sinks: []string{"review"}}}, says: "the output of sink review was published, and that is not recorded"},
 		"the run":                         {deed: &did{"OpenRun", activities.OpenInput{}, resumepoint.Plan{}}},
 		"a state":                         {state: began(2, 20, 0)},
 		"a state with a chunk more":       {state: began(3, 30, 0), says: "chunk 2 of strikes was read, and it is not recorded"},
@@ -176,6 +188,9 @@ func began(chunks, row, folds int64) *workflows.State {
 		Held:    []resumepoint.BarrierState{{Barrier: "sums", Folds: folds}},
 	}}
 }
+
+// here is an activity that was done within a task of the workflow.
+func here(deed *did) *did { return &did{deed.name + "Here", nil, deed.out} }
 
 // small is what PassSmall answers when it did these.
 func small(read, passed, wrote *did) *did {

@@ -156,28 +156,22 @@ type failures struct {
 	codec *Codec
 }
 
-// FailureToError converts a failure to an error.
+// FailureToError converts a failure to an error, and leaves the failure as it is: Temporal's own converter decrypts it in place, and the SDK stores some failures after that.
 func (f failures) FailureToError(failure *failurepb.Failure) error {
-	return f.FailureConverter.FailureToError(f.explain(failure))
+	copied, _ := proto.Clone(failure).(*failurepb.Failure)
+	f.explain(copied)
+	return f.FailureConverter.FailureToError(copied)
 }
 
-// explain returns the failure, or a copy in which texts that cannot be read are replaced.
-func (f failures) explain(failure *failurepb.Failure) *failurepb.Failure {
-	why := error(nil)
-	if text := failure.GetEncodedAttributes(); text != nil {
-		_, why = f.codec.Decode([]*commonpb.Payload{text})
+// explain replaces the texts of a failure and of its causes that cannot be read.
+func (f failures) explain(failure *failurepb.Failure) {
+	for ; failure != nil; failure = failure.GetCause() {
+		text := failure.GetEncodedAttributes()
+		if text == nil {
+			continue
+		}
+		if _, why := f.codec.Decode([]*commonpb.Payload{text}); why != nil {
+			failure.Message, failure.EncodedAttributes = "the text of this failure cannot be read here: "+why.Error(), nil
+		}
 	}
-	cause := failure.GetCause()
-	if cause != nil {
-		cause = f.explain(cause)
-	}
-	if why == nil && cause == failure.GetCause() {
-		return failure
-	}
-	explained, _ := proto.Clone(failure).(*failurepb.Failure)
-	explained.Cause = cause
-	if why != nil {
-		explained.Message, explained.EncodedAttributes = "the text of this failure cannot be read here: "+why.Error(), nil
-	}
-	return explained
 }

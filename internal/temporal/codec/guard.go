@@ -99,8 +99,7 @@ func (g *Guard) intercept(ctx context.Context, method string, in, out any, conn 
 func (g *Guard) tell(request *workflowservice.RespondWorkflowTaskCompletedRequest) {
 	for _, command := range request.GetCommands() {
 		if failure := command.GetFailWorkflowExecutionCommandAttributes().GetFailure(); failure != nil {
-			copied, _ := proto.Clone(failure).(*failurepb.Failure) // the converter decrypts in place
-			g.Failed(strings.TrimPrefix(request.GetResourceId(), "workflow:"), g.failures.FailureToError(copied))
+			g.Failed(strings.TrimPrefix(request.GetResourceId(), "workflow:"), g.failures.FailureToError(failure))
 		}
 	}
 }
