@@ -157,7 +157,7 @@ func (i *explaining) origin(ctx context.Context) error {
 	if sum := sha256Hex(stored); sum != source.SHA256 {
 		source.Computed = sum
 	}
-	return nil
+	return i.fields(stored)
 }
 
 // fates fills in what is recorded about the ways and ends of all tokens of the record.

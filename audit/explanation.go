@@ -152,6 +152,9 @@ type Origin struct {
 	Purged     string       `json:"payload_purged,omitempty"` // when it was, by whom and why
 	Raw        string       `json:"raw,omitempty"`            // the record as read, if it is text
 	RawBase64  []byte       `json:"raw_base64,omitempty"`     // the record as read, if it is not
+
+	Fields []Piece `json:"fields,omitempty"`      // where in the record its fields are, as far as it can be taken apart
+	Made   bool    `json:"record_made,omitempty"` // the record was made of a row, of a table, a Parquet file or a barrier: what it was read from has no bytes for a field
 }
 
 // Visit is what happened to the row at one node.

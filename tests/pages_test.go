@@ -33,6 +33,7 @@ func TestPages(t *testing.T) {
 	t.Run("the link that the server printed", s.link)
 	t.Run("compressed", s.compressed)
 	t.Run("hostile data", s.hostile)
+	t.Run("bytes of a record", s.bytes)
 	t.Run("orders", s.pageOrders)
 	t.Run("form for a run", s.form)
 	t.Run("refused rows are mended", s.mend)

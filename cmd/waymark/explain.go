@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ type question struct {
 	all    bool
 	limit  int
 	whyNot string
+	bytes  bool
 }
 
 func (a *app) explainCommand() *cobra.Command {
@@ -55,7 +57,7 @@ A row's descendants are followed through barriers to every line of every output,
 				return err
 			}
 			asked.Run = args[0]
-			return a.ask(cmd.Context(), func(home record) error { return a.explain(cmd.Context(), home, asked, q.whyNot) })
+			return a.ask(cmd.Context(), func(home record) error { return a.explain(cmd.Context(), home, asked, q) })
 		},
 	}
 	flags := cmd.Flags()
@@ -67,6 +69,7 @@ A row's descendants are followed through barriers to every line of every output,
 	flags.StringVar(&q.source, "source", "", "the `source` of --row and --key, if the run has more than one; with --row also a barrier")
 	flags.BoolVar(&q.all, "all", false, "list all tokens of a batch, not only the first")
 	numberFlag(flags, &q.limit, "limit", "", 1, descendants, "follow at most this `number` of the row's descendants")
+	flags.BoolVar(&q.bytes, "bytes", false, "show which bytes of the record each field is; --json always does")
 	flags.StringVar(&q.whyNot, "why-not", "", "show what kept the row out of this `sink`")
 	return cmd
 }
@@ -91,9 +94,9 @@ func (q question) question() (audit.Question, error) {
 	return audit.Question{Source: q.source, Row: q.row, Key: key, Token: q.token, Sink: q.sink, Line: q.line, All: q.all, Limit: q.limit}, err
 }
 
-func (a *app) explain(ctx context.Context, home record, asked audit.Question, whyNot string) error {
-	if whyNot != "" {
-		denial, err := home.WhyNot(ctx, asked, whyNot)
+func (a *app) explain(ctx context.Context, home record, asked audit.Question, q question) error {
+	if q.whyNot != "" {
+		denial, err := home.WhyNot(ctx, asked, q.whyNot)
 		if err != nil {
 			return err
 		}
@@ -107,5 +110,11 @@ func (a *app) explain(ctx context.Context, home record, asked audit.Question, wh
 	if !story.True() {
 		code = exitUnverified
 	}
-	return endWith(code, a.print(story, story.WriteText))
+	return endWith(code, a.print(story, func(w io.Writer) error {
+		err := story.WriteText(w)
+		if err == nil && q.bytes {
+			err = story.WriteFields(w)
+		}
+		return err
+	}))
 }

@@ -156,6 +156,16 @@ func (p *parser) other(key string, raw row.RawValue) error {
 	return nil
 }
 
+// Pieces returns where the values of a line are. It is plugin.Divided's.
+func (p *parser) Pieces(text string) []plugin.Piece {
+	return plugin.ObjectPieces(text, func(key string) string {
+		if i, declared := p.index[key]; declared {
+			return p.schema.Fields[i].Name
+		}
+		return key
+	})
+}
+
 // shape returns the shape of the line at hand; lines with the same keys share one.
 func (p *parser) shape() *row.Shape {
 	p.key = p.key[:0]

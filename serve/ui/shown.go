@@ -15,17 +15,25 @@ import (
 const mostShown = 4096
 
 // Shown is a text of a stranger as a page shows it: it cannot turn what stands around it, and what nobody would see has a name.
-func Shown(raw string) template.HTML {
+func Shown(raw string) template.HTML { return shownUpTo(mostShown, raw) }
+
+// cut returns the beginning of a text, of whole characters and at most so many bytes, and how many bytes it leaves out.
+func cut(raw string, most int) (beginning string, left int) {
+	if len(raw) <= most {
+		return raw, 0
+	}
+	at := most
+	for at > 0 && at > most-utf8.UTFMax && !utf8.RuneStart(raw[at]) {
+		at--
+	}
+	return raw[:at], len(raw) - at
+}
+
+// shownUpTo shows at most so many bytes of a text.
+func shownUpTo(most int, raw string) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<bdi dir="auto">`)
-	left := 0
-	if len(raw) > mostShown {
-		cut := mostShown
-		for cut > 0 && !utf8.RuneStart(raw[cut]) {
-			cut--
-		}
-		left, raw = len(raw)-cut, raw[:cut]
-	}
+	raw, left := cut(raw, most)
 	for i, r := range raw {
 		_, width := utf8.DecodeRuneInString(raw[i:])
 		var name string

@@ -24,7 +24,7 @@ import (
 	"waymark/pipeline"
 )
 
-//go:embed pages/*.html assets/app.css assets/live.js assets/digest.js
+//go:embed pages/*.html assets/app.css assets/live.js assets/digest.js assets/bytes.js
 var files embed.FS
 
 // Policy is the Content-Security-Policy of all pages: they are a document, a style sheet, forms, and one script that may ask for the page again.
@@ -43,6 +43,7 @@ var (
 	stylesheet = asset("app.css", "text/css; charset=utf-8")
 	script     = asset("live.js", "text/javascript; charset=utf-8")
 	digest     = asset("digest.js", "text/javascript; charset=utf-8")
+	marking    = asset("bytes.js", "text/javascript; charset=utf-8")
 )
 
 func asset(name, mediaType string) Asset {
@@ -55,7 +56,7 @@ func asset(name, mediaType string) Asset {
 }
 
 // Assets returns the files that pages need.
-func Assets() []Asset { return []Asset{stylesheet, script, digest} }
+func Assets() []Asset { return []Asset{stylesheet, script, digest, marking} }
 
 // Page is what one page shows.
 type Page struct {
@@ -104,7 +105,7 @@ func Render(p Page) ([]byte, error) {
 var functions = template.FuncMap{
 	"count": text.Grouped, "typed": typed, "lines": func(raw string) []string { return strings.Split(strings.TrimSpace(raw), "\n") }, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
 	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "int64Of": func(value *int64) int64 { return *value }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath,
-	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "sinkPath": SinkPath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path }, "digestScript": func() string { return digest.Path },
+	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "sinkPath": SinkPath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path }, "digestScript": func() string { return digest.Path }, "markingScript": func() string { return marking.Path },
 	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
 	"graphOf": func(run string, g *Graph) any {
 		return struct {
@@ -145,6 +146,7 @@ var functions = template.FuncMap{
 			First, Last, Count int64
 		}{text.Bars(s.Counts, count), first, last, count}
 	},
+	"recordOf": recordOf, "between": between, "piece": func(raw string) template.HTML { return shownUpTo(mostPiece, raw) },
 	"add":     func(a, b int) int { return a + b },
 	"percent": func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) },
 }
