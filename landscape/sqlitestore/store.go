@@ -4,13 +4,10 @@
 package sqlitestore
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -61,18 +58,16 @@ var _ landscape.Driver = (*Store)(nil)
 // It wraps landscape.ErrReadOnly if the schema is not up to date and the file cannot be written; a file whose schema is can
 // be opened to read.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
+	store, err := upToDate(ctx, path)
+	if store != nil || err != nil {
+		return store, explain(path, err)
+	}
 	fresh, err := inspect(ctx, path)
 	if err != nil {
 		return nil, explain(path, err)
 	}
 	if fresh && !opts.Create {
 		return nil, fmt.Errorf("landscape %s: there is none: %w", path, landscape.ErrNotFound)
-	}
-	if !fresh {
-		store, err := upToDate(ctx, path)
-		if store != nil || err != nil {
-			return store, explain(path, err)
-		}
 	}
 	if opts.Keep && !fresh {
 		if err := refuseOlder(ctx, path); err != nil {
@@ -81,13 +76,19 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 		store, err := connected(path, pageBytes)
 		return store, explain(path, err)
 	}
-	store, err := open(ctx, path, fresh, pageBytes)
+	store, err = open(ctx, path, fresh, pageBytes)
 	return store, explain(path, err)
 }
 
-// upToDate returns a Store over a landscape whose schema has the version that this program makes, and nil over another one. Each connection has to read the whole
-// schema: here it is one that stays.
+// upToDate returns a Store over a landscape whose schema has the version that this program makes, and nil over another one, and where there is none. Each connection has to
+// read the whole schema: here it is one that stays.
+//
+// Only SQLite itself opens the file: to close it by other means would let go of the locks of all this process's connections to it, and the next process that is done with the
+// landscape would take itself for the last one, and remove the write-ahead log.
 func upToDate(ctx context.Context, path string) (*Store, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil, nil //nolint:nilerr,nilnil // what is done next says what is wrong
+	}
 	known, err := latest()
 	if err != nil {
 		return nil, err
@@ -96,8 +97,9 @@ func upToDate(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	var current int64
-	if err := store.read.QueryRowContext(ctx, `select max(version_id) from `+versions).Scan(&current); err == nil && current == known {
+	var id, current int64
+	const query = `select application_id, (select max(version_id) from ` + versions + `) from pragma_application_id`
+	if err := store.read.QueryRowContext(ctx, query).Scan(&id, &current); err == nil && id == applicationID && current == known {
 		return store, nil
 	}
 	return nil, store.Close() // what is done next says what is wrong
@@ -115,25 +117,8 @@ func inspect(ctx context.Context, path string) (fresh bool, err error) {
 		return false, fmt.Errorf("landscape %s: not a regular file", path)
 	case info.Size() == 0:
 		return true, nil
-	case marked(path):
-		return false, nil
 	}
 	return identify(ctx, path)
-}
-
-// marked reports whether the file says at its beginning that it is a landscape. A new one may say so first in its write-ahead log.
-func marked(path string) bool {
-	const place = 68 // https://www.sqlite.org/fileformat.html
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	header := make([]byte, place+4)
-	if _, err := io.ReadFull(file, header); err != nil {
-		return false
-	}
-	return bytes.HasPrefix(header, []byte("SQLite format 3\x00")) && binary.BigEndian.Uint32(header[place:]) == applicationID
 }
 
 func open(ctx context.Context, path string, fresh bool, page int) (*Store, error) {
