@@ -354,6 +354,13 @@ func (h *house) refusesRemote(t *testing.T) {
 		require.Contains(t, away.err, wrong, words)
 		require.Empty(t, away.out)
 	}
+	for key, value := range map[string]string{"state": "x", "landscape": "sqlite:x", "payloads": "file:x", "temporal": "env"} {
+		settled := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(settled, "waymark.settings.yaml"), []byte(key+": "+value+"\n"), 0o600))
+		away := h.commandIn(t, settled, true, "runs")
+		require.Equal(t, 2, away.code)
+		require.Contains(t, away.err, "--server and WAYMARK_"+strings.ToUpper(key)+" exclude each other: take one back, with --server '' or --"+key+" ''")
+	}
 	elsewhere := t.TempDir()
 	require.Zero(t, h.commandIn(t, elsewhere, true, "status", "last").code)
 	left, err := os.ReadDir(elsewhere)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -73,7 +72,7 @@ func helps(cmd *cobra.Command) bool {
 // checkSettled refuses a record that the environment or the settings file names beside a server.
 func (a *app) checkSettled(flags *pflag.FlagSet, given []string) error {
 	for _, flag := range elsewhere {
-		if found := flags.Lookup(flag); found != nil && found.Changed && !slices.Contains(given, flag) && found.Value.String() != cmp.Or(found.DefValue, "") {
+		if found := flags.Lookup(flag); found != nil && !slices.Contains(given, flag) && found.Value.String() != found.DefValue {
 			return fmt.Errorf("--server and %s exclude each other: take one back, with --server '' or --%s ''", settings.Variable(flag), flag)
 		}
 	}

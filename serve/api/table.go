@@ -242,7 +242,7 @@ func table() []route {
 // ofRuns, ofRows and ofStarts are the parameters of lists of these.
 var (
 	ofRuns   = append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}, {name: "named", about: "only the run that the word means: its id, the beginning of that, the id of the workflow that somebody started for it, or last"}}, list...)
-	ofStarts = append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "skipped", "superseded"}}}, list...)
+	ofStarts = append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "cancelled", "skipped", "superseded"}}}, list...)
 	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it; ::PATH for all that ended so"}, {name: "sink", about: "only rows that its target confirmed and holds"}}, list...)
 )
 
