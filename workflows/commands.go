@@ -133,7 +133,7 @@ func (f *flow) idle(name string) bool {
 
 // obey puts an order on record before it counts.
 func (f *flow) obey(ctx workflow.Context, name string, command Command) error {
-	if f.idle(name) && workflow.GetVersion(ctx, idleOrders, workflow.DefaultVersion, 1) == 1 {
+	if f.idle(name) && changed(ctx, idleOrders) {
 		return nil
 	}
 	action := activities.ActionInput{

@@ -32,7 +32,7 @@ const earlyOrders = "early-orders"
 // begin takes orders before the run is opened. Replayed histories of earlier releases take them only after that: there, an order that came with
 // the result of OpenRun was accepted behind what that result began.
 func (d *desk) begin(ctx workflow.Context) error {
-	if workflow.GetVersion(ctx, earlyOrders, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if !changed(ctx, earlyOrders) {
 		return nil
 	}
 	return d.listen(ctx)

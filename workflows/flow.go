@@ -43,7 +43,7 @@ func newFlow(id string, state *State) *flow {
 func (f *flow) run(ctx workflow.Context) error {
 	ctx, f.giveUp = workflow.WithCancel(ctx)
 	defer f.giveUp()
-	f.ahead = f.state.Plan.Ordered && workflow.GetVersion(ctx, passedAhead, workflow.DefaultVersion, 1) == 1
+	f.ahead = f.state.Plan.Ordered && changed(ctx, passedAhead)
 	f.watchDeadlines(ctx)
 	f.fail(f.unpaused(ctx))
 	if f.running() && f.state.Next() != nil && wholeRuns(ctx, f.state) {

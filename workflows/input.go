@@ -215,7 +215,7 @@ func (in *RunInput) validate(ctx workflow.Context) error {
 		return invalid(slices.Concat(in.faults.values, in.faults.keys))
 	}
 	accepted := slices.Concat(in.faults.keys, in.emptied(), in.misnamed(), in.miskeyed(), in.misplaced(ctx))
-	if len(accepted) == 0 || workflow.GetVersion(ctx, checkedInputs, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if len(accepted) == 0 || !changed(ctx, checkedInputs) {
 		return nil
 	}
 	return invalid(accepted)
@@ -229,7 +229,7 @@ const handedStates = "handed-states"
 func (in *RunInput) validateState(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
 	handed := info.ContinuedExecutionRunID != ""
-	if handed && info.Attempt <= 1 && info.CronSchedule == "" || workflow.GetVersion(ctx, handedStates, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if handed && info.Attempt <= 1 && info.CronSchedule == "" || !changed(ctx, handedStates) {
 		return nil
 	}
 	if !handed {

@@ -26,7 +26,7 @@ const (
 )
 
 func showsRuns(ctx workflow.Context) workflow.Version {
-	return workflow.GetVersion(ctx, shownRuns, workflow.DefaultVersion, withMemo)
+	return version(ctx, shownRuns, withMemo)
 }
 
 var (

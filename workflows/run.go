@@ -110,7 +110,7 @@ func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (R
 	switch {
 	case unrecorded != nil:
 		return result, errors.Join(err, unrecorded)
-	case stopped.Replaced != "" && workflow.GetVersion(ctx, replacedResults, workflow.DefaultVersion, 1) == 1: // nobody cancelled its workflow by hand: its end has a reason
+	case stopped.Replaced != "" && changed(ctx, replacedResults): // nobody cancelled its workflow by hand: its end has a reason
 		result = in.result(pipeline.Cancelled)
 		result.Reason = stopped.Replaced
 		return result, nil

@@ -38,13 +38,13 @@ func (in *RunInput) name(ctx workflow.Context) bool {
 	if in.State != nil || in.Resume != nil || in.Run != "" && info.WorkflowExecution.ID == WorkflowID(in.Run) {
 		return false
 	}
-	owns := workflow.GetVersion(ctx, ownNames, workflow.DefaultVersion, 1) == 1
+	owns := changed(ctx, ownNames)
 	switch {
 	case in.Run != "":
 		return owns
 	case !owns:
 		in.Run = newRunID(ctx)
-		return workflow.GetVersion(ctx, namedRuns, workflow.DefaultVersion, 1) == 1
+		return changed(ctx, namedRuns)
 	default:
 		in.Run = idOf(info)
 	}
@@ -97,7 +97,7 @@ const resumedRuns = "resumed-runs"
 // another one. As long as the record says that the run is running, somebody may.
 func (p *proxy) resumed(ctx workflow.Context, closed string) (RunResult, error) {
 	stopped := failure(TypeRunFailed, "run %s stopped: %s; waymark status %[1]s says how to continue", p.in.Run, closed)
-	if workflow.GetVersion(ctx, resumedRuns, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if !changed(ctx, resumedRuns) {
 		return RunResult{}, stopped
 	}
 	result, err := joined(ctx, p.in.Run)
@@ -142,7 +142,7 @@ func (in *RunInput) beginning() *activities.OpenInput {
 const recordedRefusals = "recorded-refusals"
 
 func recordsRefusals(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, recordedRefusals, workflow.DefaultVersion, 1) == 1
+	return changed(ctx, recordedRefusals)
 }
 
 // refusalAttempts bounds for how long somebody waits to be told what is wrong with an input, while that cannot be recorded: a few seconds.

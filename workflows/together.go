@@ -30,7 +30,7 @@ const togetherVersion = "together"
 
 // together reports whether so many small things are done in one activity.
 func together(ctx workflow.Context, things int) bool {
-	return things > fewTogether && workflow.GetVersion(ctx, togetherVersion, workflow.DefaultVersion, 1) == 1
+	return things > fewTogether && changed(ctx, togetherVersion)
 }
 
 // shares divides things into shares for one activity each, in their order; nil if there are none.

@@ -12,7 +12,7 @@ const wholeVersion = "whole-runs"
 
 // wholeRuns reports whether the run is done so.
 func wholeRuns(ctx workflow.Context, state *State) bool {
-	return state.Plan.Whole && state.Redo == nil && workflow.GetVersion(ctx, wholeVersion, workflow.DefaultVersion, 1) == 1
+	return state.Plan.Whole && state.Redo == nil && changed(ctx, wholeVersion)
 }
 
 // passWhole reads what the sources hold, sends it through the steps and writes what comes out, in one activity. If a source holds more than was expected,

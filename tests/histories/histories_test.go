@@ -31,7 +31,9 @@ func TestReplay(t *testing.T) {
 			replayer.RegisterWorkflowWithOptions(workflows.ListPipelines, workflow.RegisterOptions{Name: workflows.ListPipelinesName})
 			replayer.RegisterWorkflowWithOptions(workflows.Preflight, workflow.RegisterOptions{Name: workflows.PreflightName})
 			replayer.RegisterWorkflowWithOptions(slots.Ring, workflow.RegisterOptions{Name: slots.RingName})
-			err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file)
+			past := parsed(t, file)
+			own := workflow.Execution{ID: past.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()} // by which the workflow knows what it is
+			err := replayer.ReplayWorkflowHistoryWithOptions(nil, past, worker.ReplayWorkflowHistoryOptions{OriginalExecution: own})
 			if strings.HasPrefix(filepath.Base(file), "bad-") {
 				require.Error(t, err)
 				return
@@ -46,13 +48,19 @@ func TestHistoriesHoldNoRows(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	require.NoError(t, err)
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var parsed history.History
-		require.NoError(t, temporalproto.CustomJSONUnmarshalOptions{}.Unmarshal(content, &parsed))
-		for _, event := range parsed.Events {
+		for _, event := range parsed(t, file).Events {
 			require.NotContains(t, event.String(), "canary", "%s, event %d", file, event.EventId)
 			require.Less(t, event.Size(), 8<<10, "%s, event %d", file, event.EventId)
 		}
 	}
+}
+
+// parsed reads a recorded history.
+func parsed(t *testing.T, file string) *history.History {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	past := new(history.History)
+	require.NoError(t, temporalproto.CustomJSONUnmarshalOptions{}.Unmarshal(content, past))
+	return past
 }

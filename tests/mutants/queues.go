@@ -9,7 +9,7 @@ var queues = []mutant{
 	},
 	{
 		name: "histories without early orders are replayed with them", never: "runs that an earlier release began stop at an upgrade",
-		file: "workflows/desk.go", old: "workflow.GetVersion(ctx, earlyOrders, workflow.DefaultVersion, 1) == workflow.DefaultVersion", new: "false",
+		file: "workflows/desk.go", old: "!changed(ctx, earlyOrders)", new: "false",
 		pkg: "./tests/histories", run: "^TestReplay$",
 	},
 	{
