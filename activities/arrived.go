@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"waymark/engine/plan"
 	"waymark/landscape"
@@ -23,7 +24,7 @@ func (a *Activities) arrived(ctx context.Context, in OpenInput, compiled *plan.P
 		id := landscape.ScheduleID(in.Environment, doc.Name, trigger.Name)
 		pin := plugin.SourceInfo{Files: []plugin.FileInfo{}, Trigger: id}
 		if id == began {
-			if pin.Files, err = filesOf(in.Run, list); err != nil {
+			if pin.Files, pin.Outputs, err = filesOf(in.Run, list); err != nil {
 				return nil, err
 			}
 		}
@@ -44,19 +45,44 @@ func hasTrigger(pins map[string]plugin.SourceInfo, id string) bool {
 	return false
 }
 
-// filesOf returns the files on the list of a run. They must be the run's.
-func filesOf(run string, list []landscape.Arrival) (files []plugin.FileInfo, err error) {
+// filesOf returns the files on the list of a run, and of which outputs they are; no outputs if they are none that other pipelines published. They must be the run's.
+func filesOf(run string, list []landscape.Arrival) (_ []plugin.FileInfo, outputs []plugin.OutputOf, err error) {
+	published, files := false, []plugin.FileInfo{}
 	for _, arrival := range list {
 		if arrival.Run != run {
-			return nil, fmt.Errorf("%w: what arrived was given to other runs", landscape.ErrCalledOff)
+			return nil, nil, fmt.Errorf("%w: what arrived was given to other runs", landscape.ErrCalledOff)
 		}
-		file, err := arrival.File()
+		output, err := arrival.Output()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		files = append(files, file)
+		if output == nil {
+			file, err := arrival.File()
+			if err != nil {
+				return nil, nil, err
+			}
+			files, outputs = append(files, file), append(outputs, plugin.OutputOf{})
+			continue
+		}
+		published = true
+		for _, file := range output.Files {
+			files, outputs = append(files, file.FileInfo), append(outputs, plugin.OutputOf{Run: output.Run, Sink: output.Sink, SHA256: file.SHA256})
+		}
 	}
-	return files, nil
+	if !published {
+		outputs = nil
+	}
+	return files, outputs, nil
+}
+
+// asPublished refuses files that do not hold what the runs that published them wrote. digests are those of the files, in their order.
+func asPublished(pin plugin.SourceInfo, digests []string) error {
+	for i, output := range pin.Outputs {
+		if output.SHA256 != "" && (i >= len(digests) || digests[i] != output.SHA256) {
+			return &plugin.SourceError{Code: codeSourceChanged, File: pin.Files[i].Path}
+		}
+	}
+	return nil
 }
 
 // mayForkArrived refuses to take the place of a run that reads what arrived: that is the run's as long as it can be resumed.
@@ -80,5 +106,8 @@ func aboutArrival(err error, run string, pin plugin.SourceInfo) error {
 	}
 	told := *fault
 	told.Message = fmt.Sprintf("is not the file that arrived; put it back and resume the run, or give the run up: waymark cancel --final %s returns what it took, and what is there now has a run of its own", run)
+	if i := slices.IndexFunc(pin.Files, func(f plugin.FileInfo) bool { return f.Path == fault.File }); i >= 0 && i < len(pin.Outputs) && pin.Outputs[i].Run != "" {
+		told.Message = fmt.Sprintf("is not what sink %s of run %s published: put that back, and give the run up: waymark cancel --final %s; then another run reads it", pin.Outputs[i].Sink, pin.Outputs[i].Run, run)
+	}
 	return &told
 }

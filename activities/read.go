@@ -126,7 +126,9 @@ func (r *run) next(ctx context.Context, in ReadInput) (*plugin.Chunk, plugin.Cur
 	case !errors.Is(err, io.EOF):
 		return nil, plugin.Cursor{}, errors.Join(err, reading.close())
 	}
-	reading.digests, err = reading.reader.Digests(ctx)
+	if reading.digests, err = reading.reader.Digests(ctx); err == nil {
+		err = asPublished(r.pins[in.Source], reading.digests)
+	}
 	return nil, in.Cursor, err
 }
 

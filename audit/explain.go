@@ -54,7 +54,7 @@ func sense(run string, err *error) {
 // ask finds out everything about one token.
 func (i *explaining) ask(ctx context.Context, token landscape.Token) error {
 	i.asked = token
-	for _, step := range []func(context.Context) error{i.begin, i.origin, i.making, i.fates, i.visits, i.retries} {
+	for _, step := range []func(context.Context) error{i.begin, i.origin, i.making, i.fates, i.visits, i.retries, i.upstream} {
 		if err := step(ctx); err != nil {
 			return err
 		}

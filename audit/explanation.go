@@ -100,11 +100,14 @@ type Explanation struct {
 	Token    string `json:"token"`
 	Source   Origin `json:"source"`
 	Fate
-	Was    *RetryOf           `json:"was,omitempty"`     // in a run that retries records: the record that it was
-	Again  *RetriedBy         `json:"again,omitempty"`   // the run that retries it
-	MadeOf []BarrierOrigin    `json:"made_of,omitempty"` // of a barrier's row: how it came out, then the same for the token it continues for, and so on
-	Onward *Onward            `json:"onward,omitempty"`  // what came of it, if something came out of barriers for it
-	Tokens []TokenExplanation `json:"tokens,omitempty"`  // all tokens of the record in lane order, if there are several
+	Was      *RetryOf           `json:"was,omitempty"`      // in a run that retries records: the record that it was
+	Again    *RetriedBy         `json:"again,omitempty"`    // the run that retries it
+	Upstream *UpstreamRow       `json:"upstream,omitempty"` // the row of another pipeline's output that it is
+	MadeOf   []BarrierOrigin    `json:"made_of,omitempty"`  // of a barrier's row: how it came out, then the same for the token it continues for, and so on
+	Onward   *Onward            `json:"onward,omitempty"`   // what came of it, if something came out of barriers for it
+	Tokens   []TokenExplanation `json:"tokens,omitempty"`   // all tokens of the record in lane order, if there are several
+
+	Downstream []DownstreamRow `json:"downstream,omitempty"` // as what runs of other pipelines read it in the outputs that it is in
 
 	SignOffs []persons.SignOff `json:"sign_offs,omitempty"` // of the run
 }

@@ -17,6 +17,7 @@ func (s *Explanation) WriteText(w io.Writer) error {
 	s.writeOrigin(&b)
 	s.Was.write(&b)
 	s.Again.write(&b)
+	s.Upstream.write(&b)
 	for _, made := range s.MadeOf {
 		made.write(&b)
 	}
@@ -30,6 +31,9 @@ func (s *Explanation) WriteText(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "\ntoken    %s%s\n", token.Token, mark)
 		token.write(&b, s)
+	}
+	for _, read := range s.Downstream {
+		read.write(&b)
 	}
 	s.Onward.write(&b)
 	for i, signed := range s.SignOffs {

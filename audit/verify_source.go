@@ -190,6 +190,9 @@ func (v *verification) verifyDigests(ctx context.Context, end landscape.SourceEn
 			v.add(RecordDiffers, end.Source, "%s: %q is no digest", file.Path, digests[i])
 			continue
 		}
+		if i < len(pin.Outputs) && pin.Outputs[i].SHA256 != "" && pin.Outputs[i].SHA256 != digests[i] {
+			v.add(RecordDiffers, end.Source, "%s: %s read, and sink %s of run %s published %s", file.Path, digests[i], pin.Outputs[i].Sink, pin.Outputs[i].Run, pin.Outputs[i].SHA256)
+		}
 		if err := v.verifyFile(ctx, end.Source, file, digests[i]); err != nil {
 			return err
 		}

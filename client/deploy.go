@@ -89,7 +89,7 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if doc, err = compileBundle(deposit.Planner, made, r.File, doc.Params, values); err != nil {
 		return nil, err
 	}
-	if r.Anyway == "" {
+	if err = c.comesBack(ctx, where, r.File, doc.Name(), doc.Plan.Document.Pipeline.Triggers); err == nil && r.Anyway == "" {
 		err = c.fits(ctx, where, doc, made)
 	}
 	if err != nil {

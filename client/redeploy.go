@@ -48,7 +48,7 @@ func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed,
 		if err := c.mayPromote(ctx, from, order); err != nil {
 			return landscape.Redeployed{}, err
 		}
-		done, err := c.log.Promote(ctx, from, order, c.fitsSchedules(ctx, order))
+		done, err := c.log.Promote(ctx, from, order, c.mayBecomeCurrent(ctx, order))
 		if errors.Is(err, landscape.ErrNotFound) {
 			err = registryError(from, name, err)
 		}
@@ -125,7 +125,7 @@ func anywhere(b bundle.Bundle, params map[string]string) *pipeline.Document {
 func (c *Client) Rollback(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
 	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) {
-		return c.log.Rollback(ctx, order, c.fitsSchedules(ctx, order))
+		return c.log.Rollback(ctx, order, c.mayBecomeCurrent(ctx, order))
 	})
 }
 
@@ -136,10 +136,16 @@ func (c *Client) Retire(ctx context.Context, r RedeployRequest) (_ *Redeployed, 
 	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Retire(ctx, order) })
 }
 
-// Unretire lets runs of a retired pipeline start again, of the version that was current. Its errors are those of Retire.
+// Unretire lets runs of a retired pipeline start again, of the version that was current. Its errors are those of Retire; it is of kind Invalid if what the
+// pipeline publishes would come back to it by triggers that others have by now.
 func (c *Client) Unretire(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
-	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) { return c.log.Restore(ctx, order) })
+	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) {
+		if err := c.mayRestore(ctx, order); err != nil {
+			return landscape.Redeployed{}, err
+		}
+		return c.log.Restore(ctx, order)
+	})
 }
 
 // redeploy has the landscape do what the request says.

@@ -100,11 +100,14 @@ func collisions(
 	return problems
 }
 
-// fits refuses a document that schedules cannot run again and again, its own or those of its pipeline that were made by command.
+// fits refuses a document that schedules cannot run again and again, its own or those of its pipeline that were made by command, and one with triggers after what is not there.
 func (c *Client) fits(ctx context.Context, environment string, doc *Document, made bundle.Bundle) error {
 	others, err := c.commanded(ctx, environment, doc.Name(), doc.Plan.Document.Pipeline.Schedules)
 	if err == nil {
 		err = fitsOthers(doc.File, doc.Source, others, DeployUnfit)
+	}
+	if err == nil {
+		err = c.fitsUpstream(ctx, environment, doc.Plan.Document)
 	}
 	if err != nil {
 		return err
@@ -124,22 +127,10 @@ func fitsOthers(file string, source []byte, others pipeline.Map[pipeline.Schedul
 	return refused
 }
 
-// fitsSchedules returns what refuses a version that is to become current, if schedules that were made by command do not fit it.
-func (c *Client) fitsSchedules(ctx context.Context, order landscape.Deployment) func(version int64) error {
+// mayBecomeCurrent returns what refuses a version that is to become current, if schedules that were made by command do not fit it, or what it publishes would come back to it.
+func (c *Client) mayBecomeCurrent(ctx context.Context, order landscape.Deployment) func(version int64) error {
 	return func(version int64) error {
-		deposit, err := c.host.Deposit(ctx, false)
-		if err != nil {
-			return err
-		}
-		found, err := c.log.Version(ctx, order.Pipeline, version)
-		if err != nil {
-			return err
-		}
-		b, err := bundle.Get(ctx, deposit.Payloads, payload.Digest(found.Bundle))
-		if err != nil {
-			return err
-		}
-		table, err := pipeline.LoadTimetable(b.Name, b.Source)
+		b, table, err := c.timetableOf(ctx, order.Pipeline, version)
 		if err != nil {
 			return err
 		}
@@ -147,6 +138,26 @@ func (c *Client) fitsSchedules(ctx context.Context, order landscape.Deployment) 
 		if err != nil {
 			return err
 		}
-		return fitsOthers(b.Name, b.Source, others, DeleteUnfit)
+		if err := fitsOthers(b.Name, b.Source, others, DeleteUnfit); err != nil {
+			return err
+		}
+		return c.comesBack(ctx, order.Environment, b.Name, order.Pipeline, table.Triggers)
 	}
+}
+
+// timetableOf returns the bundle of a version, and what its document says of what begins runs.
+func (c *Client) timetableOf(ctx context.Context, name string, version int64) (b bundle.Bundle, table *pipeline.Timetable, err error) {
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return b, nil, err
+	}
+	found, err := c.log.Version(ctx, name, version)
+	if err != nil {
+		return b, nil, err
+	}
+	if b, err = bundle.Get(ctx, deposit.Payloads, payload.Digest(found.Bundle)); err != nil {
+		return b, nil, err
+	}
+	table, err = pipeline.LoadTimetable(b.Name, b.Source)
+	return b, table, err
 }

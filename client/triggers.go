@@ -9,14 +9,15 @@ import (
 	"waymark/landscape"
 )
 
-// Trigger is a trigger of a deployed pipeline: it begins runs as files arrive.
+// Trigger is a trigger of a deployed pipeline: it begins runs as files arrive, or outputs of another pipeline.
 type Trigger struct {
 	ID          string `json:"trigger"` // ENVIRONMENT/PIPELINE/NAME
 	Environment string `json:"environment"`
 	Pipeline    string `json:"pipeline"`
 	Name        string `json:"name"`
-	Source      string `json:"source"`  // where files arrive
-	Version     int64  `json:"version"` // of the pipeline, that has it as it is
+	Source      string `json:"source"`          // where files arrive
+	After       *After `json:"after,omitempty"` // whose outputs these are; nil for any files
+	Version     int64  `json:"version"`         // of the pipeline, that has it as it is
 	Paused      bool   `json:"paused"`
 	Actor       string `json:"actor"`         // who changed it last
 	Why         string `json:"why,omitempty"` // what that said
@@ -28,6 +29,12 @@ type Trigger struct {
 	Runs        int64  `json:"runs"`          // these runs: they go on, or stopped and can be resumed
 	Looked      Time   `json:"looked"`        // the last recorded look; null if nobody has looked yet
 	Error       string `json:"error"`         // why that failed; empty if it did not
+}
+
+// After names the sink of another pipeline after which a trigger begins runs.
+type After struct {
+	Pipeline string `json:"pipeline"`
+	Sink     string `json:"sink"`
 }
 
 // TriggerOrder is what became of an order about a trigger.
@@ -133,8 +140,12 @@ func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, e
 	for _, arrival := range taken {
 		runs[arrival.Run] = true
 	}
+	var after *After
+	if declared.After != nil {
+		after = &After{declared.After.Pipeline, declared.After.Sink}
+	}
 	return Trigger{
-		ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Source: declared.Source, Version: row.Version, Paused: row.Paused,
+		After: after, ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Source: declared.Source, Version: row.Version, Paused: row.Paused,
 		Actor: row.Actor, Why: row.Why, Since: Time(row.At), Waiting: waiting, Oldest: Time(oldest), Unready: watch.Waiting, Taken: int64(len(taken)), Runs: int64(len(runs)),
 		Looked: Time(watch.Looked), Error: watch.Error,
 	}, errors.Join(err, looked, read, found)

@@ -21,10 +21,10 @@ const (
 	ArrivalGone    ArrivalState = "gone"    // it was removed, or changed, before a run took it
 )
 
-// Arrival is one file as a trigger found it. A file that changes is another revision of its item.
+// Arrival is one file as a trigger found it, or one output that another pipeline published. A file that changes is another revision of its item.
 type Arrival struct {
 	Trigger  string `db:"trigger,key"`
-	Item     string `db:"item,key"`     // path of the file, as sources name it
+	Item     string `db:"item,key"`     // path of the file, as sources name it; of an output what OutputItem returns
 	Revision int64  `db:"revision,key"` // from 0
 	ArrivalFacts
 }
@@ -34,7 +34,7 @@ func (Arrival) Table() string { return "arrivals" }
 
 // ArrivalFacts is what is recorded of an arrival.
 type ArrivalFacts struct {
-	Place   string       `db:"place"`           // JSON: plugin.FileInfo
+	Place   string       `db:"place"`           // JSON: plugin.FileInfo, or ArrivedOutput
 	At      Micros       `db:"arrived_us"`      // when it was found to be ready; set by Log
 	Changes int64        `db:"changes,move"`    // how often what follows has changed; set by Log
 	State   ArrivalState `db:"state,move"`      //
@@ -76,12 +76,13 @@ func (ArrivalRun) Table() string { return "arrival_runs" }
 // Watch is how far a trigger has been looked after. One process at a time does that: each thing that it records moves Turn on, and is recorded only if
 // nobody else did before. One that sees the turn stand still for long enough, by its own clock, may take over.
 type Watch struct {
-	Trigger string `db:"trigger,key"`
-	Turn    int64  `db:"turn,move"`
-	Looked  Micros `db:"looked_us,move"`  // the last recorded look; 0 if there is none
-	Waiting int64  `db:"unready,move"`    // files that were found then and were not ready yet
-	Error   string `db:"error,move"`      // why the last look failed; empty if it did not
-	Changed Micros `db:"changed_us,move"` // set by Log
+	Trigger  string `db:"trigger,key"`
+	Turn     int64  `db:"turn,move"`
+	Looked   Micros `db:"looked_us,move"`  // the last recorded look; 0 if there is none
+	Waiting  int64  `db:"unready,move"`    // files that were found then and were not ready yet
+	Error    string `db:"error,move"`      // why the last look failed; empty if it did not
+	Position int64  `db:"position,move"`   // of the last event of the outbox that a trigger after another pipeline has looked at; 0 for any other trigger
+	Changed  Micros `db:"changed_us,move"` // set by Log
 }
 
 // Table returns watches.

@@ -202,14 +202,17 @@ func (r Replayed) wants(event Event) bool {
 	return r.Kinds == nil
 }
 
-// DroppableEvents returns up to which position no enabled endpoint is still to get an event.
+// DroppableEvents returns up to which position no enabled endpoint is still to get an event, and no trigger is still to look at one.
 func (r *Reader) DroppableEvents(ctx context.Context) (int64, error) {
 	head, err := r.OutboxHead(ctx)
 	if err != nil {
 		return 0, err
 	}
+	upTo, err := r.lookedAt(ctx, head.Size)
+	if err != nil {
+		return 0, err
+	}
 	endpoints, err := r.Endpoints(ctx)
-	upTo := head.Size
 	for _, e := range endpoints {
 		if e.Disabled {
 			continue

@@ -86,6 +86,11 @@ func (r *Reader) Trigger(ctx context.Context, id string) (Trigger, error) {
 	return *last, nil
 }
 
+// TriggerHistory returns all rows of a trigger, the first one first; nil if there is none.
+func (r *Reader) TriggerHistory(ctx context.Context, id string) ([]Trigger, error) {
+	return Select[Trigger](ctx, r.from, id)
+}
+
 // Triggers returns the last row of every trigger, by id, also of those that were removed; nil if there is none.
 func (r *Reader) Triggers(ctx context.Context) ([]Trigger, error) {
 	return lastOfEach(ctx, r.from, func(t Trigger) string { return t.ID })

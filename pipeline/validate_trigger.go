@@ -14,7 +14,21 @@ func (l *loader) checkTriggers(p *Pipeline) {
 		}
 		l.checkName(path, trigger.Name)
 		l.checkTriggerSource(Key(path, "source"), p, trigger.Value.Source)
+		l.checkUpstream(path, p, trigger.Value)
 		l.checkTriggerParams(path, p, trigger.Value)
+	}
+}
+
+// checkUpstream reports a trigger that begins runs after those of its own pipeline, or that waits for what is complete.
+func (l *loader) checkUpstream(path string, p *Pipeline, t ArrivalTrigger) {
+	if t.After == nil {
+		return
+	}
+	if at := Key(Key(path, "after"), "pipeline"); t.After.Pipeline == p.Name && p.Name != "" {
+		l.report(at, "each run of %s would begin another one, without end: name another pipeline", quote(p.Name))
+	}
+	if t.Quiet != 0 {
+		l.report(Key(path, "quiet"), "what a run published is complete: delete quiet, or after")
 	}
 }
 

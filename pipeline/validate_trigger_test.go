@@ -28,6 +28,9 @@ func TestProblemsOfTriggers(t *testing.T) {
 		"no value":             {"{source: in, params: {day: 2026-11-21}}", `x.yaml:10:3: triggers.drop: gives no value to the parameter "n", which has no default: add params: {n: VALUE}`},
 		"no slot":              {"{source: in, params: {n: 1}}", `x.yaml:10:3: triggers.drop: runs that a trigger begins are about no slot, to which the default of the parameter "day" refers: add params: {day: VALUE}`},
 		"two for a source":     {"{source: in, " + full + "}\n  more: {source: in, " + full + "}", `x.yaml:11:18: triggers.more.source: the source "in" has the trigger "drop" already, and each file would be in a run of both: delete one of them`},
+		"after itself":         {"{source: in, after: {pipeline: x, sink: out}, " + full + "}", `x.yaml:10:40: triggers.drop.after.pipeline: each run of "x" would begin another one, without end: name another pipeline`},
+		"after nothing":        {"{source: in, after: {pipeline: y}, " + full + "}", `x.yaml:10:22: triggers.drop.after: the key "sink" is missing`},
+		"quiet and complete":   {"{source: in, after: {pipeline: y, sink: out}, quiet: 1s, " + full + "}", `x.yaml:10:62: triggers.drop.quiet: what a run published is complete: delete quiet, or after`},
 		"a bad name":           {"{source: in, " + full + "}\n  a b: {source: more, " + full + "}", `x.yaml:11:3: triggers["a b"]: "a b" is not a name: use a to z, 0 to 9, _ and -, at most 63 characters, a letter or digit first`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,6 +43,7 @@ func TestProblemsOfTriggers(t *testing.T) {
 func TestTriggersAreReadWithoutTheRest(t *testing.T) {
 	table, err := pipeline.LoadTimetable("full.yaml", readFull(t))
 	require.NoError(t, err)
-	require.Len(t, table.Triggers, 1)
+	require.Len(t, table.Triggers, 2)
+	require.Equal(t, &pipeline.Upstream{Pipeline: "nest-counts", Sink: "review"}, table.Triggers[1].Value.After)
 	require.Equal(t, pipeline.Batching{Files: 100, Wait: table.Triggers[0].Value.Batch.Wait}, table.Triggers[0].Value.Batch)
 }

@@ -53,7 +53,16 @@ type SourceInfo struct {
 
 	Trigger string `json:"trigger,omitempty"` // of a source that reads what arrived: id of the trigger that brought the files, in the order in which they arrived
 
+	Outputs []OutputOf `json:"outputs,omitempty"` // of a source that reads what another pipeline published: which output each of the files is of, in their order
+
 	Skipped []string `json:"skipped,omitempty"` // symbolic links that the pattern matched, and that lead to nothing that may be read
+}
+
+// OutputOf says of which published output a file is. The zero value is that of a file that no run is known to have published.
+type OutputOf struct {
+	Run    string `json:"run"`
+	Sink   string `json:"sink"`
+	SHA256 string `json:"sha256"` // lower-case hex, of the file as the run wrote it: what is read must have it
 }
 
 // HeadChecker is what a Source may be as well: one whose files begin, or end, with what they hold, such as a header.
@@ -67,6 +76,15 @@ type Watched interface {
 	// Look describes what is there, in bytewise order of the paths: what Open may get as the files of a pin with a Trigger. It is empty if nothing is there. Files that
 	// come or go meanwhile may be left out. The error says why nobody can look.
 	Look(ctx context.Context) ([]FileInfo, error)
+	// Parts describes the parts of an output that was published in parts under a path, in their order, and returns the digest of the manifest as an Artifact has it. There
+	// are none, and no error, if no manifest of Waymark is there.
+	Parts(ctx context.Context, path string) (parts []OutputPart, manifest string, err error)
+}
+
+// OutputPart is one part of a published output.
+type OutputPart struct {
+	Path   string // as Look has it
+	SHA256 string // lower-case hex, of the file
 }
 
 // OnHost is what a Source or Sink may be as well: one that reads or writes what only workers that see the same files can reach,

@@ -35,7 +35,7 @@ const (
 )
 
 // TestFilesArriveWhileProcessesAreKilled puts files into a folder, and objects into a bucket, while the processes that watch, and execute the runs, are killed:
-// each is in exactly one complete run.
+// each is in exactly one complete run; and so is each output of these for a pipeline after them.
 func TestFilesArriveWhileProcessesAreKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it serves several times")
@@ -46,6 +46,15 @@ func TestFilesArriveWhileProcessesAreKilled(t *testing.T) {
 		a.path = filepath.Join(a.folder, "in", "*.csv")
 		a.put = a.writeFile
 		a.kinds = []string{"serve"}
+		a.arrive()
+	})
+	t.Run("pipeline", func(t *testing.T) {
+		t.Parallel()
+		a := newArriving(t)
+		a.path = filepath.Join(a.folder, "in", "*.csv")
+		a.put = a.writeFile
+		a.kinds = []string{"serve"}
+		a.last = "done"
 		a.arrive()
 	})
 	t.Run("bucket", func(t *testing.T) {
@@ -77,6 +86,7 @@ type arriving struct {
 	shared        []string // flags of all commands
 	flags, env    []string // flags of those that compile documents
 	kinds         []string // of the processes
+	last          string   // folder of the outputs in which each row is once: out, or done if another pipeline reads what is in out
 	put           func(ctx context.Context, name, text string) error
 	processes     map[string]*exec.Cmd
 	logs          map[string]*lines
@@ -89,7 +99,7 @@ func newArriving(t *testing.T) *arriving {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
-	a := &arriving{T: t, folder: t.TempDir(), port: port, env: os.Environ(), processes: map[string]*exec.Cmd{}, logs: map[string]*lines{}}
+	a := &arriving{T: t, folder: t.TempDir(), port: port, last: "out", env: os.Environ(), processes: map[string]*exec.Cmd{}, logs: map[string]*lines{}}
 	a.flags = []string{"--allow-path", a.folder}
 	require.NoError(t, os.Mkdir(filepath.Join(a.folder, "in"), 0o700))
 	return a
@@ -139,6 +149,19 @@ triggers: {drop: {source: orders, every: 200ms, quiet: 200ms, batch: {files: %d,
 		a.waymark("landscape", "migrate", a.shared[0], a.shared[1])
 	}
 	a.waymark(slices.Concat([]string{"deploy", "orders.yaml"}, a.flags, a.shared)...)
+	if a.last == "out" {
+		return
+	}
+	document = fmt.Sprintf(`
+name: after
+params: {part: {type: string, default: all}}
+sources: {orders: {jsonl: {path: "%[1]s/out/*.jsonl"}, schema: {fields: {id: int}}}}
+sinks: {done: {jsonl: {path: "%[1]s/done/${param:part}.jsonl"}}}
+triggers: {orders: {source: orders, after: {pipeline: orders, sink: out}, every: 200ms, batch: {files: 2, wait: 500ms}, at_once: 2, run_id: part}}
+`, a.folder)
+	require.NoError(a, os.WriteFile(filepath.Join(a.folder, "after.yaml"), []byte(document), 0o600))
+	require.NoError(a, os.Mkdir(filepath.Join(a.folder, "out"), 0o700))
+	a.waymark(slices.Concat([]string{"deploy", "after.yaml"}, a.flags)...)
 }
 
 func (a *arriving) command(args ...string) *exec.Cmd {
@@ -204,9 +227,9 @@ func (a *arriving) putAll() *errgroup.Group {
 	return putting
 }
 
-// outputs returns what complete runs have published.
-func (a *arriving) outputs() []string {
-	found, err := filepath.Glob(filepath.Join(a.folder, "out", "*.jsonl"))
+// outputs returns what complete runs have published in a folder.
+func (a *arriving) outputs(folder string) []string {
+	found, err := filepath.Glob(filepath.Join(a.folder, folder, "*.jsonl"))
 	require.NoError(a, err)
 	return found
 }
@@ -214,9 +237,9 @@ func (a *arriving) outputs() []string {
 // done counts the files of which there are rows in outputs.
 func (a *arriving) done() int { return len(a.rows()) / rowsPerFile }
 
-// rows returns the rows of all outputs.
+// rows returns the rows of all outputs in the last folder.
 func (a *arriving) rows() (ids []int) {
-	for _, output := range a.outputs() {
+	for _, output := range a.outputs(a.last) {
 		file, err := os.Open(output)
 		require.NoError(a, err)
 		for line := bufio.NewScanner(file); line.Scan(); {
@@ -238,9 +261,14 @@ func (a *arriving) check() int {
 		want[i] = i
 	}
 	require.Eventually(a, func() bool {
-		var trigger triggered
-		require.NoError(a, json.Unmarshal([]byte(a.waymark(slices.Concat([]string{"triggers", "--json"}, a.shared)...)), &trigger))
-		return trigger.Waiting == 0 && trigger.Taken == 0
+		for line := range strings.Lines(a.waymark(slices.Concat([]string{"triggers", "--json"}, a.shared)...)) {
+			var trigger triggered
+			require.NoError(a, json.Unmarshal([]byte(line), &trigger))
+			if trigger.Waiting+trigger.Taken > 0 {
+				return false
+			}
+		}
+		return true
 	}, patience, 200*time.Millisecond)
 	ids := a.rows()
 	slices.Sort(ids)
@@ -254,6 +282,10 @@ func (a *arriving) check() int {
 		require.Equal(a, "completed", run.Status, line)
 		complete++
 	}
-	require.Len(a, a.outputs(), complete)
+	published := a.outputs("out")
+	if a.last != "out" {
+		published = append(published, a.outputs(a.last)...)
+	}
+	require.Len(a, published, complete)
 	return complete
 }

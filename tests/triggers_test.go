@@ -81,6 +81,10 @@ type triggered struct {
 	Runs    int64  `json:"runs"`
 	Looked  string `json:"looked"`
 	Error   string `json:"error"`
+	After   struct {
+		Pipeline string `json:"pipeline"`
+		Sink     string `json:"sink"`
+	} `json:"after"`
 }
 
 func (s *serving) trigger(t *testing.T) triggered {
@@ -230,7 +234,7 @@ func (s *serving) status(t *testing.T, run string) string {
 	return status.Status
 }
 
-// TestTriggersPage executes the document, the commands and the query of docs/triggers.md.
+// TestTriggersPage executes the first document, and the commands and the query about it, of docs/triggers.md.
 func TestTriggersPage(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
@@ -242,7 +246,7 @@ func TestTriggersPage(t *testing.T) {
 	s.put(t, "a.csv", "id,total\n1,2.50\n")
 	done := s.becomes(t, "a.csv", 0, landscape.ArrivalDone)
 	s.holds(t, done.Run, "{\"id\":1,\"total\":2.50}\n")
-	commands := strings.Split(blocks(text, "console")[0], "$ waymark ")[1:]
+	commands := strings.Split(blocks(text, "console")[1], "$ waymark ")[1:]
 	require.Len(t, commands, 3)
 	for _, command := range commands {
 		line, want, _ := strings.Cut(command, "\n")
@@ -258,6 +262,6 @@ func TestTriggersPage(t *testing.T) {
 	defer func() { require.NoError(t, db.Close()) }()
 	var item, state, run, reason string
 	var revision int
-	require.NoError(t, db.QueryRowContext(t.Context(), blocks(text, "sql")[0]).Scan(&item, &revision, &state, &run, &reason))
+	require.NoError(t, db.QueryRowContext(t.Context(), blocks(text, "sql")[1]).Scan(&item, &revision, &state, &run, &reason))
 	require.Equal(t, []any{filepath.Join(s.folder, "in", "a.csv"), 0, "done", done.Run, ""}, []any{item, revision, state, run, reason})
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +41,7 @@ stored record is missing or corrupt.
 Where a fork copies a row, or a coalesce or a barrier makes new rows, each gets an id, such as orders:17/by_cost or
 by_state:3; explain it with --token. The members of a batch are read from the landscape; verify computes batches again.
 A row's descendants are followed through barriers to every line of every output, up to --limit.
+If another pipeline published the row, and a trigger brought it, its story there follows, back to where it was read first.
 --why-not SINK shows what kept the row, and its descendants, out of a sink.
 
 ` + runArgument,
@@ -102,19 +106,51 @@ func (a *app) explain(ctx context.Context, home record, asked audit.Question, q 
 		}
 		return a.print(denial, denial.WriteText)
 	}
-	story, err := home.Explain(ctx, asked)
+	stories, err := a.stories(ctx, home, asked)
 	if err != nil {
 		return err
 	}
 	code := exitDone
-	if !story.True() {
+	if slices.ContainsFunc(stories, func(story *audit.Explanation) bool { return !story.True() }) {
 		code = exitUnverified
 	}
-	return endWith(code, a.print(story, func(w io.Writer) error {
-		err := story.WriteText(w)
-		if err == nil && q.bytes {
-			err = story.WriteFields(w)
+	return endWith(code, printList(a, stories, func(w io.Writer) error {
+		for i, story := range stories {
+			if i > 0 {
+				fmt.Fprintf(w, "\n%s\n\n", strings.Repeat("─", 40))
+			}
+			err := story.WriteText(w)
+			if err == nil && q.bytes {
+				err = story.WriteFields(w)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	}))
+}
+
+// mostUpstream is how many pipelines a row is followed back through.
+const mostUpstream = 100
+
+// stories tells of a row, then of the row of another pipeline's output that it is, and so on up to the record that was read first.
+func (a *app) stories(ctx context.Context, home record, asked audit.Question) (stories []*audit.Explanation, err error) {
+	for len(stories) < mostUpstream {
+		story, err := home.Explain(ctx, asked)
+		if err != nil && len(stories) == 0 {
+			return nil, err
+		}
+		if err != nil {
+			a.note("nothing is told of row %d of %s in run %s: %v", asked.Line, asked.Sink, asked.Run, err)
+			return stories, nil
+		}
+		stories = append(stories, story)
+		from := story.Upstream
+		if from == nil || from.Token == "" {
+			return stories, nil
+		}
+		asked = audit.Question{Run: from.Run, Sink: from.Sink, Line: from.Line, All: asked.All, Limit: asked.Limit}
+	}
+	return stories, nil
 }

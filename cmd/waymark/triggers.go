@@ -15,8 +15,8 @@ import (
 func (a *app) triggersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "triggers",
-		Short: "List the triggers of deployed pipelines, which begin runs as files arrive; pause and resume them",
-		Long: `Lists the triggers of deployed pipelines: how many files wait for a run and since when, how many are on the lists of runs that are not complete,
+		Short: "List the triggers of deployed pipelines, which begin runs as files or outputs arrive; pause and resume them",
+		Long: `Lists the triggers of deployed pipelines: how many files, or outputs of another pipeline, wait for a run and since when, how many are on the lists of runs that are not complete,
 when somebody looked last for what arrives, and why that failed.`,
 		Example: `  waymark triggers
   waymark triggers pause drop --why "the supplier sends rubbish"
@@ -28,7 +28,7 @@ when somebody looked last for what arrives, and why that failed.`,
 				if err != nil {
 					return err
 				}
-				lines := [][]string{{"trigger", "source", "version", "waiting", "oldest", "taken", "runs", "looked", "paused", "error"}}
+				lines := [][]string{{"trigger", "source", "after", "version", "waiting", "oldest", "taken", "runs", "looked", "paused", "error"}}
 				for i := range list {
 					lines = append(lines, triggerLine(&list[i]))
 				}
@@ -46,9 +46,13 @@ func triggerLine(t *client.Trigger) []string {
 	if t.Paused {
 		paused = fmt.Sprintf("by %s: %s", t.Actor, t.Why)
 	}
+	after := "-"
+	if t.After != nil {
+		after = t.After.Pipeline + "/" + t.After.Sink
+	}
 	count := func(n int64) string { return fmt.Sprint(n) }
 	return []string{
-		t.ID, t.Source, count(t.Version), count(t.Waiting), zoned(t.Oldest, ""), count(t.Taken), count(t.Runs), zoned(t.Looked, ""), text.Cell(paused), text.Cell(cmp.Or(t.Error, "-")),
+		t.ID, t.Source, after, count(t.Version), count(t.Waiting), zoned(t.Oldest, ""), count(t.Taken), count(t.Runs), zoned(t.Looked, ""), text.Cell(paused), text.Cell(cmp.Or(t.Error, "-")),
 	}
 }
 

@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 44, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1242,7 +1242,7 @@ CREATE TABLE watches (
   looked_us  integer not null check (looked_us >= 0),
   unready    integer not null check (unready >= 0),
   error      text not null,
-  changed_us integer not null check (changed_us >= 0),
+  changed_us integer not null check (changed_us >= 0), position integer not null default 0 check (position >= 0),
   primary key (trigger)
 ) strict, without rowid;
 
@@ -1338,6 +1338,8 @@ CREATE INDEX deliveries_by_state on deliveries (endpoint, state, position);
 CREATE INDEX archived_payloads_by_payload on archived_payloads (payload);
 
 CREATE INDEX arrivals_by_state on arrivals (trigger, state, arrived_us, item, revision);
+
+CREATE INDEX arrival_runs_by_item on arrival_runs (item, run_id, place);
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
@@ -3077,13 +3079,6 @@ CREATE TRIGGER watches_stay before delete on watches begin select raise(abort, '
 CREATE TRIGGER watches_once before insert on watches when exists (select 1 from watches t where t.trigger = new.trigger)
 begin select raise(abort, 'watches: append-only: it is there already'); end;
 
-CREATE TRIGGER watches_birth before insert on watches
-when new.turn <> 0 or new.looked_us <> 0 or not exists (select 1 from triggers t where t.trigger = new.trigger)
-begin select raise(abort, 'watches: not the beginning of the watch of a trigger'); end;
-
-CREATE TRIGGER watches_change before update on watches when new.trigger <> old.trigger or new.turn <> old.turn + 1
-begin select raise(abort, 'watches: illegal change: a turn comes after the one before it'); end;
-
 CREATE TRIGGER arrival_runs_keep before update on arrival_runs begin select raise(abort, 'arrival_runs: append-only'); end;
 
 CREATE TRIGGER arrival_runs_stay before delete on arrival_runs begin select raise(abort, 'arrival_runs: append-only'); end;
@@ -3147,3 +3142,11 @@ when new.seq <> (select count(*) from sign_offs s where s.run_id = new.run_id)
     where s.run_id = new.run_id and s.seq = new.seal and s.epoch = r.epoch and r.status <> 'running'
       and not exists (select 1 from run_seals l where l.run_id = s.run_id and l.seq > s.seq))
 begin select raise(abort, 'sign_offs: append-only: not the next one, or not of the last seal of a run that has ended'); end;
+
+CREATE TRIGGER watches_birth before insert on watches
+when new.turn <> 0 or new.looked_us <> 0 or new.position <> 0 or not exists (select 1 from triggers t where t.trigger = new.trigger)
+begin select raise(abort, 'watches: not the beginning of the watch of a trigger'); end;
+
+CREATE TRIGGER watches_change before update on watches
+when new.trigger <> old.trigger or new.turn <> old.turn + 1 or new.position < old.position
+begin select raise(abort, 'watches: illegal change: a turn comes after the one before it, and no position before it'); end;

@@ -172,6 +172,15 @@ func (s *Source) Look(ctx context.Context) ([]plugin.FileInfo, error) {
 	return files, nil
 }
 
+// Parts describes the parts of an output that was published under a path.
+func (s *Source) Parts(ctx context.Context, path string) ([]plugin.OutputPart, string, error) {
+	parts, manifest, err := PartsAt(ctx, s.store, path)
+	if err != nil {
+		err = s.storeError(path, err)
+	}
+	return parts, manifest, err
+}
+
 // Open returns a Reader at the cursor, after it made sure that the files are still those of pin; of what arrived, when it comes to each.
 func (s *Source) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
 	if pin.Trigger == "" { // or else others come and go

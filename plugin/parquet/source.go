@@ -77,6 +77,15 @@ func (s *source) Look(ctx context.Context) ([]plugin.FileInfo, error) {
 	return files, nil
 }
 
+// Parts describes the parts of an output that was published under a path.
+func (s *source) Parts(ctx context.Context, path string) ([]plugin.OutputPart, string, error) {
+	parts, manifest, err := file.PartsAt(ctx, s.store, path)
+	if err != nil {
+		err = s.about(path, err)
+	}
+	return parts, manifest, err
+}
+
 // Open returns a Reader at the cursor, after it made sure that the files are still those of pin; of what arrived, when it comes to each.
 func (s *source) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
 	if pin.Trigger == "" { // or else others come and go

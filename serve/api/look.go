@@ -151,6 +151,10 @@ func explain(ctx context.Context, c *call, run landscape.Run) (*audit.Explanatio
 	if err != nil {
 		return nil, err
 	}
+	if from := story.Upstream; from != nil && !c.token.Sees(from.Pipeline) {
+		story.Upstream = nil
+	}
+	story.Downstream = slices.DeleteFunc(story.Downstream, func(read audit.DownstreamRow) bool { return !c.token.Sees(read.Pipeline) })
 	return story, c.disclose(run.ID, "explain", story.Token) // not what was asked for: that may be a value
 }
 

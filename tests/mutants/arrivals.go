@@ -23,6 +23,21 @@ var arrivals = []mutant{
 		pkg: "./tests", run: "^TestEachFileGetsARun$",
 	},
 	{
+		name: "the position is recorded before all that was found up to it", never: "a process is killed, and an output that it had found is in no run",
+		file: "workflows/triggers/watcher.go", old: "if len(changes) > 0 {\n\t\t\tnow.Position", new: "if false {\n\t\t\tnow.Position",
+		pkg: "./workflows/triggers", run: "^TestPositionsComeLast$",
+	},
+	{
+		name: "outputs of runs that failed arrive", never: "a pipeline reads what the one before it may yet publish otherwise",
+		file: "workflows/triggers/outputs.go", old: "!event.Kind.Status().Complete()", new: "event.Kind.Status() == \"\"",
+		pkg: "./workflows/triggers", run: "^TestOutputsOfCompleteRuns$",
+	},
+	{
+		name: "an output is not compared with what was published", never: "bytes that somebody exchanged are read as those of another pipeline's run",
+		file: "activities/arrived.go", old: "digests[i] != output.SHA256", new: "false",
+		pkg: "./tests", run: "^TestAnOutputThatIsNotWhatWasPublished$",
+	},
+	{
 		name: "a run that failed returns its files", never: "a run that is resumed, and another one, read the same file",
 		file: "workflows/triggers/settle.go", old: "return stopped, nil", new: "return over, nil",
 		pkg: "./tests", run: "^TestAFailedRunKeepsItsFiles$",

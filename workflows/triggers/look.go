@@ -26,6 +26,7 @@ type found struct {
 	version landscape.Trigger            // the row of the trigger that source is of
 	known   map[string]landscape.Arrival // by item, what was recorded last: of all files that are there, and of all that are ready
 	unready map[string]unready           // by item
+	follows landscape.Micros             // when the trigger became one after the pipeline after which it is; 0 if that was not asked yet
 }
 
 // unready is a file that may be written yet.
@@ -48,8 +49,8 @@ func (w *watched) look(ctx context.Context) error {
 		return nil
 	}
 	every := cmp.Or(time.Duration(w.declared.Every), pipeline.DefaultTriggerEvery)
-	changes, err := w.compare(ctx)
 	next := w.at
+	changes, err := w.lookAt(ctx, &next)
 	next.Looked, next.Waiting, next.Error = landscape.MicrosOf(begun), int64(len(w.found.unready)), ""
 	if err != nil && ctx.Err() != nil {
 		return err
@@ -62,7 +63,7 @@ func (w *watched) look(ctx context.Context) error {
 		w.found.pause = every
 	}
 	w.found.next = time.Now().Add(max(w.found.pause, rests*time.Since(begun)))
-	news := len(changes) > 0 || next.Waiting != w.at.Waiting || next.Error != w.at.Error
+	news := len(changes) > 0 || next.Waiting != w.at.Waiting || next.Error != w.at.Error || next.Position-w.at.Position >= unrecorded
 	if !news && w.owns && time.Since(w.at.Changed.Time()).Abs() < beat {
 		return nil
 	}
@@ -74,6 +75,18 @@ func (w *watched) look(ctx context.Context) error {
 		w.yield()
 	}
 	return failpoint.Hit("arrival.found")
+}
+
+// lookAt returns what is to be recorded of what has arrived, and notes in next how far the outbox was looked at.
+func (w *watched) lookAt(ctx context.Context, next *landscape.Watch) ([]landscape.ArrivalChange, error) {
+	if w.declared.After == nil {
+		return w.compare(ctx)
+	}
+	changes, position, err := w.compareOutputs(ctx)
+	if err == nil {
+		next.Position = position
+	}
+	return changes, err
 }
 
 // yield lets another process have the trigger: it may see what this one cannot.
@@ -141,7 +154,7 @@ func (w *watched) open(ctx context.Context) error {
 	if !is {
 		return fmt.Errorf("no files arrive at source %s", w.declared.Source)
 	}
-	w.found.source, w.found.version, w.found.unready = source, row, map[string]unready{}
+	w.found.source, w.found.version, w.found.unready, w.found.follows = source, row, map[string]unready{}, 0
 	return nil
 }
 

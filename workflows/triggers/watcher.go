@@ -163,16 +163,21 @@ func (w *watched) free(ctx context.Context, id string) (bool, error) {
 	return w.Alone || w.owns || time.Since(w.since) >= lease, nil
 }
 
-// record puts changes of arrivals on record, some at a time, and that the process looks after the trigger.
+// record puts changes of arrivals on record, some at a time, and that the process looks after the trigger. The position in next is recorded with the last of them: what
+// was found before it is recorded then.
 func (w *watched) record(ctx context.Context, next landscape.Watch, changes []landscape.ArrivalChange) (err error) {
 	for first := true; first || len(changes) > 0; first = false {
 		some := changes[:min(len(changes), mostAtOnce)]
-		if w.at, err = w.Log.ChangeArrivals(ctx, w.at, next, some); err != nil {
+		changes = changes[len(some):]
+		now := next
+		if len(changes) > 0 {
+			now.Position = w.at.Position
+		}
+		if w.at, err = w.Log.ChangeArrivals(ctx, w.at, now, some); err != nil {
 			return err
 		}
 		w.owned()
 		w.keep(some)
-		changes = changes[len(some):]
 	}
 	return nil
 }

@@ -1,0 +1,311 @@
+package tests
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+	"waymark/tests/services"
+)
+
+// strikes is a document whose runs begin as files arrive; reviews is one whose runs begin as those publish their reviews.
+const (
+	strikes = `
+name: strikes
+params: {part: {type: string, default: all}}
+sources: {strikes: {csv: {path: "FOLDER/in/*.csv"}, schema: {fields: {id: int}}, on_invalid: quarantine}}
+steps: [{name: severe, gate: "row.id > 100", routes: {"true": review, "false": all}}]
+sinks:
+  review: {jsonl: {path: "FOLDER/out/review-${param:part}TARGET}
+  all: {jsonl: {path: "FOLDER/out/all-${param:part}.jsonl"}}
+triggers: {drop: {source: strikes, every: 100ms, quiet: 100ms, run_id: part}}
+`
+	reviews = `
+name: reviews
+params: {part: {type: string, default: all}}
+sources: {reviews: {jsonl: {path: "FOLDER/out/PATTERN", allow_empty: true}, schema: {fields: {id: int}}}}
+steps: [{name: half, set: {half: "row.id / 2"}}]
+sinks: {done: {jsonl: {path: "FOLDER/done/${param:part}.jsonl"}}}
+triggers: {strikes: {source: reviews, after: {pipeline: strikes, sink: review}, every: 100ms, run_id: part, TRIGGER}}
+`
+)
+
+// upstream serves a folder with a pipeline whose trigger is after another one.
+func upstream(t *testing.T, target, pattern, trigger string) *serving {
+	t.Helper()
+	s := serve(t, t.TempDir())
+	require.NoError(t, os.Mkdir(filepath.Join(s.folder, "in"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(s.folder, "out"), 0o700))
+	for name, document := range map[string]string{"strikes": strikes, "reviews": reviews} {
+		text := strings.NewReplacer("FOLDER", s.folder, "TARGET", target, "PATTERN", pattern, "TRIGGER", trigger).Replace(document)
+		require.NoError(t, os.WriteFile(filepath.Join(s.folder, name+".yaml"), []byte(text), 0o600))
+	}
+	s.waymark(t, "deploy", "strikes.yaml", "--allow-path", s.folder)
+	s.waymark(t, "deploy", "reviews.yaml", "--allow-path", s.folder)
+	return s
+}
+
+// at returns what is on record of everything that arrived at a trigger, by item.
+func (s *serving) at(t *testing.T, trigger string) (found []landscape.Arrival) {
+	t.Helper()
+	store, err := sqlitestore.Open(t.Context(), filepath.Join(s.folder, ".waymark", "landscape.db"), sqlitestore.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	found, err = landscape.Select[landscape.Arrival](t.Context(), landscape.NewReader(store), trigger)
+	require.NoError(t, err)
+	return found
+}
+
+// follows waits until so many outputs are in a state at the trigger after the other pipeline, and returns all that arrived there.
+func (s *serving) follows(t *testing.T, state landscape.ArrivalState, n int) (all []landscape.Arrival) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		all = s.at(t, "default/reviews/strikes")
+		count := 0
+		for _, a := range all {
+			if a.State == state {
+				count++
+			}
+		}
+		return count == n
+	}, patience, 50*time.Millisecond, "%d %s", n, state)
+	return all
+}
+
+// TestATriggerAfterAnotherPipeline begins a run for each output of complete runs, which reads what was published and nothing else; both records say so.
+func TestATriggerAfterAnotherPipeline(t *testing.T) {
+	t.Parallel()
+	s := upstream(t, `.jsonl"}`, "review-*.jsonl", "changed: again")
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "out", "review-none.jsonl"), []byte("{\"id\":7}\n"), 0o600))
+	s.put(t, "a.csv", "id\n1\n200\n3\n300\n")
+	read := s.follows(t, landscape.ArrivalDone, 1)[0]
+	first := s.at(t, "default/strikes/drop")[0]
+	require.Equal(t, landscape.OutputItem(first.Run, "review"), read.Item)
+	output, err := read.Output()
+	require.NoError(t, err)
+	require.Equal(t, []any{first.Run, "review", int64(2), filepath.Join(s.folder, "out", "review-"+first.Run+".jsonl")}, []any{output.Run, output.Sink, output.Rows, output.Files[0].Path})
+	s.isDone(t, read.Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
+	require.Len(t, s.at(t, "default/reviews/strikes"), 1, "nobody published the other file")
+
+	story := s.waymark(t, "explain", read.Run, "--sink", "done", "--line", "2")
+	require.Regexp(t, `from +row 2 of review, which run `+first.Run+` of strikes \(completed\) published: strikes:4 there`, story)
+	require.Regexp(t, `(?s)row 4 of strikes, in run `+first.Run+` .*in/a\.csv, line 5, .*record  300\n`, story, "the story goes on where the record was read first")
+	require.Regexp(t, `read +by run `+read.Run+` of reviews \(completed\) as reviews:2\n`, story)
+	require.NotContains(t, s.waymark(t, "explain", first.Run, "--row", "1"), "read  ", "nobody read what is in the other output")
+	require.Len(t, listed[struct{}](t, s, "explain", read.Run, "--row", "1"), 2, "one line for each run")
+	s.waymark(t, "verify", read.Run)
+	require.Equal(t, "review", listed[triggered](t, s, "triggers")[0].After.Sink)
+}
+
+// isDone requires what the run after the other pipeline's has written.
+func (s *serving) isDone(t *testing.T, run, want string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.folder, "done", run+".jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, want, string(text))
+}
+
+// TestOutputsInPartsArrive as one, of which the run reads all parts.
+func TestOutputsInPartsArrive(t *testing.T) {
+	t.Parallel()
+	s := upstream(t, `", parts: true}`, "review-*/part-*.jsonl", "batch: {files: 2, wait: 1m}")
+	s.put(t, "a.csv", "id\n200\n")
+	s.put(t, "b.csv", "id\n300\n400\n")
+	all := s.follows(t, landscape.ArrivalDone, 2)
+	require.Equal(t, all[0].Run, all[1].Run, "one batch")
+	text, err := os.ReadFile(filepath.Join(s.folder, "done", all[0].Run+".jsonl"))
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{`{"id":200,"half":100}`, `{"id":300,"half":150}`, `{"id":400,"half":200}`}, strings.Fields(string(text)))
+	story := s.waymark(t, "explain", all[0].Run, "--row", "3")
+	require.Regexp(t, `of review, which run .* published: strikes:[12] there`, story)
+	require.Equal(t, 2, strings.Count(story, ", in run "))
+}
+
+// TestOutputsInABucketArrive with all their parts.
+func TestOutputsInABucketArrive(t *testing.T) {
+	bucket := services.S3(t)
+	bucket.Setenv(t)
+	s := serve(t, t.TempDir(), "--allow-network", "127.0.0.0/8")
+	require.NoError(t, os.Mkdir(filepath.Join(s.folder, "in"), 0o700))
+	options := fmt.Sprintf(`", s3: {endpoint: %q, path_style: true}, `, bucket.Endpoint)
+	for name, document := range map[string]string{
+		"strikes": strings.NewReplacer("FOLDER/out/review-${param:part}TARGET", "s3://"+bucket.Name+"/out/${param:part}"+options+"parts: true}").Replace(strikes),
+		"reviews": strings.NewReplacer(`FOLDER/out/PATTERN", `, "s3://"+bucket.Name+"/out/*/*/part-*.jsonl"+options, ", TRIGGER", "").Replace(reviews),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.folder, name+".yaml"), []byte(strings.ReplaceAll(document, "FOLDER", s.folder)), 0o600))
+		s.waymark(t, "deploy", name+".yaml", "--allow-path", s.folder, "--allow-network", "127.0.0.0/8")
+	}
+	s.put(t, "a.csv", "id\n200\n1\n300\n")
+	s.isDone(t, s.follows(t, landscape.ArrivalDone, 1)[0].Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
+}
+
+// TestWhatIsRetriedArrivesAgain unless the trigger ignores that.
+func TestWhatIsRetriedArrivesAgain(t *testing.T) {
+	t.Parallel()
+	s := upstream(t, `.jsonl"}`, "review-*.jsonl", "changed: ignore")
+	s.put(t, "a.csv", "id\n200\nx\n")
+	s.put(t, "b.csv", "id\n400\ny\n")
+	s.follows(t, landscape.ArrivalDone, 2)
+	files := s.at(t, "default/strikes/drop")
+	s.deployWith(t, "strikes", "{id: int}", "{id: string}", `row.id > 100`, "row.id > 'a'")
+	s.waymark(t, "errors", files[0].Run, "--retry", "--version", "2", "--param", "part=a", "--allow-path", s.folder, "--why", "to see")
+	for _, a := range s.follows(t, landscape.ArrivalIgnored, 1) {
+		if a.State == landscape.ArrivalIgnored {
+			require.Equal(t, "it has rows of run "+files[0].Run+", which were retried (changed: ignore)", a.Reason)
+		}
+	}
+	s.deployWith(t, "reviews", "changed: ignore", "changed: again", "{id: int}", "{id: string}", "row.id / 2", "row.id")
+	s.waymark(t, "errors", files[1].Run, "--retry", "--version", "2", "--param", "part=b", "--allow-path", s.folder, "--why", "to see")
+	s.follows(t, landscape.ArrivalDone, 3)
+}
+
+// deployWith deploys a document with other texts in the place of some.
+func (s *serving) deployWith(t *testing.T, name string, texts ...string) {
+	t.Helper()
+	path := filepath.Join(s.folder, name+".yaml")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte(strings.NewReplacer(texts...).Replace(string(text))), 0o600))
+	s.waymark(t, "deploy", name+".yaml", "--allow-path", s.folder)
+}
+
+// TestWhatIsOverwritten before a run took it is gone: only what was published last can be read.
+func TestWhatIsOverwritten(t *testing.T) {
+	t.Parallel()
+	s := upstream(t, `.jsonl"}`, "review-*.jsonl", "changed: again")
+	s.waymark(t, "triggers", "pause", "reviews/strikes", "--why", "to see")
+	s.deployWith(t, "strikes", "review-${param:part}.jsonl\"", "review-last.jsonl\", overwrite: true")
+	s.put(t, "a.csv", "id\n200\n")
+	s.follows(t, landscape.ArrivalReady, 1)
+	s.put(t, "b.csv", "id\n300\n")
+	s.follows(t, landscape.ArrivalGone, 1)
+	s.waymark(t, "triggers", "resume", "reviews/strikes")
+	all := s.follows(t, landscape.ArrivalDone, 1)
+	require.Len(t, all, 2)
+	for _, a := range all {
+		if a.State == landscape.ArrivalDone {
+			s.isDone(t, a.Run, "{\"id\":300,\"half\":150}\n")
+		}
+	}
+}
+
+// TestPipelinesDoNotFollowEachOther in a circle, and none follows what is not there.
+func TestPipelinesDoNotFollowEachOther(t *testing.T) {
+	t.Parallel()
+	s := upstream(t, `.jsonl"}`, "review-*.jsonl", "changed: again")
+	for change, want := range map[[2]string]string{
+		{"pipeline: strikes", "pipeline: strieks"}: `(?s)wrong.yaml:\d+:\d+: triggers.strikes.after.pipeline: no pipeline strieks is deployed in default: deploy it first.*--anyway WHY`,
+		{"sink: review}", "sink: revue}"}:          `triggers.strikes.after.sink: the pipeline strikes has no sink revue: it has review, all`,
+	} {
+		text, err := os.ReadFile(filepath.Join(s.folder, "reviews.yaml"))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(s.folder, "wrong.yaml"), []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600))
+		out, err := s.try(t.Context(), "deploy", "wrong.yaml", "--allow-path", s.folder)
+		require.Error(t, err)
+		require.Regexp(t, want, out)
+	}
+	circle := "name: strikes\nsources: {in: {jsonl: {path: \"" + s.folder + "/done/*.jsonl\"}}}\nsinks: {review: {jsonl: {path: \"" + s.folder + "/x.jsonl\", overwrite: true}}}\n" +
+		"triggers: {back: {source: in, after: {pipeline: reviews, sink: done}}}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "circle.yaml"), []byte(circle), 0o600))
+	out, err := s.try(t.Context(), "deploy", "circle.yaml", "--allow-path", s.folder, "--anyway", "I want it")
+	require.Error(t, err)
+	const sentence = "what strikes publishes would come back to it, and each run would begin others, without end: strikes after reviews after strikes; delete one of the triggers on this way"
+	require.Contains(t, out, "circle.yaml: "+sentence)
+
+	s.waymark(t, "retire", "reviews", "--why", "to see")
+	s.waymark(t, "deploy", "circle.yaml", "--allow-path", s.folder, "--anyway", "nobody publishes that now")
+	out, err = s.try(t.Context(), "restore", "reviews", "--why", "to see")
+	require.Error(t, err)
+	require.Contains(t, out, "reviews after strikes after reviews")
+	s.waymark(t, "rollback", "strikes", "--why", "to see")
+	s.waymark(t, "restore", "reviews", "--why", "to see")
+	out, err = s.try(t.Context(), "rollback", "strikes", "--to", "2", "--why", "to see")
+	require.Error(t, err)
+	require.Contains(t, out, sentence)
+}
+
+// TestAnOutputThatIsNotWhatWasPublished stops the run that reads it: what its bytes are is seen when they are read.
+func TestAnOutputThatIsNotWhatWasPublished(t *testing.T) {
+	t.Parallel()
+	s := upstream(t, `.jsonl"}`, "review-*.jsonl", "changed: again")
+	s.waymark(t, "triggers", "pause", "reviews/strikes", "--why", "to see")
+	s.put(t, "a.csv", "id\n200\n")
+	s.put(t, "b.csv", "id\n300\n")
+	for _, a := range s.follows(t, landscape.ArrivalReady, 2)[:1] {
+		output, err := a.Output()
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(output.Files[0].Path))
+	}
+	gone := s.follows(t, landscape.ArrivalGone, 1)[0]
+	require.Contains(t, gone.Reason, "was removed before a run took it")
+	output, err := s.at(t, "default/reviews/strikes")[1].Output()
+	require.NoError(t, err)
+	overwritten(t, output.Files[0].Path, "{\"id\":301}\n")
+	s.waymark(t, "triggers", "resume", "reviews/strikes")
+	taken := s.follows(t, landscape.ArrivalTaken, 1)[1]
+	require.Eventually(t, func() bool { return s.status(t, taken.Run) == "failed" }, patience, 50*time.Millisecond)
+	require.Regexp(t, `SOURCE_CHANGED: is not what sink review of run `+output.Run+` published: put that back, and give the run up: waymark cancel --final `+taken.Run+`; then another run reads it`, s.statusText(t, taken.Run))
+	require.NoFileExists(t, filepath.Join(s.folder, "done", taken.Run+".jsonl"))
+	overwritten(t, output.Files[0].Path, "{\"id\":300}\n")
+	s.waymark(t, "cancel", taken.Run, "--final", "--why", "other bytes", "--allow-path", s.folder)
+	s.isDone(t, s.follows(t, landscape.ArrivalDone, 1)[1].Run, "{\"id\":300,\"half\":150}\n")
+}
+
+// overwritten puts other bytes into a file, so that nothing else tells.
+func overwritten(t *testing.T, path, text string) {
+	t.Helper()
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = file.WriteString(text)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	require.NoError(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
+}
+
+// statusText is what status says of a run, which may have an exit code.
+func (s *serving) statusText(t *testing.T, run string) string {
+	t.Helper()
+	out, _ := s.try(t.Context(), "status", run)
+	return out
+}
+
+// TestAfterAnotherPipelinePage executes the second document, its command and its query of docs/triggers.md.
+func TestAfterAnotherPipelinePage(t *testing.T) {
+	t.Parallel()
+	s := serve(t, t.TempDir())
+	text := page(t, "triggers.md")
+	require.NoError(t, os.Mkdir(filepath.Join(s.folder, "in"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(s.folder, "out"), 0o700))
+	for i, document := range blocks(text, "yaml") {
+		name := fmt.Sprint(i, ".yaml")
+		require.NoError(t, os.WriteFile(filepath.Join(s.folder, name), []byte(strings.ReplaceAll(document, "/data/", s.folder+"/")), 0o600))
+		s.waymark(t, "deploy", name, "--allow-path", s.folder)
+	}
+	s.put(t, "a.csv", "id,total\n1,2.50\n")
+	var read []landscape.Arrival
+	require.Eventually(t, func() bool {
+		read = s.at(t, "default/invoices/orders")
+		return len(read) == 1 && read[0].State == landscape.ArrivalDone
+	}, patience, 50*time.Millisecond)
+	invoices, err := os.ReadFile(filepath.Join(s.folder, "invoices", read[0].Run+".jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, "{\"id\":1,\"total\":2.50}\n", string(invoices))
+	command, want, _ := strings.Cut(strings.TrimPrefix(blocks(text, "console")[0], "$ waymark "), "\n")
+	require.Contains(t, s.waymark(t, strings.Fields(command)...), strings.TrimSpace(want))
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.folder, ".waymark", "landscape.db")+"?mode=ro")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	var item, state, run string
+	require.NoError(t, db.QueryRowContext(t.Context(), blocks(text, "sql")[0]).Scan(&item, &state, &run))
+	require.Equal(t, []string{s.at(t, "default/orders/drop")[0].Run + "/out", "done", read[0].Run}, []string{item, state, run})
+}

@@ -1,0 +1,206 @@
+package triggers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"waymark/landscape"
+	"waymark/plugin"
+)
+
+const (
+	// mostEvents is how many events of the outbox are read at once.
+	mostEvents = 1000
+	// unrecorded is how many events a process looks at until it records how far it is, though there was nothing for the trigger: they are looked at again if it ends before.
+	unrecorded = 10 * mostEvents
+)
+
+// compareOutputs returns what is to be recorded of what the other pipeline has published, and of what is not there any more, and up to which position of the
+// outbox that is so. Only positions tell that nothing comes before what was looked at: a run that is complete later has a later one, whenever it began.
+func (w *watched) compareOutputs(ctx context.Context) (changes []landscape.ArrivalChange, position int64, err error) {
+	if err := w.open(ctx); err != nil {
+		return nil, 0, err
+	}
+	published, position, err := w.published(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	ready, err := w.Log.ArrivalsInState(ctx, w.row.ID, landscape.ArrivalReady, 0)
+	if err != nil || len(published)+len(ready) == 0 {
+		return nil, position, err
+	}
+	files, err := w.found.source.Look(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	there := make(map[string]plugin.FileInfo, len(files))
+	for _, file := range files {
+		there[file.Path] = file
+	}
+	last := map[string]string{}
+	for _, artifact := range published {
+		last[artifact.Path] = artifact.Run
+	}
+	for _, known := range ready {
+		output, err := known.Output()
+		if err != nil {
+			return nil, 0, err
+		}
+		if reason := lost(output, last, there); reason != "" {
+			to := known
+			to.State, to.Reason = landscape.ArrivalGone, reason
+			changes = append(changes, landscape.ArrivalChange{From: &known, To: to})
+		}
+	}
+	for _, artifact := range published {
+		to, err := w.outputArrived(ctx, artifact, last[artifact.Path], there)
+		if err != nil {
+			return nil, 0, err
+		}
+		changes = append(changes, landscape.ArrivalChange{To: to})
+	}
+	return changes, position, nil
+}
+
+// published returns what the sink of complete runs has published since the last look, in the order in which they became complete, and the position up to which that
+// is so. What is recorded of the trigger already is left out.
+func (w *watched) published(ctx context.Context) (published []landscape.ArtifactRecord, position int64, err error) {
+	since, err := w.followsSince(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	position = w.at.Position
+	for len(published) < mostAtOnce {
+		events, err := w.Log.Outbox(ctx, position, mostEvents)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, event := range events {
+			position = event.Position
+			if !event.Kind.Status().Complete() || event.Pipeline != w.declared.After.Pipeline || event.Environment != w.row.Environment || event.At < since {
+				continue
+			}
+			artifact, err := w.Log.ArtifactOf(ctx, event.Run, w.declared.After.Sink)
+			if err != nil {
+				return nil, 0, err
+			}
+			if artifact == nil {
+				continue
+			}
+			_, err = w.Log.LastArrival(ctx, w.row.ID, landscape.OutputItem(artifact.Run, artifact.Sink))
+			if errors.Is(err, landscape.ErrNotFound) {
+				published, err = append(published, *artifact), nil
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+		}
+		if len(events) < mostEvents {
+			break
+		}
+	}
+	return published, position, nil
+}
+
+// followsSince returns when the trigger became one after that sink: what was published before is nothing to it.
+func (w *watched) followsSince(ctx context.Context) (landscape.Micros, error) {
+	if w.found.follows != 0 {
+		return w.found.follows, nil
+	}
+	history, err := w.Log.TriggerHistory(ctx, w.row.ID)
+	if err != nil {
+		return 0, err
+	}
+	since := w.row.At
+	for _, row := range slices.Backward(history) {
+		after, err := row.Follows()
+		if err != nil {
+			return 0, err
+		}
+		if after == nil || *after != *w.declared.After {
+			break
+		}
+		since = row.At
+	}
+	w.found.follows = since
+	return since, nil
+}
+
+// lost says why an output that waits for a run cannot be read any more; it is empty if it can, or is a file that arrived as such. last has the run that published
+// something at a path last.
+func lost(output *landscape.ArrivedOutput, last map[string]string, there map[string]plugin.FileInfo) string {
+	if output == nil {
+		return ""
+	}
+	if run := last[output.Path]; run != "" {
+		return fmt.Sprintf("run %s has published another output in its place", run)
+	}
+	for _, file := range output.Files {
+		switch now, is := there[file.Path]; {
+		case !is:
+			return fmt.Sprintf("%s was removed before a run took it", file.Path)
+		case now != file.FileInfo:
+			return fmt.Sprintf("%s changed before a run took it", file.Path)
+		}
+	}
+	return ""
+}
+
+// outputArrived returns what is to be recorded of an output. last is the run that published something at its path last.
+func (w *watched) outputArrived(ctx context.Context, a landscape.ArtifactRecord, last string, there map[string]plugin.FileInfo) (landscape.Arrival, error) {
+	output := landscape.ArrivedOutput{Run: a.Run, Sink: a.Sink, Path: a.Path, SHA256: a.SHA256, Rows: a.Rows}
+	reason := ""
+	var err error
+	switch {
+	case last != a.Run:
+		reason = fmt.Sprintf("run %s has published another output in its place", last)
+	case w.declared.Changed == "ignore":
+		reason, err = w.retries(ctx, a.Run)
+	}
+	if err == nil && reason == "" {
+		output.Files, reason, err = w.filesOf(ctx, a, there)
+	}
+	to := landscape.NewOutputArrival(w.row.ID, output)
+	if reason != "" {
+		to.State, to.Reason = landscape.ArrivalIgnored, reason
+	}
+	return to, err
+}
+
+// retries says which run's records a run retries; it is empty if the run is not a retry.
+func (w *watched) retries(ctx context.Context, id string) (string, error) {
+	run, err := w.Log.Run(ctx, id)
+	if err != nil || run.Link != landscape.RetryLink {
+		return "", err
+	}
+	return fmt.Sprintf("it has rows of run %s, which were retried (changed: ignore)", run.Parent), nil
+}
+
+// filesOf returns the files of an output: one, or its parts. The reason says why there are none that a run could read.
+func (w *watched) filesOf(ctx context.Context, a landscape.ArtifactRecord, there map[string]plugin.FileInfo) (files []landscape.OutputFile, reason string, err error) {
+	if file, is := there[a.Path]; is {
+		if file.Bytes != a.Bytes {
+			return nil, fmt.Sprintf("%s is not what the run published any more", a.Path), nil
+		}
+		return []landscape.OutputFile{{FileInfo: file, SHA256: a.SHA256}}, "", nil
+	}
+	parts, manifest, err := w.found.source.Parts(ctx, a.Path)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case manifest == "":
+		return nil, fmt.Sprintf("%s is not among the files that the path of the source %s matches: it was removed, or the path is that of something else", a.Path, w.declared.Source), nil
+	case manifest != a.SHA256:
+		return nil, fmt.Sprintf("%s is not what the run published any more", a.Path), nil
+	}
+	for _, part := range parts {
+		file, is := there[part.Path]
+		if !is {
+			return nil, fmt.Sprintf("the part %s is not among the files that the path of the source %s matches: it was removed, or the path is that of something else", part.Path, w.declared.Source), nil
+		}
+		files = append(files, landscape.OutputFile{FileInfo: file, SHA256: part.SHA256})
+	}
+	return files, "", nil
+}
