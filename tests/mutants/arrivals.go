@@ -33,9 +33,9 @@ var arrivals = []mutant{
 		pkg: "./workflows/triggers", run: "^TestOutputsOfCompleteRuns$",
 	},
 	{
-		name: "an output is not compared with what was published", never: "bytes that somebody exchanged are read as those of another pipeline's run",
+		name: "what is read is not compared with what was published", never: "bytes that somebody exchanged are read as those of another pipeline's run",
 		file: "activities/arrived.go", old: "digests[i] != output.SHA256", new: "false",
-		pkg: "./tests", run: "^TestAnOutputThatIsNotWhatWasPublished$",
+		pkg: "./activities", run: "^TestAsPublished$",
 	},
 	{
 		name: "a run that failed returns its files", never: "a run that is resumed, and another one, read the same file",
