@@ -26,6 +26,7 @@ const (
 	LandscapeNotFound   Code = "LANDSCAPE_NOT_FOUND"   // there is no landscape
 	LogNotFound         Code = "LOG_NOT_FOUND"         // the landscape's log has not begun
 	PayloadsNotFound    Code = "PAYLOADS_NOT_FOUND"    // there is no payload store
+	PayloadNotFound     Code = "PAYLOAD_NOT_FOUND"     // the run needs no such payload, or it is not stored
 	OutputNotFound      Code = "OUTPUT_NOT_FOUND"      // no run wrote to the target
 	RowNotFound         Code = "ROW_NOT_FOUND"         // the run has no such row
 	PipelineNotFound    Code = "PIPELINE_NOT_FOUND"    // no such pipeline is deployed, or it has no such version

@@ -62,11 +62,13 @@ func serious(complaints []string) []string {
 type scene struct{ name, path string }
 
 // scenes are the pages as they are shown to somebody who may do all: with data, with data of strangers, empty, and about what is not there.
-func (s *apiServer) scenes() []scene {
+func (s *apiServer) scenes(t *testing.T) []scene {
+	t.Helper()
 	orders, nasty := "/runs/"+s.ordersRun, "/runs/"+s.nastyRun
 	return []scene{
 		{"home", "/"}, {"runs", "/runs"}, {"runs-empty", "/runs?status=blocked"}, {"run", orders}, {"run-hostile", nasty}, {"rows", orders + "/rows?node=all"},
-		{"row", orders + "/explain?row=3"}, {"row-hostile", nasty + "/explain?row=2"}, {"why-not", nasty + "/why-not?row=2&not_in=out"}, {"row-missing", orders + "/explain?row=99"},
+		{"row", orders + "/explain?row=3"}, {"row-hostile", nasty + "/explain?row=2"}, {"payload", "/runs/" + s.nastyRun + "/payloads/" + s.query(t, "select pack from chunks where run_id = '"+s.nastyRun+"'")},
+		{"payload-document", orders + "/payloads/" + s.query(t, "select document_sha256 from runs where run_id = '"+s.ordersRun+"'")}, {"why-not", nasty + "/why-not?row=2&not_in=out"}, {"row-missing", orders + "/explain?row=99"},
 		{"errors", "/runs/refusing/errors?values=true"}, {"errors-hostile", nasty + "/errors?values=true"}, {"errors-tried", "/runs/refusing/errors?version=3"},
 		{"timeline", orders + "/timeline"}, {"compare", "/runs/refusing/compare"}, {"evidence", orders + "/evidence"}, {"effects", orders + "/effects"}, {"pipelines", "/pipelines"}, {"pipelines-empty", "/pipelines?environment=nowhere"},
 		{"pipeline", "/pipelines/deployed"}, {"diff", "/pipelines/deployed/diff?from=1&to=3"}, {"schedules", "/schedules"}, {"schedule", "/schedules/default/deployed/daily"},
@@ -107,7 +109,7 @@ func (s *apiServer) eachLook(t *testing.T, window *browser.Browser, looks []look
 	for _, l := range looks {
 		window.Resize(t, l.width, l.height)
 		window.Dark(t, l.dark)
-		for _, at := range s.scenes() {
+		for _, at := range s.scenes(t) {
 			window.Do(t, chromedp.Navigate(s.url+at.path))
 			window.Await(t, "as of")
 			do(at, l)
@@ -150,7 +152,7 @@ func (s *apiServer) sheet(t *testing.T, folder string) {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("<!doctype html><meta charset=utf-8><title>Pages</title><style>body{font:14px sans-serif} img{width:280px;border:1px solid #888;vertical-align:top} img.before{opacity:.6;width:120px}</style>\n")
-	for _, at := range s.scenes() {
+	for _, at := range s.scenes(t) {
 		fmt.Fprintf(&text, "<h2>%s <code>%s</code></h2>\n", at.name, html.EscapeString(at.path))
 		for _, l := range looks {
 			name := fmt.Sprintf("%s-%s.png", at.name, l)

@@ -211,7 +211,7 @@ func (s *apiServer) door(t *testing.T) {
 		if path == "/logout" || path == "/login" || strings.HasPrefix(path, "/assets") {
 			continue
 		}
-		path = strings.NewReplacer("{$}", "", "{run}", "nobody", "{name}", "nobody", "{token}", "0123456789ab", "{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily").Replace(path)
+		path = strings.NewReplacer("{$}", "", "{run}", "nobody", "{name}", "nobody", "{token}", "0123456789ab", "{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily", "{digest}", "0123").Replace(path)
 		for _, nobody := range []*person{stranger, revoked} {
 			answer, text := nobody.send(t, method, path, nil)
 			require.Equal(t, http.StatusUnauthorized, answer.StatusCode, asked)

@@ -3,10 +3,10 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
+	"waymark/audit"
 	"waymark/client"
 	"waymark/internal/text"
 	"waymark/payload"
@@ -55,41 +55,14 @@ func lostPayload(what string, err error) client.Check {
 	}
 }
 
-// needed returns the payloads that the run needs, with what they are for people.
+// needed returns the payloads that the run needs, with what they are for people. Those of before rows were forgotten it needs no more.
 func (p patient) needed(ctx context.Context) (map[payload.Digest]string, error) {
-	log := p.stores.Log
-	needed := map[payload.Digest]string{payload.Digest(p.run.DocumentSHA256): "the document"}
-	tables, err := log.Tables(ctx, p.run.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tables {
-		needed[payload.Digest(t.SHA256)] = "the table of " + t.Node
-	}
-	origins, err := log.Sources(ctx, p.run.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, origin := range origins {
-		for chunk, err := range log.Chunks(ctx, p.run.ID, origin.Source) {
-			if err != nil {
-				return nil, err
-			}
-			pack, err := log.PackOf(ctx, chunk)
-			if err != nil {
-				return nil, err
-			}
-			needed[payload.Digest(pack)] = fmt.Sprintf("the records of %s, chunk %d", origin.Source, chunk.Chunk)
+	needed := map[payload.Digest]string{}
+	err := audit.EachUse(ctx, p.stores.Log.Reader, p.run, func(digest payload.Digest, use audit.Use) error {
+		if !use.Before {
+			needed[digest] = use.What
 		}
-		folds, err := log.Folds(ctx, p.run.ID, origin.Source)
-		if err != nil {
-			return nil, err
-		}
-		for _, fold := range folds {
-			if fold.State != "" {
-				needed[payload.Digest(fold.State)] = fmt.Sprintf("the state of %s after fold %d", origin.Source, fold.Fold)
-			}
-		}
-	}
-	return needed, nil
+		return nil
+	})
+	return needed, err
 }

@@ -31,6 +31,8 @@ func pages() []route {
 		{method: http.MethodPost, path: "/runs/{run}/verification", scope: read, handle: then(withRun(verifyRun), evidencePath)},
 		{method: http.MethodGet, path: "/runs/{run}/bundle", scope: read, handle: withRun(sendBundle), query: ofBundle},
 		{method: http.MethodGet, path: "/runs/{run}/proof", scope: look, handle: withRun(sendProof), query: ofProof},
+		{method: http.MethodGet, path: "/runs/{run}/payloads/{digest}", scope: read, handle: withRun(payloadPage), query: ofPayload},
+		{method: http.MethodGet, path: "/runs/{run}/payloads/{digest}/bytes", scope: read, handle: withRun(sendPayload)},
 		{method: http.MethodPost, path: "/runs/{run}/pause", scope: order, handle: then(withRun(pause), runPath)},
 		{method: http.MethodPost, path: "/runs/{run}/resume", scope: order, handle: then(withRun(resume), runPath)},
 		{method: http.MethodPost, path: "/runs/{run}/cancel", scope: order, handle: then(confirmed(cancel), runPath)},

@@ -46,6 +46,8 @@ const (
 	hexWidth   = 16  // bytes on a line
 	mostFields = 200 // lines of the table of fields
 	mostPiece  = 128 // bytes of a field in that table
+
+	mostExcerpt = 300 // bytes of a record in a list of many
 )
 
 // recordOf prepares what a page shows of a record; nil if there is none to be had.
