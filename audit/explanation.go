@@ -177,7 +177,18 @@ type Visit struct {
 	Verified   bool       `json:"verified"`                  // computed again, and equal to what is recorded
 	Differs    string     `json:"differs,omitempty"`         // what else was computed than is recorded, for people
 	Refused    *Rejection `json:"refused,omitempty"`
+
+	Form *Form `json:"-"` // with which the row left the node, if it was computed again and the record has a hash of it
 }
+
+// Form is a row in canonical form at a node.
+type Form struct {
+	Canonical  []byte
+	lane, node int64 // the node by its number in the document
+}
+
+// ID is the lane and the node of the form, in hexadecimal digits, as the body of a row has them (docs/seal.md).
+func (f Form) ID() string { return fmt.Sprintf("%04x%04x", f.lane, f.node) }
 
 // Value is an expr.Part: what a part of an expression was for the row.
 type Value struct {

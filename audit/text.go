@@ -367,6 +367,9 @@ func (f *Fate) writeBytes(b *strings.Builder) {
 	}
 }
 
+// Visible is a text in which everybody sees everything: what nobody would see is escaped.
+func Visible(text string) string { return escape(text) }
+
 // escape makes control characters visible, so that data cannot speak to a terminal.
 func escape(text string) string {
 	quoted := strconv.Quote(text)

@@ -227,6 +227,9 @@ func (i *explaining) compare(ctx context.Context, visit *Visit, t *tokenTrace, n
 	if found {
 		visit.OutputHash, visit.Verified = hex.EncodeToString(recorded[:]), recorded == computed
 	}
+	if found && !record {
+		visit.Form = &Form{row.AppendCanonical(nil, event.After), t.at.Lane, int64(event.Node)}
+	}
 	if !visit.Verified {
 		visit.Computed = hex.EncodeToString(computed[:])
 	}

@@ -61,6 +61,7 @@ var allowed = map[string][]string{
 	"audit/interop":              {"landscape", "pipeline", "plugin", "plugin/parquet"},
 	"audit/evidence/bundle":      {"audit/evidence", "audit/evidence/keys", "landscape/persons", "internal/text", "audit/evidence/strictzip", "audit/evidence/trust", "internal/strictjson", "landscape", "landscape/history", "landscape/sweep", "payload", "pipeline", "plugin"},
 	"audit/archive":              {"audit/evidence/bundle", "audit/evidence/keys", "audit/evidence/trust", "internal/failpoint", "landscape", "payload/s3store"},
+	"audit/dossier":              {"audit", "audit/evidence/rowproof"},
 	"audit/evidence/rowproof":    {"audit/evidence", "audit/evidence/trust", "internal/strictjson", "landscape", "landscape/seal"},
 	"audit/evidence/strictzip":   {},
 	"audit/retain":               {"activities/recompute", "internal/failpoint", "landscape", "payload", "pipeline"},
@@ -84,7 +85,7 @@ var allowed = map[string][]string{
 	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "pipeline"},
 	"audit":                      {"landscape/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare", "audit/evidence", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers"},
-	"serve/api":                  {"activities", "audit", "audit/evidence/bundle", "client", "client/local", "client/remote", "landscape", "pipeline", "serve/ui", "workflows"},
+	"serve/api":                  {"activities", "audit", "audit/dossier", "audit/evidence/bundle", "client", "client/local", "client/remote", "landscape", "pipeline", "serve/ui", "workflows"},
 	"serve/ui":                   {"audit", "audit/compare", "client", "client/remote", "internal/text", "landscape", "pipeline", "serve/ui/draw"},
 	"client/remote":              {"activities", "audit", "client", "landscape", "landscape/history"},
 	"client/local": {

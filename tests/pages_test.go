@@ -38,6 +38,7 @@ func TestPages(t *testing.T) {
 	t.Run("form for a run", s.form)
 	t.Run("refused rows are mended", s.mend)
 	t.Run("evidence", s.evidence)
+	t.Run("dossier", s.dossier)
 	t.Run("find", s.find)
 	t.Run("a document is deployed", s.pageDeploy)
 	t.Run("schedules and access", s.pageSchedules)

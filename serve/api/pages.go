@@ -33,6 +33,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}/proof", scope: look, handle: withRun(sendProof), query: ofProof},
 		{method: http.MethodGet, path: "/runs/{run}/payloads/{digest}", scope: read, handle: withRun(payloadPage), query: ofPayload},
 		{method: http.MethodGet, path: "/runs/{run}/payloads/{digest}/bytes", scope: read, handle: withRun(sendPayload)},
+		{method: http.MethodGet, path: "/runs/{run}/dossier", scope: read, handle: withRun(sendDossier), query: question},
 		{method: http.MethodPost, path: "/runs/{run}/pause", scope: order, handle: then(withRun(pause), runPath)},
 		{method: http.MethodPost, path: "/runs/{run}/resume", scope: order, handle: then(withRun(resume), runPath)},
 		{method: http.MethodPost, path: "/runs/{run}/cancel", scope: order, handle: then(confirmed(cancel), runPath)},
