@@ -23,6 +23,8 @@ type Written struct {
 	Lines    bool            // the bytes of a part are lines of text
 	// Data returns the bytes of a part, which are computed again. An error says why they are not to be had.
 	Data func(context.Context, Part) ([]byte, error)
+	// Rows returns the rows of a part, as Data does, also if some of them were forgotten. Only places ask for it that know rows; if it is nil, all are in Data.
+	Rows func(context.Context, Part) (PartRows, error)
 	// Later returns what others wrote to the same place since, the newest first. Only places ask for it in which what several runs wrote can be.
 	Later func(context.Context) ([]WrittenBy, error)
 	// Others returns the other outputs that were published at the same place, before or since. Only places ask for it in which nothing tells what one run wrote

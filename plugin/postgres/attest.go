@@ -38,7 +38,7 @@ func (t *target) attest(ctx context.Context, w plugin.Written) (plugin.Condition
 		defer cancel()
 		_ = tx.Rollback(ctx) // nothing was written
 	}()
-	a := &attestation{target: t, tx: tx, written: w, found: plugin.Condition{Unit: plugin.Rows}, differ: map[string]difference{}, keys: map[string]bool{}}
+	a := newAttestation(t, tx, w)
 	if err := a.entries(ctx); err != nil {
 		return a.found, err
 	}
@@ -61,7 +61,12 @@ type attestation struct {
 
 	entered bool // the entries are as the run left them
 
-	unclear string // a later run of which it is not known whether it replaced rows
+	unclear     string // a later run of which it is not known whether it replaced rows
+	erasedSince int64  // rows of later runs that were deleted by order: some may have replaced rows before
+}
+
+func newAttestation(t *target, tx pgx.Tx, w plugin.Written) *attestation {
+	return &attestation{target: t, tx: tx, written: w, found: plugin.Condition{Unit: plugin.Rows}, differ: map[string]difference{}, keys: map[string]bool{}}
 }
 
 type difference struct {
@@ -195,7 +200,7 @@ func (a *attestation) part(ctx context.Context, part plugin.Part) error {
 	unknown := func(why error) {
 		a.found.Add(a.written.Holds(part), plugin.Finding{State: plugin.NotKnown, Part: &part.Ordinal, Why: why.Error()})
 	}
-	data, err := a.written.Data(ctx, part)
+	known, err := a.written.RowsOf(ctx, part)
 	if err != nil {
 		unknown(err)
 		return ctx.Err()
@@ -205,7 +210,7 @@ func (a *attestation) part(ctx context.Context, part plugin.Part) error {
 		unknown(err)
 		return ctx.Err()
 	}
-	rows := newRowBlock(data, len(a.columns), refused)
+	rows := newRowBlock(part, known, len(a.columns), refused)
 	states, err := a.look(ctx, rows)
 	if errors.Is(err, errOtherType) {
 		a.found.Add(int64(rows.count), plugin.Finding{State: plugin.Changed, Part: &part.Ordinal, Why: errOtherType.Error()})
@@ -216,9 +221,19 @@ func (a *attestation) part(ctx context.Context, part plugin.Part) error {
 	}
 	before := a.written.RowsBefore(part)
 	for i, state := range states {
-		a.note(part, rows.keyOf(i, a.keyPositions()), plugin.Finding{State: state, Line: before + int64(i) + 1})
+		a.note(part, rows.keyOf(i, a.keyPositions()), plugin.Finding{State: state, Line: before + rows.places[i]})
 	}
+	a.omit(part, before, rows.omitted)
 	return nil
+}
+
+// omit counts rows that are not known, and not there any more by order.
+func (a *attestation) omit(part plugin.Part, before int64, rows []omitted) {
+	for _, o := range rows {
+		if !o.Erased {
+			a.found.Add(1, plugin.Finding{State: plugin.NotKnown, Part: &part.Ordinal, Line: before + o.place, Why: o.Why})
+		}
+	}
 }
 
 // refusedOf returns the numbers of the rows of a part of an output that the table refused when they were written.
@@ -296,12 +311,19 @@ func sorted(names []string) []string { return slices.Sorted(slices.Values(names)
 
 // replacedBy looks for rows that differ in a part of a later run. What that run did not leave as it is now somebody else changed.
 func (a *attestation) replacedBy(ctx context.Context, by plugin.WrittenBy, part plugin.Part) error {
-	data, err := by.Data(ctx, part)
+	known, err := by.RowsOf(ctx, part)
 	if err != nil {
 		a.unclear = by.Run
 		return ctx.Err()
 	}
-	rows := newRowBlock(data, len(a.columns), nil)
+	rows := newRowBlock(part, known, len(a.columns), nil)
+	for _, o := range rows.omitted {
+		if o.Erased {
+			a.erasedSince++
+		} else {
+			a.unclear = by.Run
+		}
+	}
 	states, err := a.look(ctx, rows)
 	if errors.Is(err, errOtherType) {
 		a.unclear = by.Run
@@ -345,8 +367,16 @@ func (a *attestation) settle() {
 		all = append(all, d)
 	}
 	slices.SortFunc(all, func(x, y difference) int { return int(x.Line - y.Line) })
-	looked := a.found.LookedAt
+	looked, missing := a.found.LookedAt, int64(0)
 	for _, d := range all {
+		if d.State == plugin.Missing {
+			missing++
+		}
+	}
+	for _, d := range all {
+		if d.State == plugin.Missing && missing <= a.erasedSince {
+			d.State, d.Why = plugin.NotKnown, "the row is gone, and rows that a later run wrote were deleted by order: this may be one that it had replaced"
+		}
 		if d.State == plugin.Changed && a.unclear != "" {
 			d.State, d.Why = plugin.NotKnown, fmt.Sprintf("the row has other values, and run %s wrote to the table since: what it wrote is not known here", a.unclear)
 		}
@@ -406,6 +436,11 @@ func (a *attestation) wrote(ctx context.Context) (rows, outputs int64, counted b
 		return tx.QueryRow(ctx, `select coalesce(sum(p.rows - jsonb_array_length(p.refused)), 0)::bigint from `+l.parts()+` p join `+l.outputs()+` o using (run, sink)
 			where o.target = $1`, a.table.String()).Scan(&rows)
 	})
+	if err == nil {
+		var erased int64
+		erased, err = a.erasedHere(ctx)
+		rows -= erased
+	}
 	switch {
 	case tableMissing(err):
 		return 0, 0, false, nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"waymark/plugin"
 )
@@ -121,7 +120,9 @@ func (c *copying) known(ctx context.Context) error {
 
 // doubt notes an output whose rows are not known here.
 func (c *copying) doubt(o wroteHere, why string) {
-	c.unclear = append(c.unclear, fmt.Sprintf("run %s wrote %d: %s", o.run, o.rows, why))
+	if doubt := fmt.Sprintf("run %s wrote %d: %s", o.run, o.rows, why); !slices.Contains(c.unclear, doubt) {
+		c.unclear = append(c.unclear, doubt)
+	}
 }
 
 // addOutput adds the rows of an output. What is not known of one stays out of all passes.
@@ -158,7 +159,7 @@ type notComparable struct {
 // addPart adds the rows of one part, as the table would show them.
 func (c *copying) addPart(ctx context.Context, i int, part plugin.Part, pass, passes int) error {
 	o := &c.outputs[i]
-	data, err := o.Data(ctx, part)
+	known, err := o.RowsOf(ctx, part)
 	var refused map[int]bool
 	if err == nil {
 		refused, err = c.refusedOf(ctx, o.run, o.sink, part)
@@ -166,17 +167,53 @@ func (c *copying) addPart(ctx context.Context, i int, part plugin.Part, pass, pa
 	if err != nil {
 		return errors.Join(ctx.Err(), &notComparable{plugin.NotKnown, err})
 	}
-	rows := newRowBlock(data, len(c.columns), refused)
+	rows := newRowBlock(part, known, len(c.columns), refused)
+	before := o.RowsBefore(part)
+	if pass == 0 {
+		c.omitFrom(i, part, before, rows.omitted)
+	}
+	hashes, err := c.hashesOf(ctx, rows)
+	if errors.Is(err, errOtherType) {
+		return &notComparable{plugin.Changed, err}
+	}
+	if err != nil {
+		return err
+	}
+	for k, hash := range hashes {
+		if int(hash[0])%passes == pass {
+			c.add(i, hash, part.Ordinal, before+rows.places[k])
+		}
+	}
+	if pass == 0 && i == 0 {
+		c.attestation.found.Add(int64(len(hashes)), plugin.Finding{State: plugin.AsWritten})
+	}
+	return nil
+}
+
+// omitFrom notes rows of an output that are not known.
+func (c *copying) omitFrom(i int, part plugin.Part, before int64, rows []omitted) {
+	there := slices.DeleteFunc(rows, func(o omitted) bool { return o.Erased })
+	switch {
+	case len(there) == 0:
+	case i == 0:
+		c.wide = true
+		c.omit(part, before, there)
+	default:
+		c.doubt(c.outputs[i], there[0].Why)
+	}
+}
+
+// hashesOf returns the hash of each row of a block, as the table would show it. The error is errOtherType if the table does not take one.
+func (a *attestation) hashesOf(ctx context.Context, rows rowBlock) (hashes [][16]byte, err error) {
 	if rows.count == 0 {
-		return nil
+		return nil, nil
 	}
 	var cells []string
-	for k := range c.columns {
-		cells = append(cells, c.cast(k)+"::text")
+	for k := range a.columns {
+		cells = append(cells, a.cast(k)+"::text")
 	}
-	hashes := make([][16]byte, 0, rows.count)
-	err = c.within(ctx, func(tx pgx.Tx) error {
-		found, err := tx.Query(ctx, fmt.Sprintf("select %s from %s order by v.n", hashed(cells), c.unnested()), rows.args()...)
+	err = a.within(ctx, func(tx pgx.Tx) error {
+		found, err := tx.Query(ctx, fmt.Sprintf("select %s from %s order by v.n", hashed(cells), a.unnested()), rows.args()...)
 		if err != nil {
 			return err
 		}
@@ -184,22 +221,7 @@ func (c *copying) addPart(ctx context.Context, i int, part plugin.Part, pass, pa
 		_, err = pgx.ForEachRow(found, []any{&hash}, func() error { hashes = append(hashes, [16]byte(hash)); return nil })
 		return err
 	})
-	if state, is := errors.AsType[*pgconn.PgError](err); is && strings.HasPrefix(state.Code, dataException) {
-		return &notComparable{plugin.Changed, errOtherType}
-	}
-	if err != nil {
-		return err
-	}
-	before := o.RowsBefore(part)
-	for k, hash := range hashes {
-		if int(hash[0])%passes == pass {
-			c.add(i, hash, part.Ordinal, before+int64(k)+1)
-		}
-	}
-	if pass == 0 && i == 0 {
-		c.attestation.found.Add(int64(len(hashes)), plugin.Finding{State: plugin.AsWritten})
-	}
-	return nil
+	return hashes, ofType(err)
 }
 
 // hashed is a hash of a row, so that the memory that a row takes does not depend on its values.

@@ -33,10 +33,15 @@ func (a *attestation) look(ctx context.Context, rows rowBlock) ([]plugin.State, 
 		states, err = look(ctx, rows)
 		return err
 	})
+	return states, ofType(err)
+}
+
+// ofType returns errOtherType for an error about a value.
+func ofType(err error) error {
 	if state, is := errors.AsType[*pgconn.PgError](err); is && strings.HasPrefix(state.Code, dataException) {
-		err = errOtherType
+		return errOtherType
 	}
-	return states, err
+	return err
 }
 
 // unnested is the rows of a block as a table v, whose columns are texts c0, c1, … and the number n.
@@ -102,26 +107,61 @@ func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]plugin.St
 	return states, err
 }
 
-// rowBlock is the rows of a part, as columns of texts.
+// rowBlock is the rows of a part, as columns of texts, without those that were refused.
 type rowBlock struct {
 	count   int
 	columns [][]*string // nil for null
+	places  []int64     // of the rows among those that were not refused, from 1
+	omitted []omitted   // rows that are not known
 }
 
-// newRowBlock reads the lines that the encoder wrote, without those that were refused.
-func newRowBlock(data []byte, columns int, refused map[int]bool) rowBlock {
-	b := rowBlock{columns: make([][]*string, columns)}
-	number := 0
-	for line := range bytes.Lines(data) {
-		if !refused[number] {
-			b.count++
-			for i, cell := range strings.Split(strings.TrimSuffix(string(line), "\n"), "\t") {
-				b.columns[i] = append(b.columns[i], unescaped(cell))
-			}
+// omitted is a row of a part that is not known.
+type omitted struct {
+	plugin.Omission
+	place int64 // as those of a rowBlock
+}
+
+// newRowBlock reads the lines that the encoder wrote.
+func newRowBlock(part plugin.Part, rows plugin.PartRows, columns int, refused map[int]bool) rowBlock {
+	b, rest, place := rowBlock{columns: make([][]*string, columns)}, rows.Data, int64(0)
+	for number := range int(part.Rows) {
+		var line []byte
+		omission, isOmitted := rows.Without[number]
+		if !isOmitted {
+			line, rest, _ = bytes.Cut(rest, []byte{'\n'})
 		}
-		number++
+		if refused[number] {
+			continue
+		}
+		place++
+		if isOmitted {
+			b.omitted = append(b.omitted, omitted{omission, place})
+			continue
+		}
+		b.add(place, line)
 	}
 	return b
+}
+
+// add adds a row from the line that the encoder wrote, without its end.
+func (b *rowBlock) add(place int64, line []byte) {
+	b.count++
+	b.places = append(b.places, place)
+	for i, cell := range strings.Split(string(line), "\t") {
+		b.columns[i] = append(b.columns[i], unescaped(cell))
+	}
+}
+
+// only returns the rows with these indexes.
+func (b rowBlock) only(rows []int) rowBlock {
+	some := rowBlock{count: len(rows), columns: make([][]*string, len(b.columns))}
+	for _, i := range rows {
+		some.places = append(some.places, b.places[i])
+		for c := range b.columns {
+			some.columns[c] = append(some.columns[c], b.columns[c][i])
+		}
+	}
+	return some
 }
 
 func (b rowBlock) args() []any {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -21,6 +22,8 @@ type attestedTable struct {
 	fields []plugin.Field
 	runs   []*testWriter
 	gone   bool // what runs wrote cannot be computed any more
+
+	fates map[string]map[int64]plugin.Fate // of forgotten lines, by run: "" if they were not to be deleted
 }
 
 func newAttestedTable(t *testing.T, spec pipeline.PostgresSink) *attestedTable {
@@ -52,7 +55,7 @@ func (a *attestedTable) run(id string, from int64, texts ...string) {
 
 func (a *attestedTable) written(w *testWriter) plugin.Written {
 	return plugin.Written{
-		Header: w.encoder.Header(), Parts: w.parts, Look: func(plugin.Part) bool { return true },
+		Header: w.encoder.Header(), Parts: w.parts, Look: func(plugin.Part) bool { return true }, Rows: a.rowsOf(w),
 		Data: func(_ context.Context, part plugin.Part) ([]byte, error) {
 			if a.gone {
 				return nil, errors.New("purged")
@@ -62,25 +65,37 @@ func (a *attestedTable) written(w *testWriter) plugin.Written {
 	}
 }
 
+// rowsOf returns the rows of parts without those that were forgotten.
+func (a *attestedTable) rowsOf(w *testWriter) func(context.Context, plugin.Part) (plugin.PartRows, error) {
+	return func(_ context.Context, part plugin.Part) (rows plugin.PartRows, err error) {
+		if a.gone {
+			return rows, &plugin.LostError{Err: errors.New("purged")}
+		}
+		if a.fates == nil {
+			return plugin.PartRows{Data: w.data[part.Ordinal]}, nil
+		}
+		rows.Without = map[int]plugin.Omission{}
+		written := a.written(w)
+		at := written.RowsBefore(part)
+		refused, err := w.target.Rejected(a.t.Context(), part)
+		for i, line := range bytes.SplitAfter(w.data[part.Ordinal], []byte{'\n'})[:part.Rows] {
+			if !slices.ContainsFunc(refused, func(r plugin.RejectedRow) bool { return r.Row == int64(i) }) {
+				at++
+			}
+			if fate, forgotten := a.fates[w.target.(*target).run][at]; forgotten {
+				rows.Without[i] = plugin.Omission{Erased: fate.Absent(), Why: "forgotten"}
+				continue
+			}
+			rows.Data = append(rows.Data, line...)
+		}
+		return rows, err
+	}
+}
+
 // attest returns what became of what a run wrote: rows equal, changed, missing, replaced, unknown, and the findings.
 func (a *attestedTable) attest(run int) (counts [5]int64, findings []string) {
 	a.t.Helper()
-	written := a.written(a.runs[run])
-	written.Later = func(context.Context) (later []plugin.WrittenBy, err error) {
-		for _, w := range slices.Backward(a.runs[run+1:]) {
-			later = append(later, plugin.WrittenBy{Run: w.target.(*target).run, Written: a.written(w)})
-		}
-		return later, nil
-	}
-	written.Others = func(context.Context) (others []plugin.WrittenBy, err error) {
-		for i, w := range a.runs {
-			if i != run {
-				others = append(others, plugin.WrittenBy{Run: w.target.(*target).run, Sink: w.target.(*target).name, Written: a.written(w)})
-			}
-		}
-		return others, nil
-	}
-	found, err := a.runs[run].target.(plugin.Attester).Attest(a.t.Context(), written)
+	found, err := a.runs[run].target.(plugin.Attester).Attest(a.t.Context(), a.among(run))
 	require.NoError(a.t, err)
 	require.Equal(a.t, plugin.Rows, found.Unit)
 	counts = [5]int64{found.Equal, found.Changed, found.Missing, found.Replaced, found.Unknown}
@@ -97,6 +112,26 @@ func (a *attestedTable) attest(run int) (counts [5]int64, findings []string) {
 		findings = append(findings, text)
 	}
 	return counts, findings
+}
+
+// among is what a run wrote, among what the others did.
+func (a *attestedTable) among(run int) plugin.Written {
+	written := a.written(a.runs[run])
+	written.Later = func(context.Context) (later []plugin.WrittenBy, err error) {
+		for _, w := range slices.Backward(a.runs[run+1:]) {
+			later = append(later, plugin.WrittenBy{Run: w.target.(*target).run, Sink: w.target.(*target).name, Written: a.written(w)})
+		}
+		return later, nil
+	}
+	written.Others = func(context.Context) (others []plugin.WrittenBy, err error) {
+		for i, w := range a.runs {
+			if i != run {
+				others = append(others, plugin.WrittenBy{Run: w.target.(*target).run, Sink: w.target.(*target).name, Written: a.written(w)})
+			}
+		}
+		return others, nil
+	}
+	return written
 }
 
 // requireFound compares what became of the first run's rows.

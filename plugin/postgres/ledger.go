@@ -18,6 +18,7 @@ import (
 const (
 	outputsTable = "waymark_outputs"
 	partsTable   = "waymark_parts"
+	erasedTable  = "waymark_erased" // made when rows are deleted for the first time
 )
 
 // States of an output. Stored; never rename.
@@ -32,6 +33,7 @@ type ledger struct{ schema string }
 
 func (l ledger) outputs() string { return quoted(l.schema, outputsTable) }
 func (l ledger) parts() string   { return quoted(l.schema, partsTable) }
+func (l ledger) erased() string  { return quoted(l.schema, erasedTable) }
 
 // definition is the SQL that makes the tables.
 func (l ledger) definition() string {

@@ -38,7 +38,7 @@ func newSink(name string, spec pipeline.PostgresSink, access Access) (*Sink, err
 		return nil, err
 	}
 	s := &Sink{name: name, spec: spec, table: pipeline.ParseTableName(spec.Table), database: d, patience: "10s", moment: func(string) {}}
-	if s.table.Table == outputsTable || s.table.Table == partsTable {
+	if slices.Contains([]string{outputsTable, partsTable, erasedTable}, s.table.Table) {
 		return nil, fmt.Errorf("table: %s is where Waymark keeps its record: give another table", s.table)
 	}
 	return s, nil
