@@ -23,12 +23,12 @@ type UnforgettableError struct {
 // Error names the run and the reason.
 func (e *UnforgettableError) Error() string { return fmt.Sprintf("run %s: %s", e.Run, e.Why) }
 
-// BeginForgetting records an order to forget rows in one transaction: the order, the runs whose payloads it may replace, the rows with their leaves; and
-// destroys the salts of these leaves. From then on the rows are forgotten, and what is left of them can be blanked and deleted by any process that finds
+// BeginForgetting records an order to forget rows in one transaction: the order, the runs whose payloads it may replace, the rows with their leaves, and the rows
+// that it deletes in targets; and destroys the salts of these leaves. From then on the rows are forgotten, and what is left of them can be blanked and deleted by any process that finds
 // the order. The rows must be of runs that have ended, cannot be resumed, and fit their seals, else the error is an *UnforgettableError; it wraps
 // ErrInUse if a hold protects one of the runs. It wraps ErrKeyless if the log would not know it, and is a *NeedsOrderError if one
 // person may not.
-func (l *Log) BeginForgetting(ctx context.Context, order Purge, runs []string, rows []RowKey) (Purge, error) {
+func (l *Log) BeginForgetting(ctx context.Context, order Purge, runs []string, rows []RowKey, erasures ...Erasure) (Purge, error) {
 	if err := cmp.Or(l.keyless(ctx), l.MayOrder(ctx, OrderForget)); err != nil {
 		return order, err
 	}
@@ -48,6 +48,10 @@ func (l *Log) BeginForgetting(ctx context.Context, order Purge, runs []string, r
 			if err := f.run(ctx, run, of); err != nil {
 				return fmt.Errorf("run %s: %w", run, err)
 			}
+		}
+		for _, e := range erasures {
+			e.Order = order.ID
+			f.tx.Insert = append(f.tx.Insert, e)
 		}
 		if err := l.executed(ctx, &f.tx, &order.ID); err != nil {
 			return err
@@ -226,6 +230,10 @@ func (f *forgetting) runLeaves(ctx context.Context, id string, rows []RowKey, ta
 	if err != nil {
 		return nil, last, err
 	}
+	known, err := Select[ForgottenLeaf](ctx, f, id, last.Seq) // of orders that wait, such as for a target, also chunks that this one concerns
+	if err != nil {
+		return nil, last, err
+	}
 	tree, i := seal.NewRunTree(salts), 0
 	var line []byte
 	err = f.runRecords(ctx, id, Tx{}, func(now, _ Record) bool {
@@ -233,7 +241,8 @@ func (f *forgetting) runLeaves(ctx context.Context, id string, rows []RowKey, ta
 		hash := tree.Add(line)
 		e, isError := now.(RowError)
 		chunk, isChunk := now.(Chunk)
-		if isError && slices.Contains(rows, RowKey{id, e.Source, e.Row}) || isChunk && tails[chunk.Key()] {
+		forgotten := isError && slices.Contains(rows, RowKey{id, e.Source, e.Row}) || isChunk && tails[chunk.Key()]
+		if forgotten && !slices.ContainsFunc(known, func(l ForgottenLeaf) bool { return l.Leaf == int64(i) }) {
 			leaves = append(leaves, i)
 			f.tx.Insert = append(f.tx.Insert, ForgottenLeaf{Run: id, Seq: last.Seq, Leaf: int64(i), Hash: hash[:], Order: f.order})
 		}

@@ -79,6 +79,23 @@ func (r *Reader) SinkTokens(ctx context.Context, write EffectKey) ([]Token, erro
 	return r.sinkTokens(ctx, chunk, write.Sink)
 }
 
+// HeldTokens returns those tokens of a write that its target holds, in their order: they are on the lines of its part.
+func (r *Reader) HeldTokens(ctx context.Context, write EffectKey) ([]Token, error) {
+	effect, err := r.Effect(ctx, write)
+	if err != nil {
+		return nil, err
+	}
+	chunk, err := r.Chunk(ctx, write.Run, ChunkKey{write.Source, write.Chunk})
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := r.sinkTokens(ctx, chunk, write.Sink)
+	if err != nil {
+		return nil, err
+	}
+	return r.kept(ctx, SinkPart{EffectKey: write, Refused: effect.Refused}, chunk, tokens)
+}
+
 // sinkTokens returns the tokens of a chunk that a sink gets, in the order in which it gets them.
 func (r *Reader) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]Token, error) {
 	routes, err := r.AllRoutes(ctx, chunk.Run, chunk.Key())

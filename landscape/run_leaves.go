@@ -26,7 +26,7 @@ func Unsealed() map[string]string {
 		"slots": deploys, "slot_events": deploys, "gates": deploys, "limits": deploys, "triggers": deploys, "watches": deploys,
 		"arrivals": "what of them a run reads, its sources say", "arrival_runs": "what of them a run reads, its sources say",
 		"holds": purges, "hold_ends": purges, "purges": purges, "purged_runs": purges, "deletions": purges, "deleted_payloads": purges, "returned_payloads": purges,
-		"forgotten": purges, "forgotten_leaves": purges, "repacked": purges, "forgettings": purges,
+		"forgotten": purges, "forgotten_leaves": purges, "repacked": purges, "forgettings": purges, "erasures": purges, "erased": purges,
 		"outbox": told, "outbox_head": told, "endpoints": told, "endpoint_states": told, "deliveries": told, "delivery_attempts": told,
 		"order_rules": orders, "orders": orders, "order_approvals": orders, "order_executions": orders,
 		"archives": "it says where the run is that its seal binds, and the log has an entry about it", "archived_payloads": purges,

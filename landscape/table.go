@@ -44,7 +44,7 @@ var records = []Record{
 	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{}, Trigger{}, Watch{}, Arrival{}, ArrivalRun{},
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},
 	Hold{}, HoldEnd{}, Purge{}, PurgedRun{}, Deletion{}, DeletedPayload{}, ReturnedPayload{},
-	Forgotten{}, ForgottenLeaf{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{}, Endpoint{}, EndpointState{}, Delivery{}, DeliveryAttempt{},
+	Forgotten{}, ForgottenLeaf{}, Erasure{}, Erased{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{}, Endpoint{}, EndpointState{}, Delivery{}, DeliveryAttempt{},
 	AccessToken{}, Disclosure{},
 	OrderRuling{}, Order{}, Approval{}, OrderExecution{}, Archive{}, ArchivedPayload{},
 }

@@ -11,6 +11,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/plugin"
 )
 
 // Purges holds a driver whose database guards references against what a purge may do. Two runs refer to the same payloads.
@@ -203,9 +204,22 @@ func Forgotten(ctx context.Context, log *landscape.Log, ended string) error {
 	if err != nil {
 		return err
 	}
-	order, err := log.BeginForgetting(ctx, landscape.Purge{Actor: "ann", Why: "request 88"}, []string{ended}, rows)
+	sinks, err := log.Nodes(ctx, ended)
 	if err != nil {
 		return err
+	}
+	sink := sinks[slices.IndexFunc(sinks, func(n landscape.Node) bool { return n.Kind == landscape.SinkNode })].Node
+	order, err := log.BeginForgetting(ctx, landscape.Purge{Actor: "ann", Why: "request 88"}, []string{ended}, rows, landscape.Erasure{Run: ended, Sink: sink, Line: 1}, landscape.Erasure{Run: ended, Sink: sink, Line: 3})
+	if err != nil {
+		return err
+	}
+	if _, err := log.EndForgetting(ctx, landscape.Forgetting{Order: order.ID, Rows: int64(len(rows))}, "certificate\n"); err == nil {
+		return errors.New("the order ended, and its rows in targets are not deleted")
+	}
+	for range 2 { // as after a kill
+		if err := log.RecordErased(ctx, ended, sink, []int64{1, 3}, []plugin.Fate{plugin.RowDeleted, plugin.RowEdited}); err != nil {
+			return err
+		}
 	}
 	forgotten, err := log.ForgottenBy(ctx, order.ID)
 	for _, f := range forgotten {

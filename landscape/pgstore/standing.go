@@ -113,6 +113,7 @@ func inserted() (tables []string) {
 var purging = []string{
 	landscape.Hold{}.Table(), landscape.HoldEnd{}.Table(), landscape.Purge{}.Table(), landscape.PurgedRun{}.Table(), landscape.Deletion{}.Table(),
 	landscape.DeletedPayload{}.Table(), landscape.Forgotten{}.Table(), landscape.ForgottenLeaf{}.Table(), landscape.Repacked{}.Table(), landscape.Forgetting{}.Table(),
+	landscape.Erasure{}.Table(), landscape.Erased{}.Table(),
 	landscape.Archive{}.Table(), landscape.ArchivedPayload{}.Table(),
 }
 

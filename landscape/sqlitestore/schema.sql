@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 44, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1283,6 +1283,25 @@ CREATE TABLE "sign_offs" (
   at_us     integer not null check (at_us > 0),
   primary key (run_id, seq),
   foreign key (run_id, seal) references run_seals (run_id, seq)
+) strict, without rowid;
+
+CREATE TABLE erasures (
+  run_id   text not null,
+  sink     text not null,
+  line     integer not null check (line >= 1),
+  purge_id integer not null references purges (purge_id),
+  primary key (run_id, sink, line),
+  foreign key (run_id, sink) references nodes (run_id, node)
+) strict, without rowid;
+
+CREATE TABLE erased (
+  run_id text not null,
+  sink   text not null,
+  line   integer not null,
+  fate   text not null check (fate in ('deleted', 'gone', 'edited', 'replaced', 'unclear', 'left')),
+  at_us  integer not null check (at_us > 0),
+  primary key (run_id, sink, line),
+  foreign key (run_id, sink, line) references erasures (run_id, sink, line)
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -3142,6 +3161,37 @@ when new.seq <> (select count(*) from sign_offs s where s.run_id = new.run_id)
     where s.run_id = new.run_id and s.seq = new.seal and s.epoch = r.epoch and r.status <> 'running'
       and not exists (select 1 from run_seals l where l.run_id = s.run_id and l.seq > s.seq))
 begin select raise(abort, 'sign_offs: append-only: not the next one, or not of the last seal of a run that has ended'); end;
+
+CREATE TRIGGER erasures_keep before update on erasures begin select raise(abort, 'erasures: append-only'); end;
+
+CREATE TRIGGER erasures_stay before delete on erasures begin select raise(abort, 'erasures: append-only'); end;
+
+CREATE TRIGGER erasures_once before insert on erasures
+when exists (select 1 from erasures t where t.run_id = new.run_id and t.sink = new.sink and t.line = new.line)
+begin select raise(abort, 'erasures: append-only: it is there already'); end;
+
+CREATE TRIGGER erasures_birth before insert on erasures
+when not exists (select 1 from forgotten f where f.run_id = new.run_id and f.purge_id = new.purge_id)
+  or exists (select 1 from forgettings d where d.purge_id = new.purge_id)
+begin select raise(abort, 'erasures: append-only: the order forgets no row of the run, or was carried out'); end;
+
+CREATE TRIGGER erased_keep before update on erased begin select raise(abort, 'erased: append-only'); end;
+
+CREATE TRIGGER erased_stay before delete on erased begin select raise(abort, 'erased: append-only'); end;
+
+CREATE TRIGGER erased_once before insert on erased
+when exists (select 1 from erased t where t.run_id = new.run_id and t.sink = new.sink and t.line = new.line)
+begin select raise(abort, 'erased: append-only: it is there already'); end;
+
+CREATE TRIGGER erased_birth before insert on erased
+when not exists (select 1 from erasures e where e.run_id = new.run_id and e.sink = new.sink and e.line = new.line)
+begin select raise(abort, 'erased: append-only: no order deletes it'); end;
+
+CREATE TRIGGER forgettings_erased before insert on forgettings
+when exists (
+  select 1 from erasures e
+  where e.purge_id = new.purge_id and not exists (select 1 from erased d where d.run_id = e.run_id and d.sink = e.sink and d.line = e.line))
+begin select raise(abort, 'forgettings: the order has rows in targets to delete'); end;
 
 CREATE TRIGGER watches_birth before insert on watches
 when new.turn <> 0 or new.looked_us <> 0 or new.position <> 0 or not exists (select 1 from triggers t where t.trigger = new.trigger)
