@@ -40,7 +40,7 @@ func (a *Auditor) Attest(ctx context.Context, run landscape.Run, o AttestOptions
 	if err != nil {
 		return nil, err
 	}
-	attesting := &attesting{&verification{Auditor: a, run: run, compiled: compiled}, o, problem}
+	attesting := &attesting{verification: &verification{Auditor: a, run: run, compiled: compiled}, options: o, problem: problem}
 	var found []landscape.Attestation
 	for _, artifact := range artifacts {
 		if o.Sink != "" && artifact.Sink != o.Sink {
@@ -60,6 +60,7 @@ type attesting struct {
 	*verification
 	options AttestOptions
 	problem string // why there is no plan
+	erasing bool   // rows that are to be deleted are known
 }
 
 // output looks at one output, and at the name that leads to it.
@@ -228,7 +229,7 @@ func (a *attesting) written(ctx context.Context, compiled *plan.Plan, node int, 
 	}
 	_, packed := encoder.(plugin.Finisher)
 	chunks, refused, err := a.chunksOf(ctx, record)
-	return plugin.Written{
+	written := plugin.Written{
 		Artifact: record.Artifact(), Header: encoder.Header(), Parts: parts, Refused: refused, Look: sampled(parts, a.options.Sample), Lines: !packed,
 		Data: func(ctx context.Context, part plugin.Part) ([]byte, error) {
 			return a.bytesOf(ctx, compiled, node, record.Run, chunks[part.Ordinal], part)
@@ -241,7 +242,14 @@ func (a *attesting) written(ctx context.Context, compiled *plan.Plan, node int, 
 		Others: func(ctx context.Context) ([]plugin.WrittenBy, error) {
 			return a.others(ctx, record, func(other landscape.ArtifactRecord) bool { return other.Run != record.Run || other.Sink != record.Sink })
 		},
-	}, target, err
+	}
+	if !packed {
+		written.Rows = func(ctx context.Context, part plugin.Part) (plugin.PartRows, error) {
+			of := landscape.EffectKey{Run: record.Run, Sink: sink.Name, Source: chunks[part.Ordinal].Source, Chunk: chunks[part.Ordinal].Chunk}
+			return a.rowsOf(ctx, writtenPart{part, compiled, node, of, written.RowsBefore(part)})
+		}
+	}
+	return written, target, err
 }
 
 // sampled draws parts that have so many rows together.

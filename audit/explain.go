@@ -256,6 +256,9 @@ func (i *explaining) delivered(ctx context.Context, t *tokenTrace) (err error) {
 	if err != nil || t.Output == "" {
 		return err
 	}
+	if t.Erased, err = i.erased(ctx, t.Sink, t.Line); err != nil {
+		return err
+	}
 	t.Attested, err = i.attested(ctx, t.Sink, t.Line)
 	return err
 }

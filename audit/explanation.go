@@ -129,6 +129,7 @@ type Fate struct {
 	Line      int64      `json:"line,omitempty"`         // in the sink's output, from 1, not counting a header
 	Output    string     `json:"output,omitempty"`       // the published file
 	Attested  string     `json:"attested,omitempty"`     // what the output was found to be when its target was read again last; "" if that never was
+	Erased    string     `json:"erased,omitempty"`       // what became of it by an order to delete it in the sink's target; "" if there is none
 	Written   string     `json:"written,omitempty"`      // the bytes the sink got for the row
 	Note      string     `json:"note,omitempty"`         // why something is unknown
 	Computed  string     `json:"computed_way,omitempty"` // only if it differs from Way

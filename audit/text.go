@@ -348,6 +348,9 @@ func (f *Fate) writeSink(b *strings.Builder) {
 		fmt.Fprintf(b, "sink     %s, row %d of its output, not published yet\n", f.Sink, f.Line)
 	default:
 		fmt.Fprintf(b, "sink     %s, row %d of %s\n", f.Sink, f.Line, f.Output)
+		if f.Erased != "" {
+			fmt.Fprintf(b, "deleted  %s\n", f.Erased)
+		}
 		if f.Attested != "" {
 			fmt.Fprintf(b, "attested %s\n", f.Attested)
 		}

@@ -108,6 +108,8 @@ const (
 	EndpointNotFound    Code = "ENDPOINT_NOT_FOUND"    // there is no endpoint with the name
 	RowForgotten        Code = "ROW_FORGOTTEN"         // the row was forgotten by order
 	RunHeld             Code = "RUN_HELD"              // a hold protects a run, or a new run needs a payload: nothing of it can be forgotten
+	NotDeletable        Code = "NOT_DELETABLE"         // an order to forget names a place that has none of the rows, or in which Waymark cannot delete rows
+	RowsNotDeleted      Code = "ROWS_NOT_DELETED"      // a target does not delete the rows of an order to forget: nothing was overwritten yet
 	RunOpen             Code = "RUN_OPEN"              // the run has not ended, or can be resumed: nothing of it can be forgotten
 	RunArchived         Code = "RUN_ARCHIVED"          // the record of the run is in a bundle elsewhere
 	NotArchivable       Code = "NOT_ARCHIVABLE"        // the bundle of the run does not verify: the run stays where it is

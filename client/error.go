@@ -84,6 +84,7 @@ const (
 	ListAccess        Cure = "list_access"         // choose one of the access tokens
 	ListHolds         Cure = "list_holds"          // choose one of the holds
 	EndHold           Cure = "end_hold"            // end the hold
+	FinishForgetting  Cure = "finish_forgetting"   // finish the order when the target can be reached, or give the target up
 	RestoreBundle     Cure = "restore_bundle"      // put the bundle of the archived run back to where it was, or another copy of it
 	EndRun            Cure = "end_run"             // let the run end, or cancel it permanently
 	DeclareKey        Cure = "declare_key"         // declare a key of the source in the document

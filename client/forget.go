@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/audit"
 	"waymark/audit/retain"
 	"waymark/landscape"
 )
@@ -13,25 +14,42 @@ import (
 // ForgetRequest says whom to forget.
 type ForgetRequest struct {
 	By
-	Field  string // of the business keys of sources
-	Value  string // as a source of text has it
-	Run    string // as Find understands it: forget one row of this run, also one that its source refused, and no Field; empty: all runs
-	Source string // of the Row; empty if the run has only one
-	Row    int64  // of the source, from 1
-	DryRun bool   // say what would be forgotten, and forget nothing
-	Finish bool   // no other process forgets or purges: what an earlier one began is finished at once, however short ago that was
+	Field    string   // of the business keys of sources
+	Value    string   // as a source of text has it
+	Run      string   // as Find understands it: forget one row of this run, also one that its source refused, and no Field; empty: all runs
+	Source   string   // of the Row; empty if the run has only one
+	Row      int64    // of the source, from 1
+	DeleteIn []string // sinks, or outputs as Subject lists them: their rows are deleted in the targets, too; nil for none
+	DryRun   bool     // say what would be forgotten, and forget nothing
+	Finish   bool     // no other process forgets or purges: what an earlier one began is finished at once, however short ago that was
+}
+
+// FinishForgettingRequest says how orders that were given are carried out.
+type FinishForgettingRequest struct {
+	By
+	LeaveIn []string // sinks or outputs whose targets are given up: rows that an order deletes there are left; nil for none
 }
 
 // Forget is what was forgotten, or would be.
 type Forget struct {
-	DryRun   bool               `json:"dry_run,omitempty"` // nothing was forgotten
-	Subject  *Subject           `json:"subject,omitempty"` // where the rows were found; nil if a row was named
-	Named    []landscape.RowKey `json:"named,omitempty"`   // rows that were found, or the one that was named
-	Rows     []landscape.RowKey `json:"rows"`              // with the same records in other runs, and what barriers made of nothing else; not nil
-	Runs     []string           `json:"runs"`              // that need a payload with one of them; not nil
-	Done     *retain.Forgotten  `json:"done,omitempty"`    // nil if nothing was forgotten
+	DryRun   bool               `json:"dry_run,omitempty"`  // nothing was forgotten
+	Subject  *Subject           `json:"subject,omitempty"`  // where the rows were found; nil if a row was named
+	Named    []landscape.RowKey `json:"named,omitempty"`    // rows that were found, or the one that was named
+	Rows     []landscape.RowKey `json:"rows"`               // with the same records in other runs, and what barriers made of nothing else; not nil
+	Erasures []retain.Erasure   `json:"erasures,omitempty"` // rows that are deleted in targets
+	Runs     []string           `json:"runs"`               // that need a payload with one of them; not nil
+	Done     *retain.Forgotten  `json:"done,omitempty"`     // nil if nothing was forgotten
 	Finished []retain.Forgotten `json:"finished,omitempty"`
 	Waiting  string             `json:"waiting,omitempty"` // why an order that was given before cannot be carried out yet
+}
+
+// ErasuresIn returns how many rows are deleted in which outputs.
+func (f *Forget) ErasuresIn() map[string]int64 {
+	rows := map[string]int64{}
+	for _, e := range f.Erasures {
+		rows[e.Output]++
+	}
+	return rows
 }
 
 // Forget overwrites the records of a subject in all runs, and everything in the landscape from which somebody could know or guess them. The ways of the rows
@@ -53,7 +71,7 @@ func (c *Client) Forget(ctx context.Context, request ForgetRequest) (forget *For
 	}
 	forget = &Forget{DryRun: request.DryRun, Rows: []landscape.RowKey{}, Runs: []string{}}
 	if !request.DryRun {
-		if err := forget.finish(ctx, forgetter); err != nil {
+		if err := forget.finish(ctx, forgetter, true); err != nil {
 			return nil, err
 		}
 	}
@@ -65,6 +83,12 @@ func (c *Client) Forget(ctx context.Context, request ForgetRequest) (forget *For
 		return nil, err
 	}
 	forget.Rows, forget.Runs = append(forget.Rows, plan.Rows...), append(forget.Runs, plan.Runs...)
+	if len(plan.Rows) > 0 {
+		if err := plan.DeleteIn(ctx, forgetter.Follow, forgetter.Targets, request.DeleteIn); err != nil {
+			return nil, notDeletable(err)
+		}
+	}
+	forget.Erasures = plan.Erasures
 	if request.DryRun || len(plan.Rows) == 0 {
 		return forget, nil
 	}
@@ -124,15 +148,35 @@ func (c *Client) named(ctx context.Context, request ForgetRequest, forget *Forge
 	return []landscape.RowKey{row}, err
 }
 
-// FinishForgetting carries out the orders to forget that were given and not carried out.
-func (c *Client) FinishForgetting(ctx context.Context) (forget *Forget, err error) {
+// notDeletable says of an error about rows in targets that the request is wrong.
+func notDeletable(err error) error {
+	untouched, isUntouched := errors.AsType[*retain.UntouchedError](err)
+	kept, isKept := errors.AsType[*audit.NotErasableError](err)
+	switch {
+	case isUntouched:
+		return &Error{Kind: Invalid, Code: NotDeletable, Message: untouched.Error(), Err: err}
+	case isKept:
+		return &Error{Kind: Invalid, Code: NotDeletable, Message: kept.Error(), Run: kept.Run, Err: err}
+	}
+	return err
+}
+
+// FinishForgetting carries out the orders to forget that were given and not carried out. The error is an *Error with the code RowsNotDeleted if a target does not
+// delete rows.
+func (c *Client) FinishForgetting(ctx context.Context, request FinishForgettingRequest) (forget *Forget, err error) {
 	defer c.edge(ctx, &err)
+	if request.LeaveIn != nil {
+		if err := request.giveWhy(); err != nil {
+			return nil, err
+		}
+	}
 	forgetter, err := c.forgetter(ctx, true)
 	if err != nil {
 		return nil, err
 	}
+	forgetter.Leave, forgetter.LeftBy, forgetter.LeftWhy = request.LeaveIn, request.or(c.Actor).Actor, request.Why
 	forget = &Forget{Rows: []landscape.RowKey{}, Runs: []string{}}
-	return forget, forget.finish(ctx, forgetter)
+	return forget, unforgettable(forget.finish(ctx, forgetter, false))
 }
 
 // forgetter returns what carries out orders.
@@ -149,13 +193,14 @@ func (c *Client) forgetter(ctx context.Context, finish bool) (*retain.Forgetter,
 	if finish {
 		purger.Patience = -1
 	}
-	return &retain.Forgetter{Purger: purger, Follow: auditor}, nil
+	return &retain.Forgetter{Purger: purger, Follow: auditor, Targets: auditor}, nil
 }
 
-// finish carries out earlier orders. One that must wait keeps no other from being given.
-func (f *Forget) finish(ctx context.Context, forgetter *retain.Forgetter) (err error) {
+// finish carries out earlier orders. One that must wait keeps no other from being given; nor, if more are to be given, does one whose target does not delete rows.
+func (f *Forget) finish(ctx context.Context, forgetter *retain.Forgetter, more bool) (err error) {
 	f.Finished, err = forgetter.Finish(ctx)
-	if errors.Is(err, landscape.ErrInUse) {
+	_, keeps := errors.AsType[*retain.TargetError](err)
+	if errors.Is(err, landscape.ErrInUse) || keeps && more && ctx.Err() == nil {
 		f.Waiting, err = err.Error(), nil
 	}
 	return err
@@ -174,7 +219,14 @@ func (s *Subject) RowKeys() (rows []landscape.RowKey) {
 // unforgettable says who can do something about rows that cannot be forgotten.
 func unforgettable(err error) error {
 	refused, ok := errors.AsType[*landscape.UnforgettableError](err)
+	keeps, keepsRows := errors.AsType[*retain.TargetError](err)
 	switch {
+	case keepsRows:
+		e := &Error{Kind: Unavailable, Code: RowsNotDeleted, Message: keeps.Error(), Run: keeps.Run, Err: err}
+		if keeps.Order != 0 {
+			e.Cure = FinishForgetting
+		}
+		return e
 	case ok && refused.Broken:
 		return &Error{Kind: Damaged, Code: SealBroken, Message: err.Error(), Run: refused.Run, Err: err}
 	case ok && refused.Open:

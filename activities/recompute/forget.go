@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/engine"
 	"waymark/landscape"
 	"waymark/payload"
+	"waymark/plugin"
 )
 
 // fromPack gets something from the pack of a chunk, or, if that is gone because a record in it was forgotten, from the one that replaced it.
@@ -103,3 +105,23 @@ func withoutMessages(context []byte, forgotten []int) ([]byte, error) {
 	}
 	return json.Marshal(words)
 }
+
+// LeaveOutBlank has the steps leave out the records of a chunk that were forgotten, as if their source had refused them, and returns their indexes.
+func LeaveOutBlank(in *engine.Input) map[int]bool {
+	blank, chunk := map[int]bool{}, in.Chunk
+	for i := range len(in.RecordHashes) / sha256.Size {
+		if [sha256.Size]byte(in.RecordHashes[sha256.Size*i:]) == [sha256.Size]byte{} {
+			blank[i] = true
+		}
+	}
+	bad := slices.DeleteFunc(slices.Clone(chunk.Bad), func(b plugin.BadRecord) bool { return blank[b.Index] })
+	for i := range blank {
+		bad = append(bad, plugin.BadRecord{Index: i, Rejection: plugin.Rejection{Code: codeForgotten, Message: "the record was forgotten"}})
+	}
+	slices.SortFunc(bad, func(a, b plugin.BadRecord) int { return a.Index - b.Index })
+	chunk.Bad = bad
+	return blank
+}
+
+// codeForgotten is why a record is left out. Nothing stores it.
+const codeForgotten = "FORGOTTEN"

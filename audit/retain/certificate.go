@@ -6,14 +6,23 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"waymark/landscape"
+	"waymark/plugin"
 )
 
 // certificate collects what an order to forget did not reach, by run.
 type certificate struct {
 	found map[string]landscape.Descent
+	fates map[[2]string]map[int64]plugin.Fate // by run and sink, and line
+	left  bool                                // targets were given up
+}
+
+func (c *certificate) erased(run, sink string, fates map[int64]plugin.Fate) {
+	if c.fates == nil {
+		c.fates = map[[2]string]map[int64]plugin.Fate{}
+	}
+	c.fates[[2]string{run, sink}] = fates
 }
 
 func (c *certificate) add(run string, found landscape.Descent) {
@@ -31,14 +40,18 @@ const smallDigest = 8
 func (c *carrying) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "waymark forgotten v1\norder %d of %s by %s: %s\ncarried out %s\n",
-		c.order.ID, moment(c.order.At.Time()), oneLine(c.order.Actor), oneLine(c.order.Why), moment(time.Now()))
+		c.order.ID, moment(c.order.At.Time()), landscape.OneLine(c.order.Actor), landscape.OneLine(c.order.Why), moment(time.Now()))
 	b.WriteString("\nRows whose records, hashes, keys and errors were overwritten, and whose salts were destroyed:\n")
 	for _, row := range c.rows {
 		fmt.Fprintf(&b, "  run %s  %s:%d\n", row.Run, row.Source, row.Row)
 	}
 	b.WriteString("\nWhat stays of each: its number, its place and length in what was read, its way, and the hash of its leaf, which nobody can compute again.\n")
+	c.writeErased(&b)
 	b.WriteString("\nNot deleted, because it is not Waymark's to delete:\n")
 	c.writeOutputs(&b)
+	if c.report.left {
+		fmt.Fprintf(&b, "  who gave targets up: %s: %s\n", landscape.OneLine(c.LeftBy), landscape.OneLine(c.LeftWhy))
+	}
 	b.WriteString("\nNot reached:\n")
 	for _, line := range []string{
 		"sources: a run that reads the person's records again records them again",
@@ -63,7 +76,9 @@ func (c *carrying) text() string {
 func (c *carrying) writeOutputs(b *strings.Builder) {
 	for _, run := range slices.Sorted(maps.Keys(c.report.found)) {
 		for _, line := range c.report.found[run].Lines {
-			fmt.Fprintf(b, "  run %s  %s row %d (sink %s)\n", run, oneLine(line.Output), line.Line, line.Sink)
+			if fate := c.report.fateOf(run, line); !fate.Absent() {
+				fmt.Fprintln(b, landscape.ErasedLine(run, line, fate))
+			}
 		}
 		for _, token := range c.report.found[run].Mixed {
 			fmt.Fprintf(b, "  run %s  %s, which was made of other rows as well\n", run, token)
@@ -71,15 +86,23 @@ func (c *carrying) writeOutputs(b *strings.Builder) {
 	}
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }
-
-// oneLine makes one line of a text, as a note can hold it.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
+// writeErased lists rows that are not in their targets any more.
+func (c *carrying) writeErased(b *strings.Builder) {
+	if c.report.fates == nil {
+		return
+	}
+	b.WriteString("\nDeleted in tables, by this order:\n")
+	for _, run := range slices.Sorted(maps.Keys(c.report.found)) {
+		for _, line := range c.report.found[run].Lines {
+			if fate := c.report.fateOf(run, line); fate.Absent() {
+				fmt.Fprintln(b, landscape.ErasedLine(run, line, fate))
+			}
 		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-	return strings.Join(strings.Fields(text), " ")
+	}
 }
+
+func (c *certificate) fateOf(run string, line landscape.OutputLine) plugin.Fate {
+	return c.fates[[2]string{run, line.Sink}][line.Line]
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }

@@ -17,24 +17,32 @@ import (
 // or a crash, Finish continues where it stopped.
 type Forgetter struct {
 	*Purger
-	Follow Follower
+	Follow  Follower
+	Targets Eraser
+
+	Leave           []string // sinks or outputs whose targets are given up: rows that orders delete there are left
+	LeftBy, LeftWhy string   // who gives them up, and why
 }
 
 // Forgotten is what an order to forget came to.
 type Forgotten struct {
-	Order       int64  `json:"order"`
-	Rows        int64  `json:"rows"`
-	Payloads    int    `json:"payloads"`    // that were replaced or deleted
-	Certificate string `json:"certificate"` // signed, if this process has a sealer's key
+	Order       int64      `json:"order"`
+	Rows        int64      `json:"rows"`
+	Payloads    int        `json:"payloads"`         // that were replaced or deleted
+	Erased      []ErasedIn `json:"erased,omitempty"` // by run and sink
+	Certificate string     `json:"certificate"`      // signed, if this process has a sealer's key
 }
 
-// Forget records an order to forget what a plan says, and carries it out.
+// Forget records an order to forget what a plan says, and carries it out: rows in targets are deleted first. If a target would not do so now, nothing is recorded.
 func (f *Forgetter) Forget(ctx context.Context, plan *ForgetPlan, order landscape.Purge) (*Forgotten, error) {
 	var result Result
 	if err := f.finish(ctx, &result); err != nil {
 		return nil, err
 	}
-	order, err := f.Log.BeginForgetting(ctx, order, plan.Runs, plan.Rows)
+	if err := plan.probe(ctx, f.Targets); err != nil {
+		return nil, err
+	}
+	order, err := f.Log.BeginForgetting(ctx, order, plan.Runs, plan.Rows, plan.records()...)
 	if err == nil {
 		err = failpoint.Hit("forget.ordered")
 	}
@@ -69,8 +77,12 @@ func (f *Forgetter) carryOut(ctx context.Context, order landscape.Purge) (*Forgo
 		return nil, err
 	}
 	work := &carrying{Forgetter: f, order: order, rows: rows, result: Forgotten{Order: order.ID, Rows: int64(len(rows))}}
-	for _, step := range []func(context.Context) error{work.blank, work.repack, work.states, work.free, work.certify} {
-		if err := step(ctx); err != nil {
+	for _, step := range []func(context.Context) error{work.erase, work.blank, work.repack, work.states, work.free, work.certify} {
+		err := step(ctx)
+		if refused, ok := errors.AsType[*TargetError](err); ok {
+			return nil, refused
+		}
+		if err != nil {
 			return nil, fmt.Errorf("order %d to forget: %w", order.ID, err)
 		}
 	}

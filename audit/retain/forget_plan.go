@@ -16,10 +16,11 @@ type Follower interface {
 
 // ForgetPlan is what an order to forget would be about.
 type ForgetPlan struct {
-	Rows []landscape.RowKey // sorted: those that were named, the same records in other runs, and what barriers made of nothing else
-	Runs []string           // that need one of the payloads with them, sorted
-	Held []Held             // holds that protect one of these runs
-	Away []string           // archived runs that read one of the payloads: what is in their bundles stays; sorted
+	Rows     []landscape.RowKey // sorted: those that were named, the same records in other runs, and what barriers made of nothing else
+	Runs     []string           // that need one of the payloads with them, sorted
+	Held     []Held             // holds that protect one of these runs
+	Erasures []Erasure          // rows of outputs that it deletes in their targets, by run, sink and line
+	Away     []string           // archived runs that read one of the payloads: what is in their bundles stays; sorted
 }
 
 // NewForgetPlan says what an order to forget some rows is about. Payloads are shared, so it is about every run that read the same records, whatever it

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ func (h *Home) deed(under *landscape.Log, verb landscape.OrderVerb, run string, 
 		if !ok || field != args["field"] {
 			return nil, invalidOption(fmt.Errorf("whom to forget is not recorded: give it again as --subject %s=VALUE", args["field"]))
 		}
-		return forgetDeed{c, field, value}, nil
+		return forgetDeed{c, client.ForgetRequest{Field: field, Value: value, DeleteIn: deleteIn(args)}}, nil
 	case landscape.OrderArchive:
 		return archiveDeed{h, under, run, args}, nil
 	case landscape.OrderWaive:
@@ -139,36 +140,74 @@ func (d purgeDeed) finish(ctx context.Context, x *landscape.OrderExecution) (str
 	return d.purge(ctx, client.By{Actor: x.Actor, Why: "what was left of order " + x.Order[:12]}, *x.Purge)
 }
 
+// ForgetArgs are the arguments of an order to forget: the key's field, and the sinks or outputs in whose targets rows are deleted.
+func ForgetArgs(field string, deleteIn []string) map[string]string {
+	args := map[string]string{"field": field}
+	if deleteIn != nil {
+		args["delete_in"] = strings.Join(deleteIn, "\n")
+	}
+	return args
+}
+
+func deleteIn(args map[string]string) []string {
+	if args["delete_in"] == "" {
+		return nil
+	}
+	return strings.Split(args["delete_in"], "\n")
+}
+
 type forgetDeed struct {
-	client       *client.Client
-	field, value string
+	client  *client.Client
+	request client.ForgetRequest
 }
 
 func (d forgetDeed) look(ctx context.Context) (map[string]string, error) {
-	found, err := d.client.Forget(ctx, client.ForgetRequest{Field: d.field, Value: d.value, DryRun: true})
+	d.request.DryRun = true
+	found, err := d.client.Forget(ctx, d.request)
 	if err != nil {
 		return nil, err
 	}
 	if len(found.Rows) == 0 {
-		return nil, nothingToOrder("no row has this %s", d.field)
+		return nil, nothingToOrder("no row has this %s", d.request.Field)
 	}
 	rows := make([]string, 0, len(found.Rows))
 	for _, row := range found.Rows {
 		rows = append(rows, fmt.Sprintf("%s %s %d", row.Run, row.Source, row.Row))
 	}
-	return map[string]string{"rows": fmt.Sprint(len(rows)), "rows_sha256": linesDigest(rows), "runs": fmt.Sprint(len(found.Runs)), "runs_sha256": linesDigest(found.Runs)}, nil
+	state := map[string]string{"rows": fmt.Sprint(len(rows)), "rows_sha256": linesDigest(rows), "runs": fmt.Sprint(len(found.Runs)), "runs_sha256": linesDigest(found.Runs)}
+	if found.Erasures != nil {
+		state["deleted"], state["deleted_sha256"] = erasuresText(found)
+	}
+	return state, nil
+}
+
+// erasuresText says how many rows are deleted in which outputs, and which they are.
+func erasuresText(found *client.Forget) (told, digest string) {
+	in, lines := found.ErasuresIn(), make([]string, 0, len(found.Erasures))
+	for _, row := range found.Erasures {
+		lines = append(lines, fmt.Sprintf("%s %s %d", row.Run, row.Sink, row.Line))
+	}
+	for _, output := range slices.Sorted(maps.Keys(in)) {
+		told += fmt.Sprintf("; %s of %s", text.Count(in[output], "row"), output)
+	}
+	return strings.TrimPrefix(told, "; "), linesDigest(lines)
 }
 
 func (d forgetDeed) do(ctx context.Context, by client.By) (string, error) {
-	done, err := d.client.Forget(ctx, client.ForgetRequest{By: by, Field: d.field, Value: d.value})
+	d.request.By = by
+	done, err := d.client.Forget(ctx, d.request)
 	if err != nil || done.Done == nil {
 		return "", err
 	}
-	return fmt.Sprintf("forgot %s of %s (order %d)", text.Count(done.Done.Rows, "row"), text.Count(int64(len(done.Runs)), "run"), done.Done.Order), nil
+	told := fmt.Sprintf("forgot %s of %s (order %d)", text.Count(done.Done.Rows, "row"), text.Count(int64(len(done.Runs)), "run"), done.Done.Order)
+	for _, in := range done.Done.Erased {
+		told += "; " + in.String()
+	}
+	return told, nil
 }
 
 func (d forgetDeed) finish(ctx context.Context, _ *landscape.OrderExecution) (string, error) {
-	done, err := d.client.FinishForgetting(ctx)
+	done, err := d.client.FinishForgetting(ctx, client.FinishForgettingRequest{})
 	if err != nil || len(done.Finished) == 0 {
 		return "", err
 	}

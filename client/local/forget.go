@@ -19,10 +19,10 @@ func (h *Home) Forget(ctx context.Context, request client.ForgetRequest) (*clien
 }
 
 // FinishForgetting is client.Client.FinishForgetting, signed in the same way.
-func (h *Home) FinishForgetting(ctx context.Context) (*client.Forget, error) {
+func (h *Home) FinishForgetting(ctx context.Context, request client.FinishForgettingRequest) (*client.Forget, error) {
 	c, err := h.sealingClient(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.FinishForgetting(ctx)
+	return c.FinishForgetting(ctx, request)
 }

@@ -86,6 +86,7 @@ var hints = map[client.Cure]string{
 	client.ListAccess:       "; `waymark access list` lists them",
 	client.RestoreBundle:    "; put a copy with this SHA-256 there: a folder that was moved can have a symbolic link at its old place",
 	client.EndHold:          "; `waymark hold end` ends it",
+	client.FinishForgetting: "; when it does, `waymark forget --finish` continues; --leave-in gives the target up",
 	client.EndRun:           ": resume it, or waymark cancel %s --final --why TEXT",
 	client.DeclareKey:       ": declare it in the document, `key: [FIELD]`; runs that begin after that record it",
 	client.CancelAgain:      "; when the cause is cured, waymark cancel %s --final removes it",

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,7 @@ import (
 func (a *app) forgetCommand() *cobra.Command {
 	var request client.ForgetRequest
 	var why, file string
+	var leaveIn []string
 	var p proposal
 	cmd := &cobra.Command{
 		Use:   "forget (FIELD=VALUE | --run RUN --row N) --why TEXT [--dry-run] [-o FILE]",
@@ -29,12 +32,13 @@ and the proofs of other rows work as before. See docs/retention.md.
 A row that its source refused has no key: name it with --run and --row; waymark errors RUN shows such rows.
 
 Nothing can undo it. Runs that have not ended, or can be resumed, and runs that a hold protects are refused by name: then nothing is forgotten.
-Outputs are not Waymark's to change: the certificate lists the lines, and what else it could not reach. The reason is kept, so do not
-write the value into it.
+Outputs are not Waymark's to change: the certificate lists the lines, and what else it could not reach. In tables of Postgres it deletes the rows that the
+runs wrote if the order says so: --delete-in. The reason is kept, so do not write the value into it.
 
 If it is killed, waymark forget --finish, or the next waymark forget, finishes it.`,
 		Example: `  waymark forget customer_id=4711 --dry-run
   waymark forget customer_id=4711 --why "request 88" -o forgotten-88.note
+  waymark forget customer_id=4711 --delete-in decisions --why "request 88"
   waymark forget --run last --row 3 --why "request 88"`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,6 +47,10 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 			switch {
 			case byRow && (len(args) > 0 || request.Run == "" || request.Row == 0):
 				return wrongUsef("name one row with --run and --row, or all rows of a person with FIELD=VALUE")
+			case len(leaveIn) > 0 && !finish:
+				return wrongUsef("--leave-in is for orders that were given: add --finish, and name nobody")
+			case finish && len(request.DeleteIn) > 0:
+				return wrongUsef("an order says where it deletes when it is given: --delete-in is not for --finish")
 			case finish && !request.Finish:
 				return wrongUsef("say whom to forget: FIELD=VALUE; or --finish, to finish what was killed")
 			}
@@ -63,13 +71,13 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 				return err
 			}
 			if p.propose && !finish {
-				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderForget, Args: map[string]string{"field": request.Field}, Subject: args[0], Why: why})
+				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderForget, Args: local.ForgetArgs(request.Field, request.DeleteIn), Subject: args[0], Why: why})
 			}
 			request.By = a.by(why)
 			return a.existing(cmd.Context(), func(home *local.Home) (err error) {
 				var forget *client.Forget
 				if finish {
-					forget, err = home.FinishForgetting(cmd.Context())
+					forget, err = home.FinishForgetting(cmd.Context(), client.FinishForgettingRequest{By: request.By, LeaveIn: leaveIn})
 				} else {
 					forget, err = home.Forget(cmd.Context(), request)
 				}
@@ -88,6 +96,8 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 	numberFlag(cmd.Flags(), &request.Row, "row", "", 1, 0, "the `number` of the row in the source, from 1")
 	cmd.Flags().StringVar(&request.Source, "source", "", "the `source` of --row, if the run has more than one")
 	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish what was killed at once; use it only if no other process forgets or purges")
+	cmd.Flags().StringArrayVar(&request.DeleteIn, "delete-in", nil, "delete the rows in the table of this `SINK`, too, or in this output, as waymark subject lists it; may be repeated")
+	cmd.Flags().StringArrayVar(&leaveIn, "leave-in", nil, "with --finish and --why: give up the target of this `SINK` or output, and leave the rows there that an order was to delete; may be repeated")
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write the certificate to this `file`; it stays in the landscape, too (table forgettings)")
 	whyFlag(cmd, &why)
 	p.flags(cmd)
@@ -102,7 +112,9 @@ func writeForget(w io.Writer, f *client.Forget) error {
 		}
 	}
 	lines := rowsBeside(f)
+	lines = append(lines, erasuresByOutput(f)...)
 	for _, done := range f.Finished {
+		lines = append(lines, erasedLines(done.Erased)...)
 		lines = append(lines, fmt.Sprintf("finished order %d: %s forgotten", done.Order, text.Count(done.Rows, "row")))
 	}
 	if f.Waiting != "" {
@@ -112,6 +124,7 @@ func writeForget(w io.Writer, f *client.Forget) error {
 	case f.DryRun:
 		lines = append(lines, fmt.Sprintf("would forget %s of %s", text.Count(int64(len(f.Rows)), "row"), text.Count(int64(len(f.Runs)), "run")))
 	case f.Done != nil:
+		lines = append(lines, erasedLines(f.Done.Erased)...)
 		lines = append(lines, fmt.Sprintf("forgot %s of %s (order %d), and replaced or deleted %s",
 			text.Count(f.Done.Rows, "row"), text.Count(int64(len(f.Runs)), "run"), f.Done.Order, text.Count(int64(f.Done.Payloads), "payload")))
 	case len(lines) == 0:
@@ -119,6 +132,26 @@ func writeForget(w io.Writer, f *client.Forget) error {
 	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
+}
+
+// erasuresByOutput says how many rows would be deleted where.
+func erasuresByOutput(f *client.Forget) (lines []string) {
+	if !f.DryRun {
+		return nil
+	}
+	rows := f.ErasuresIn()
+	for _, output := range slices.Sorted(maps.Keys(rows)) {
+		lines = append(lines, fmt.Sprintf("would delete %s of %s", text.Count(rows[output], "row"), text.Visible(output)))
+	}
+	return lines
+}
+
+// erasedLines says what became of rows in targets.
+func erasedLines[T fmt.Stringer](erased []T) (lines []string) {
+	for _, in := range erased {
+		lines = append(lines, "in "+text.Visible(in.String()))
+	}
+	return lines
 }
 
 // rowsBeside names the rows that are forgotten beside those that have the value in their key.

@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await, "told": told,
 			"serve": serveHeld, "hold": hold, "release": release, "ordered": ordered, "busy": busyFile, "idle": idleFile,
-			"lock": lock, "unlock": unlock,
+			"lock": lock, "unlock": unlock, "database": databases(t), "sql": runSQL,
 			"cluster": startCluster, "worker": startWorker, "terminate": terminate, "failing": failing,
 		},
 	})

@@ -57,4 +57,19 @@ var purges = []mutant{
 		file: "landscape/sqlitestore/schema.sql", old: "CREATE TRIGGER forgotten_held before insert on forgotten\nwhen exists", new: "CREATE TRIGGER forgotten_held before insert on forgotten\nwhen 0 and exists",
 		pkg: "./landscape/sqlitestore", run: "^TestForgets$",
 	},
+	{
+		name: "a row that somebody edited is deleted", never: "what somebody else wrote into a table is gone with the person",
+		file: "plugin/postgres/erase_key.go", old: "\t\tsame = append(same, fmt.Sprintf(\"t.%s::text is not distinct from", new: "\t\t_ = fmt.Sprint(fmt.Sprintf(\"t.%s::text is not distinct from",
+		pkg: "./plugin/postgres", run: "^TestEraseByKey$",
+	},
+	{
+		name: "a row that a later run wrote as well is deleted", never: "the rows of a run that is not forgotten are deleted",
+		file: "plugin/postgres/erase_key.go", old: "\t\t\t\tk.fates[line] = plugin.RowReplaced\n", new: "\t\t\t\t_ = line\n",
+		pkg: "./plugin/postgres", run: "^TestEraseWhatALaterRunWrote$",
+	},
+	{
+		name: "what is gone by order is missing", never: "an order looks like damage",
+		file: "audit/omissions.go", old: "\t\t\to.without[number] = plugin.Omission{Erased: true}\n", new: "",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^forget_tables$",
+	},
 }
