@@ -111,6 +111,16 @@ func (i *explaining) id(token landscape.Token) string {
 	return id
 }
 
+// arrival fills in when the file arrived, or was delivered, if the run was begun for that.
+func (i *explaining) arrival(ctx context.Context, source *Origin) error {
+	arrival, err := i.log.ArrivalOf(ctx, i.run.ID, source.File)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil
+	}
+	source.Trigger, source.Arrived = arrival.Trigger, stamp(arrival.At)
+	return err
+}
+
 // origin fills in where the record came from, and keeps its chunk if the payload is to be had.
 func (i *explaining) origin(ctx context.Context) error {
 	rows, err := i.log.Records(ctx, i.run.ID, landscape.ChunkKey{Source: i.asked.Source, Chunk: i.chunk.Chunk})
@@ -126,6 +136,9 @@ func (i *explaining) origin(ctx context.Context) error {
 		Name: i.asked.Source, Row: i.asked.Row, File: i.chunk.File, Line: line,
 		ByteOffset: i.chunk.FirstOffset + int64(rows.Offsets[i.index]), ByteLength: int64(rows.Lengths[i.index]),
 		SHA256: hex.EncodeToString(rows.Hashes[sha256.Size*i.index : sha256.Size*(i.index+1)]), Payload: i.chunk.Pack, Index: i.index, State: Stored,
+	}
+	if err := i.arrival(ctx, source); err != nil {
+		return err
 	}
 	order, err := i.log.ForgottenOrder(ctx, i.chunk, int64(i.index))
 	if err != nil {

@@ -154,6 +154,8 @@ type Origin struct {
 	Index      int          `json:"payload_index"`
 	State      Availability `json:"payload_state"`
 	Purged     string       `json:"payload_purged,omitempty"` // when it was, by whom and why
+	Trigger    string       `json:"trigger,omitempty"`        // at which the file arrived, or to which it was delivered
+	Arrived    string       `json:"arrived,omitempty"`        // when that was
 	Raw        string       `json:"raw,omitempty"`            // the record as read, if it is text
 	RawBase64  []byte       `json:"raw_base64,omitempty"`     // the record as read, if it is not
 

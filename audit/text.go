@@ -151,6 +151,9 @@ func (s *Explanation) writeOrigin(b *strings.Builder) {
 	} else {
 		fmt.Fprintf(b, "read from %s, line %d, bytes %d to %d\n", s.Source.File, s.Source.Line, s.Source.ByteOffset, s.Source.ByteOffset+s.Source.ByteLength)
 	}
+	if s.Source.Trigger != "" {
+		fmt.Fprintf(b, "  came    %s, by trigger %s\n", s.Source.Arrived, s.Source.Trigger)
+	}
 	switch {
 	case s.Source.State == Forgotten:
 		fmt.Fprintf(b, "  record  %s\n", s.Source.Purged)

@@ -59,7 +59,7 @@ func (c *Client) missingPayloads(ctx context.Context, stored *payload.Store) (mi
 	return slices.Sorted(maps.Keys(named)), err
 }
 
-// namedPayloads returns the payloads that runs and deployed versions need.
+// namedPayloads returns the payloads that runs, deliveries and deployed versions need.
 func (c *Client) namedPayloads(ctx context.Context) (map[payload.Digest]bool, error) {
 	named := map[payload.Digest]bool{}
 	name := func(digest string) bool { named[payload.Digest(digest)] = true; return true }
@@ -75,6 +75,9 @@ func (c *Client) namedPayloads(ctx context.Context) (map[payload.Digest]bool, er
 		}
 	}
 	if err := landscape.Each(ctx, c.log, func(t landscape.LookupTable) bool { return name(t.SHA256) }); err != nil {
+		return nil, err
+	}
+	if err := landscape.Each(ctx, c.log, func(a landscape.Arrival) bool { return a.Payload == "" || name(a.Payload) }); err != nil {
 		return nil, err
 	}
 	return named, c.namedByVersions(ctx, name)

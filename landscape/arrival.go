@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,10 +22,10 @@ const (
 	ArrivalGone    ArrivalState = "gone"    // it was removed, or changed, before a run took it
 )
 
-// Arrival is one file as a trigger found it, or one output that another pipeline published. A file that changes is another revision of its item.
+// Arrival is one file as a trigger found it, one output that another pipeline published, or what was delivered to the trigger. A file that changes is another revision of its item.
 type Arrival struct {
 	Trigger  string `db:"trigger,key"`
-	Item     string `db:"item,key"`     // path of the file, as sources name it; of an output what OutputItem returns
+	Item     string `db:"item,key"`     // path of the file, or name of the delivery, as sources name it; of an output what OutputItem returns
 	Revision int64  `db:"revision,key"` // from 0
 	ArrivalFacts
 }
@@ -35,6 +36,7 @@ func (Arrival) Table() string { return "arrivals" }
 // ArrivalFacts is what is recorded of an arrival.
 type ArrivalFacts struct {
 	Place   string       `db:"place"`           // JSON: plugin.FileInfo, or ArrivedOutput
+	Payload string       `db:"payload"`         // digest of the payload that holds what was delivered; empty for a file
 	At      Micros       `db:"arrived_us"`      // when it was found to be ready; set by Log
 	Changes int64        `db:"changes,move"`    // how often what follows has changed; set by Log
 	State   ArrivalState `db:"state,move"`      //
@@ -58,6 +60,13 @@ func NewArrival(trigger string, revision int64, file plugin.FileInfo) Arrival {
 		panic(err) // texts and numbers always encode
 	}
 	return Arrival{Trigger: trigger, Item: file.Path, Revision: revision, ArrivalFacts: ArrivalFacts{Place: string(place), State: ArrivalReady}}
+}
+
+// NewDelivery returns what is recorded first of something that was delivered to a trigger, and that the payload holds.
+func NewDelivery(trigger string, file plugin.FileInfo, payload string) Arrival {
+	a := NewArrival(trigger, 0, file)
+	a.Payload = payload
+	return a
 }
 
 // ArrivalRun says that an arrival is on the list of a run.
@@ -159,6 +168,21 @@ func (l *Log) changeArrivals(ctx context.Context, from, next Watch, changes []Ar
 	return next, nil
 }
 
+// Receive records something that was delivered to a trigger. An item that is recorded already stays as it is: so it may be repeated. It needs no turn: nobody looks for what
+// is delivered. The error wraps ErrPurged if the payload was purged, or is being purged.
+func (l *Log) Receive(ctx context.Context, a Arrival) error {
+	a.At = l.now()
+	a.Changed = a.At
+	err := l.plain.Commit(ctx, Tx{Insert: []Record{a}})
+	if diverged, is := errors.AsType[*DivergedError](err); is && diverged.Table == a.Table() {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delivery to trigger %s: %w", a.Trigger, err)
+	}
+	return nil
+}
+
 // arrivalInState is an Arrival by its state and then by when it arrived.
 type arrivalInState struct {
 	Trigger  string       `db:"trigger,key"`
@@ -241,6 +265,21 @@ func (r *Reader) TriggerOfRun(ctx context.Context, run string) (string, error) {
 		return "", err
 	}
 	return found[0].Trigger, nil
+}
+
+// ArrivalOf returns what arrived and is on the list of a run, by its item. The error wraps ErrNotFound if nothing is, such as of a run that was not begun for what arrived.
+func (r *Reader) ArrivalOf(ctx context.Context, run, item string) (Arrival, error) {
+	trigger, err := r.TriggerOfRun(ctx, run)
+	if err != nil {
+		return Arrival{}, err
+	}
+	list, err := Select[Arrival](ctx, r.from, trigger, item)
+	for _, a := range list {
+		if a.Run == run {
+			return a, err
+		}
+	}
+	return Arrival{}, cmp.Or(err, fmt.Errorf("arrival %s of run %s: %w", item, run, ErrNotFound))
 }
 
 // ArrivalsOfRun returns the arrivals on the list of a run, in its order; nil if it was not begun for any.

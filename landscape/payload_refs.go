@@ -18,6 +18,12 @@ func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield 
 		}
 		return more
 	}
+	if class == SourceClass {
+		err = r.deliveriesOf(ctx, run, all)
+	}
+	if err != nil || !more {
+		return err
+	}
 	archive, err := r.ArchiveOf(ctx, run)
 	switch {
 	case err != nil:
@@ -26,6 +32,17 @@ func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield 
 		return each(ctx, r.from, []any{run}, func(a ArchivedPayload) bool { return a.Class != class || all(a.Payload) })
 	}
 	return r.refsOf(ctx, run, class, all)
+}
+
+// deliveriesOf calls yield with the payloads of what was delivered, and that the complete run has read, until it returns false. What is still to be read may not be purged.
+func (r *Reader) deliveriesOf(ctx context.Context, run string, yield func(payload string) bool) error {
+	list, err := r.ArrivalsOfRun(ctx, run)
+	for _, a := range list {
+		if a.Payload != "" && a.State == ArrivalDone && a.Run == run && !yield(a.Payload) {
+			break
+		}
+	}
+	return err
 }
 
 // refsOf calls yield with the payloads of a class to which the record of a run refers, until it returns false.

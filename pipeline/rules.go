@@ -11,13 +11,14 @@ import (
 type textKind string
 
 const (
-	plainText textKind = ""      // references are replaced; a plain text that looks like a number or a bool is refused
-	nameText  textKind = "name"  // the same without references: the name of a node or a field
-	pathText  textKind = "path"  // like plain, without secrets: where files are is recorded
-	queryText textKind = "query" // SQL, without secrets: it is recorded; a reference stands for a literal
-	exactText textKind = "exact" // the text of a value, kept as written (1.10 stays 1.10), without references
-	slotKind  textKind = "slot"  // the same with references to a slot
-	exprText  textKind = "expr"  // an expression, kept as written, without references
+	plainText textKind = ""       // references are replaced; a plain text that looks like a number or a bool is refused
+	nameText  textKind = "name"   // the same without references: the name of a node or a field
+	pathText  textKind = "path"   // like plain, without secrets: where files are is recorded
+	queryText textKind = "query"  // SQL, without secrets: it is recorded; a reference stands for a literal
+	exactText textKind = "exact"  // the text of a value, kept as written (1.10 stays 1.10), without references
+	slotKind  textKind = "slot"   // the same with references to a slot
+	secretRef textKind = "secret" // one ${secret:NAME}, kept as written: its value is looked up when it is needed
+	exprText  textKind = "expr"   // an expression, kept as written, without references
 )
 
 // fieldRule is what the tags of a struct field say about a key of the document. Both the decoder and JSONSchema go by it:

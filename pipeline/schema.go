@@ -133,6 +133,8 @@ func (w schemaWriter) text(rule fieldRule) object {
 	switch {
 	case len(rule.words) > 0:
 		return object{"anyOf": []any{object{"enum": rule.words}, object{"type": "string", "pattern": `\$\{`}}}
+	case rule.text == secretRef:
+		return object{"type": "string", "pattern": `^\$\{secret:[^}]+\}$`}
 	case rule.text == exprText:
 		return object{"type": []string{"string", "number", "boolean", "null"}}
 	case rule.text == exactText, rule.text == slotKind:

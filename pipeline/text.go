@@ -50,6 +50,8 @@ func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 		}
 	}
 	switch kind {
+	case secretRef:
+		return l.secretReference(path, n.text, text, references)
 	case pathText:
 		return l.expand(path, n.text)
 	case queryText:
@@ -116,4 +118,13 @@ func (n *node) describe() string {
 	default:
 		return quote(n.text)
 	}
+}
+
+// secretReference returns a text that is one reference to a secret, as it is written. The problem repeats nothing of another text: it may be the secret.
+func (l *loader) secretReference(path, written, literal string, references []span) (string, bool) {
+	if literal != "" || len(references) != 1 || references[0].kind != SecretReference {
+		l.report(path, "the document is recorded, and a secret must not be: write ${secret:NAME}")
+		return "", false
+	}
+	return written, true
 }

@@ -20,6 +20,9 @@ func (l *loader) checkDocument() {
 	l.checkNames(p)
 	for _, source := range p.Sources {
 		l.checkSource(Key("sources", source.Name), source.Value)
+		if source.Value.Webhook != nil {
+			l.checkWebhookSource(Key(Key("sources", source.Name), "webhook"), p, source.Name, *source.Value.Webhook)
+		}
 	}
 	l.checkInput(p)
 	for i, step := range p.Steps {

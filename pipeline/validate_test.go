@@ -62,7 +62,7 @@ func TestProblemsOfFormats(t *testing.T) {
 		{"a sink where a document is read", "name: x\nsources: {in: {json: {path: a.json}}}\nsinks: {out: {jsonl: {path: a.json}}}\n",
 			`x.yaml:3:29: sinks.out.jsonl.path: the sink would write to what source "in" reads`},
 		{"no format", "name: x\nsources: {in: {key: [a]}}\nsinks: {out: {from: in}}\n",
-			"x.yaml:2:11: sources.in: has no format: give exactly one of csv, jsonl, json, postgres, parquet\nx.yaml:3:9: sinks.out: has no format: give exactly one of csv, jsonl, postgres, parquet"},
+			"x.yaml:2:11: sources.in: has no format: give exactly one of csv, jsonl, json, postgres, parquet, webhook\nx.yaml:3:9: sinks.out: has no format: give exactly one of csv, jsonl, postgres, parquet"},
 		{"two formats", "name: x\nsources: {in: {csv: {path: a}, jsonl: {path: b}}}\nsinks: {out: {csv: {path: out.csv}}}\n",
 			"x.yaml:2:11: sources.in: has csv and jsonl, but exactly one format is allowed"},
 		{"BI-039 two characters", csv(`delimiter: "||"`), `x.yaml:2:47: sources.in.csv.delimiter: "||": write the word tab, or one ASCII character that is not a letter, a digit or a line end`},

@@ -13,8 +13,9 @@ func (l *loader) checkTriggers(p *Pipeline) {
 			first[trigger.Value.Source] = trigger.Name
 		}
 		l.checkName(path, trigger.Name)
-		l.checkTriggerSource(Key(path, "source"), p, trigger.Value.Source)
+		l.checkTriggerSource(Key(path, "source"), p, trigger.Value)
 		l.checkUpstream(path, p, trigger.Value)
+		l.checkHTTPTrigger(path, trigger.Value)
 		l.checkTriggerParams(path, p, trigger.Value)
 	}
 }
@@ -27,13 +28,17 @@ func (l *loader) checkUpstream(path string, p *Pipeline, t ArrivalTrigger) {
 	if at := Key(Key(path, "after"), "pipeline"); t.After.Pipeline == p.Name && p.Name != "" {
 		l.report(at, "each run of %s would begin another one, without end: name another pipeline", quote(p.Name))
 	}
+	if t.HTTP != nil {
+		l.report(Key(path, "after"), "what other services post comes from no pipeline: delete after, or http")
+	}
 	if t.Quiet != 0 {
 		l.report(Key(path, "quiet"), "what a run published is complete: delete quiet, or after")
 	}
 }
 
 // checkTriggerSource reports a source at which no files can arrive.
-func (l *loader) checkTriggerSource(at string, p *Pipeline, name string) {
+func (l *loader) checkTriggerSource(at string, p *Pipeline, t ArrivalTrigger) {
+	name := t.Source
 	if !l.sound(at) || name == "" {
 		return
 	}
@@ -44,6 +49,11 @@ func (l *loader) checkTriggerSource(at string, p *Pipeline, name string) {
 	}
 	path, known := source.filePath()
 	switch {
+	case t.HTTP != nil && source.Webhook == nil:
+		l.report(at, "the source %s does not read what is posted: make it a webhook source, or delete http", quote(name))
+	case t.HTTP != nil:
+	case source.Webhook != nil:
+		l.report(at, "the source %s reads what other services post: add http: {verify: standard, secret: \"${secret:NAME}\"} to its trigger", quote(name))
 	case !known:
 		l.report(at, "the source %s reads a database, where no files arrive: name one that reads files, or use schedules", quote(name))
 	case path == Stdio || Scheme(path) != "" && Scheme(path) != SchemeS3:

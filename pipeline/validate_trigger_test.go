@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,10 +41,37 @@ func TestProblemsOfTriggers(t *testing.T) {
 	}
 }
 
+func TestProblemsOfHTTPTriggers(t *testing.T) {
+	const document = "name: x\nsources:\n  in: {csv: {path: \"in/*.csv\"}}\n  posts: {webhook: {RECORDS}}\nsinks: {out: {csv: {path: out.csv}}}\ntriggers:\n  calls: "
+	for name, c := range map[string]struct{ records, trigger, want string }{
+		"a file":               {"", `{source: in, http: {verify: none}}`, `sources.posts.webhook: nothing comes to the source: add triggers: {posts: {source: posts, http: {verify: standard, secret: "${secret:NAME}"}}}`},
+		"after a pipeline":     {"", `{source: posts, after: {pipeline: y, sink: out}, http: {verify: none}}`, `triggers.calls.after: what other services post comes from no pipeline: delete after, or http`},
+		"no http":              {"", `{source: posts}`, `triggers.calls.source: the source "posts" reads what other services post: add http: {verify: standard, secret: "${secret:NAME}"} to its trigger`},
+		"no secret":            {"", `{source: posts, http: {verify: github}}`, `triggers.calls.http: nobody could tell who posts: add secret: "${secret:NAME}"`},
+		"the secret itself":    {"", `{source: posts, http: {verify: github, secret: hunter2}}`, `triggers.calls.http.secret: the document is recorded, and a secret must not be: write ${secret:NAME}`},
+		"more than a secret":   {"", `{source: posts, http: {verify: github, secret: "whsec_${secret:A}"}}`, `triggers.calls.http.secret: the document is recorded, and a secret must not be: write ${secret:NAME}`},
+		"a variable":           {"", `{source: posts, http: {verify: github, secret: "${A}"}}`, `triggers.calls.http.secret: the document is recorded, and a secret must not be: write ${secret:NAME}`},
+		"one secret twice":     {"", `{source: posts, http: {verify: github, secret: "${secret:A}", previous: "${secret:A}"}}`, `triggers.calls.http.previous: is the secret itself: name the one that it replaces, or delete the key`},
+		"a secret for nothing": {"", `{source: posts, http: {verify: none, secret: "${secret:A}"}}`, `triggers.calls.http: verify: none looks at no signature: delete the secret, or say how deliveries are signed`},
+		"another way":          {"", `{source: posts, http: {verify: md5}}`, `triggers.calls.http.verify: "md5" is not one of standard, github, stripe, hmac, none`},
+		"no description":       {"", `{source: posts, http: {verify: hmac, secret: "${secret:A}"}}`, `triggers.calls.http: verify: hmac needs to know where the signature is: add hmac: {header: X-Signature}`},
+		"a description":        {"", `{source: posts, http: {verify: github, secret: "${secret:A}", hmac: {header: X}}}`, `triggers.calls.http.hmac: belongs to verify: hmac: delete one of the two`},
+		"no header":            {"", `{source: posts, http: {verify: hmac, secret: "${secret:A}", hmac: {header: "X Y"}}}`, `triggers.calls.http.hmac.header: "X Y" is not the name of a header`},
+		"no time is signed":    {"", `{source: posts, http: {verify: github, secret: "${secret:A}", tolerance: 1m}}`, `triggers.calls.http.tolerance: belongs to signatures that cover a time, which those of verify: github do not: delete it`},
+		"quiet":                {"", `{source: posts, quiet: 1s, http: {verify: none}}`, `triggers.calls.quiet: belongs to triggers of files: what is posted is complete, and does not change; delete it`},
+		"an empty key":         {"records: data..x", `{source: posts, http: {verify: none}}`, `sources.posts.webhook.records: has an empty key: write the keys with one dot between them, as in data.items`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := pipeline.Load("x.yaml", []byte(strings.Replace(document, "RECORDS", c.records, 1)+c.trigger+"\n"), pipeline.Environment{})
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
 func TestTriggersAreReadWithoutTheRest(t *testing.T) {
 	table, err := pipeline.LoadTimetable("full.yaml", readFull(t))
 	require.NoError(t, err)
-	require.Len(t, table.Triggers, 2)
+	require.Len(t, table.Triggers, 3)
 	require.Equal(t, &pipeline.Upstream{Pipeline: "nest-counts", Sink: "review"}, table.Triggers[1].Value.After)
 	require.Equal(t, pipeline.Batching{Files: 100, Wait: table.Triggers[0].Value.Batch.Wait}, table.Triggers[0].Value.Batch)
 }

@@ -134,7 +134,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	text := page(t, "codes.md")
 	constant := regexp.MustCompile(`(?m)^(?:const|\s)\s*[cC]ode[A-Z]\w+\s+= "([A-Z0-9_]+)"`)
 	codes := 0
-	for _, folder := range []string{"pipeline/row", "pipeline/expr", "engine/barrier", "engine", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/object", "plugin/parquet", "plugin/postgres"} {
+	for _, folder := range []string{"pipeline/row", "pipeline/expr", "engine/barrier", "engine", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/object", "plugin/parquet", "plugin/postgres", "plugin/webhook"} {
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, folder)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -47,6 +48,8 @@ type Planner struct {
 	Stdio string
 	// Run is the run that the process executes, whose standard input is that of the process; "" for none.
 	Run string
+	// Delivered reads the payloads in which deliveries of webhooks are; nil where no run is executed.
+	Delivered func(ctx context.Context, payload string) ([]byte, error)
 	// Rerun is a run that is executed again: whatever is to be compiled, its document is, as it is recorded. nil for none.
 	Rerun *recompute.Rerun
 }
@@ -103,8 +106,9 @@ func (p Planner) compile(request plan.Request) (*plan.Plan, error) {
 			Root: root, Beside: request.Beside, Stdio: file.Stdio{Folder: p.Stdio, Run: p.Run},
 			Remote: object.New(object.Options{Allow: p.AllowNetworks, Reserved: p.Reserved.places(), Credentials: p.Credentials}),
 		},
-		Postgres: postgres.Access{Confined: p.Confined, Folders: p.Allow, Networks: p.AllowNetworks},
-		Tables:   kept(request),
+		Delivered: p.Delivered,
+		Postgres:  postgres.Access{Confined: p.Confined, Folders: p.Allow, Networks: p.AllowNetworks},
+		Tables:    kept(request),
 	})
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func (f *Forgetter) carryOut(ctx context.Context, order landscape.Purge) (*Forgo
 		return nil, err
 	}
 	work := &carrying{Forgetter: f, order: order, rows: rows, result: Forgotten{Order: order.ID, Rows: int64(len(rows))}}
-	for _, step := range []func(context.Context) error{work.erase, work.blank, work.repack, work.states, work.free, work.certify} {
+	for _, step := range []func(context.Context) error{work.erase, work.blank, work.repack, work.states, work.deliveries, work.free, work.certify} {
 		err := step(ctx)
 		if refused, ok := errors.AsType[*TargetError](err); ok {
 			return nil, refused

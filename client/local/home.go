@@ -103,9 +103,15 @@ func (h *Home) plannerFor(purpose client.Purpose) (worker.Planner, error) {
 		if err != nil {
 			return worker.Planner{}, err
 		}
+		planner.Delivered = h.delivered
 		h.planner = &planner
 	}
 	return *h.planner, nil
+}
+
+// delivered returns the payload that holds a delivery of a webhook.
+func (h *Home) delivered(ctx context.Context, digest string) ([]byte, error) {
+	return h.stores.Delivered(ctx, digest)
 }
 
 // payloads opens the payload store, if it is not open yet.

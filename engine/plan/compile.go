@@ -104,6 +104,9 @@ func (c *compiler) addSources(plugins Plugins) {
 		source := c.source(plugins, path, entry)
 		spec := entry.Value
 		operation := format(spec.CSV != nil, spec.Postgres != nil, spec.Parquet != nil, spec.JSON != nil)
+		if spec.Webhook != nil {
+			operation = "webhook"
+		}
 		node := Node{Name: entry.Name, Kind: Source, Operation: operation, Path: path, Source: source, Key: spec.Key}
 		for _, field := range spec.Schema.Fields {
 			if field.Value.Unique {

@@ -102,7 +102,8 @@ func arrivals(t *testing.T, d landscape.Driver) {
 	require.Equal(t, []any{int64(1), landscape.MicrosOf(time.Unix(1000, 0))}, []any{waiting, oldest})
 
 	watch = givenBack(t, log, watch)
-	completeArrivals(t, log, watch)
+	watch = completeArrivals(t, log, watch)
+	deliveredTo(t, log, watch)
 }
 
 // givenBack takes arrivals from a run, as if it had been cancelled, and gives one of them to another.
@@ -128,7 +129,7 @@ func givenBack(t *testing.T, log *landscape.Log, watch landscape.Watch) landscap
 }
 
 // completeArrivals completes the run that took an arrival, and finds the file changed then.
-func completeArrivals(t *testing.T, log *landscape.Log, watch landscape.Watch) {
+func completeArrivals(t *testing.T, log *landscape.Log, watch landscape.Watch) landscape.Watch {
 	ctx := t.Context()
 	require.NoError(t, (Scene{Run: "r2", Chunks: 1, ChunkRows: 5}).Play(ctx, log))
 	run, err := log.Run(ctx, "r2")
@@ -138,7 +139,7 @@ func completeArrivals(t *testing.T, log *landscape.Log, watch landscape.Watch) {
 	done := taken[0]
 	done.State = landscape.ArrivalDone
 	changes := append(arrivalsAt(watch.Trigger, 1, "a"), landscape.ArrivalChange{From: &taken[0], To: done})
-	_, err = log.ChangeArrivals(ctx, watch, watch, changes)
+	watch, err = log.ChangeArrivals(ctx, watch, watch, changes)
 	require.NoError(t, err)
 	var last []landscape.Arrival
 	require.NoError(t, log.LastArrivals(ctx, watch.Trigger, func(a landscape.Arrival) bool {
@@ -153,6 +154,7 @@ func completeArrivals(t *testing.T, log *landscape.Log, watch landscape.Watch) {
 		return false
 	}))
 	require.Equal(t, []string{"a/1"}, named(last))
+	return watch
 }
 
 func inState(t *testing.T, log *landscape.Log, trigger string, state landscape.ArrivalState) []landscape.Arrival {
@@ -167,4 +169,28 @@ func named(list []landscape.Arrival) (names []string) {
 		names = append(names, fmt.Sprintf("%s/%d", a.Item, a.Revision))
 	}
 	return names
+}
+
+// deliveredTo holds what a log says of what is delivered to a trigger, while somebody looks after it.
+func deliveredTo(t *testing.T, log *landscape.Log, watch landscape.Watch) {
+	ctx := t.Context()
+	came := delivery(watch.Trigger, "rc_1")
+	require.NoError(t, log.Receive(ctx, came))
+	first := inState(t, log, watch.Trigger, landscape.ArrivalReady)[2:]
+	require.Equal(t, []any{came.Item, came.Payload}, []any{first[0].Item, first[0].Payload})
+	other := came
+	other.Place, other.Payload = `{"path":"other"}`, digest("other", 0)
+	require.NoError(t, log.Receive(ctx, other), "it was sent before")
+	_, err := log.Take(ctx, watch, landscape.Start{Run: "r3", Pipeline: "orders", Params: "{}", Trigger: "arrival"}, first)
+	require.NoError(t, err, "what comes moves no turn")
+	require.NoError(t, log.Receive(ctx, came))
+	again, err := log.LastArrival(ctx, came.Trigger, came.Item)
+	require.NoError(t, err)
+	require.Equal(t, first[0], again)
+}
+
+// delivery is something that is delivered to a trigger.
+func delivery(trigger, receipt string) landscape.Arrival {
+	payload := digest("delivery "+receipt, 0)
+	return landscape.NewDelivery(trigger, plugin.FileInfo{Path: "webhook://" + receipt, Bytes: 7, Target: "payload:" + payload, Version: "sha256:x"}, payload)
 }

@@ -286,3 +286,48 @@ func unfinished(t *testing.T, log *landscape.Log) []landscape.Purge {
 	require.NoError(t, err)
 	return orders
 }
+
+// PurgedDeliveries holds a driver whose database guards references against what a purge may do with the payload of a delivery: nothing as long as a run is to read it, and then
+// what it may do with what that run read.
+func PurgedDeliveries(t *testing.T, d landscape.Driver) {
+	ctx := t.Context()
+	log := landscape.New(d, nil)
+	bundle, version := VersionOf("orders", "1", digest("manifest", 0))
+	_, err := log.Deploy(ctx, landscape.DefaultEnvironment, bundle, version)
+	require.NoError(t, err)
+	require.NoError(t, SetTrigger(ctx, log, "orders", "drop"))
+	require.Error(t, log.Receive(ctx, delivery("default/orders/none", "rc_1")), "there is no such trigger")
+	require.NoError(t, log.Receive(ctx, delivery("default/orders/drop", "rc_1")))
+	ready := inState(t, log, "default/orders/drop", landscape.ArrivalReady)[0]
+	require.NoError(t, (Scene{Run: "other", Chunks: 1, ChunkRows: 5}).Play(ctx, log))
+	mayDelete := func(runs ...string) error {
+		var about []landscape.PurgedRun
+		for _, run := range runs {
+			about = append(about, due(t, log, run))
+		}
+		purge, err := log.BeginPurge(ctx, order(), about)
+		require.NoError(t, err)
+		_, err = log.BeginDeletion(ctx, purge.ID, ready.Payload)
+		return err
+	}
+	require.ErrorIs(t, mayDelete("other"), landscape.ErrInUse, "it waits")
+	watch, err := log.Watch(ctx, ready.Trigger)
+	require.NoError(t, err)
+	list := []landscape.Arrival{ready}
+	watch, err = log.Take(ctx, watch, landscape.Start{Run: "reads", Pipeline: "orders", Params: "{}", Trigger: "arrival"}, list)
+	require.NoError(t, err)
+	require.NoError(t, (Scene{Run: "reads", Chunks: 1, ChunkRows: 5}).Play(ctx, log))
+	require.ErrorIs(t, mayDelete("reads", "other"), landscape.ErrInUse, "it is taken")
+	done := list[0]
+	done.State = landscape.ArrivalDone
+	_, err = log.ChangeArrivals(ctx, watch, watch, []landscape.ArrivalChange{{From: &list[0], To: done}})
+	require.NoError(t, err)
+	var payloads []string
+	require.NoError(t, log.PayloadsOf(ctx, "reads", landscape.SourceClass, func(payload string) bool { payloads = append(payloads, payload); return true }))
+	require.Contains(t, payloads, ready.Payload)
+	require.ErrorIs(t, mayDelete("other"), landscape.ErrInUse, "the order is not about its run")
+	require.NoError(t, mayDelete("reads"))
+	fresh := delivery("default/orders/drop", "rc_2")
+	fresh.Payload = ready.Payload
+	require.ErrorIs(t, log.Receive(ctx, fresh), landscape.ErrPurged)
+}

@@ -16,6 +16,12 @@ func TestPurges(t *testing.T) {
 	landscapetest.Purges(t, store)
 }
 
+func TestPurgedDeliveries(t *testing.T) {
+	store, db := create(t)
+	landscapetest.PurgedDeliveries(t, store)
+	refuses(t, connect(t, db.DSN()), `update arrivals set payload = repeat('1', 64), changes = changes + 1`, appendOnly)
+}
+
 func TestForgets(t *testing.T) {
 	store, db := create(t)
 	landscapetest.Forgets(t, store)

@@ -13,6 +13,13 @@ func TestPurges(t *testing.T) {
 	landscapetest.Purges(t, store)
 }
 
+func TestPurgedDeliveries(t *testing.T) {
+	store, path := create(t)
+	landscapetest.PurgedDeliveries(t, store)
+	_, err := stranger(t, path, "").Exec(`update arrivals set payload = '', changes = changes + 1`)
+	require.ErrorContains(t, err, "only what became of an arrival changes")
+}
+
 func TestArchives(t *testing.T) {
 	store, path := create(t)
 	landscapetest.Archives(t, store)

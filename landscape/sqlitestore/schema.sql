@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1256,7 +1256,7 @@ CREATE TABLE arrivals (
   state      text not null check (state in ('ready', 'taken', 'done', 'ignored', 'gone')),
   run_id     text not null check ((run_id <> '') = (state in ('taken', 'done'))),
   reason     text not null check (reason <> '' or state not in ('ignored', 'gone')),
-  changed_us integer not null check (changed_us > 0),
+  changed_us integer not null check (changed_us > 0), payload text not null default '' check (payload = '' or length(payload) = 64 and payload not glob '*[^0-9a-f]*'),
   primary key (trigger, item, revision)
 ) strict, without rowid;
 
@@ -1359,6 +1359,8 @@ CREATE INDEX archived_payloads_by_payload on archived_payloads (payload);
 CREATE INDEX arrivals_by_state on arrivals (trigger, state, arrived_us, item, revision);
 
 CREATE INDEX arrival_runs_by_item on arrival_runs (item, run_id, place);
+
+CREATE INDEX arrivals_by_payload on arrivals (payload) where payload <> '';
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
@@ -2008,7 +2010,8 @@ CREATE VIEW payload_refs as
 select c.pack as payload, c.run_id, case when c.fold is null then 'source' else 'derived' end as class from chunks c
 union all select f.state, f.run_id, 'derived' from folds f where f.state is not null
 union all select t.sha256, t.run_id, 'kept' from tables t
-union all select a.payload, a.run_id, a.class from archived_payloads a;
+union all select a.payload, a.run_id, a.class from archived_payloads a
+union all select a.payload, a.run_id, 'source' from arrivals a where a.payload <> '' and a.state = 'done';
 
 CREATE TRIGGER edges_keep before update on edges begin select raise(abort, 'edges: append-only'); end;
 
@@ -3124,9 +3127,6 @@ when new.changes <> 0 or new.state not in ('ready', 'ignored') or not exists (se
   or new.revision > 0 and not exists (select 1 from arrivals a where a.trigger = new.trigger and a.item = new.item and a.revision = new.revision - 1)
 begin select raise(abort, 'arrivals: append-only: an arrival at a trigger is ready or ignored at first, and comes after the revision before it'); end;
 
-CREATE TRIGGER arrivals_keep before update of trigger, item, revision, place, arrived_us on arrivals
-begin select raise(abort, 'arrivals: only what became of an arrival changes'); end;
-
 CREATE TRIGGER arrivals_change before update on arrivals
 when new.changes <> old.changes + 1
   or not (old.state = 'ready' and new.state in ('taken', 'gone') or old.state = 'taken' and new.state in ('done', 'ready', 'gone'))
@@ -3200,3 +3200,14 @@ begin select raise(abort, 'watches: not the beginning of the watch of a trigger'
 CREATE TRIGGER watches_change before update on watches
 when new.trigger <> old.trigger or new.turn <> old.turn + 1 or new.position < old.position
 begin select raise(abort, 'watches: illegal change: a turn comes after the one before it, and no position before it'); end;
+
+CREATE TRIGGER arrivals_keep before update of trigger, item, revision, place, arrived_us, payload on arrivals
+begin select raise(abort, 'arrivals: only what became of an arrival changes'); end;
+
+CREATE TRIGGER arrivals_purged before insert on arrivals
+when new.payload <> '' and exists (select 1 from deletions d where d.payload = new.payload and not exists (select 1 from returned_payloads t where t.payload = d.payload and t.number = d.number))
+begin select raise(abort, 'payload purged: store it again'); end;
+
+CREATE TRIGGER deletions_waiting before insert on deletions
+when exists (select 1 from arrivals a where a.payload = new.payload and a.payload <> '' and a.state in ('ready', 'taken'))
+begin select raise(abort, 'deletions: payload in use: a run is still to read it'); end;

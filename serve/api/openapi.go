@@ -73,6 +73,9 @@ func (s schemas) operation(r *route) map[string]any {
 	if r.body != nil {
 		o["requestBody"] = map[string]any{"required": true, "content": jsonOf("application/json", s.of(reflect.TypeOf(r.body)))}
 	}
+	if r.media != "" {
+		o["requestBody"] = map[string]any{"required": true, "content": map[string]any{r.media: map[string]any{}}}
+	}
 	success := map[string]any{"description": r.about}
 	switch {
 	case r.answer != nil:
@@ -84,7 +87,7 @@ func (s schemas) operation(r *route) map[string]any {
 		statusText(r.status): success,
 		"default":            map[string]any{"description": "A problem", "content": jsonOf("application/problem+json", s.of(reflect.TypeFor[remote.Problem]()))},
 	}
-	if r.status == http.StatusAccepted {
+	if r.status == http.StatusAccepted && r.media == "" {
 		answers["200"] = success
 	}
 	o["responses"] = answers

@@ -42,6 +42,7 @@ type route struct {
 	about  string  // what it does, for people
 	query  []param // that it takes; others are refused
 	body   any     // of a request: a zero value of what it is decoded into; nil for none
+	media  string  // of a request with a body that is no JSON; empty for JSON
 	answer any     // a zero value of what is encoded; nil for what is no JSON
 	status int     // of a success
 	stream string  // media type of an answer that is no JSON; empty for JSON
@@ -52,7 +53,9 @@ type route struct {
 func (r *route) page() bool { return isPage(r.path) }
 
 // isPage reports whether a path is one of a page, and not of the API.
-func isPage(path string) bool { return !strings.HasPrefix(path, "/v1/") && path != "/openapi.json" }
+func isPage(path string) bool {
+	return !strings.HasPrefix(path, "/v1/") && !isDelivery(path) && path != "/openapi.json"
+}
 
 // A param is a parameter of a query.
 type param struct {

@@ -36,7 +36,8 @@ const (
 	headerTime   = 5 * time.Second
 	bodyTime     = 10 * time.Second
 	idleTime     = time.Minute
-	failedLogins = 10 // of an address in a minute
+	failedLogins = 10 // of an address in a minute; deliveries that do not count as well
+	failedWait   = int(time.Minute / failedLogins / time.Second)
 	drainTime    = 10 * time.Second
 )
 
@@ -137,7 +138,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case len(r.RequestURI) > mostURL:
 		s.refuse(w, r, problem(http.StatusRequestURITooLong, badQuery, "the address is too long"))
-	case s.Private && !loopback(r.Host):
+	case s.Private && !loopback(r.Host) && !isDelivery(r.URL.Path): // a proxy sends those on, and their signatures tell who posts
 		s.refuse(w, r, problem(http.StatusForbidden, wrongHost, "this server is for this machine only: ask for localhost"))
 	case s.crossSite.Check(r) != nil:
 		s.refuse(w, r, problem(http.StatusForbidden, crossSite, "a page of another site sent this request"))
@@ -284,7 +285,7 @@ func (c *call) known(sent string) (landscape.AccessToken, error) {
 	case err != nil:
 		return token, err
 	case !counts && !c.server.mayFail(c.RemoteAddr):
-		return token, tooFast(int(time.Minute/failedLogins/time.Second), "too many requests from this address had access tokens that do not count")
+		return token, tooFast(failedWait, "too many requests from this address had access tokens that do not count")
 	case !counts:
 		return token, problem(http.StatusUnauthorized, badToken, "this access token does not count: nobody granted it, it has expired, or somebody revoked it")
 	}

@@ -236,6 +236,10 @@ func table() []route {
 			method: http.MethodGet, path: "/openapi.json", scope: open, about: "This API, as OpenAPI 3.1 describes it",
 			stream: "application/json", status: http.StatusOK, handle: openapi,
 		},
+		{
+			method: http.MethodPost, path: deliveries + "{environment}/{pipeline}/{trigger}", scope: open, about: "Post to a trigger with http, signed as its document says: 202 when the delivery is recorded, the same receipt if it was sent before",
+			media: "*/*", answer: client.Receipt{}, status: http.StatusAccepted, handle: takeDelivery,
+		},
 	}
 }
 

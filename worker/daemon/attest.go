@@ -30,7 +30,7 @@ const (
 func (d *process) watchOutputs(ctx context.Context, opened *storage.Storage) {
 	w := &outputsWatch{
 		process: d, log: opened.Log, schedule: audit.NewAttestSchedule(opened.Log.Reader),
-		auditor: audit.New(opened.Log.Reader, opened.Payloads, d.planner()), failed: map[string]time.Time{},
+		auditor: audit.New(opened.Log.Reader, opened.Payloads, d.plannerOf(opened)), failed: map[string]time.Time{},
 	}
 	for {
 		pause, err := w.look(ctx)

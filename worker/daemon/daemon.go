@@ -338,7 +338,7 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	if d.StickyCache > 0 {
 		sdkworker.SetStickyWorkflowCacheSize(d.StickyCache)
 	}
-	group := member.Group(temporal, affinity, activities.NewAt(affinity, opened.Log, opened.Payloads, d.planner(), d.Code))
+	group := member.Group(temporal, affinity, activities.NewAt(affinity, opened.Log, opened.Payloads, d.plannerOf(opened), d.Code))
 	if err := group.Start(); err != nil {
 		return err
 	}
@@ -351,6 +351,13 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	}
 	d.drain(group, giveBack, err)
 	return err
+}
+
+// plannerOf is planner for who reads what the storage has.
+func (d *process) plannerOf(opened *storage.Storage) worker.Planner {
+	planner := d.planner()
+	planner.Delivered = opened.Delivered
+	return planner
 }
 
 // planner compiles documents. They may come from anybody who may start a run: only what the operator names is theirs.

@@ -14,7 +14,7 @@ import (
 // watchTriggers begins runs as files arrive, until ctx ends. Every worker does so; one of them at a time looks after a trigger.
 func (d *process) watchTriggers(ctx context.Context, temporal client.Client, opened *storage.Storage) {
 	w := &triggers.Watcher{
-		Client: temporal, Queue: d.Queue, Files: d.files(), Alone: d.Alone, Log: opened.Log, Payloads: opened.Payloads, Planner: d.planner(),
+		Client: temporal, Queue: d.Queue, Files: d.files(), Alone: d.Alone, Log: opened.Log, Payloads: opened.Payloads, Planner: d.plannerOf(opened),
 		Logger: sdklog.NewStructuredLogger(d.logger), Tell: d.telemetry.Arrivals,
 	}
 	for {

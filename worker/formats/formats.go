@@ -14,12 +14,15 @@ import (
 	"waymark/plugin/lookup"
 	"waymark/plugin/parquet"
 	"waymark/plugin/postgres"
+	"waymark/plugin/webhook"
 )
 
 // Formats makes the sources, sinks and tables of one document. It is a plan.Plugins, and safe for concurrent use.
 type Formats struct {
 	Files    file.Access
 	Postgres postgres.Access
+	// Delivered reads the payloads in which deliveries are; nil rejects documents that read some.
+	Delivered webhook.Read
 	// Tables are the contents of the files of lookups that are not to be read again.
 	Tables lookup.Kept
 }
@@ -37,6 +40,8 @@ func (f Formats) Source(name string, spec pipeline.Source) (plugin.Source, error
 		return parquet.NewSource(name, spec, f.Files)
 	case spec.Postgres != nil:
 		return postgres.NewSource(name, *spec.Postgres, spec.Schema, f.Postgres)
+	case spec.Webhook != nil:
+		return webhook.NewSource(name, *spec.Webhook, spec.Schema, f.Delivered)
 	}
 	return nil, fmt.Errorf("sources.%s: %w", name, errNoFormat)
 }

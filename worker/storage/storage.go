@@ -53,6 +53,14 @@ type Storage struct {
 	roles roles // nil of a landscape in a file, which has none
 }
 
+// Delivered returns the payload that holds what was delivered to a trigger.
+func (s *Storage) Delivered(ctx context.Context, digest string) ([]byte, error) {
+	if s.Payloads == nil {
+		return nil, errors.New("the payload store is not open")
+	}
+	return s.Payloads.Get(ctx, payload.Digest(digest))
+}
+
 // roles are what a driver knows of the role with which it is connected.
 type roles interface {
 	// MayWrite returns what the role lacks of what working for runs needs; nil if it lacks nothing.

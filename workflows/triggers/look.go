@@ -59,7 +59,7 @@ func (w *watched) look(ctx context.Context) error {
 		next.Error = plugin.Brief(err.Error())
 	}
 	w.found.pause = min(w.found.pause*3/2, slowest*every)
-	if len(changes) > 0 || len(w.found.unready) > 0 || w.found.pause == 0 {
+	if len(changes) > 0 || len(w.found.unready) > 0 || w.found.pause == 0 || w.declared.HTTP != nil {
 		w.found.pause = every
 	}
 	w.found.next = time.Now().Add(max(w.found.pause, rests*time.Since(begun)))
@@ -98,7 +98,7 @@ func (w *watched) yield() {
 
 // compare returns what is to be recorded of the files that are there, and of those that are not any more.
 func (w *watched) compare(ctx context.Context) ([]landscape.ArrivalChange, error) {
-	if err := w.open(ctx); err != nil {
+	if err := w.open(ctx); err != nil || w.declared.HTTP != nil { // what is delivered is recorded already
 		return nil, err
 	}
 	files, err := w.found.source.Look(ctx)

@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"waymark/client/signature"
+	"waymark/internal/failpoint"
+	"waymark/landscape"
+	"waymark/pipeline"
+	"waymark/plugin/webhook"
+)
+
+// A Receipt says that a delivery is recorded.
+type Receipt struct {
+	Receipt string `json:"receipt"` // the same if it is sent again
+	Trigger string `json:"-"`       // at which it came
+	New     bool   `json:"-"`       // it was not recorded before
+}
+
+// Post is what somebody posted to a trigger.
+type Post struct {
+	Trigger string // ENVIRONMENT/PIPELINE/NAME
+	Local   bool   // by a process on this machine, for certain: only from there a delivery need not be signed
+	signature.Delivery
+}
+
+// Receive stores what was posted to a trigger, and records that it came: it is in exactly one complete run then. When it returns, nothing of that is lost, whatever happens. What
+// was posted before is not stored again: the receipt is that of the first time. So it may be repeated.
+//
+// The error is a *signature.RefusedError if the trigger takes no such thing, and an *Error of kind Unavailable if it may be taken later.
+func (c *Client) Receive(ctx context.Context, p Post) (r Receipt, err error) {
+	defer c.edge(ctx, &err)
+	row, declared, err := c.httpTrigger(ctx, p.Trigger)
+	if err != nil {
+		return r, err
+	}
+	if declared.Verify == pipeline.VerifyNone && !p.Local {
+		return r, &signature.RefusedError{Why: "verify: none is for services on this machine: the request came from another one, or through a proxy, or the API listens for others"}
+	}
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return r, err
+	}
+	secrets, err := secretsOf(declared, deposit.Planner.Secret)
+	if err != nil {
+		return r, notReady(row, err)
+	}
+	key, err := signature.Verify(declared, secrets, p.Delivery, time.Now())
+	if _, is := errors.AsType[*signature.RefusedError](err); err != nil && !is {
+		err = notReady(row, err)
+	}
+	if err != nil {
+		return r, err
+	}
+	r = Receipt{Receipt: receiptOf(row.ID, key), Trigger: row.ID}
+	r.New, err = c.receive(ctx, deposit, r, p.Body)
+	return r, err
+}
+
+// receive stores a delivery and records it, unless that is recorded.
+func (c *Client) receive(ctx context.Context, deposit *Deposit, r Receipt, body []byte) (fresh bool, err error) {
+	_, err = c.log.LastArrival(ctx, r.Trigger, webhook.Scheme+r.Receipt)
+	if !errors.Is(err, landscape.ErrNotFound) {
+		return false, err
+	}
+	digest, err := deposit.Payloads.Put(ctx, webhook.Pack(r.Receipt, body))
+	if err == nil {
+		err = failpoint.Hit("webhook.stored")
+	}
+	if err != nil {
+		return false, err
+	}
+	arrival := landscape.NewDelivery(r.Trigger, webhook.Delivery(r.Receipt, string(digest), body), string(digest))
+	if err = c.log.Receive(ctx, arrival); err == nil {
+		err = failpoint.Hit("webhook.recorded")
+	}
+	return err == nil, err
+}
+
+// httpTrigger returns a trigger to which others post.
+func (c *Client) httpTrigger(ctx context.Context, id string) (row landscape.Trigger, h pipeline.HTTPTrigger, err error) {
+	row, err = c.log.Trigger(ctx, id)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && row.Removed() {
+		return row, h, &signature.RefusedError{Why: "no deployed pipeline has such a trigger"}
+	}
+	if err != nil {
+		return row, h, err
+	}
+	declared, err := row.Declared()
+	if err == nil && declared.HTTP == nil {
+		err = &signature.RefusedError{Why: "nobody posts to the trigger: it has no http"}
+	}
+	if err != nil {
+		return row, h, err
+	}
+	return row, *declared.HTTP, nil
+}
+
+func secretsOf(t pipeline.HTTPTrigger, read func(name string) (string, error)) (secrets []string, err error) {
+	for _, name := range t.Secrets() {
+		secret, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(secrets, secret)
+	}
+	return secrets, nil
+}
+
+// notReady is the error of a trigger that can take nothing until somebody mends it.
+func notReady(row landscape.Trigger, err error) error {
+	return &Error{Kind: Unavailable, Code: NotReady, Message: fmt.Sprintf("trigger %s can verify nothing: %v", row.ID, err), Err: err}
+}
+
+// receiptDigits is how much of a hash is in a receipt: 130 bits.
+const receiptDigits = 26
+
+// receiptOf names a delivery. Stored; never change it.
+func receiptOf(trigger, key string) string {
+	sum := sha256.Sum256([]byte("waymark-receipt-v1\n" + trigger + "\n" + key))
+	return "rc_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:receiptDigits]
+}

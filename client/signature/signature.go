@@ -1,0 +1,211 @@
+// Package signature verifies what other services post: who sent it, when, and which delivery it is.
+package signature
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"waymark/pipeline"
+)
+
+// RefusedError says why a delivery does not count. It is for the receiver: the sender is told no more than that.
+type RefusedError struct{ Why string }
+
+// Error returns the reason.
+func (e *RefusedError) Error() string { return e.Why }
+
+func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
+
+// A Delivery is what somebody posted.
+type Delivery struct {
+	Header http.Header
+	Body   []byte
+}
+
+// Verify returns the key of a delivery: two with the same key are one delivery that was sent twice. It is made of an id that the signature covers, or else of what was signed.
+// The delivery must be signed with one of the secrets, and if its signature covers a time, that must be near now; else the error is a *RefusedError. Any other error says why
+// a secret can verify nothing. Errors repeat nothing of a secret.
+func Verify(t pipeline.HTTPTrigger, secrets []string, d Delivery, now time.Time) (key string, err error) {
+	for _, secret := range secrets {
+		if secret == "" {
+			return "", fmt.Errorf("the secret is empty")
+		}
+	}
+	c := check{t, secrets, d, now}
+	switch t.Verify {
+	case pipeline.VerifyStandard:
+		return c.standard()
+	case pipeline.VerifyGitHub:
+		return c.github()
+	case pipeline.VerifyStripe:
+		return c.stripe()
+	case pipeline.VerifyHMAC:
+		return c.described()
+	case pipeline.VerifyNone:
+		return unsigned(d.Header.Get(standard.HeaderWebhookID), d.Body), nil
+	}
+	return "", fmt.Errorf("verify: %q is not known to this version", t.Verify)
+}
+
+// check is one delivery that is verified.
+type check struct {
+	pipeline.HTTPTrigger
+
+	secrets []string
+	Delivery
+	now time.Time
+}
+
+// mostIDBytes is how long an id of a delivery may be.
+const mostIDBytes = 256
+
+// Lengths of the key in a secret. Source: Standard Webhooks, "Signature scheme".
+const (
+	leastKeyBytes = 24
+	mostKeyBytes  = 64
+)
+
+// standard verifies as Standard Webhooks say. What is signed is ID.TIME.BODY: an id with a dot could be cut elsewhere.
+func (c check) standard() (string, error) {
+	id, seconds := c.Header.Get(standard.HeaderWebhookID), c.Header.Get(standard.HeaderWebhookTimestamp)
+	if id == "" || len(id) > mostIDBytes || strings.Contains(id, ".") {
+		return "", refused("%s is missing, too long or has a dot", standard.HeaderWebhookID)
+	}
+	if err := c.near(seconds); err != nil {
+		return "", err
+	}
+	for _, secret := range c.secrets {
+		bytes, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		if err != nil || len(bytes) < leastKeyBytes || len(bytes) > mostKeyBytes {
+			return "", fmt.Errorf("a secret of Standard Webhooks is whsec_ and base64 of %d to %d bytes", leastKeyBytes, mostKeyBytes)
+		}
+		verifier, err := standard.NewWebhookRaw(bytes)
+		if err != nil {
+			return "", err
+		}
+		if verifier.VerifyIgnoringTimestamp(c.Body, c.Header) == nil {
+			return "id:" + id, nil
+		}
+	}
+	return "", errUnsigned
+}
+
+// errUnsigned is of a delivery that nobody signed who knows a secret.
+var errUnsigned = refused("no signature is made with a secret of the trigger")
+
+// near refuses a time, in seconds since 1970, that is too far from now.
+func (c check) near(seconds string) error {
+	number, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil || strconv.FormatInt(number, 10) != seconds {
+		return refused("the time of the delivery is missing, or no number of seconds")
+	}
+	if off := c.now.Sub(time.Unix(number, 0)).Abs(); off > c.Within() {
+		return refused("the time of the delivery is %v from now, more than %v", off.Round(time.Second), c.Within())
+	}
+	return nil
+}
+
+// github verifies the header X-Hub-Signature-256. The id of a delivery is in a header that nothing signs: it counts together with the body alone.
+func (c check) github() (string, error) {
+	if !c.signed(sha256.New, c.Body, c.decoded(c.Header.Get("X-Hub-Signature-256"), "sha256=", "hex")) {
+		return "", errUnsigned
+	}
+	return unsigned(c.Header.Get("X-GitHub-Delivery"), c.Body), nil
+}
+
+// stripe verifies the header Stripe-Signature, which has a time and signatures. Events have ids in their bodies.
+func (c check) stripe() (string, error) {
+	var seconds string
+	var signatures [][]byte
+	for part := range strings.SplitSeq(c.Header.Get("Stripe-Signature"), ",") {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(part), "="); name {
+		case "t":
+			seconds = value
+		case "v1":
+			signatures = append(signatures, c.decoded(value, "", "hex")...)
+		}
+	}
+	if err := c.near(seconds); err != nil {
+		return "", err
+	}
+	if !c.signed(sha256.New, timed(seconds, c.Body), signatures) {
+		return "", errUnsigned
+	}
+	var event struct{ ID string }
+	if json.Unmarshal(c.Body, &event) == nil && event.ID != "" && len(event.ID) <= mostIDBytes {
+		return "event:" + event.ID, nil
+	}
+	return unsigned("", timed(seconds, c.Body)), nil
+}
+
+// described verifies a signature as the document describes it.
+func (c check) described() (string, error) {
+	rule, signed := c.HMAC, c.Body
+	if rule.Timestamp != "" {
+		seconds := c.Header.Get(rule.Timestamp)
+		if err := c.near(seconds); err != nil {
+			return "", err
+		}
+		signed = timed(seconds, c.Body)
+	}
+	algorithm := map[string]func() hash.Hash{"sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}[cmp.Or(rule.Algorithm, "sha256")]
+	if !c.signed(algorithm, signed, c.decoded(c.Header.Get(rule.Header), rule.Prefix, cmp.Or(rule.Encoding, "hex"))) {
+		return "", errUnsigned
+	}
+	return unsigned("", signed), nil
+}
+
+// timed is what is signed of a body and its time.
+func timed(seconds string, body []byte) []byte {
+	return bytes.Join([][]byte{[]byte(seconds), body}, []byte("."))
+}
+
+// decoded returns the signature in a header; nil if there is none that could be one.
+func (check) decoded(value, prefix, encoding string) [][]byte {
+	text, has := strings.CutPrefix(value, prefix)
+	decode := hex.DecodeString
+	if encoding == "base64" {
+		decode = base64.StdEncoding.DecodeString
+	}
+	signature, err := decode(text)
+	if !has || err != nil || len(signature) == 0 {
+		return nil
+	}
+	return [][]byte{signature}
+}
+
+// signed reports whether one of the signatures is that of the text, with one of the secrets.
+func (c check) signed(algorithm func() hash.Hash, text []byte, signatures [][]byte) (is bool) {
+	for _, secret := range c.secrets {
+		mac := hmac.New(algorithm, []byte(secret))
+		mac.Write(text)
+		want := mac.Sum(nil)
+		for _, signature := range signatures {
+			is = hmac.Equal(signature, want) || is
+		}
+	}
+	return is
+}
+
+// unsigned is the key of a delivery whose signature covers no id: its hash, with the id that it has otherwise.
+func unsigned(id string, signed []byte) string {
+	if len(id) > mostIDBytes {
+		id = ""
+	}
+	sum := sha256.Sum256(signed)
+	return "sha256:" + hex.EncodeToString(sum[:]) + ":" + id
+}

@@ -1,0 +1,57 @@
+package pipeline
+
+import (
+	"cmp"
+	"strings"
+	"time"
+)
+
+// WebhookSource reads the deliveries that an http trigger took: the body of each is one JSON object, an array of objects, or a line for each object.
+type WebhookSource struct {
+	Records string `yaml:"records,omitempty" json:",omitempty"` // where in a body the objects are: the keys that lead to them, with dots between them, as in data.items; default: the body is one, or an array of them
+}
+
+// HTTPTrigger says who may post to a trigger: those who know a secret sign what they send with it.
+type HTTPTrigger struct {
+	Verify    string    `yaml:"verify" words:"standard github stripe hmac none"`     // how deliveries are signed: as Standard Webhooks say, as GitHub or Stripe do, or as hmac describes; none: not at all, for services on this machine
+	Secret    string    `yaml:"secret,omitempty" json:",omitempty" text:"secret"`    // ${secret:NAME}, with which they are signed; it is looked up for each delivery
+	Previous  string    `yaml:"previous,omitempty" json:",omitempty" text:"secret"`  // ${secret:NAME} of another secret that counts as well, while the sender changes from one to the other
+	Tolerance Duration  `yaml:"tolerance,omitempty" json:",omitempty" range:"1s 1h"` // how far the signed time of a delivery may be from now; default 5m
+	HMAC      *HMACRule `yaml:"hmac,omitempty" json:",omitempty"`                    // of verify: hmac, how the signature is made and where it is
+}
+
+// HMACRule describes a signature: the HMAC of the body, or of the time and the body.
+type HMACRule struct {
+	Header    string `yaml:"header"`                                                             // the header with the signature
+	Prefix    string `yaml:"prefix,omitempty" json:",omitempty" text:"exact"`                    // what stands in the header before it, such as sha256=
+	Algorithm string `yaml:"algorithm,omitempty" json:",omitempty" words:"sha256 sha384 sha512"` // default sha256
+	Encoding  string `yaml:"encoding,omitempty" json:",omitempty" words:"hex base64"`            // default hex
+	Timestamp string `yaml:"timestamp,omitempty" json:",omitempty"`                              // the header with the time, in seconds since 1970: then TIME.BODY is signed, and a delivery whose time is too far from now does not count
+}
+
+// How deliveries are verified. They stand in documents: never rename one.
+const (
+	VerifyStandard = "standard"
+	VerifyGitHub   = "github"
+	VerifyStripe   = "stripe"
+	VerifyHMAC     = "hmac"
+	VerifyNone     = "none"
+)
+
+// DefaultTolerance is how far the signed time of a delivery may be from now.
+const DefaultTolerance = 5 * time.Minute
+
+// Within returns how far the signed time of a delivery may be from now.
+func (t HTTPTrigger) Within() time.Duration {
+	return cmp.Or(time.Duration(t.Tolerance), DefaultTolerance)
+}
+
+// Secrets returns the names of the secrets that count, at most two.
+func (t HTTPTrigger) Secrets() (names []string) {
+	for _, reference := range []string{t.Secret, t.Previous} {
+		if reference != "" {
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(reference, "${secret:"), "}"))
+		}
+	}
+	return names
+}

@@ -1,0 +1,118 @@
+// Package webhook reads what other services posted to a trigger: deliveries, which are payloads by the time that a run reads them.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"waymark/pipeline"
+	"waymark/plugin"
+	"waymark/plugin/jsonl"
+)
+
+// Codes of what is wrong with a source, and with records. They stand in landscapes; never rename one.
+const (
+	codeNotDelivered = "NOT_DELIVERED" // a run that no trigger began reads what only a trigger brings
+	codeDamaged      = "SOURCE_CHANGED"
+	codeNoRecords    = "NO_RECORDS" // there is neither an object nor an array where the document says that the objects are
+)
+
+// Scheme begins the path of a delivery; its receipt follows. Stored; never rename.
+const Scheme = "webhook://"
+
+// ByPayload begins the Target of the plugin.FileInfo of a delivery; the digest of the payload that holds it follows. ByDigest begins its Version; the SHA-256 of the body
+// follows. Stored; never rename.
+const (
+	ByPayload = "payload:"
+	ByDigest  = "sha256:"
+)
+
+// Read returns the bytes of a payload. They are those that hash to the digest, or there is an error.
+type Read func(ctx context.Context, payload string) ([]byte, error)
+
+// Delivery describes what came: FileInfo of what Pack returned for the same, which is stored under payload.
+func Delivery(receipt, payload string, body []byte) plugin.FileInfo {
+	sum := sha256.Sum256(body)
+	return plugin.FileInfo{Path: Scheme + receipt, Bytes: int64(len(body)), Target: ByPayload + payload, Version: ByDigest + hex.EncodeToString(sum[:])}
+}
+
+// Pack returns what is stored of a delivery. With the receipt no two deliveries are the same payload, whatever their bodies hold: so one can be deleted, and the other stays.
+func Pack(receipt string, body []byte) []byte { return append(head(receipt), body...) }
+
+// head begins the payload of a delivery. Stored; never change it.
+func head(receipt string) []byte { return []byte("waymark-delivery-v1 " + receipt + "\n") }
+
+// unpack returns the body in a payload.
+func unpack(info plugin.FileInfo, packed []byte) ([]byte, error) {
+	body, whole := bytes.CutPrefix(packed, head(strings.TrimPrefix(info.Path, Scheme)))
+	sum := sha256.Sum256(body)
+	if !whole || int64(len(body)) != info.Bytes || ByDigest+hex.EncodeToString(sum[:]) != info.Version {
+		return nil, &plugin.SourceError{Code: codeDamaged, File: info.Path, Message: "what is stored is not what was delivered"}
+	}
+	return body, nil
+}
+
+// source reads deliveries.
+type source struct {
+	name    string
+	path    []string // keys, from the outermost object to what holds the records
+	records *jsonl.Records
+	read    Read
+}
+
+// NewSource makes the source that a document's entry with a webhook field describes. name is the entry's name. The error names the option at fault.
+func NewSource(name string, spec pipeline.WebhookSource, schema pipeline.Schema, read Read) (plugin.Source, error) {
+	records, err := jsonl.NewRecords(schema)
+	if err != nil {
+		return nil, fmt.Errorf("sources.%s: %w", name, err)
+	}
+	s := &source{name: name, records: records, read: read}
+	if spec.Records != "" {
+		s.path = strings.Split(spec.Records, ".")
+	}
+	return s, nil
+}
+
+// Determinism says that the rows depend on what was delivered.
+func (*source) Determinism() pipeline.Determinism { return pipeline.ReadsIO }
+
+// Fields returns the declared fields; rows carry others after them unless the schema is fixed.
+func (s *source) Fields() ([]pipeline.Named[pipeline.Field], bool) { return s.records.Fields() }
+
+// Parser returns a parser. The context says nothing: every record names its keys.
+func (s *source) Parser([]byte) (plugin.Parser, error) { return s.records.Parser(), nil }
+
+// Stat fails: only a trigger says what there is to read.
+func (s *source) Stat(context.Context) (plugin.SourceInfo, error) {
+	return plugin.SourceInfo{}, &plugin.SourceError{
+		Code: codeNotDelivered, File: s.name, Message: "reads what is posted to its trigger, and this run was begun by none: deploy the document, and post to /in/ENVIRONMENT/PIPELINE/TRIGGER of waymark serve",
+	}
+}
+
+// Look finds nothing: what is delivered is recorded already.
+func (*source) Look(context.Context) ([]plugin.FileInfo, error) { return nil, nil }
+
+// Open returns a Reader at the cursor.
+func (s *source) Open(_ context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
+	if s.read == nil {
+		return nil, errors.New("deliveries cannot be read here")
+	}
+	if at.File < 0 || at.File > len(pin.Files) {
+		return nil, fmt.Errorf("source %s: cursor points to delivery %d of %d", s.name, at.File, len(pin.Files))
+	}
+	return &reader{source: s, pin: pin, at: at}, nil
+}
+
+// body returns the body of a delivery.
+func (s *source) body(ctx context.Context, info plugin.FileInfo) ([]byte, error) {
+	packed, err := s.read(ctx, strings.TrimPrefix(info.Target, ByPayload))
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %s: %w", s.name, info.Path, err)
+	}
+	return unpack(info, packed)
+}

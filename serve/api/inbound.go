@@ -1,0 +1,73 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+
+	"waymark/client"
+	"waymark/client/signature"
+)
+
+// deliveries begins the paths to which other services post.
+const deliveries = "/in/"
+
+// takeDelivery takes what another service posts to a trigger. A signature says who posts, not an access token.
+func takeDelivery(c *call) (any, error) {
+	body, err := io.ReadAll(c.Body)
+	if err != nil {
+		return nil, unread(err)
+	}
+	trigger := c.PathValue("environment") + "/" + c.PathValue("pipeline") + "/" + c.PathValue("trigger")
+	receipt, err := c.server.Home.Receive(c.Context(), client.Post{
+		Trigger: trigger, Local: c.fromHere(), Delivery: signature.Delivery{Header: c.Header, Body: body},
+	})
+	if reason, refused := errors.AsType[*signature.RefusedError](err); refused {
+		return nil, c.refuseDelivery(trigger, reason)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.server.Logger.Debug("delivery", "trigger", trigger, "receipt", receipt.Receipt, "new", receipt.New)
+	return receipt, nil
+}
+
+// unread is the problem with a body that did not come to its end.
+func unread(err error) error {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return problem(http.StatusRequestTimeout, tooSlow, "the body did not come in time: send it again")
+	}
+	return problem(http.StatusBadRequest, malformed, "the body did not come to its end: send it again")
+}
+
+// refuseDelivery tells the reason to the log, and to the sender the same whatever it is: who knows no secret learns nothing. After several of them in a minute, an address is told to wait.
+// Those that count may always come.
+func (c *call) refuseDelivery(trigger string, reason *signature.RefusedError) error {
+	if c.server.mayFail(c.RemoteAddr) {
+		c.server.Logger.Warn("a delivery was refused", "trigger", trigger, "address", c.RemoteAddr, "reason", reason.Why)
+		return problem(http.StatusUnauthorized, badSignature, "the delivery does not count here: its address, its signature or its time is wrong. The log of the server says what")
+	}
+	c.server.Logger.Log(c.Context(), slog.LevelDebug, "a delivery was refused", "trigger", trigger, "address", c.RemoteAddr, "reason", reason.Why)
+	return tooFast(failedWait, "too many deliveries from this address did not count")
+}
+
+// fromHere reports whether the request is certain to come from a process on this machine: the server listens for no other, and no proxy sent it.
+func (c *call) fromHere() bool {
+	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
+		if c.Header.Get(header) != "" {
+			return false
+		}
+	}
+	host, _, err := net.SplitHostPort(c.RemoteAddr)
+	return c.server.Private && loopback(c.Host) && err == nil && loopback(host)
+}
+
+// isDelivery reports whether a path is one to which other services post.
+func isDelivery(path string) bool { return strings.HasPrefix(path, deliveries) }
