@@ -131,7 +131,7 @@ func TestEveryMomentIsReached(t *testing.T) {
 	testPackages(t)
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
-	text = slices.Concat(text, held, strangersStart(t, binary), scheduleRings(t, binary, ""), filesArrive(t, binary, ""))
+	text = slices.Concat(text, held, strangersStart(t, binary), scheduleRings(t, binary, ""), filesArrive(t, binary, ""), deliveriesCome(t, binary, ""))
 	for line := range strings.Lines(string(text)) {
 		name, _, _ := strings.Cut(line, " ")
 		reached[name]++
