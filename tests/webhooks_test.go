@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -334,7 +335,7 @@ func TestInboundWebhooksPage(t *testing.T) {
 // TestDeliveriesHaveLimits: what is too large, too slow or broken off is refused, and nothing of it is stored; who is refused too often is told to wait, and what counts may come.
 func TestDeliveriesHaveLimits(t *testing.T) {
 	t.Parallel()
-	s := hookTo(t, `http: {verify: standard, secret: "${secret:HOOK}"}`)
+	s := hookTo(t, `http: {verify: standard, secret: "${secret:HOOK}"}`, "--http", "127.0.0.1:0")
 	const most = 1 << 20
 	large := `{"id":1` + strings.Repeat(" ", most-len(`{"id":1}`)) + "}"
 	status, answer := s.post(t, large, signed(t, hookKey, "msg_1", time.Now(), large)...)
@@ -360,4 +361,14 @@ func TestDeliveriesHaveLimits(t *testing.T) {
 	s.holds(t, s.done(t, first).Run, "{\"id\":1}\n")
 	s.done(t, second)
 	require.Len(t, s.deliveries(t), 2)
+	metrics := regexp.MustCompile(`for=--http address=(\S+)`).FindStringSubmatch(s.log.String())
+	require.NotNil(t, metrics)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+metrics[1]+"/metrics", nil)
+	require.NoError(t, err)
+	scraped, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	text, err := io.ReadAll(scraped.Body)
+	require.NoError(t, errors.Join(err, scraped.Body.Close()))
+	require.Regexp(t, `waymark_deliveries_received_total{outcome="new",trigger="default/orders/calls"} 2\n`, string(text))
+	require.Regexp(t, `waymark_deliveries_received_total{outcome="refused",trigger=""} 1\d\n`, string(text))
 }

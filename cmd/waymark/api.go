@@ -32,6 +32,7 @@ type apiServing struct {
 	rate      float64
 	link      *api.Link // with which one person can sign in; nil for none
 	listener  net.Listener
+	received  daemon.Received // what is posted to triggers
 }
 
 // bind defines the flags.
@@ -114,7 +115,7 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, logger *slog.Lo
 	}
 	defer func() { err = errors.Join(err, home.Close()) }()
 	host, _, _ := net.SplitHostPort(s.address)
-	server, err := api.New(api.Options{Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Link: s.link})
+	server, err := api.New(api.Options{Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Link: s.link, Received: s.received.Add})
 	if err != nil {
 		return err
 	}

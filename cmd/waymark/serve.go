@@ -94,6 +94,7 @@ func (a *app) serve(ctx context.Context, s local.Serving, door *apiServing) erro
 		}
 		if door.listener != nil {
 			defer door.close()
+			s.Received = &door.received
 			s.Beside = func(ctx context.Context, worker daemon.Config, logger *slog.Logger) error {
 				return door.serve(ctx, a.apiOptions(worker, worker.Temporal, true), logger)
 			}

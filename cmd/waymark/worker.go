@@ -59,6 +59,7 @@ func (a *app) work(ctx context.Context, config daemon.Config, door *apiServing) 
 			return daemon.Run(ctx, config, p)
 		}
 		defer door.close()
+		p.Received = &door.received
 		return local.RunBeside(ctx, config, p, func(ctx context.Context, config daemon.Config, logger *slog.Logger) error {
 			return door.serve(ctx, a.apiOptions(config, config.Temporal, false), logger)
 		})

@@ -32,6 +32,7 @@ func takeDelivery(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.count(trigger, map[bool]string{true: "new", false: "again"}[receipt.New])
 	c.server.Logger.Debug("delivery", "trigger", trigger, "receipt", receipt.Receipt, "new", receipt.New)
 	return receipt, nil
 }
@@ -50,12 +51,20 @@ func unread(err error) error {
 // refuseDelivery tells the reason to the log, and to the sender the same whatever it is: who knows no secret learns nothing. After several of them in a minute, an address is told to wait.
 // Those that count may always come.
 func (c *call) refuseDelivery(trigger string, reason *signature.RefusedError) error {
+	c.count("", "refused")
 	if c.server.mayFail(c.RemoteAddr) {
 		c.server.Logger.Warn("a delivery was refused", "trigger", trigger, "address", c.RemoteAddr, "reason", reason.Why)
 		return problem(http.StatusUnauthorized, badSignature, "the delivery does not count here: its address, its signature or its time is wrong. The log of the server says what")
 	}
 	c.server.Logger.Log(c.Context(), slog.LevelDebug, "a delivery was refused", "trigger", trigger, "address", c.RemoteAddr, "reason", reason.Why)
 	return tooFast(failedWait, "too many deliveries from this address did not count")
+}
+
+// count counts a delivery.
+func (c *call) count(trigger, outcome string) {
+	if c.server.Received != nil {
+		c.server.Received(trigger, outcome)
+	}
 }
 
 // fromHere reports whether the request is certain to come from a process on this machine: the server listens for no other, and no proxy sent it.

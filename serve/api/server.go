@@ -50,6 +50,8 @@ type Options struct {
 	Private bool    // it listens on loopback only: requests for other hosts are refused
 	// Link lets one person sign in to the pages without an access token; nil if nobody may.
 	Link *Link
+	// Received is called for each delivery to a trigger, with what became of it: new, again or refused; then the trigger is empty. It may be nil.
+	Received func(trigger, outcome string)
 	// CursorKey binds the cursors of lists; processes that share it understand each other's. nil for one of its own.
 	CursorKey []byte
 }

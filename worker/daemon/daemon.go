@@ -53,7 +53,12 @@ type Program struct {
 	SQLite func(ctx context.Context, path string, create bool) (landscape.Driver, error)
 	// Listening is called when the endpoints listen; nil if nobody wants to know.
 	Listening func()
+	// Received counts what other services post to the process; nil if nothing can be posted to it.
+	Received *Received
 }
+
+// Received is telemetry.Received.
+type Received = telemetry.Received
 
 // process is a worker process.
 type process struct {
@@ -114,7 +119,7 @@ func (d *process) prepare(ctx context.Context) (err error) {
 	if err := d.settle(); err != nil {
 		return err
 	}
-	if d.telemetry, err = telemetry.Start(ctx, telemetry.Options{Code: d.Code, Env: d.Env, Logger: d.logger}); err != nil {
+	if d.telemetry, err = telemetry.Start(ctx, telemetry.Options{Code: d.Code, Env: d.Env, Logger: d.logger, Received: d.Received}); err != nil {
 		return &UsageError{err}
 	}
 	return nil

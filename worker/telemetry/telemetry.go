@@ -30,6 +30,8 @@ type Options struct {
 	Code   string                                     // version of the program
 	Env    func(name string) (value string, set bool) // OTEL_* variables, which alone say whether and where traces are sent
 	Logger *slog.Logger                               // gets what goes wrong
+
+	Received *Received // what is posted to the process; nil if nothing can be
 }
 
 // Telemetry gathers what one process has to say. It is safe for concurrent use.
@@ -54,6 +56,11 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(quiet(o.Logger)))
 	if t.counts, err = newCounts(t.meters.Meter("waymark")); err != nil {
 		return nil, err
+	}
+	if o.Received != nil {
+		if err := o.Received.observe(t.meters.Meter("waymark")); err != nil {
+			return nil, err
+		}
 	}
 	if t.tracing, err = startTracing(ctx, o); err != nil {
 		return nil, err
