@@ -139,7 +139,7 @@ func inspect(ctx context.Context, source plugin.Source, arriving bool) error {
 	var info plugin.SourceInfo
 	var err error
 	if watched, is := source.(plugin.Watched); arriving && is {
-		info.Files, err = watched.Look(ctx)
+		info.Files, _, err = watched.Look(ctx) // what is left out keeps no other file from arriving
 	} else {
 		info, err = source.Stat(ctx)
 	}

@@ -84,6 +84,7 @@ const (
 	RunWaiting          Code = "RUN_WAITING"           // the run's workflow is open, and no worker has recorded the run yet
 	StagedRemains       Code = "STAGED_REMAINS"        // the run is cancelled permanently, and what it staged could not be removed
 	HomeClosed          Code = "HOME_CLOSED"           // what executed the runs of this process was closed
+	SecretMissing       Code = "SECRET_MISSING"        // a trigger cannot verify what is posted to it: a secret is not there, or is none
 	StateUnwritable     Code = "STATE_UNWRITABLE"      // this process may not write in the state folder
 	StorageUnavailable  Code = "STORAGE_UNAVAILABLE"   // the service that has the landscape or the payloads cannot be used
 	TemporalUnavailable Code = "TEMPORAL_UNAVAILABLE"  // the Temporal server does not answer

@@ -115,7 +115,7 @@ func secretsOf(t pipeline.HTTPTrigger, read func(name string) (string, error)) (
 
 // notReady is the error of a trigger that can take nothing until somebody mends it.
 func notReady(row landscape.Trigger, err error) error {
-	return &Error{Kind: Unavailable, Code: NotReady, Message: fmt.Sprintf("trigger %s can verify nothing: %v", row.ID, err), Err: err}
+	return &Error{Kind: Unavailable, Code: SecretMissing, Message: fmt.Sprintf("trigger %s can verify nothing: %v", row.ID, err), Err: err}
 }
 
 // receiptDigits is how much of a hash is in a receipt: 130 bits.

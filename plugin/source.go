@@ -74,8 +74,9 @@ type HeadChecker interface {
 // Watched is what a Source may be as well: one of files that arrive.
 type Watched interface {
 	// Look describes what is there, in bytewise order of the paths: what Open may get as the files of a pin with a Trigger. It is empty if nothing is there. Files that
-	// come or go meanwhile may be left out. The error says why nobody can look.
-	Look(ctx context.Context) ([]FileInfo, error)
+	// come or go meanwhile may be left out. What is no file that a run could read, such as a folder or a link that leads nowhere, is left out as well, and left has an
+	// error about each; nil if there is none. The error says why nobody can look, for example that the folder is not there.
+	Look(ctx context.Context) (files []FileInfo, left []error, err error)
 	// Parts describes the parts of an output that was published in parts under a path, in their order, and returns the digest of the manifest as an Artifact has it. There
 	// are none, and no error, if no manifest of Waymark is there.
 	Parts(ctx context.Context, path string) (parts []OutputPart, manifest string, err error)

@@ -224,6 +224,30 @@ func TestATriggerSaysWhyNobodyCanLook(t *testing.T) {
 	require.Empty(t, s.trigger(t).Error)
 }
 
+// TestWhatCannotArriveStopsNothing: other files arrive, and the trigger says what is in the way. A folder that is not there is no empty one.
+func TestWhatCannotArriveStopsNothing(t *testing.T) {
+	t.Parallel()
+	s := drop(t, "at_once: 2")
+	in := filepath.Join(s.folder, "in")
+	says := func(want string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return s.trigger(t).Error == want }, patience, 50*time.Millisecond, want)
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(in, "sub.csv"), 0o700))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(in, "link.csv")))
+	require.NoError(t, os.WriteFile(filepath.Join(in, "\xff.csv"), nil, 0o600))
+	s.put(t, "a.csv", "id\n1\n")
+	s.becomes(t, "a.csv", 0, landscape.ArrivalDone)
+	says(filepath.Join(in, "link.csv") + ": PATH_REFUSED: not a regular file (a symbolic link), and 2 more; other files arrive: move it away, or let the path of the source not match it")
+
+	require.NoError(t, os.Rename(in, in+".away"))
+	says(in + "/*.csv: PATH_REFUSED: there is no such folder: make it, or mount what has it")
+	require.NoError(t, os.Mkdir(in, 0o700))
+	says("")
+	s.put(t, "b.csv", "id\n2\n")
+	s.becomes(t, "b.csv", 0, landscape.ArrivalDone)
+}
+
 func (s *serving) status(t *testing.T, run string) string {
 	t.Helper()
 	var status struct {

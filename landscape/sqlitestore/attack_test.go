@@ -237,5 +237,5 @@ func shellRefuses(t *testing.T, path, attack string) {
 	require.NoError(t, err)
 	out, err := exec.CommandContext(t.Context(), program, path, attack).CombinedOutput()
 	require.Error(t, err, attack)
-	require.Regexp(t, `append-only|only status|illegal change|what is written where|not the beginning|one place|never changes|not the next epoch|not a quarantined|missed at first`, string(out), attack)
+	require.Regexp(t, `append-only|only status|illegal change|what is written where|not the beginning|one place|never changes|not the next epoch|not a quarantined|missed at first|only what became`, string(out), attack)
 }

@@ -3,6 +3,7 @@ package file
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -101,6 +102,42 @@ func TestALinkDoesNotFailAPattern(t *testing.T) {
 	_, skipped, err := root.Glob("*/far.csv")
 	require.NoError(t, err)
 	require.Equal(t, []string{"away", "folder", "there"}, skipped)
+}
+
+// TestLookLeavesOut what is no file, with a reason, and finds the files beside it.
+func TestLookLeavesOut(t *testing.T) {
+	root, dir, _ := linked(t)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "data", "sub.csv"), 0o700))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "data", "pipe.csv"), 0o600))
+	files, left, err := rootStore{root}.Look(t.Context(), "data/*.csv")
+	require.NoError(t, err)
+	var paths []string
+	for _, file := range files {
+		paths = append(paths, file.Path)
+	}
+	require.Equal(t, []string{"data/far.csv", "data/in.csv", "data/near.csv"}, paths)
+	require.Len(t, left, 6)
+	for i, reason := range []string{
+		"data/broken.csv: PATH_REFUSED: not a regular file (a symbolic link)", "data/device.csv: PATH_REFUSED: is a symbolic link that leads to", "data/loop.csv", "data/out.csv",
+		"data/pipe.csv: PATH_REFUSED: not a regular file (a FIFO)", "data/sub.csv: PATH_REFUSED: not a regular file (a folder)",
+	} {
+		require.ErrorContains(t, left[i], reason)
+	}
+
+	_, left, err = rootStore{root}.Look(t.Context(), "*/in.csv")
+	require.NoError(t, err)
+	require.Len(t, left, 3)
+	require.ErrorContains(t, left[0], "away")
+
+	files, left, err = rootStore{root}.Look(t.Context(), "data/none*.csv")
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.Empty(t, files)
+	for _, path := range []string{"gone/*.csv", "gone/*/a.csv"} {
+		_, _, err = rootStore{root}.Look(t.Context(), path)
+		require.ErrorContains(t, err, "gone", path)
+		require.ErrorContains(t, err, "there is no such folder: make it, or mount what has it", path)
+	}
 }
 
 func TestALinkThatLeadsElsewhereByNowIsAChange(t *testing.T) {

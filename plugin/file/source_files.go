@@ -164,12 +164,12 @@ func (s *Source) Stat(ctx context.Context) (plugin.SourceInfo, error) {
 }
 
 // Look describes the files that are there. It opens none.
-func (s *Source) Look(ctx context.Context) ([]plugin.FileInfo, error) {
-	files, err := Look(ctx, s.store, s.files.Path)
+func (s *Source) Look(ctx context.Context) (files []plugin.FileInfo, left []error, err error) {
+	files, left, err = Look(ctx, s.store, s.files.Path)
 	if err != nil {
-		return nil, s.storeError(s.files.Path, err)
+		return nil, nil, s.storeError(s.files.Path, err)
 	}
-	return files, nil
+	return files, left, nil
 }
 
 // Parts describes the parts of an output that was published under a path.

@@ -32,15 +32,15 @@ type Store interface {
 // Looker is what a Store may be as well: one in which files arrive.
 type Looker interface {
 	// Look is List for files that arrive: what comes or goes meanwhile is left out, and what it returns tells a file from another one in its place as
-	// well as can be, at little cost.
-	Look(ctx context.Context, pattern string) ([]plugin.FileInfo, error)
+	// well as can be, at little cost. left has an error about each thing that is there and can be no file of a run.
+	Look(ctx context.Context, pattern string) (files []plugin.FileInfo, left []error, err error)
 }
 
 // Look looks at what arrives in a Store. The error says so if nothing can.
-func Look(ctx context.Context, s Store, pattern string) ([]plugin.FileInfo, error) {
+func Look(ctx context.Context, s Store, pattern string) (files []plugin.FileInfo, left []error, err error) {
 	looker, can := s.(Looker)
 	if !can {
-		return nil, fmt.Errorf("%s: no files arrive there", pattern)
+		return nil, nil, fmt.Errorf("%s: no files arrive there", pattern)
 	}
 	return looker.Look(ctx, pattern)
 }
@@ -119,29 +119,61 @@ func (s rootStore) list(pattern string) (files []plugin.FileInfo, skipped []stri
 	return files, skipped, nil
 }
 
-// Look leaves out links that lead nowhere, and what is gone by the time that it is looked at. Files are told apart by their inodes, too.
-func (s rootStore) Look(_ context.Context, pattern string) (files []plugin.FileInfo, err error) {
-	paths, _, err := s.Glob(pattern)
+// Look leaves out what is gone by the time that it is looked at. Files are told apart by their inodes, too.
+func (s rootStore) Look(_ context.Context, pattern string) (files []plugin.FileInfo, left []error, err error) {
+	paths, skipped, err := s.Glob(pattern)
+	if err == nil && len(paths) == 0 {
+		err = s.isThere(folderOf(pattern))
+	}
 	if err != nil {
-		return nil, Fault(pattern, err)
+		return nil, nil, Fault(pattern, err)
 	}
-	for _, path := range paths {
-		stat, err := s.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) || err != nil && s.isLink(path) {
-			continue
+	for _, path := range append(paths, skipped...) {
+		info, err := s.arrived(path)
+		switch {
+		case err == nil:
+			files = append(files, info)
+		case !errors.Is(err, fs.ErrNotExist) || s.isLink(path):
+			left = append(left, Fault(path, err))
 		}
-		if err != nil {
-			return nil, Fault(path, err)
-		}
-		_, _, link, err := s.target(path)
-		if err != nil {
-			return nil, Fault(path, err)
-		}
-		info := fileInfo(path, link, stat)
-		info.Version = inodeOf(stat)
-		files = append(files, info)
 	}
-	return files, nil
+	return files, left, nil
+}
+
+// folderOf is the folder of a path; of a pattern the one below which all that it matches is.
+func folderOf(pattern string) string {
+	folder := filepath.Dir(pattern)
+	for IsPattern(folder) {
+		folder = filepath.Dir(folder)
+	}
+	return folder
+}
+
+// isThere fails if a folder is not there: nothing arrives in a share that is not mounted.
+func (s rootStore) isThere(folder string) error {
+	root, name, _, err := s.target(folder)
+	if err == nil {
+		_, err = root.Stat(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return &DeniedError{folder, "there is no such folder: make it, or mount what has it"}
+	}
+	return err
+}
+
+// arrived describes a file that may have arrived.
+func (s rootStore) arrived(path string) (info plugin.FileInfo, err error) {
+	stat, err := s.Stat(path)
+	if err != nil {
+		return info, err
+	}
+	_, _, link, err := s.target(path)
+	if err != nil {
+		return info, err
+	}
+	info = fileInfo(path, link, stat)
+	info.Version = inodeOf(stat)
+	return info, nil
 }
 
 // byInode is what the Version of a file that arrived begins with. Stored; never rename.

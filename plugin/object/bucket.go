@@ -71,18 +71,17 @@ func (b *bucketStore) List(ctx context.Context, pattern string) ([]plugin.FileIn
 }
 
 // Look finds the objects that the pattern matches, as List does, and knows each by its ETag alone: to ask for the version of every object would take long.
-func (b *bucketStore) Look(ctx context.Context, pattern string) ([]plugin.FileInfo, error) {
+func (b *bucketStore) Look(ctx context.Context, pattern string) (found []plugin.FileInfo, left []error, err error) {
 	client, err := b.remote.client(ctx, b.options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	_, key := pipeline.CutBucket(pattern)
-	found, err := b.match(ctx, client, key)
-	if err != nil {
-		return nil, b.fault(key, err, client)
+	if found, err = b.match(ctx, client, key); err != nil {
+		return nil, nil, b.fault(key, err, client)
 	}
 	slices.SortFunc(found, func(a, b plugin.FileInfo) int { return strings.Compare(a.Path, b.Path) })
-	return found, nil
+	return found, nil, nil
 }
 
 func (b *bucketStore) match(ctx context.Context, client *bucketClient, pattern string) ([]plugin.FileInfo, error) {

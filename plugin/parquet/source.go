@@ -69,12 +69,12 @@ func (s *source) Stat(ctx context.Context) (plugin.SourceInfo, error) {
 }
 
 // Look describes the files that are there. It opens none.
-func (s *source) Look(ctx context.Context) ([]plugin.FileInfo, error) {
-	files, err := file.Look(ctx, s.store, s.spec.Path)
+func (s *source) Look(ctx context.Context) (files []plugin.FileInfo, left []error, err error) {
+	files, left, err = file.Look(ctx, s.store, s.spec.Path)
 	if err != nil {
-		return nil, s.about(s.spec.Path, err)
+		return nil, nil, s.about(s.spec.Path, err)
 	}
-	return files, nil
+	return files, left, nil
 }
 
 // Parts describes the parts of an output that was published under a path.

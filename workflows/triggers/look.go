@@ -26,6 +26,7 @@ type found struct {
 	version landscape.Trigger            // the row of the trigger that source is of
 	known   map[string]landscape.Arrival // by item, what was recorded last: of all files that are there, and of all that are ready
 	unready map[string]unready           // by item
+	left    string                       // what is there and can be no file of a run, in words; empty if nothing is
 	follows landscape.Micros             // when the trigger became one after the pipeline after which it is; 0 if that was not asked yet
 }
 
@@ -51,7 +52,7 @@ func (w *watched) look(ctx context.Context) error {
 	every := cmp.Or(time.Duration(w.declared.Every), pipeline.DefaultTriggerEvery)
 	next := w.at
 	changes, err := w.lookAt(ctx, &next)
-	next.Looked, next.Waiting, next.Error = landscape.MicrosOf(begun), int64(len(w.found.unready)), ""
+	next.Looked, next.Waiting, next.Error = landscape.MicrosOf(begun), int64(len(w.found.unready)), w.found.left
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
@@ -70,9 +71,12 @@ func (w *watched) look(ctx context.Context) error {
 	if err := w.record(ctx, next, changes); err != nil {
 		return err
 	}
-	if next.Error != "" {
+	switch {
+	case err != nil:
 		w.Logger.Warn("cannot look for what arrives", "trigger", w.row.ID, "error", next.Error)
 		w.yield()
+	case next.Error != "":
+		w.Logger.Warn("not all that is there can arrive", "trigger", w.row.ID, "error", next.Error)
 	}
 	return failpoint.Hit("arrival.found")
 }
@@ -101,15 +105,20 @@ func (w *watched) compare(ctx context.Context) ([]landscape.ArrivalChange, error
 	if err := w.open(ctx); err != nil || w.declared.HTTP != nil { // what is delivered is recorded already
 		return nil, err
 	}
-	files, err := w.found.source.Look(ctx)
+	files, left, err := w.found.source.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
+	files = slices.DeleteFunc(files, func(file plugin.FileInfo) bool {
+		named := utf8.ValidString(file.Path)
+		if !named {
+			left = append(left, fmt.Errorf("%q: the name is not text in UTF-8", file.Path))
+		}
+		return !named
+	})
+	w.found.left = leftOut(left)
 	there := make(map[string]plugin.FileInfo, len(files))
 	for _, file := range files {
-		if !utf8.ValidString(file.Path) {
-			return nil, fmt.Errorf("%q: the name is not text in UTF-8: rename the file", file.Path)
-		}
 		there[file.Path] = file
 	}
 	if err := w.readKnown(ctx, there); err != nil {
@@ -130,6 +139,18 @@ func (w *watched) compare(ctx context.Context) ([]landscape.ArrivalChange, error
 		}
 	}
 	return changes, nil
+}
+
+// leftOut says what cannot arrive: the first, how many others, and the cure. It is empty if nothing is left out.
+func leftOut(left []error) string {
+	if len(left) == 0 {
+		return ""
+	}
+	others := ""
+	if n := len(left) - 1; n > 0 {
+		others = fmt.Sprintf(", and %d more", n)
+	}
+	return plugin.Brief(left[0].Error()) + others + "; other files arrive: move it away, or let the path of the source not match it"
 }
 
 // open compiles the version of the trigger, unless the process has it.

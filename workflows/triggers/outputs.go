@@ -31,7 +31,7 @@ func (w *watched) compareOutputs(ctx context.Context) (changes []landscape.Arriv
 	if err != nil || len(published)+len(ready) == 0 {
 		return nil, position, err
 	}
-	files, err := w.found.source.Look(ctx)
+	files, _, err := w.found.source.Look(ctx)
 	if err != nil {
 		return nil, 0, err
 	}

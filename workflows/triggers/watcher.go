@@ -124,7 +124,7 @@ func (w *watched) lookAndTake(ctx context.Context, going int) (int, error) {
 	if err := w.look(ctx); err != nil {
 		return going, err
 	}
-	if !w.row.Paused && w.at.Error == "" {
+	if canLook := w.at.Error == w.found.left; canLook && !w.row.Paused {
 		var err error
 		if going, err = w.take(ctx, going); err != nil {
 			return going, err
