@@ -373,10 +373,13 @@ func (c *Client) changeSchedule(
 	return done, err
 }
 
-// Adopted says what became of the schedules of a pipeline as another version of it became current.
+// Adopted says what became of the schedules and triggers of a pipeline as another version of it became current.
 type Adopted struct {
 	TakenOver []string `json:"taken_over,omitempty"`        // schedules that were made by command before, and are the document's from now on
 	Removed   []string `json:"removed_schedules,omitempty"` // schedules that the version before had, and this one does not have: they begin no more runs
+
+	NewTriggers     []string `json:"new_triggers,omitempty"`     // triggers that no version had before: what is there already arrives at them, too
+	RemovedTriggers []string `json:"removed_triggers,omitempty"` // triggers that the version before had, and this one does not have: what waits for them keeps waiting
 }
 
 // adoptSchedules records the schedules and triggers of the version of a pipeline that is current in an environment.
@@ -421,7 +424,24 @@ func (c *Client) adopted(ctx context.Context, current landscape.Deployment) (ado
 			adopted.TakenOver = append(adopted.TakenOver, row.ID)
 		}
 	}
-	return adopted, nil
+	return adopted, c.adoptedTriggers(ctx, current, &adopted)
+}
+
+// adoptedTriggers says what became of triggers since a version became current.
+func (c *Client) adoptedTriggers(ctx context.Context, current landscape.Deployment, adopted *Adopted) error {
+	rows, err := c.log.Triggers(ctx)
+	for _, row := range rows {
+		if row.Environment != current.Environment || row.Pipeline != current.Pipeline || row.At < current.At || current.Retired() {
+			continue
+		}
+		switch {
+		case row.Removed():
+			adopted.RemovedTriggers = append(adopted.RemovedTriggers, row.ID)
+		case row.Seq == 0:
+			adopted.NewTriggers = append(adopted.NewTriggers, row.ID)
+		}
+	}
+	return err
 }
 
 // toAdopt says what would become of schedules if a version became current.
@@ -440,5 +460,26 @@ func (c *Client) toAdopt(ctx context.Context, environment, name string, made bun
 			adopted.Removed = append(adopted.Removed, row.ID)
 		}
 	}
-	return adopted, err
+	if err != nil {
+		return adopted, err
+	}
+	return adopted, c.toAdoptTriggers(ctx, environment, name, table.Triggers, &adopted)
+}
+
+// toAdoptTriggers says what would become of triggers.
+func (c *Client) toAdoptTriggers(ctx context.Context, environment, name string, declared pipeline.Map[pipeline.ArrivalTrigger], adopted *Adopted) error {
+	rows, err := c.log.Triggers(ctx)
+	known := map[string]bool{}
+	for _, row := range rows {
+		known[row.ID] = true
+		if _, has := declared.Get(row.Name); !has && !row.Removed() && row.Environment == environment && row.Pipeline == name {
+			adopted.RemovedTriggers = append(adopted.RemovedTriggers, row.ID)
+		}
+	}
+	for _, trigger := range declared {
+		if id := landscape.ScheduleID(environment, name, trigger.Name); !known[id] {
+			adopted.NewTriggers = append(adopted.NewTriggers, id)
+		}
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"waymark/landscape"
@@ -19,7 +20,7 @@ type Trigger struct {
 	After       *After `json:"after,omitempty"` // whose outputs these are; nil for any files
 	Version     int64  `json:"version"`         // of the pipeline, that has it as it is
 	Paused      bool   `json:"paused"`
-	Actor       string `json:"actor"`         // who changed it last
+	Actor       string `json:"actor"`         // who changed it last; if it is paused, who paused it
 	Why         string `json:"why,omitempty"` // what that said
 	Since       Time   `json:"since"`         // when that was
 	Waiting     int64  `json:"waiting"`       // files that arrived and wait for a run
@@ -136,6 +137,7 @@ func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, e
 	watch, looked := c.log.Watch(ctx, row.ID)
 	waiting, oldest, read := c.log.ArrivalBacklog(ctx, row.ID)
 	taken, found := c.log.ArrivalsInState(ctx, row.ID, landscape.ArrivalTaken, 0)
+	changed, paused := c.pausedBy(ctx, row)
 	runs := map[string]bool{}
 	for _, arrival := range taken {
 		runs[arrival.Run] = true
@@ -146,7 +148,21 @@ func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, e
 	}
 	return Trigger{
 		After: after, ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Source: declared.Source, Version: row.Version, Paused: row.Paused,
-		Actor: row.Actor, Why: row.Why, Since: Time(row.At), Waiting: waiting, Oldest: Time(oldest), Unready: watch.Waiting, Taken: int64(len(taken)), Runs: int64(len(runs)),
+		Actor: changed.Actor, Why: changed.Why, Since: Time(changed.At), Waiting: waiting, Oldest: Time(oldest), Unready: watch.Waiting, Taken: int64(len(taken)), Runs: int64(len(runs)),
 		Looked: Time(watch.Looked), Error: watch.Error,
-	}, errors.Join(err, looked, read, found)
+	}, errors.Join(err, looked, read, found, paused)
+}
+
+// pausedBy returns the row of a trigger with which it was paused, which outlasts deployments; the row itself if it is not paused.
+func (c *Client) pausedBy(ctx context.Context, row landscape.Trigger) (landscape.Trigger, error) {
+	if !row.Paused {
+		return row, nil
+	}
+	history, err := c.log.TriggerHistory(ctx, row.ID)
+	for _, before := range slices.Backward(history) {
+		if before.Action == landscape.PauseTrigger {
+			return before, err
+		}
+	}
+	return row, err
 }

@@ -44,7 +44,11 @@ has no folder, so their paths must be absolute or remote, such as s3://.`,
 					a.note("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Path, w.Message)
 				}
 				a.notePreflight(deployed.Preflight)
-				a.noteAdopted(deployed.Adopted, fmt.Sprintf("%s@%d", deployed.Pipeline, deployed.Version), r.DryRun)
+				adopted := deployed.Adopted
+				if deployed.Before == 0 { // all of the first version are new
+					adopted.NewTriggers = nil
+				}
+				a.noteAdopted(adopted, fmt.Sprintf("%s@%d", deployed.Pipeline, deployed.Version), r.DryRun)
 				return a.print(deployed, func(w io.Writer) error {
 					if r.Try > 0 {
 						writeTrials(w, deployed.Trials)
@@ -78,17 +82,23 @@ func (a *app) notePreflight(found client.Preflight) {
 	}
 }
 
-// noteAdopted says what becomes of schedules as a version becomes current; dry if it would.
+// noteAdopted says what becomes of schedules and triggers as a version becomes current; dry if it would.
 func (a *app) noteAdopted(adopted client.Adopted, version string, dry bool) {
-	is, removed := "is the document's from now on", "begins no more runs"
+	is, removed, taken := "is the document's from now on", "begins no more runs", "is new: what is there already arrives as well"
 	if dry {
-		is, removed = "would be the document's from then on", "would begin no more runs"
+		is, removed, taken = "would be the document's from then on", "would begin no more runs", "would be new: what is there already would arrive as well"
 	}
 	for _, id := range adopted.TakenOver {
 		a.note("schedule %s, which was made by command, %s", id, is)
 	}
 	for _, id := range adopted.Removed {
 		a.note("schedule %s %s: %s does not have it; `waymark schedule create` makes one by command", id, removed, version)
+	}
+	for _, id := range adopted.NewTriggers {
+		a.note("trigger %s %s; another trigger's arrivals are not its own", id, taken)
+	}
+	for _, id := range adopted.RemovedTriggers {
+		a.note("trigger %s %s: %s does not have it; what waits there keeps waiting until a version has it again", id, removed, version)
 	}
 }
 
