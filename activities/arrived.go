@@ -91,7 +91,7 @@ func (a *Activities) mayForkArrived(ctx context.Context, run string) error {
 	if err != nil || trigger == "" {
 		return err
 	}
-	return notRetryable("run %s reads what arrived at trigger %s, and no other run does: continue with it, waymark resume %[1]s, or give it up, waymark cancel --final %[1]s: "+
+	return notRetryable("run %s reads what arrived at trigger %s, and no other run does: continue with it, waymark resume %[1]s, or give it up, waymark cancel %[1]s --final --why TEXT: "+
 		"then another run of the version that is current reads the same", run, trigger)
 }
 
@@ -105,9 +105,9 @@ func aboutArrival(err error, run string, pin plugin.SourceInfo) error {
 		return err
 	}
 	told := *fault
-	told.Message = fmt.Sprintf("is not the file that arrived; put it back and resume the run, or give the run up: waymark cancel --final %s returns what it took, and what is there now has a run of its own", run)
+	told.Message = fmt.Sprintf("is not the file that arrived; put it back and resume the run, or give the run up: waymark cancel %s --final --why TEXT returns what it took, and what is there now has a run of its own", run)
 	if i := slices.IndexFunc(pin.Files, func(f plugin.FileInfo) bool { return f.Path == fault.File }); i >= 0 && i < len(pin.Outputs) && pin.Outputs[i].Run != "" {
-		told.Message = fmt.Sprintf("is not what sink %s of run %s published: put that back, and give the run up: waymark cancel --final %s; then another run reads it", pin.Outputs[i].Sink, pin.Outputs[i].Run, run)
+		told.Message = fmt.Sprintf("is not what sink %s of run %s published: put that back, and give the run up: waymark cancel %s --final --why TEXT; then another run reads it", pin.Outputs[i].Sink, pin.Outputs[i].Run, run)
 	}
 	return &told
 }

@@ -93,14 +93,19 @@ func AfterBlocked(reason string) []Cure {
 // AfterFailure returns what can be done with a run that failed. What it wrote is never written again: if that is gone, only a fork
 // writes it, and so does one if the cure changes what the run began with.
 func AfterFailure(run landscape.Run) []Cure {
-	mayFork := activities.MayFork(run) == nil
+	arrived := run.Trigger == activities.TriggerArrival && run.Link == landscape.NoLink
+	mayFork := activities.MayFork(run) == nil && !arrived
 	switch {
+	case activities.NeedsNewRun(run.Reason) && arrived:
+		return []Cure{GiveUp}
 	case activities.NeedsNewRun(run.Reason) && mayFork:
 		return []Cure{Fork}
 	case activities.NeedsNewRun(run.Reason):
 		return []Cure{CancelFinal}
 	case !strings.Contains(run.Reason, targetChanged):
 		return []Cure{Mend}
+	case arrived:
+		return []Cure{Restore, GiveUp}
 	case !mayFork:
 		return []Cure{Restore}
 	default:

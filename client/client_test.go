@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/activities"
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
@@ -196,6 +197,16 @@ func TestAdviceAfterFailure(t *testing.T) {
 		status, err := New(log, "memory", nobody{}).Status(t.Context(), "r0")
 		require.NoError(t, err)
 		require.Equal(t, want, status.Advice.Cures, reason)
+	}
+	var arrived landscape.Run
+	arrived.Trigger = activities.TriggerArrival
+	for reason, want := range map[string][]Cure{
+		"source in: EMPTY_SOURCE: in.csv (the cure takes a new run)": {GiveUp},
+		"sink out: TARGET_GONE: the disk is away":                    {Mend},
+		"sink out: TARGET_CHANGED: it has 7 bytes instead of 9":      {Restore, GiveUp},
+	} {
+		arrived.Reason = reason
+		require.Equal(t, want, AfterFailure(arrived), reason)
 	}
 }
 

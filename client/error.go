@@ -96,6 +96,7 @@ const (
 	Restore           Cure = "restore"             // make the output again what the run wrote, and resume the run
 	Fork              Cure = "fork"                // begin a new run of the present document in its place
 	CancelFinal       Cure = "cancel_final"        // cancel the run permanently: it cannot be resumed or forked
+	GiveUp            Cure = "give_up"             // cancel the run permanently: another one of its trigger reads what it took
 	NameSource        Cure = "name_source"         // name one of the run's sources
 	NameRow           Cure = "name_row"            // ask for one of the rows by its number
 	Resolve           Cure = "resolve"             // look at the target of each blocked effect, and say whether it was applied

@@ -252,7 +252,7 @@ func TestAnOutputThatIsNotWhatWasPublished(t *testing.T) {
 	s.waymark(t, "triggers", "resume", "reviews/strikes")
 	taken := s.follows(t, landscape.ArrivalTaken, 1)[1]
 	require.Eventually(t, func() bool { return s.status(t, taken.Run) == "failed" }, patience, 50*time.Millisecond)
-	require.Regexp(t, `SOURCE_CHANGED: is not what sink review of run `+output.Run+` published: put that back, and give the run up: waymark cancel --final `+taken.Run+`; then another run reads it`, s.statusText(t, taken.Run))
+	require.Regexp(t, `SOURCE_CHANGED: is not what sink review of run `+output.Run+` published: put that back, and give the run up: waymark cancel `+taken.Run+` --final --why TEXT; then another run reads it`, s.statusText(t, taken.Run))
 	require.NoFileExists(t, filepath.Join(s.folder, "done", taken.Run+".jsonl"))
 	overwritten(t, output.Files[0].Path, "{\"id\":300}\n")
 	s.waymark(t, "cancel", taken.Run, "--final", "--why", "other bytes", "--allow-path", s.folder)

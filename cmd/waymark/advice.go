@@ -18,6 +18,7 @@ var cures = map[client.Cure]string{
 	client.Restore:     "when the output is as this run wrote it, resume it: waymark resume %s",
 	client.Fork:        "when the cause is removed, start over: waymark resume %s --fork --why TEXT",
 	client.CancelFinal: "it retries records of another run, and cannot start over: waymark cancel %s --final --why TEXT cancels it permanently",
+	client.GiveUp:      "when the cause is removed, give it up: waymark cancel %s --final --why TEXT; then another run reads what it took",
 	client.Resolve:     "waymark effects %s",
 	client.SignOff:     "sign it off in each of these roles, each by another person, waymark sign-off %s --as ROLE --meaning TEXT --key FILE, then waymark resume %[1]s",
 	client.WaivePolicy: "waive what did not pass, waymark waive %s POLICY --why TEXT, then waymark resume %[1]s; or mend the document, then waymark resume %[1]s --fork --why TEXT",
@@ -26,14 +27,20 @@ var cures = map[client.Cure]string{
 // restoreOrFork are the words for the choice between the two.
 const restoreOrFork = "if the output can be put back as this run wrote it, resume it: waymark resume %s; if not, start over: waymark resume %[1]s --fork"
 
+// restoreOrGiveUp are the words for it of a run that reads what arrived at a trigger.
+const restoreOrGiveUp = "if the output can be put back as this run wrote it, resume it: waymark resume %s; if not, give it up: waymark cancel %[1]s --final --why TEXT"
+
 // adviceText says what a person can do with a run that has stopped; nothing if nobody can resume it.
 func adviceText(advice client.Advice, run string) string {
 	if len(advice.Cures) == 0 {
 		return ""
 	}
 	words := cures[advice.Cures[0]]
-	if slices.Contains(advice.Cures[1:], client.Fork) {
+	switch {
+	case slices.Contains(advice.Cures[1:], client.Fork):
 		words = restoreOrFork
+	case slices.Contains(advice.Cures[1:], client.GiveUp):
+		words = restoreOrGiveUp
 	}
 	if advice.Why != "" {
 		return advice.Why + ": " + fmt.Sprintf(words, run)

@@ -57,6 +57,8 @@ func unpack(info plugin.FileInfo, packed []byte) ([]byte, error) {
 	return body, nil
 }
 
+var _ plugin.Watched = (*source)(nil)
+
 // source reads deliveries.
 type source struct {
 	name    string
@@ -95,7 +97,14 @@ func (s *source) Stat(context.Context) (plugin.SourceInfo, error) {
 }
 
 // Look finds nothing: what is delivered is recorded already.
-func (*source) Look(context.Context) ([]plugin.FileInfo, error) { return nil, nil }
+func (*source) Look(context.Context) (files []plugin.FileInfo, left []error, err error) {
+	return nil, nil, nil
+}
+
+// Parts finds none: outputs are not delivered.
+func (*source) Parts(context.Context, string) (parts []plugin.OutputPart, manifest string, err error) {
+	return nil, "", nil
+}
 
 // Open returns a Reader at the cursor.
 func (s *source) Open(_ context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {

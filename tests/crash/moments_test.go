@@ -25,7 +25,7 @@ import (
 // marks are the places in the code at which there is a moment: calls with a name, and calls whose name is put together.
 var (
 	marks    = regexp.MustCompile(`failpoint\.(?:Hit|Short)\(([^,()]+)`)
-	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|arrival|log|purge|forget|archive)(?:\.[a-z]+)+"`)
+	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|arrival|webhook|log|purge|forget|archive)(?:\.[a-z]+)+"`)
 	steps    = regexp.MustCompile(`\.hit\("([a-z]+)"\)`)
 	attempts = regexp.MustCompile(`func \(a \*Activities\) ([A-Z]\w+)\([^{]*\{\n\t(?:_, err :=|return) (?:attempt|anyAttempt)\(`)
 )
