@@ -149,7 +149,7 @@ func (s *Explanation) writeOrigin(b *strings.Builder) {
 	if len(s.MadeOf) > 0 {
 		fmt.Fprintf(b, "came out of %s\n", s.Source.Name)
 	} else {
-		fmt.Fprintf(b, "read from %s, line %d, bytes %d to %d\n", s.Source.File, s.Source.Line, s.Source.ByteOffset, s.Source.ByteOffset+s.Source.ByteLength)
+		fmt.Fprintf(b, "read from %s, line %d, bytes %d to %d\n", escape(s.Source.File), s.Source.Line, s.Source.ByteOffset, s.Source.ByteOffset+s.Source.ByteLength)
 	}
 	if s.Source.Trigger != "" {
 		fmt.Fprintf(b, "  came    %s, by trigger %s\n", s.Source.Arrived, s.Source.Trigger)

@@ -99,7 +99,11 @@ func (a *app) triggersResumeCommand() *cobra.Command {
 					return err
 				}
 				return a.print(done, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "trigger %s is resumed%s; %d files wait\n", done.ID, already(done.Changed), done.Waiting)
+					wait := "files wait"
+					if done.Waiting == 1 {
+						wait = "file waits"
+					}
+					_, err := fmt.Fprintf(w, "trigger %s is resumed%s; %d %s\n", done.ID, already(done.Changed), done.Waiting, wait)
 					return err
 				})
 			})
