@@ -1,6 +1,10 @@
 package plugin
 
-import "waymark/pipeline/row"
+import (
+	"unsafe"
+
+	"waymark/pipeline/row"
+)
 
 // A Piece is where in a record a field is.
 type Piece struct {
@@ -20,8 +24,13 @@ type Divided interface {
 func ObjectPieces(text string, name func(key string) string) []Piece {
 	var pieces []Piece
 	_ = row.ScanObject(text, func(key string, raw row.RawValue) error { // of what is no object there are the members before what is wrong
-		pieces = append(pieces, Piece{name(key), raw.At, len(raw.Literal)})
+		pieces = append(pieces, Piece{name(key), placeIn(text, raw.Literal), len(raw.Literal)})
 		return nil
 	})
 	return pieces
+}
+
+// placeIn returns where in a text a part of it begins that shares its memory and is not empty. (If the scanner said so of each value, it would take a third longer for all.)
+func placeIn(text, part string) int {
+	return int(uintptr(unsafe.Pointer(unsafe.StringData(part))) - uintptr(unsafe.Pointer(unsafe.StringData(text))))
 }

@@ -9,8 +9,6 @@ type RawValue struct {
 	Kind Kind
 	// Literal is the exact source text, a string with its quotes. It shares the memory of the scanned text.
 	Literal string
-	// At is where in the scanned text Literal begins, in bytes.
-	At int
 
 	escaped bool // a String with at least one backslash
 }

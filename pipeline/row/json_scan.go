@@ -124,7 +124,7 @@ func (s *scanner) value() (raw RawValue, err error) {
 	if err != nil {
 		return RawValue{}, err
 	}
-	raw.Literal, raw.At = s.text[start:s.pos], start
+	raw.Literal = s.text[start:s.pos]
 	if s.normal && raw.Kind != JSON {
 		err = s.writeScalar(raw, start)
 	}
