@@ -427,23 +427,6 @@ func (c *Client) adopted(ctx context.Context, current landscape.Deployment) (ado
 	return adopted, c.adoptedTriggers(ctx, current, &adopted)
 }
 
-// adoptedTriggers says what became of triggers since a version became current.
-func (c *Client) adoptedTriggers(ctx context.Context, current landscape.Deployment, adopted *Adopted) error {
-	rows, err := c.log.Triggers(ctx)
-	for _, row := range rows {
-		if row.Environment != current.Environment || row.Pipeline != current.Pipeline || row.At < current.At || current.Retired() {
-			continue
-		}
-		switch {
-		case row.Removed():
-			adopted.RemovedTriggers = append(adopted.RemovedTriggers, row.ID)
-		case row.Seq == 0:
-			adopted.NewTriggers = append(adopted.NewTriggers, row.ID)
-		}
-	}
-	return err
-}
-
 // toAdopt says what would become of schedules if a version became current.
 func (c *Client) toAdopt(ctx context.Context, environment, name string, made bundle.Bundle) (adopted Adopted, err error) {
 	table, err := pipeline.LoadTimetable(made.Name, made.Source)
@@ -464,22 +447,4 @@ func (c *Client) toAdopt(ctx context.Context, environment, name string, made bun
 		return adopted, err
 	}
 	return adopted, c.toAdoptTriggers(ctx, environment, name, table.Triggers, &adopted)
-}
-
-// toAdoptTriggers says what would become of triggers.
-func (c *Client) toAdoptTriggers(ctx context.Context, environment, name string, declared pipeline.Map[pipeline.ArrivalTrigger], adopted *Adopted) error {
-	rows, err := c.log.Triggers(ctx)
-	known := map[string]bool{}
-	for _, row := range rows {
-		known[row.ID] = true
-		if _, has := declared.Get(row.Name); !has && !row.Removed() && row.Environment == environment && row.Pipeline == name {
-			adopted.RemovedTriggers = append(adopted.RemovedTriggers, row.ID)
-		}
-	}
-	for _, trigger := range declared {
-		if id := landscape.ScheduleID(environment, name, trigger.Name); !known[id] {
-			adopted.NewTriggers = append(adopted.NewTriggers, id)
-		}
-	}
-	return err
 }

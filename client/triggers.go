@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 // Trigger is a trigger of a deployed pipeline: it begins runs as files arrive, or outputs of another pipeline.
@@ -165,4 +166,39 @@ func (c *Client) pausedBy(ctx context.Context, row landscape.Trigger) (landscape
 		}
 	}
 	return row, err
+}
+
+// adoptedTriggers says what became of triggers since a version became current.
+func (c *Client) adoptedTriggers(ctx context.Context, current landscape.Deployment, adopted *Adopted) error {
+	rows, err := c.log.Triggers(ctx)
+	for _, row := range rows {
+		if row.Environment != current.Environment || row.Pipeline != current.Pipeline || row.At < current.At || current.Retired() {
+			continue
+		}
+		switch {
+		case row.Removed():
+			adopted.RemovedTriggers = append(adopted.RemovedTriggers, row.ID)
+		case row.Seq == 0:
+			adopted.NewTriggers = append(adopted.NewTriggers, row.ID)
+		}
+	}
+	return err
+}
+
+// toAdoptTriggers says what would become of triggers.
+func (c *Client) toAdoptTriggers(ctx context.Context, environment, name string, declared pipeline.Map[pipeline.ArrivalTrigger], adopted *Adopted) error {
+	rows, err := c.log.Triggers(ctx)
+	known := map[string]bool{}
+	for _, row := range rows {
+		known[row.ID] = true
+		if _, has := declared.Get(row.Name); !has && !row.Removed() && row.Environment == environment && row.Pipeline == name {
+			adopted.RemovedTriggers = append(adopted.RemovedTriggers, row.ID)
+		}
+	}
+	for _, trigger := range declared {
+		if id := landscape.ScheduleID(environment, name, trigger.Name); !known[id] {
+			adopted.NewTriggers = append(adopted.NewTriggers, id)
+		}
+	}
+	return err
 }

@@ -23,7 +23,7 @@ type Divided interface {
 // ObjectPieces returns where the values of a JSON object are, as Divided says. name gives the field of a key.
 func ObjectPieces(text string, name func(key string) string) []Piece {
 	var pieces []Piece
-	_ = row.ScanObject(text, func(key string, raw row.RawValue) error { // of what is no object there are the members before what is wrong
+	_ = row.ScanObject(text, func(key string, raw row.RawValue) error { // of a broken object, the members before the fault
 		pieces = append(pieces, Piece{name(key), placeIn(text, raw.Literal), len(raw.Literal)})
 		return nil
 	})

@@ -92,7 +92,7 @@ func TestATriggerAfterAnotherPipeline(t *testing.T) {
 	output, err := read.Output()
 	require.NoError(t, err)
 	require.Equal(t, []any{first.Run, "review", int64(2), filepath.Join(s.folder, "out", "review-"+first.Run+".jsonl")}, []any{output.Run, output.Sink, output.Rows, output.Files[0].Path})
-	s.isDone(t, read.Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
+	s.holds(t, "done", read.Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
 	require.Len(t, s.at(t, "default/reviews/strikes"), 1, "nobody published the other file")
 
 	story := s.waymark(t, "explain", read.Run, "--sink", "done", "--line", "2")
@@ -103,14 +103,6 @@ func TestATriggerAfterAnotherPipeline(t *testing.T) {
 	require.Len(t, listed[struct{}](t, s, "explain", read.Run, "--row", "1"), 2, "one line for each run")
 	s.waymark(t, "verify", read.Run)
 	require.Equal(t, "review", listed[triggered](t, s, "triggers")[0].After.Sink)
-}
-
-// isDone requires what the run after the other pipeline's has written.
-func (s *serving) isDone(t *testing.T, run, want string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.folder, "done", run+".jsonl"))
-	require.NoError(t, err)
-	require.Equal(t, want, string(text))
 }
 
 // TestOutputsInPartsArrive as one, of which the run reads all parts.
@@ -144,7 +136,7 @@ func TestOutputsInABucketArrive(t *testing.T) {
 		s.waymark(t, "deploy", name+".yaml", "--allow-path", s.folder, "--allow-network", "127.0.0.0/8")
 	}
 	s.put(t, "a.csv", "id\n200\n1\n300\n")
-	s.isDone(t, s.follows(t, landscape.ArrivalDone, 1)[0].Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
+	s.holds(t, "done", s.follows(t, landscape.ArrivalDone, 1)[0].Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
 }
 
 // TestWhatIsRetriedArrivesAgain unless the trigger ignores that.
@@ -192,7 +184,7 @@ func TestWhatIsOverwritten(t *testing.T) {
 	require.Len(t, all, 2)
 	for _, a := range all {
 		if a.State == landscape.ArrivalDone {
-			s.isDone(t, a.Run, "{\"id\":300,\"half\":150}\n")
+			s.holds(t, "done", a.Run, "{\"id\":300,\"half\":150}\n")
 		}
 	}
 }
@@ -256,7 +248,7 @@ func TestAnOutputThatIsNotWhatWasPublished(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(s.folder, "done", taken.Run+".jsonl"))
 	overwritten(t, output.Files[0].Path, "{\"id\":300}\n")
 	s.waymark(t, "cancel", taken.Run, "--final", "--why", "other bytes", "--allow-path", s.folder)
-	s.isDone(t, s.follows(t, landscape.ArrivalDone, 1)[1].Run, "{\"id\":300,\"half\":150}\n")
+	s.holds(t, "done", s.follows(t, landscape.ArrivalDone, 1)[1].Run, "{\"id\":300,\"half\":150}\n")
 }
 
 // overwritten puts other bytes into a file, so that nothing else tells.

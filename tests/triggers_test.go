@@ -100,15 +100,15 @@ func TestEachFileGetsARun(t *testing.T) {
 	s.put(t, "b.csv", "id\n3\n")
 	a, b := s.becomes(t, "a.csv", 0, landscape.ArrivalDone), s.becomes(t, "b.csv", 0, landscape.ArrivalDone)
 	require.NotEqual(t, a.Run, b.Run)
-	s.holds(t, a.Run, "{\"id\":1}\n{\"id\":2}\n")
-	s.holds(t, b.Run, "{\"id\":3}\n")
+	s.holds(t, "out", a.Run, "{\"id\":1}\n{\"id\":2}\n")
+	s.holds(t, "out", b.Run, "{\"id\":3}\n")
 	require.Regexp(t, `in/b\.csv`, s.waymark(t, "explain", b.Run, "--row", "1"))
 	require.Regexp(t, `by +trigger default/orders/drop`, s.waymark(t, "status", a.Run))
 	require.Contains(t, s.waymark(t, "starts", "--json"), `"trigger":"arrival"`)
 
 	s.put(t, "a.csv", "id\n4\n")
 	again := s.becomes(t, "a.csv", 1, landscape.ArrivalDone)
-	s.holds(t, again.Run, "{\"id\":4}\n")
+	s.holds(t, "out", again.Run, "{\"id\":4}\n")
 	require.Equal(t, landscape.ArrivalDone, s.arrivals(t, "a.csv")[0].State)
 	s.waymark(t, "verify", again.Run)
 
@@ -119,10 +119,10 @@ func TestEachFileGetsARun(t *testing.T) {
 	require.NotEmpty(t, trigger.Looked)
 }
 
-// holds requires what the run has written.
-func (s *serving) holds(t *testing.T, run, want string) {
+// holds requires what the run has written into a folder.
+func (s *serving) holds(t *testing.T, folder, run, want string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.folder, "out", run+".jsonl"))
+	text, err := os.ReadFile(filepath.Join(s.folder, folder, run+".jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, want, string(text))
 }
@@ -152,7 +152,7 @@ func TestPausedTriggersKeepWhatArrives(t *testing.T) {
 	require.Contains(t, s.waymark(t, "triggers", "resume", "drop"), "trigger default/orders/drop is resumed; 2 files wait")
 	a, b := s.becomes(t, "a.csv", 0, landscape.ArrivalDone), s.becomes(t, "b.csv", 1, landscape.ArrivalDone)
 	require.Equal(t, a.Run, b.Run, "one batch")
-	s.holds(t, a.Run, "{\"id\":2}\n{\"id\":1}\n{\"id\":1}\n")
+	s.holds(t, "out", a.Run, "{\"id\":2}\n{\"id\":1}\n{\"id\":1}\n")
 	s.put(t, "a.csv", "id\n3\n")
 	require.Contains(t, s.becomes(t, "a.csv", 1, landscape.ArrivalIgnored).Reason, "changed: ignore")
 	_, err := s.try(t.Context(), "triggers", "pause", "dorp", "--why", "x")
@@ -184,7 +184,7 @@ func TestAFailedRunKeepsItsFiles(t *testing.T) {
 	require.Eventually(t, func() bool { return s.arrivals(t, "bad.csv")[0].State == landscape.ArrivalGone }, patience, 50*time.Millisecond)
 	require.Equal(t, "run "+bad.Run+" was cancelled permanently, and the file has changed since", s.arrivals(t, "bad.csv")[0].Reason)
 	s.waymark(t, "triggers", "resume", "drop")
-	s.holds(t, s.becomes(t, "bad.csv", 1, landscape.ArrivalDone).Run, "{\"id\":4}\n")
+	s.holds(t, "out", s.becomes(t, "bad.csv", 1, landscape.ArrivalDone).Run, "{\"id\":4}\n")
 }
 
 // TestAFileOfARunThatIsGivenUp is read by another run.
@@ -269,7 +269,7 @@ func TestTriggersPage(t *testing.T) {
 	s.waymark(t, "deploy", "orders.yaml", "--allow-path", s.folder)
 	s.put(t, "a.csv", "id,total\n1,2.50\n")
 	done := s.becomes(t, "a.csv", 0, landscape.ArrivalDone)
-	s.holds(t, done.Run, "{\"id\":1,\"total\":2.50}\n")
+	s.holds(t, "out", done.Run, "{\"id\":1,\"total\":2.50}\n")
 	commands := strings.Split(blocks(text, "console")[1], "$ waymark ")[1:]
 	require.Len(t, commands, 3)
 	for _, command := range commands {

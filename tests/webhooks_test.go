@@ -142,7 +142,7 @@ func TestEachDeliveryGetsARun(t *testing.T) {
 	first := receipt(t, status, answer)
 	require.Contains(t, s.deliveries(t), first)
 	a := s.done(t, first)
-	s.holds(t, a.Run, "{\"id\":1}\n{\"id\":2}\n")
+	s.holds(t, "out", a.Run, "{\"id\":1}\n{\"id\":2}\n")
 
 	for _, again := range []string{`[{"id":1},{"id":2}]`, `{"id":3}`} { // the id is what counts
 		status, answer = s.post(t, again, signed(t, hookKey, "msg_1", time.Now().Add(time.Minute), again)...)
@@ -151,7 +151,7 @@ func TestEachDeliveryGetsARun(t *testing.T) {
 	status, answer = s.post(t, "{\"id\":4}\n{\"id\":\"x\"}\n", signed(t, bytes.Repeat([]byte("o"), 32), "msg_2", time.Now(), "{\"id\":4}\n{\"id\":\"x\"}\n")...)
 	second := receipt(t, status, answer)
 	b := s.done(t, second)
-	s.holds(t, b.Run, "{\"id\":4}\n")
+	s.holds(t, "out", b.Run, "{\"id\":4}\n")
 	require.Len(t, s.deliveries(t), 2)
 	require.Len(t, listed[any](t, s.serving, "runs"), 2)
 
@@ -225,10 +225,10 @@ func TestBatchesOfDeliveries(t *testing.T) {
 	s.waymark(t, "triggers", "resume", "calls")
 	run := s.done(t, receipts[0]).Run
 	require.Equal(t, run, s.done(t, receipts[2]).Run)
-	s.holds(t, run, want)
+	s.holds(t, "out", run, want)
 	other := s.done(t, receipts[4]).Run
 	require.NotEqual(t, run, other)
-	s.holds(t, other, "{\"id\":3}\n{\"id\":4}\n")
+	s.holds(t, "out", other, "{\"id\":3}\n{\"id\":4}\n")
 }
 
 // TestWhatIsNotSignedIsRefused: who knows no secret gets the same answer whatever is wrong, and nothing is stored.
@@ -294,7 +294,7 @@ func TestOnlyTheMachineItselfNeedNotSign(t *testing.T) {
 		status, _ := s.post(t, `{"id":2}`, headers...)
 		require.Equal(t, http.StatusUnauthorized, status, headers)
 	}
-	s.holds(t, s.done(t, first).Run, "{\"id\":1}\n")
+	s.holds(t, "out", s.done(t, first).Run, "{\"id\":1}\n")
 }
 
 // TestInboundWebhooksPage types what docs/webhooks-in.md shows.
@@ -328,11 +328,12 @@ func TestInboundWebhooksPage(t *testing.T) {
 	receipts := regexp.MustCompile(`{"receipt":"(rc_[a-z2-7]{26})"}`).FindAllStringSubmatch(answer, -1)
 	require.Len(t, receipts, 2, answer)
 	require.Equal(t, receipts[0], receipts[1], "sent again")
-	s.holds(t, s.done(t, receipts[0][1]).Run, "{\"id\":1,\"total\":2.50}\n{\"id\":2,\"total\":9.99}\n")
+	s.holds(t, "out", s.done(t, receipts[0][1]).Run, "{\"id\":1,\"total\":2.50}\n{\"id\":2,\"total\":9.99}\n")
 	require.Len(t, s.deliveries(t), 1)
 }
 
-// TestDeliveriesHaveLimits: what is too large, too slow or broken off is refused, and nothing of it is stored; who is refused too often is told to wait, and what counts may come.
+// TestDeliveriesHaveLimits: a body that is too large, too slow or cut off is refused, and nothing of it is stored. An address with too many refusals has to wait, but valid deliveries
+// still get through.
 func TestDeliveriesHaveLimits(t *testing.T) {
 	t.Parallel()
 	s := hookTo(t, `http: {verify: standard, secret: "${secret:HOOK}"}`, "--http", "127.0.0.1:0")
@@ -358,7 +359,7 @@ func TestDeliveriesHaveLimits(t *testing.T) {
 	}, patience, 10*time.Millisecond)
 	status, answer = s.post(t, `{"id":4}`, signed(t, hookKey, "msg_4", time.Now(), `{"id":4}`)...)
 	second := receipt(t, status, answer)
-	s.holds(t, s.done(t, first).Run, "{\"id\":1}\n")
+	s.holds(t, "out", s.done(t, first).Run, "{\"id\":1}\n")
 	s.done(t, second)
 	require.Len(t, s.deliveries(t), 2)
 	metrics := regexp.MustCompile(`for=--http address=(\S+)`).FindStringSubmatch(s.log.String())

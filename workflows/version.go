@@ -2,8 +2,8 @@ package workflows
 
 import "go.temporal.io/sdk/workflow"
 
-// version returns which version of a change a history has: max if it is new, and workflow.DefaultVersion if it is older than the change. All changes before withinTasks have
-// one marker together: each takes two events.
+// version returns which version of a change a history has: maximum, or workflow.DefaultVersion if the history is older than the change. It is for changes that came before
+// withinTasks: a history that has that one has them all, because each marker takes two events. A later change has a marker of its own, by workflow.GetVersion.
 func version(ctx workflow.Context, change string, maximum workflow.Version) workflow.Version {
 	if withinATask(ctx) {
 		return maximum

@@ -39,7 +39,7 @@ func sourceOf(text string) string {
 
 // meaning is what a dossier proves, and what it does not.
 const meaning = `When the run was sealed, its record had this row: a record with this SHA-256 was read, it went this way, and this is what it was at every node.
-What else happened is told as it was computed from the record; it is not sealed in these words.
+The rest of this story was computed from the record; its wording is not sealed.
 
 This file takes its own word for the key of the log. With the last part, saved as a file, others compare that with a key that they trust:
 

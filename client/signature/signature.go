@@ -22,7 +22,7 @@ import (
 	"waymark/pipeline"
 )
 
-// RefusedError says why a delivery does not count. It is for the receiver: the sender is told no more than that.
+// RefusedError says why a delivery does not count. The reason is for the receiver: the sender learns only that it was refused.
 type RefusedError struct{ Why string }
 
 // Error returns the reason.

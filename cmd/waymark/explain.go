@@ -142,7 +142,7 @@ func (a *app) stories(ctx context.Context, home record, asked audit.Question) (s
 			return nil, err
 		}
 		if err != nil {
-			a.note("nothing is told of row %d of %s in run %s: %v", asked.Line, asked.Sink, asked.Run, err)
+			a.note("row %d of %s in run %s cannot be explained: %v", asked.Line, asked.Sink, asked.Run, err)
 			return stories, nil
 		}
 		stories = append(stories, story)

@@ -136,7 +136,8 @@ func TestEraseCopiesThatDiffer(t *testing.T) {
 	require.Equal(t, []plugin.Fate{plugin.RowGone}, fates)
 }
 
-// TestEraseIsRefused: who may not delete is told what to grant, a row that others refer to and one that a trigger keeps stay, and nothing is entered then.
+// TestEraseIsRefused: an account without the right to delete gets an error that names the grant; a row that others reference and one that a trigger protects stay. None of these leaves an
+// entry.
 func TestEraseIsRefused(t *testing.T) {
 	a := newAttestedTable(t, pipeline.PostgresSink{})
 	a.exec("create table out (id bigint primary key, text text)")

@@ -48,8 +48,8 @@ func unread(err error) error {
 	return problem(http.StatusBadRequest, malformed, "the body did not come to its end: send it again")
 }
 
-// refuseDelivery tells the reason to the log, and to the sender the same whatever it is: who knows no secret learns nothing. After several of them in a minute, an address is told to wait.
-// Those that count may always come.
+// refuseDelivery logs the reason, and sends the same answer whatever it is, so that a sender without the secret learns nothing. It limits how many refused deliveries an address
+// may send in a minute; valid ones are not limited.
 func (c *call) refuseDelivery(trigger string, reason *signature.RefusedError) error {
 	c.count("", "refused")
 	if c.server.mayFail(c.RemoteAddr) {

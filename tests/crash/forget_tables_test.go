@@ -41,8 +41,8 @@ func rowsOf(t *testing.T, conn *pgx.Conn, person string) (theirs, others int) {
 	return theirs, others
 }
 
-// Whenever the deletion of a person's rows in a table is killed, the next command finishes it: each row is deleted once, what became of it is told as if nothing had
-// happened, rows of others stay, and attestations miss nothing.
+// Wherever the deletion of a person's rows in a table is killed, the next command finishes it: each row is deleted once, its recorded fate is that of an undisturbed
+// deletion, rows of others stay, and attestations miss nothing.
 func TestForgettingInATableIsKilled(t *testing.T) {
 	binary, server := build(t), services.PrivatePostgres(t)
 	for mode, want := range map[string]string{
