@@ -395,7 +395,12 @@ func TestServersThatSleep(t *testing.T) {
 			cancel()
 		}()
 		var chunk plugin.Chunk
-		require.ErrorIs(t, reader.Next(ctx, large, &chunk), context.Canceled)
+		err = reader.Next(ctx, large, &chunk)
+		if err == nil { // the row that had come before comes first
+			require.Equal(t, 1, chunk.Len())
+			err = reader.Next(ctx, large, &chunk)
+		}
+		require.ErrorIs(t, err, context.Canceled)
 		require.NoError(t, reader.Close())
 	})
 }
