@@ -114,6 +114,10 @@ bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of 
 bench-starts: build ## measure many small runs that are asked for through the HTTP API
 	go run ./tests/bench/starts -binary bin/waymark
 
+.PHONY: bench-load
+bench-load: build ## keep 25 runs a second going for half an hour, asked for through the HTTP API
+	go run ./tests/bench/starts -binary bin/waymark -rate 25
+
 .PHONY: bench-ui
 bench-ui: build ## measure the web pages on records of a million and of ten million rows
 	go run ./tests/bench/pages -binary bin/waymark

@@ -7,6 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -29,6 +30,8 @@ func main() {
 	flag.IntVar(&m.runs, "runs", 1_000, "how many runs")
 	flag.IntVar(&m.rows, "rows", 100, "rows of each run")
 	flag.IntVar(&m.atOnce, "at-once", 16, "how many services wait for a run at once")
+	flag.Float64Var(&m.rate, "rate", 0, "instead: start so many runs in a second, whether or not those before have ended")
+	flag.DurationVar(&m.time, "time", 30*time.Minute, "how long to do that")
 	flag.Parse()
 	if err := m.take(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -39,6 +42,8 @@ func main() {
 type measurement struct {
 	binary             string
 	runs, rows, atOnce int
+	rate               float64
+	time               time.Duration
 
 	folder, url, token string
 }
@@ -70,6 +75,9 @@ func (m *measurement) take(ctx context.Context) (err error) {
 	}
 	defer stop()
 	fmt.Printf("%d cores, %s; runs of %d rows through the HTTP API, embedded\n", runtime.NumCPU(), runtime.Version(), m.rows)
+	if m.rate > 0 {
+		return errors.Join(m.load(ctx, server), m.size(ctx))
+	}
 	if err := m.measure(ctx, server, max(m.runs/20, 10), 1); err != nil {
 		return err
 	}
@@ -130,7 +138,7 @@ func (m *measurement) measure(ctx context.Context, server, runs, atOnce int) err
 	before, began := cpuSeconds(server), time.Now()
 	for i := range runs {
 		all.Go(func() (err error) {
-			took[i], err = m.run(ctx, fmt.Sprintf("%d-%d", atOnce, i))
+			_, took[i], err = m.run(ctx, fmt.Sprintf("%d-%d", atOnce, i))
 			return err
 		})
 	}
@@ -144,12 +152,12 @@ func (m *measurement) measure(ctx context.Context, server, runs, atOnce int) err
 	return nil
 }
 
-// run starts a run, and waits for its end.
-func (m *measurement) run(ctx context.Context, name string) (time.Duration, error) {
+// run starts a run, and waits for its end. It returns the run's id.
+func (m *measurement) run(ctx context.Context, name string) (id string, took time.Duration, err error) {
 	body := fmt.Sprintf(`{"pipeline":"small","params":{"to":"out/%s.jsonl"}}`, name)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url+"/v1/runs", strings.NewReader(body))
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	for header, value := range map[string]string{"Authorization": "Bearer " + m.token, "Content-Type": "application/json", "Idempotency-Key": name, "Prefer": "wait=60"} {
 		request.Header.Set(header, value)
@@ -157,17 +165,17 @@ func (m *measurement) run(ctx context.Context, name string) (time.Duration, erro
 	began := time.Now()
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	defer func() { _ = answer.Body.Close() }()
 	var run struct{ Run, Status, Reason, Detail string }
 	if err := json.NewDecoder(answer.Body).Decode(&run); err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	if run.Status != "completed" {
-		return 0, fmt.Errorf("run %s is %s: %s%s", run.Run, run.Status, run.Reason, run.Detail)
+		return "", 0, fmt.Errorf("run %s is %s: %s%s", run.Run, run.Status, run.Reason, run.Detail)
 	}
-	return time.Since(began), nil
+	return run.Run, time.Since(began), nil
 }
 
 // size says how large the record of a run is.
