@@ -108,7 +108,7 @@ func (a *Activities) decided(ctx context.Context, in OpenInput, from *origin) er
 // calledOff reports whether somebody cancelled the start since the workflow was started, while no worker came for it.
 func (o *origin) calledOff(start landscape.Start) bool {
 	first := !o.again && o.continues == "" && o.started.Unix() > 0
-	return first && start.State == landscape.StartCancelled && start.Workflow == o.asked && start.Decided > landscape.MicrosOf(o.started)
+	return first && start.State == landscape.StartCancelled && (start.Workflow == o.asked || start.Workflow == "") && start.Decided > landscape.MicrosOf(o.started)
 }
 
 // calledOff returns what somebody decided about a start while its run was about to begin. One that was refused is refused in the same words, so

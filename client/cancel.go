@@ -69,9 +69,12 @@ func (c *Client) CancelWaiting(ctx context.Context, run string, by By) (cancelle
 	if err := by.giveWhy(); err != nil {
 		return false, err
 	}
-	cancelled, err = c.callOff(ctx, run, by)
+	start, err := c.callOff(ctx, run, by)
 	if err != nil {
 		return false, err
+	}
+	if cancelled = start != nil; cancelled && start.Workflow == "" { // BeginAccepted sees that nobody wants it
+		return true, nil
 	}
 	_, err = WithExecutor(ctx, c.host, run, func(executor *Executor) error {
 		if executor.Process != 0 || !cancelled && !executor.Unattended(ctx, executor.Queue) {
@@ -83,22 +86,22 @@ func (c *Client) CancelWaiting(ctx context.Context, run string, by By) (cancelle
 	return cancelled && err == nil, err
 }
 
-// callOff records that nothing comes of the start of a run that has not begun; false if there is no such start, or it is decided.
-func (c *Client) callOff(ctx context.Context, run string, by By) (bool, error) {
+// callOff records that nothing comes of the start of a run that has not begun, and returns it; nil if there is no such start, or it is decided.
+func (c *Client) callOff(ctx context.Context, run string, by By) (*landscape.Start, error) {
 	start, err := c.log.LastStart(ctx, run)
 	if errors.Is(err, landscape.ErrNotFound) || err == nil && start.Decided != 0 {
-		return false, nil
+		return nil, nil //nolint:nilnil // nothing to call off is no error
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	order := workflows.Command{Actor: by.or(c.Actor).Actor, Why: by.Why}
 	start.State, start.Reason = landscape.StartCancelled, order.Sentence()
 	err = c.log.CallOff(ctx, start)
 	if errors.Is(err, landscape.ErrBegun) {
-		return false, nil
+		return nil, nil //nolint:nilnil // as above
 	}
-	return err == nil, err
+	return &start, err
 }
 
 // cancellable reports whether an order would change something about the run. It refuses one about a run that is complete.

@@ -112,7 +112,7 @@ func (s *Session) execute(ctx context.Context, e *Execution) (_ *Execution, err 
 		return nil, err
 	}
 	e.Started = time.Now()
-	if e.handle, err = s.startWorkflow(ctx, e); err != nil {
+	if e.handle, err = s.startWorkflow(ctx, e, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE); err != nil {
 		if e.input.Resume == nil {
 			err = s.refuseAccepted(ctx, e, err)
 		}
@@ -121,7 +121,8 @@ func (s *Session) execute(ctx context.Context, e *Execution) (_ *Execution, err 
 	return e, failpoint.Hit("run.started")
 }
 
-func (s *Session) startWorkflow(ctx context.Context, e *Execution) (sdk.WorkflowRun, error) {
+// startWorkflow starts the workflow of a run. again says whether it may have had one, which ended.
+func (s *Session) startWorkflow(ctx context.Context, e *Execution, again enums.WorkflowIdReusePolicy) (sdk.WorkflowRun, error) {
 	starter, err := s.as(e.by)
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (s *Session) startWorkflow(ctx context.Context, e *Execution) (sdk.Workflow
 	defer starter.Close()
 	started, err := starter.ExecuteWorkflow(context.WithoutCancel(ctx), sdk.StartWorkflowOptions{
 		ID: e.Workflow, TaskQueue: s.queueOf(e.Run),
-		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDReusePolicy:                    again,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		StaticSummary:                            workflows.Summary(e.Pipeline, e.Run), // encrypted with codec keys only, as is what follows

@@ -125,7 +125,7 @@ func (c *Client) CancelQueued(ctx context.Context, waiting *Waiting, by By) (err
 		return err
 	}
 	called, err := c.callOff(ctx, waiting.Run, by) // its workflow is gone
-	if err == nil && !called {
+	if err == nil && called == nil {
 		err = &Error{Kind: Conflict, Code: NotExecuted, Run: waiting.Run, Message: fmt.Sprintf("run %s waits no more: it has begun, or was called off", waiting.Run)}
 	}
 	return err

@@ -28,7 +28,7 @@ type Start struct {
 	Why         string               `json:"why,omitempty"`
 	Schedule    string               `json:"schedule,omitempty"`
 	Slot        string               `json:"slot,omitempty"` // of time, that the run is about
-	Workflow    string               `json:"workflow"`       // id of the workflow that somebody started for it
+	Workflow    string               `json:"workflow"`       // id of the workflow that somebody started for it; empty until Temporal, which was away, answers
 	Params      json.RawMessage      `json:"params"`         // as they were given
 }
 
@@ -36,6 +36,9 @@ type Start struct {
 func (s *Start) Joined() string { return admit.JoinedBy(s.Reason) }
 
 func startOf(s landscape.Start) Start {
+	if awaits(s) {
+		s.Reason = awaitsTemporal
+	}
 	return Start{
 		ID: fmt.Sprintf("%s/%d", s.Run, s.Seq), Run: s.Run, Pipeline: s.Pipeline, Environment: s.Environment, State: s.State, Refusal: s.Refusal, Reason: s.Reason,
 		Accepted: Time(s.Accepted), Decided: Time(s.Decided), Actor: s.Actor, Trigger: s.Trigger, Why: s.Why, Schedule: s.Schedule, Slot: s.Slot,

@@ -24,6 +24,8 @@ func (c *Client) unrecorded(ctx context.Context, word string, missing error) err
 	switch {
 	case err != nil:
 		return err
+	case start != nil && awaits(*start):
+		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: requested(start) + ": " + awaitsTemporal, Cure: Diagnose, Err: missing}
 	case start != nil && start.Reason != "":
 		return c.neverBegan(ctx, word, start, missing)
 	case start != nil && start.State == landscape.StartAccepted && c.abandoned(ctx, start.Run):

@@ -104,8 +104,8 @@ func (s *apiServing) loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// serve answers requests until ctx ends, about the runs of what the options name.
-func (s *apiServing) serve(ctx context.Context, o local.Options, logger *slog.Logger) (err error) {
+// serve answers requests until ctx ends, about the runs of what the options name. later is Later of api.Options.
+func (s *apiServing) serve(ctx context.Context, o local.Options, later bool, logger *slog.Logger) (err error) {
 	home, err := local.Open(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -115,7 +115,9 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, logger *slog.Lo
 	}
 	defer func() { err = errors.Join(err, home.Close()) }()
 	host, _, _ := net.SplitHostPort(s.address)
-	server, err := api.New(api.Options{Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Link: s.link, Received: s.received.Add})
+	server, err := api.New(api.Options{
+		Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Link: s.link, Received: s.received.Add, Later: later,
+	})
 	if err != nil {
 		return err
 	}

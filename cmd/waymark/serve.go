@@ -96,7 +96,7 @@ func (a *app) serve(ctx context.Context, s local.Serving, door *apiServing) erro
 			defer door.close()
 			s.Received = &door.received
 			s.Beside = func(ctx context.Context, worker daemon.Config, logger *slog.Logger) error {
-				return door.serve(ctx, a.apiOptions(worker, worker.Temporal, true), logger)
+				return door.serve(ctx, a.apiOptions(worker, worker.Temporal, true), false, logger)
 			}
 		}
 		return a.folder().Serve(ctx, s)

@@ -61,7 +61,7 @@ func (a *app) work(ctx context.Context, config daemon.Config, door *apiServing) 
 		defer door.close()
 		p.Received = &door.received
 		return local.RunBeside(ctx, config, p, func(ctx context.Context, config daemon.Config, logger *slog.Logger) error {
-			return door.serve(ctx, a.apiOptions(config, config.Temporal, false), logger)
+			return door.serve(ctx, a.apiOptions(config, config.Temporal, false), true, logger)
 		})
 	})
 }

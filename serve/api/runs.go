@@ -17,6 +17,7 @@ import (
 	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/workflows"
 )
 
 // noRun is the problem with a run that is not recorded, or that the caller does not see.
@@ -214,9 +215,10 @@ func (c *call) once(keyed bool, asked remote.StartRequest) (started *client.Star
 			return started, true, err
 		}
 	}
-	e, err := home.Start(c.Context(), client.StartRequest{
+	request := client.StartRequest{
 		By: c.by(asked.Why), Run: asked.Run, Pipeline: asked.Pipeline, Environment: asked.Environment, Params: asked.Params, For: asked.For, Schedule: asked.Schedule, Detach: true,
-	})
+	}
+	err = c.begin(request)
 	if known, ok := errors.AsType[*client.Error](err); keyed && ok && (known.Code == client.RunExists || known.Code == client.RunBusy) { // another process was faster
 		if started, err := c.before(asked); started != nil || err != nil {
 			return started, true, err
@@ -225,15 +227,12 @@ func (c *call) once(keyed bool, asked remote.StartRequest) (started *client.Star
 	if err != nil {
 		return nil, false, c.discreet(asked.Run, err)
 	}
-	if err := e.Close(); err != nil {
-		return nil, false, err
-	}
 	starts, err := home.StartsOf(c.Context(), asked.Run)
 	if err == nil && len(starts) == 0 { // a worker of the cluster will record it
 		params, _ := json.Marshal(asked.Params)
 		starts = []client.Start{{
 			Run: asked.Run, Pipeline: asked.Pipeline, Environment: asked.Environment, State: landscape.StartAccepted, Actor: c.token.Name, Trigger: activities.TriggerAPI, Why: asked.Why,
-			Workflow: e.Workflow, Params: params,
+			Workflow: workflows.WorkflowID(asked.Run), Params: params,
 		}}
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -52,6 +53,9 @@ type Options struct {
 	Link *Link
 	// Received is called for each delivery to a trigger, with what became of it: new, again or refused; then the trigger is empty. It may be nil.
 	Received func(trigger, outcome string)
+	// Later accepts requests for runs that come while Temporal is away, and begins them when it is back. It is for a cluster: on one machine this process has a Temporal of its
+	// own.
+	Later bool
 	// CursorKey binds the cursors of lists; processes that share it understand each other's. nil for one of its own.
 	CursorKey []byte
 }
@@ -63,7 +67,8 @@ type Server struct {
 	mux           *http.ServeMux
 	cursorKey     []byte
 	crossSite     *http.CrossOriginProtection
-	starting      sync.Map // ids of runs that requests are about to start
+	starting      sync.Map    // ids of runs that requests are about to start
+	away          atomic.Bool // Temporal did not answer when it was asked last: what comes meanwhile is recorded at once
 	rates         rates
 	sessions      sessions
 	verifications verifications
@@ -107,6 +112,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+	}
+	if s.Later {
+		later, end := context.WithCancel(ctx)
+		defer end()
+		go s.beginAccepted(later)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

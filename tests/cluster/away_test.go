@@ -3,6 +3,8 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"net"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,8 +13,11 @@ import (
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
 
+	"waymark/activities"
 	"waymark/client"
+	"waymark/client/remote"
 	"waymark/landscape"
+	"waymark/serve/api"
 	"waymark/workflows"
 )
 
@@ -50,6 +55,13 @@ var askings = []asking{
 		}
 		return "", err
 	}},
+	{"service", func(ctx context.Context, c *topology, run string) (string, error) {
+		_, _, err := c.api.Start(ctx, "", remote.StartRequest{Run: run, Pipeline: "orders", Params: map[string]string{"out": run}})
+		if refused, ok := errors.AsType[*client.Error](err); ok {
+			return string(refused.Code), nil
+		}
+		return "", err
+	}},
 }
 
 // TestStartsWhileAServiceIsAway asks for runs while workers, the record or Temporal are away. Each start that was accepted is a complete run as soon as the service is
@@ -58,6 +70,7 @@ func TestStartsWhileAServiceIsAway(t *testing.T) {
 	t.Parallel()
 	c := start(t)
 	c.deploy(10)
+	c.serve()
 	var worker *process
 	for _, away := range []struct {
 		name    string
@@ -65,9 +78,9 @@ func TestStartsWhileAServiceIsAway(t *testing.T) {
 		back    func()
 		answers []string // by way; empty: accepted
 	}{
-		{"worker", func() {}, func() { worker = c.worker("one") }, []string{"", ""}},
-		{"record", func() { c.postgres.Stop(true) }, func() { c.postgres.Start(t) }, []string{noRecord, ""}},
-		{"temporal", c.server.kill, c.startTemporal, []string{string(client.TemporalUnavailable), noTemporal}},
+		{"worker", func() {}, func() { worker = c.worker("one") }, []string{"", "", ""}},
+		{"record", func() { c.postgres.Stop(true) }, func() { c.postgres.Start(t) }, []string{noRecord, "", noRecord}},
+		{"temporal", c.server.kill, c.startTemporal, []string{string(client.TemporalUnavailable), noTemporal, ""}},
 	} {
 		away.stop()
 		if away.name == "record" {
@@ -102,7 +115,60 @@ func TestStartsWhileAServiceIsAway(t *testing.T) {
 			require.Zero(t, begun.Seq, "%s was asked for more than once", run)
 		}
 	}
+	cancelledWhileAway(t, c)
 	worker.stop()
+}
+
+// cancelledWhileAway asks for two runs while Temporal is away, and cancels one of them: of that none comes.
+func cancelledWhileAway(t *testing.T, c *topology) {
+	t.Helper()
+	c.server.kill()
+	for _, run := range []string{"wanted", "unwanted"} {
+		report, _, err := c.api.Start(t.Context(), "", remote.StartRequest{Run: run, Pipeline: "orders", Params: map[string]string{"out": run}, Why: "somebody waits"})
+		require.NoError(t, err)
+		require.Equal(t, landscape.StartAccepted, report.Start.State)
+		require.Equal(t, "Temporal did not answer: the run begins when it does", report.Start.Reason)
+	}
+	_, _, err := c.api.Start(t.Context(), "", remote.StartRequest{Run: "wanted", Pipeline: "orders"})
+	require.NoError(t, err, "the same request, again")
+	_, err = c.api.Cancel(t.Context(), "unwanted", "nobody waits any more", false)
+	require.NoError(t, err)
+	c.startTemporal()
+	await(t, "the run that is wanted", func() bool {
+		on, err := c.log.Run(t.Context(), "wanted")
+		return err == nil && client.Complete(on.Status)
+	})
+	begun, err := c.log.LastStart(t.Context(), "wanted")
+	require.NoError(t, err)
+	require.Equal(t, []any{"service", activities.TriggerAPI, "somebody waits", int64(0)}, []any{begun.Actor, begun.Trigger, begun.Why, begun.Seq})
+	called, err := c.log.LastStart(t.Context(), "unwanted")
+	require.NoError(t, err)
+	require.Equal(t, landscape.StartCancelled, called.State)
+	_, err = c.log.Run(t.Context(), "unwanted")
+	require.ErrorIs(t, err, landscape.ErrNotFound)
+	c.verify("wanted")
+}
+
+// serve serves the HTTP API, as a worker with --api does.
+func (c *topology) serve() {
+	c.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(c.t, err)
+	server, err := api.New(api.Options{Home: c.home, Logger: slog.New(slog.DiscardHandler), Private: true, Later: true})
+	require.NoError(c.t, err)
+	ctx, end := context.WithCancel(c.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, listener) }()
+	c.t.Cleanup(func() {
+		end()
+		require.NoError(c.t, <-ended)
+	})
+	granted, err := c.home.GrantAccess(c.t.Context(), client.AccessRequest{
+		By: client.By{Why: "a test"}, Name: "service", Roles: []landscape.Role{landscape.Service, landscape.Operator}, Expires: time.Now().Add(time.Hour),
+	})
+	require.NoError(c.t, err)
+	c.api, err = remote.New(remote.Options{URL: "http://" + listener.Addr().String(), Token: granted.Token, Patience: time.Second})
+	require.NoError(c.t, err)
 }
 
 // requireUnavailable requires that what a client asks while the record is away is refused with a code and a cure.

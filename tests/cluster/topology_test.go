@@ -26,6 +26,7 @@ import (
 
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
 	"waymark/tests/programs"
@@ -72,6 +73,7 @@ type topology struct {
 	home     *local.Home
 	temporal sdk.Client
 	log      *landscape.Log
+	api      *remote.Client         // of a service; nil: nobody serves the API
 	build    func() (string, error) // the workers' program
 }
 
