@@ -59,6 +59,9 @@ func (s *Session) accept(ctx context.Context, e *Execution) error {
 			start.Environment = cmp.Or(e.input.Environment, landscape.DefaultEnvironment)
 		}
 	}
+	if e.lasting {
+		start.Input = inputText(e.input.OpenInput)
+	}
 	err := s.Log.Accept(ctx, start)
 	if s.served() && errors.Is(err, landscape.ErrReadOnly) {
 		return nil // by this process
@@ -117,7 +120,7 @@ func (s *Session) endStarts(ctx context.Context, besides string) error {
 	}
 	open = append(open, waiting...)
 	for _, start := range open {
-		if start.Run == besides || s.executes(start.Run) {
+		if start.Run == besides || start.Input != "" || s.executes(start.Run) { // who serves next begins those with an input
 			continue
 		}
 		ours, err := s.owns(ctx, start.Run)

@@ -40,6 +40,7 @@ type Execution struct {
 	ending   *Ending // of a run that did not begin, as its record has it; nil for every other one
 	resuming bool    // it was joined when its workflow seemed to be about to resume it
 	by       By
+	lasting  bool   // BeginAccepted starts its workflow if this process does not
 	slot     string // of time, that the run is about; empty if none is known
 	input    workflows.RunInput
 	handle   sdk.WorkflowRun

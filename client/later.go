@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 
@@ -17,9 +18,19 @@ import (
 // awaitsTemporal is why a run has not begun that was asked for while Temporal was away.
 const awaitsTemporal = "Temporal did not answer: the run begins when it does"
 
-// awaits reports whether a start is recorded for which nobody has started a workflow: BeginAccepted does that.
-func awaits(start landscape.Start) bool {
+// accepted reports whether a start was recorded by Accept, and its run has not begun.
+func accepted(start landscape.Start) bool {
 	return start.State == landscape.StartAccepted && start.Workflow == ""
+}
+
+// inputText is what is recorded of an input with which BeginAccepted may have to start a workflow.
+func inputText(in activities.OpenInput) string {
+	in.Files = "" // is a matter of who starts it
+	text, err := json.Marshal(in)
+	if err != nil {
+		panic(err) // texts always encode
+	}
+	return string(text)
 }
 
 // Accept records a request for a run of a deployed pipeline that Start could not begin, because Temporal does not answer: BeginAccepted begins it when it
@@ -30,12 +41,13 @@ func (c *Client) Accept(ctx context.Context, r StartRequest) (err error) {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if r.Pipeline == "" || r.Schedule != "" || r.Run == "" {
-		return invalid("only a run of a Pipeline, with an id and without a Schedule, can be accepted to begin later")
+	if r.Pipeline == "" || r.Run == "" {
+		return invalid("only a run of a Pipeline, with an id, can be accepted to begin later")
 	}
 	s := &Session{Log: c.log, Place: c.place, Actor: c.Actor, Queue: workflows.TaskQueue}
 	start := r.asked()
 	start.Actor, start.Environment, start.Slot, start.Workflow = cmp.Or(start.Actor, c.Actor), r.Environment, r.For, "" // without an environment, that of the workers
+	start.Input = inputText(r.input())
 	if err := s.refuseTaken(ctx, r.Run); err != nil {
 		return err
 	}
@@ -49,11 +61,17 @@ func (c *Client) Accept(ctx context.Context, r StartRequest) (err error) {
 	return err
 }
 
-// BeginAccepted begins the runs that Accept recorded, the first first, and returns their ids. Processes may do so at the same time, and again: a run has one workflow.
-func (c *Client) BeginAccepted(ctx context.Context) (begun []string, err error) {
+// beginAfter is how long a process may take to start the workflow of a run that it was asked for.
+const beginAfter = 3 * time.Second
+
+// BeginAccepted starts the workflows of runs that were asked for a while ago and have none: by Accept, or by a process that ended before it could do so, with Lasting
+// of its request. The first are the first. It returns the ids of those that it began. known has those that have a workflow, by the ids of their starts: it is not nil, and
+// grows. Processes may do so at the same time, and again: a run has one workflow.
+func (c *Client) BeginAccepted(ctx context.Context, known map[string]bool) (begun []string, err error) {
 	defer c.edge(ctx, &err)
 	starts, err := c.log.Starts(ctx, landscape.StartAccepted, nil, 0)
-	starts = slices.DeleteFunc(starts, func(s landscape.Start) bool { return !awaits(s) })
+	late := landscape.MicrosOf(time.Now().Add(-beginAfter))
+	starts = slices.DeleteFunc(starts, func(s landscape.Start) bool { return s.Input == "" || s.Accepted > late || known[startOf(s).ID] })
 	if err != nil || len(starts) == 0 {
 		return nil, err
 	}
@@ -70,6 +88,7 @@ func (c *Client) BeginAccepted(ctx context.Context) (begun []string, err error) 
 		if did {
 			begun = append(begun, start.Run)
 		}
+		known[startOf(start).ID] = true
 	}
 	return begun, nil
 }
@@ -80,12 +99,10 @@ func (s *Session) beginAccepted(ctx context.Context, start landscape.Start) (boo
 		return false, err
 	}
 	e := &Execution{session: s, Run: start.Run, Pipeline: start.Pipeline, Workflow: workflows.WorkflowID(start.Run), by: By{Actor: start.Actor, Trigger: start.Trigger}}
-	e.input.OpenInput = activities.OpenInput{
-		Run: start.Run, Pipeline: start.Pipeline, Environment: start.Environment, For: start.Slot, Why: start.Why, Files: s.Files,
-	}
-	if err := json.Unmarshal([]byte(start.Params), &e.input.Params); err != nil {
+	if err := json.Unmarshal([]byte(start.Input), &e.input.OpenInput); err != nil {
 		return false, err
 	}
+	e.input.Files = s.Files
 	_, err := s.startWorkflow(ctx, e, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
 	if known, ok := errors.AsType[*Error](err); ok && known.Code == RunBusy {
 		return false, nil

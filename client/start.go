@@ -31,6 +31,7 @@ type StartRequest struct {
 	Schedule    string            // whose slot that is; may be empty if the document has at most one schedule
 	Input       io.Reader         // standard input, for a document that reads it
 	Detach      bool              // its follower wants to know no more than that it began
+	Lasting     bool              // of a Pipeline that others execute: should this process end before it has started the workflow, BeginAccepted does that
 }
 
 // Start starts a run on the client's host. The caller closes the Execution. The errors are those of Session.Start, and of kind Busy
@@ -133,10 +134,9 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		if r.Schedule != "" && r.For == "" {
 			return nil, slotless(r.Schedule)
 		}
-		e.Pipeline = r.Pipeline
-		e.input = workflows.RunInput{OpenInput: activities.OpenInput{
-			Run: r.Run, Pipeline: r.Pipeline, Environment: r.Environment, Params: r.Params, For: r.For, ScheduleName: r.Schedule, Why: r.Why, Files: s.Files,
-		}}
+		e.Pipeline, e.lasting = r.Pipeline, r.Lasting
+		e.input.OpenInput = r.input()
+		e.input.Files = s.Files
 		return s.execute(ctx, e)
 	}
 	e.Pipeline, e.Document = r.Document.Name(), r.Document
@@ -161,6 +161,13 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		return nil, err
 	}
 	return s.execute(ctx, e)
+}
+
+// input is what the workflow of a run of the Pipeline is started with, but for the Files of the cluster.
+func (r *StartRequest) input() activities.OpenInput {
+	return activities.OpenInput{
+		Run: r.Run, Pipeline: r.Pipeline, Environment: r.Environment, Params: r.Params, For: r.For, ScheduleName: r.Schedule, Why: r.Why,
+	}
 }
 
 // unfilled returns the ids of schedules of deployed pipelines that have the slot which a run of a file is about: somebody may take it for the slot's run.

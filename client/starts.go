@@ -36,7 +36,7 @@ type Start struct {
 func (s *Start) Joined() string { return admit.JoinedBy(s.Reason) }
 
 func startOf(s landscape.Start) Start {
-	if awaits(s) {
+	if accepted(s) {
 		s.Reason = awaitsTemporal
 	}
 	return Start{

@@ -24,7 +24,7 @@ func (c *Client) unrecorded(ctx context.Context, word string, missing error) err
 	switch {
 	case err != nil:
 		return err
-	case start != nil && awaits(*start):
+	case start != nil && accepted(*start):
 		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: requested(start) + ": " + awaitsTemporal, Cure: Diagnose, Err: missing}
 	case start != nil && start.Reason != "":
 		return c.neverBegan(ctx, word, start, missing)

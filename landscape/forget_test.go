@@ -17,7 +17,7 @@ var kept = map[string]string{
 	"a name or a number": "run_id source chunk row rows lane node slice seq slot kind code label batch fold turn field sink epoch fence ordinal attempt number leaf leaves " +
 		"first_row first_line first_offset line byte_offset raw_bytes raw_is_text blank comments bytes last lines offsets lengths chunks refused version environment_seq " +
 		"file hold_id purge_id class payload claim disclosure what",
-	"the document, and the graph": "document document_file document_sha256 plan plan_sha256 params refs pipeline operation config determinism guarantee nodes.hashes " +
+	"the document, and the graph": "document document_file document_sha256 plan plan_sha256 params starts.input refs pipeline operation config determinism guarantee nodes.hashes " +
 		"from_node to_node name parent branch fork info path policy merge quorum timeout_ms expected arrived lost not_needed fired_by collisions origins result assertion gate",
 	"ways, and what became of tokens": "way way_codes code_bytes codes signature outcome last_node first_seq sent_to batches tokens firsts trigger of arrivals wait_ms out_row " +
 		"slots opened_batches open_batches held_rows out_rows",

@@ -56,6 +56,7 @@ type Start struct {
 	Reason      string     `db:"reason,move"`          // one sentence for people; empty if it is accepted or begun
 	Decided     Micros     `db:"decided_us,move,null"` // zero while that is open
 	Terms       string     `db:"terms,move"`           // JSON, admit.Terms: on which it begins; empty if it needs no place
+	Input       string     `db:"input"`                // JSON: what its workflow is started with, if another process may have to do that; else empty
 }
 
 // Table returns starts.

@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1), (47, 46, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -667,7 +667,7 @@ CREATE TABLE starts (
   state       text not null check (state in ('accepted', 'waiting', 'begun', 'refused', 'cancelled', 'skipped', 'superseded')),
   refusal     text not null check ((refusal <> '') = (state = 'refused')),
   reason      text not null check (reason = '' or state not in ('accepted', 'begun')),
-  decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))), environment text not null default '', terms text not null default '' check (terms = '' or json_valid(terms)),
+  decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))), environment text not null default '', terms text not null default '' check (terms = '' or json_valid(terms)), input text not null default '' check (input = '' or json_valid(input)),
   primary key (run_id, seq)
 ) strict, without rowid;
 
@@ -3211,3 +3211,6 @@ begin select raise(abort, 'payload purged: store it again'); end;
 CREATE TRIGGER deletions_waiting before insert on deletions
 when exists (select 1 from arrivals a where a.payload = new.payload and a.payload <> '' and a.state in ('ready', 'taken'))
 begin select raise(abort, 'deletions: payload in use: a run is still to read it'); end;
+
+CREATE TRIGGER starts_input before update of input on starts
+begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;

@@ -10,7 +10,7 @@ import (
 
 // begin starts a run, or records that it is to begin when Temporal is back.
 func (c *call) begin(r client.StartRequest) error {
-	later := c.server.Later && r.Schedule == ""
+	later := c.server.Later
 	if !later || !c.server.away.Load() {
 		e, err := c.server.Home.Start(c.Context(), r)
 		if err == nil {
@@ -30,15 +30,16 @@ func isAway(err error) bool {
 	return ok && known.Code == client.TemporalUnavailable
 }
 
-// beginInterval is how often a process looks for runs that were asked for while Temporal was away.
+// beginInterval is how often a process looks for runs that were asked for and have not begun.
 const beginInterval = 5 * time.Second
 
-// beginAccepted begins runs that were asked for while Temporal was away, until ctx ends.
+// beginAccepted begins runs that were asked for while Temporal was away, or of a process that ended before they began, until ctx ends.
 func (s *Server) beginAccepted(ctx context.Context) {
+	known := map[string]bool{}
 	for {
-		begun, err := s.Home.BeginAccepted(ctx)
+		begun, err := s.Home.BeginAccepted(ctx, known)
 		if len(begun) > 0 {
-			s.Logger.Info("began runs that had been asked for while Temporal was away", "runs", len(begun))
+			s.Logger.Info("began runs that had been asked for before", "runs", len(begun))
 		}
 		if err != nil && ctx.Err() == nil {
 			s.Logger.Warn("runs that were asked for wait for Temporal", "error", err)

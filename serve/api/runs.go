@@ -216,7 +216,7 @@ func (c *call) once(keyed bool, asked remote.StartRequest) (started *client.Star
 		}
 	}
 	request := client.StartRequest{
-		By: c.by(asked.Why), Run: asked.Run, Pipeline: asked.Pipeline, Environment: asked.Environment, Params: asked.Params, For: asked.For, Schedule: asked.Schedule, Detach: true,
+		By: c.by(asked.Why), Run: asked.Run, Pipeline: asked.Pipeline, Environment: asked.Environment, Params: asked.Params, For: asked.For, Schedule: asked.Schedule, Detach: true, Lasting: true,
 	}
 	err = c.begin(request)
 	if known, ok := errors.AsType[*client.Error](err); keyed && ok && (known.Code == client.RunExists || known.Code == client.RunBusy) { // another process was faster

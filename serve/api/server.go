@@ -53,8 +53,7 @@ type Options struct {
 	Link *Link
 	// Received is called for each delivery to a trigger, with what became of it: new, again or refused; then the trigger is empty. It may be nil.
 	Received func(trigger, outcome string)
-	// Later accepts requests for runs that come while Temporal is away, and begins them when it is back. It is for a cluster: on one machine this process has a Temporal of its
-	// own.
+	// Later accepts requests for runs that come while Temporal is away: they begin when it is back. It is for a cluster; on one machine this process has a Temporal of its own.
 	Later bool
 	// CursorKey binds the cursors of lists; processes that share it understand each other's. nil for one of its own.
 	CursorKey []byte
@@ -113,11 +112,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 	}
-	if s.Later {
-		later, end := context.WithCancel(ctx)
-		defer end()
-		go s.beginAccepted(later)
-	}
+	later, end := context.WithCancel(ctx)
+	defer end()
+	go s.beginAccepted(later)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {

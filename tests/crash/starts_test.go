@@ -1,97 +1,83 @@
 package crash
 
 import (
-	"context"
-	"maps"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
-	"golang.org/x/sync/errgroup"
 
 	"waymark/tests/sample"
-	"waymark/workflows"
 )
 
-// Whatever a server was about to do for starts that wait for a place when it was killed: each becomes one complete run, one after the other, and
-// nobody waits in the end.
-func TestServeIsKilledAtMomentsOfStartsThatWait(t *testing.T) {
+// A run that a service asked for begins once, and its start is what became of it, whenever the server is killed; repeating the request changes nothing.
+func TestServeIsKilledAtMomentsOfAStart(t *testing.T) {
 	binary := build(t)
-	for _, moment := range sample.Of(5, []string{
-		"landscape.starts.committing", "landscape.starts.committed@2", // they are accepted
-		"activity.OpenRun.begin@2", "landscape.gates.committing", "landscape.gates.committed@2", "activity.OpenRun.end@3", // they wait
-		"landscape.runs.committing", "landscape.runs.committed", // the first begins
-		"landscape.runs.committing@2", "landscape.runs.committed@2", "activity.FinishRun.end", // it ends, and tells the next
-		"activity.OpenRun.begin@6", "landscape.runs.committing@3", "landscape.runs.committed@3", // that is let in
+	for _, moment := range sample.Of(3, []string{
+		"run.prepared", "landscape.starts.begin", "landscape.starts.committed", "run.started", "activity.OpenRun.begin", "landscape.runs.committed", "activity.ConcludeRun.end",
 	}) {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
-			startsWait(t, binary, moment)
+			runIsAskedFor(t, binary, moment)
 		})
 	}
 }
 
-// line is what runs that want the same place are asked for in: the ids of the workflows, and their inputs. Two of them mean the same run.
-var line = map[string]map[string]string{
-	"run-a": {"run": "a"}, "run-b": {"run": "b"}, "run-c": {"run": "c"}, "a service": {"key": "order-17"}, "the service again": {"key": "order-17"},
-}
-
-// lived is what the record has of the starts when nobody waits any more: those that are open; those of which no run came, and nobody knows why; begun ones
-// without a complete run; runs that are there although nobody asked; and pairs of runs that had the one place at once.
-const lived = `
-select
-	(select count(*) from starts where decided_us is null),
-	(select count(*) from starts where state <> 'begun' and decided_us is not null and reason = ''),
-	(select count(*) from starts s where state = 'begun' and not exists (select 1 from runs r where r.run_id = s.run_id and r.status = 'completed_with_failures')),
-	(select count(*) from runs r where not exists (select 1 from starts s where s.run_id = r.run_id and s.state = 'begun')),
-	(select count(*) from runs a join runs b on a.run_id < b.run_id where a.started_us < b.finished_us and b.started_us < a.finished_us)`
-
-// startsWait serves a pipeline of which there is one run at once, and asks for several; but kills the server at the moment, and serves again.
-func startsWait(t *testing.T, binary, moment string) {
+func runIsAskedFor(t *testing.T, binary, moment string) {
 	t.Helper()
-	p := in(t, binary, "orders.csv")
-	p.write(t, "narrow.yaml", "name: narrow\nchunk: {rows: 20}\n"+
-		"sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, customer: string, country: \"string?\", total: decimal, placed: date}}}}\n"+
-		"sinks: {out: {csv: {path: out/narrow.csv, overwrite: true}}}\n"+
-		"concurrency: {runs: 1}\npools: {db: 1}\n")
-	p.run(t, 0, "limit", "set", "db", "1", "--why", "to see")
-
-	killed := p.serve(t, moment+"=kill")
-	served, gone := context.WithCancel(t.Context())
-	temporal, asked := p.temporal(t), make(chan error, 1)
-	go func() { asked <- askAll(served, temporal) }()
-	died(t, killed, moment)
-	gone()
-	<-asked // some were too late
-
-	serving := p.serve(t, "")
-	require.NoError(t, askAll(t.Context(), p.temporal(t)))
-	db := open(t, p.folder)
-	require.Eventually(t, func() bool {
-		var complete, open int
-		err := db.QueryRow("select (select count(*) from runs where status = 'completed_with_failures'), (select count(*) from starts where decided_us is null)").Scan(&complete, &open)
-		return err == nil && complete == len(line)-1 && open == 0
-	}, time.Minute, 100*time.Millisecond, "somebody waits in vain")
-	p.drain(t, serving)
-	var open, unexplained, unfinished, unasked, together int
-	require.NoError(t, db.QueryRow(lived).Scan(&open, &unexplained, &unfinished, &unasked, &together))
-	require.Equal(t, [5]int{}, [5]int{open, unexplained, unfinished, unasked, together})
-}
-
-// askAll asks for all runs of the line at once, unless somebody did so before.
-func askAll(ctx context.Context, temporal client.Client) error {
-	var asking errgroup.Group
-	for id, input := range line {
-		asking.Go(func() error {
-			request := map[string]string{"pipeline": "narrow"}
-			maps.Copy(request, input)
-			_, err := temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-				ID: id, TaskQueue: workflows.TaskQueue, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-			}, workflows.RunPipelineName, request)
-			return err
-		})
+	p := in(t, binary, "plain.yaml", "orders.csv")
+	p.write(t, "beats.yaml", "name: beats\nsources: {in: {csv: {path: \""+p.folder+"/orders.csv\"}, schema: {mode: flexible, fields: {id: int}}}}\nsinks: {out: {jsonl: {path: \""+p.folder+"/asked.jsonl\"}}}\n")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	serve := func(plan string) *exec.Cmd {
+		return p.startAt(t, plan, "serve", ".", "--port", "0", "--http", "off", "--api", address, "--pages", "off", "--allow-path", p.folder)
 	}
-	return asking.Wait()
+	first := serve("")
+	p.deploy(t, "")
+	token := strings.TrimSpace(p.run(t, 0, "access", "grant", "service", "--role", "service", "--why", "a test"))
+	require.NoError(t, first.Process.Kill())
+	_ = first.Wait()
+
+	ask := func() (status int) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/v1/runs", strings.NewReader(`{"pipeline":"beats"}`))
+		require.NoError(t, err)
+		for header, value := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Idempotency-Key": "once"} {
+			request.Header.Set(header, value)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0
+		}
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	killed := serve(moment + "=kill")
+	require.Eventually(t, func() bool { // before it listens nothing is asked
+		connection, err := net.DialTimeout("tcp", address, time.Second)
+		return err == nil && connection.Close() == nil
+	}, time.Minute, 50*time.Millisecond)
+	ask()
+	died(t, killed, moment)
+
+	db := open(t, p.folder)
+	count := func(query string) (n int) {
+		require.NoError(t, db.QueryRow(query).Scan(&n))
+		return n
+	}
+	serving := serve("")
+	if count("select count(*) from starts") == 0 { // killed before that was on record
+		require.Eventually(t, func() bool { return ask() == http.StatusAccepted }, time.Minute, 50*time.Millisecond)
+	}
+	require.Eventually(t, func() bool { return count("select count(*) from runs where status = 'completed'") == 1 }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return ask() == http.StatusAccepted }, time.Minute, 50*time.Millisecond)
+	require.Equal(t, []int{1, 1, 1, 0}, []int{
+		count("select count(*) from starts where state = 'begun'"), count("select count(*) from starts"), count("select count(*) from runs"),
+		count("select count(*) from outbox where kind = 'start.refused'"),
+	})
+	p.drain(t, serving)
 }

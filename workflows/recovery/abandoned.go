@@ -92,8 +92,15 @@ func (a Abandoned) endStart(ctx context.Context, start landscape.Start) (bool, e
 	if err != nil || !known || latest.Open() || start.Decided != 0 {
 		return false, err
 	}
+	if now, err := a.Log.LastStart(ctx, start.Run); err != nil || now != start {
+		return false, err // the run began, and ended, since the start was read
+	}
 	start.State, start.Refusal, start.Reason = landscape.StartRefused, activities.RefusalClosed, HowClosed(start.Run, latest)
-	if err := a.Log.Refuse(ctx, start); err != nil {
+	err = a.Log.CallOff(ctx, start)
+	if errors.Is(err, landscape.ErrBegun) { // since it was read
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	return true, a.release(ctx, start.Run)
