@@ -282,9 +282,14 @@ func (r *Reader) ArrivalOf(ctx context.Context, run, item string) (Arrival, erro
 	return Arrival{}, cmp.Or(err, fmt.Errorf("arrival %s of run %s: %w", item, run, ErrNotFound))
 }
 
+// ListOfRun returns which arrivals are on the list of a run, in its order, also those that it gave back; nil if it was not begun for any.
+func (r *Reader) ListOfRun(ctx context.Context, run string) ([]ArrivalRun, error) {
+	return Select[ArrivalRun](ctx, r.from, run)
+}
+
 // ArrivalsOfRun returns the arrivals on the list of a run, in its order; nil if it was not begun for any.
 func (r *Reader) ArrivalsOfRun(ctx context.Context, run string) (list []Arrival, err error) {
-	places, err := Select[ArrivalRun](ctx, r.from, run)
+	places, err := r.ListOfRun(ctx, run)
 	for _, place := range places {
 		if err != nil {
 			return nil, err

@@ -69,15 +69,20 @@ type listedItem struct {
 // Table returns arrival_runs.
 func (listedItem) Table() string { return ArrivalRun{}.Table() }
 
-// OutputReader is a run on whose list an output is.
+// OutputReader is a run on whose list an output, or another item, is.
 type OutputReader struct {
 	Run     string
 	Trigger string // that began it
 }
 
 // ReadersOf returns the runs of other pipelines on whose lists the output of a sink of a run is, by id, also those that gave it back; nil if there is none.
-func (r *Reader) ReadersOf(ctx context.Context, run, sink string) (readers []OutputReader, err error) {
-	err = each(ctx, r.from, []any{OutputItem(run, sink)}, func(l listedItem) bool {
+func (r *Reader) ReadersOf(ctx context.Context, run, sink string) ([]OutputReader, error) {
+	return r.ReadersOfItem(ctx, OutputItem(run, sink))
+}
+
+// ReadersOfItem returns the runs on whose lists an item is, by id, also those that gave it back; nil if there is none.
+func (r *Reader) ReadersOfItem(ctx context.Context, item string) (readers []OutputReader, err error) {
+	err = each(ctx, r.from, []any{item}, func(l listedItem) bool {
 		readers = append(readers, OutputReader{l.Run, l.Trigger})
 		return true
 	})

@@ -24,7 +24,7 @@ func Unsealed() map[string]string {
 		"log":    log, "log_head": log, "log_hashes": log, "log_heads": log, "anchored": log,
 		"bundles": deploys, "pipeline_versions": deploys, "deployments": deploys, "environments": deploys, "schedules": deploys, "slot_requests": deploys,
 		"slots": deploys, "slot_events": deploys, "gates": deploys, "limits": deploys, "triggers": deploys, "watches": deploys,
-		"arrivals": "what of them a run reads, its sources say", "arrival_runs": "what of them a run reads, its sources say",
+		"arrivals": "what of them a run reads, its sources say", "arrival_orders": deploys, "arrival_runs": "what of them a run reads, its sources say",
 		"holds": purges, "hold_ends": purges, "purges": purges, "purged_runs": purges, "deletions": purges, "deleted_payloads": purges, "returned_payloads": purges,
 		"forgotten": purges, "forgotten_leaves": purges, "repacked": purges, "forgettings": purges, "erasures": purges, "erased": purges,
 		"outbox": told, "outbox_head": told, "endpoints": told, "endpoint_states": told, "deliveries": told, "delivery_attempts": told,

@@ -41,7 +41,7 @@ var records = []Record{
 	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
 	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, LateTotalRecord{}, ArtifactRecord{}, Action{}, RunEvent{}, PolicyRecord{}, PolicyResult{},
 	Salts{}, ChunkSeal{}, RunSeal{}, SignOff{}, Heal{}, Start{},
-	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{}, Trigger{}, Watch{}, Arrival{}, ArrivalRun{},
+	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{}, Trigger{}, Watch{}, Arrival{}, ArrivalOrder{}, ArrivalRun{},
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},
 	Hold{}, HoldEnd{}, Purge{}, PurgedRun{}, Deletion{}, DeletedPayload{}, ReturnedPayload{},
 	Forgotten{}, ForgottenLeaf{}, Erasure{}, Erased{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{}, Endpoint{}, EndpointState{}, Delivery{}, DeliveryAttempt{},

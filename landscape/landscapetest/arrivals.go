@@ -24,17 +24,20 @@ func SetTrigger(ctx context.Context, log *landscape.Log, of, name string) error 
 	})
 }
 
-// Arrived lets two files arrive at a trigger of a pipeline of which version 1 is there, of which a run takes one.
+// Arrived lets two files arrive at a trigger of a pipeline of which version 1 is there: a run takes one, and a person ignores the other.
 func Arrived(ctx context.Context, log *landscape.Log, of string) error {
 	id := landscape.ScheduleID(landscape.DefaultEnvironment, of, "drop")
 	err := SetTrigger(ctx, log, of, "drop")
 	watch, read := log.Watch(ctx, id)
 	watch, came := log.ChangeArrivals(ctx, watch, watch, arrivalsAt(id, 0, "in/a.csv", "in/b.csv"))
-	ready, found := log.ArrivalsInState(ctx, id, landscape.ArrivalReady, 1)
+	ready, found := log.ArrivalsInState(ctx, id, landscape.ArrivalReady, 0)
 	if err := errors.Join(err, read, came, found); err != nil {
 		return err
 	}
-	_, err = log.Take(ctx, watch, landscape.Start{Run: "arrived", Pipeline: of, Params: "{}", Trigger: "arrival"}, ready)
+	if err := log.Ignore(ctx, ready[1], "ignored by ann: rubbish", "ann", "rubbish"); err != nil {
+		return err
+	}
+	_, err = log.Take(ctx, watch, landscape.Start{Run: "arrived", Pipeline: of, Params: "{}", Trigger: "arrival"}, ready[:1])
 	return err
 }
 
@@ -104,6 +107,7 @@ func arrivals(t *testing.T, d landscape.Driver) {
 	watch = givenBack(t, log, watch)
 	watch = completeArrivals(t, log, watch)
 	deliveredTo(t, log, watch)
+	orderedArrivals(t, log, id)
 }
 
 // givenBack takes arrivals from a run, as if it had been cancelled, and gives one of them to another.
@@ -187,6 +191,45 @@ func deliveredTo(t *testing.T, log *landscape.Log, watch landscape.Watch) {
 	again, err := log.LastArrival(ctx, came.Trigger, came.Item)
 	require.NoError(t, err)
 	require.Equal(t, first[0], again)
+}
+
+// orderedArrivals holds what people decide about what arrived, and how it is listed.
+func orderedArrivals(t *testing.T, log *landscape.Log, trigger string) {
+	ctx := t.Context()
+	ready := inState(t, log, trigger, landscape.ArrivalReady)
+	require.Equal(t, []string{"b/0", "a/1"}, named(ready))
+	require.NoError(t, log.Ignore(ctx, ready[0], "ignored by ann: rubbish", "ann", "rubbish"))
+	require.ErrorIs(t, log.Ignore(ctx, ready[0], "ignored by bob: rubbish", "bob", "rubbish"), landscape.ErrStale)
+	ignored, err := log.ArrivalAt(ctx, trigger, "b", 0)
+	require.NoError(t, err)
+	require.Equal(t, []any{landscape.ArrivalIgnored, "ignored by ann: rubbish", ""}, []any{ignored.State, ignored.Reason, ignored.Run})
+	ordered, err := log.OrdersOfArrival(ctx, trigger, "b", 0)
+	require.NoError(t, err)
+	require.Len(t, ordered, 1)
+	require.Equal(t, []any{landscape.IgnoreArrival, "ann", "rubbish"}, []any{ordered[0].Action, ordered[0].Actor, ordered[0].Why})
+
+	again, err := log.Again(ctx, ignored, "again, by ann: mended", "ann", "mended")
+	require.NoError(t, err)
+	require.Equal(t, "b/1", named([]landscape.Arrival{again})[0])
+	stored, err := log.LastArrival(ctx, trigger, "b")
+	require.NoError(t, err)
+	require.Equal(t, stored, again)
+	require.Equal(t, []any{landscape.ArrivalReady, ignored.Place}, []any{again.State, again.Place})
+	_, err = log.Again(ctx, ignored, "again, by bob: mended", "bob", "mended")
+	require.ErrorIs(t, err, landscape.ErrStale, "another revision came meanwhile")
+	none, err := log.OrdersOfArrival(ctx, trigger, "a", 0)
+	require.NoError(t, err)
+	require.Empty(t, none)
+
+	all, err := log.NewestArrivals(ctx, trigger, "", nil, 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"webhook://rc_1/0", "b/1", "a/1", "b/0", "ab/0", "a/0"}, named(all))
+	page, err := log.NewestArrivals(ctx, trigger, "", &all[1], 2)
+	require.NoError(t, err)
+	require.Equal(t, all[2:4], page)
+	page, err = log.NewestArrivals(ctx, trigger, landscape.ArrivalReady, &all[1], 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a/1"}, named(page))
 }
 
 // delivery is something that is delivered to a trigger.

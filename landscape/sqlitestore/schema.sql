@@ -10,7 +10,7 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1), (47, 46, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1), (47, 46, 1), (48, 47, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1304,6 +1304,17 @@ CREATE TABLE erased (
   foreign key (run_id, sink, line) references erasures (run_id, sink, line)
 ) strict, without rowid;
 
+CREATE TABLE arrival_orders (
+  trigger  text not null,
+  item     text not null,
+  revision integer not null,
+  action   text not null check (action in ('ignore', 'again')),
+  actor    text not null,
+  why      text not null,
+  at_us    integer not null check (at_us > 0),
+  primary key (trigger, item, revision, action)
+) strict, without rowid;
+
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
 CREATE UNIQUE INDEX folds_by_chunk on folds (run_id, node, source, chunk) where kind = 'chunk';
@@ -1361,6 +1372,8 @@ CREATE INDEX arrivals_by_state on arrivals (trigger, state, arrived_us, item, re
 CREATE INDEX arrival_runs_by_item on arrival_runs (item, run_id, place);
 
 CREATE INDEX arrivals_by_payload on arrivals (payload) where payload <> '';
+
+CREATE INDEX arrivals_by_time on arrivals (trigger, arrived_us, item, revision);
 
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
@@ -3127,17 +3140,6 @@ when new.changes <> 0 or new.state not in ('ready', 'ignored') or not exists (se
   or new.revision > 0 and not exists (select 1 from arrivals a where a.trigger = new.trigger and a.item = new.item and a.revision = new.revision - 1)
 begin select raise(abort, 'arrivals: append-only: an arrival at a trigger is ready or ignored at first, and comes after the revision before it'); end;
 
-CREATE TRIGGER arrivals_change before update on arrivals
-when new.changes <> old.changes + 1
-  or not (old.state = 'ready' and new.state in ('taken', 'gone') or old.state = 'taken' and new.state in ('done', 'ready', 'gone'))
-  or new.state = 'taken' and not exists (
-    select 1 from arrival_runs l where l.run_id = new.run_id and l.trigger = new.trigger and l.item = new.item and l.revision = new.revision)
-  or new.state = 'done' and new.run_id <> old.run_id
-  or new.state = 'done' and not exists (
-    select 1 from runs r where r.run_id = old.run_id and r.status in ('completed', 'completed_with_failures', 'empty'))
-  or old.state = 'taken' and new.state <> 'done' and exists (select 1 from runs r where r.run_id = old.run_id and r.final = 0)
-begin select raise(abort, 'arrivals: illegal change of state'); end;
-
 CREATE TRIGGER runs_arrivals before insert on runs
 when exists (
   select 1 from arrival_runs l join arrivals a using (trigger, item, revision) where l.run_id = new.run_id and a.run_id <> new.run_id)
@@ -3201,9 +3203,6 @@ CREATE TRIGGER watches_change before update on watches
 when new.trigger <> old.trigger or new.turn <> old.turn + 1 or new.position < old.position
 begin select raise(abort, 'watches: illegal change: a turn comes after the one before it, and no position before it'); end;
 
-CREATE TRIGGER arrivals_keep before update of trigger, item, revision, place, arrived_us, payload on arrivals
-begin select raise(abort, 'arrivals: only what became of an arrival changes'); end;
-
 CREATE TRIGGER arrivals_purged before insert on arrivals
 when new.payload <> '' and exists (select 1 from deletions d where d.payload = new.payload and not exists (select 1 from returned_payloads t where t.payload = d.payload and t.number = d.number))
 begin select raise(abort, 'payload purged: store it again'); end;
@@ -3214,3 +3213,34 @@ begin select raise(abort, 'deletions: payload in use: a run is still to read it'
 
 CREATE TRIGGER starts_input before update of input on starts
 begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
+
+CREATE TRIGGER arrival_orders_keep before update on arrival_orders begin select raise(abort, 'arrival_orders: append-only'); end;
+
+CREATE TRIGGER arrival_orders_stay before delete on arrival_orders begin select raise(abort, 'arrival_orders: append-only'); end;
+
+CREATE TRIGGER arrival_orders_once before insert on arrival_orders
+when exists (select 1 from arrival_orders t where t.trigger = new.trigger and t.item = new.item and t.revision = new.revision and t.action = new.action)
+begin select raise(abort, 'arrival_orders: append-only: it is there already'); end;
+
+CREATE TRIGGER arrival_orders_birth before insert on arrival_orders
+when not exists (
+  select 1 from arrivals a
+  where a.trigger = new.trigger and a.item = new.item and a.revision = new.revision and a.state = 'ready'
+    and (new.action = 'ignore' or a.revision > 0 and a.changes = 0))
+begin select raise(abort, 'arrival_orders: append-only: not an arrival that waits'); end;
+
+CREATE TRIGGER arrivals_change before update on arrivals
+when new.changes <> old.changes + 1
+  or not (old.state = 'ready' and new.state in ('taken', 'gone', 'ignored') or old.state = 'taken' and new.state in ('done', 'ready', 'gone'))
+  or new.state = 'taken' and not exists (
+    select 1 from arrival_runs l where l.run_id = new.run_id and l.trigger = new.trigger and l.item = new.item and l.revision = new.revision)
+  or new.state = 'done' and new.run_id <> old.run_id
+  or new.state = 'done' and not exists (
+    select 1 from runs r where r.run_id = old.run_id and r.status in ('completed', 'completed_with_failures', 'empty'))
+  or old.state = 'taken' and new.state <> 'done' and exists (select 1 from runs r where r.run_id = old.run_id and r.final = 0)
+  or new.state = 'ignored' and not exists (
+    select 1 from arrival_orders o where o.trigger = new.trigger and o.item = new.item and o.revision = new.revision and o.action = 'ignore')
+begin select raise(abort, 'arrivals: illegal change of state'); end;
+
+CREATE TRIGGER arrivals_keep before update of trigger, item, revision, place, arrived_us, payload on arrivals
+begin select raise(abort, 'arrivals: only what became of an arrival changes'); end;
