@@ -27,7 +27,7 @@ const (
 	FoundPipeline FoundKind = "pipeline" // a deployed one, by its name
 	FoundOutput   FoundKind = "output"   // that a run published, by its digest
 	FoundDocument FoundKind = "document" // that a run had, by its digest or that of its plan
-	FoundSource   FoundKind = "source"   // a file that a run read, by its digest
+	FoundSource   FoundKind = "source"   // a file that a run read, by its digest or its name, or a delivery, by its receipt
 	FoundRow      FoundKind = "row"      // by its token, its number, the line of its file, its digest, or as it was read
 	FoundLine     FoundKind = "line"     // of an output
 	FoundRefusals FoundKind = "refusals" // rows that were refused, by their code
@@ -72,7 +72,7 @@ func (c *Client) Lookup(ctx context.Context, r LookupRequest) (found []Found, er
 	if l.runs, err = l.candidates(ctx); err != nil {
 		return nil, err
 	}
-	for _, look := range []func(context.Context) error{l.byID, l.byName, l.byDigest, l.byPlace, l.byNumber, l.byCode, l.byRecord} {
+	for _, look := range []func(context.Context) error{l.byID, l.byName, l.byFile, l.byDigest, l.byPlace, l.byNumber, l.byCode, l.byRecord} {
 		if err := look(ctx); err != nil {
 			return nil, err
 		}

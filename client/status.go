@@ -42,6 +42,7 @@ type Status struct {
 	Resumed  []Resumption `json:"taken_up,omitempty"` // in order
 	Parent   *Link        `json:"parent,omitempty"`   // the run that this one was forked from, or retries
 	Children []Link       `json:"children,omitempty"` // runs that were forked from this one, or retry it
+	Arrivals *RunArrivals `json:"arrivals,omitempty"` // what a trigger brought the run; nil if none began it
 
 	Advice Advice `json:"advice,omitzero"` // what can be done with a run that has stopped; nothing of one that is complete
 }
@@ -67,6 +68,19 @@ type Link struct {
 	Run  string         `json:"run"`
 	Link landscape.Link `json:"link"`
 }
+
+// RunArrivals is what a trigger brought a run.
+type RunArrivals struct {
+	Trigger string   `json:"trigger"`
+	Count   int64    `json:"count"`
+	Items   []string `json:"items"` // the first of them, in the order in which they are read: paths of files, RUN/SINK of outputs, webhook:// and the receipt of deliveries
+}
+
+// More is how many items there are besides Items.
+func (a *RunArrivals) More() int64 { return a.Count - int64(len(a.Items)) }
+
+// mostItems is how many items of a run its status names.
+const mostItems = 20
 
 // Barrier is what a barrier holds.
 type Barrier struct {
@@ -127,6 +141,9 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 		return nil, err
 	}
 	if err := c.addLinks(ctx, status, run); err != nil {
+		return nil, err
+	}
+	if status.Arrivals, err = c.arrivalsOf(ctx, id); err != nil {
 		return nil, err
 	}
 	if err := c.addSignOffs(ctx, status, run); err != nil {
@@ -234,6 +251,19 @@ func (c *Client) addLinks(ctx context.Context, s *Status, run landscape.Run) err
 	}
 	s.Children, err = c.Children(ctx, run.ID)
 	return err
+}
+
+// arrivalsOf returns what a trigger brought a run; nil if none began it.
+func (c *Client) arrivalsOf(ctx context.Context, run string) (*RunArrivals, error) {
+	list, err := c.log.ListOfRun(ctx, run)
+	if err != nil || list == nil {
+		return nil, err
+	}
+	brought := &RunArrivals{Trigger: list[0].Trigger, Count: int64(len(list))}
+	for _, place := range list[:min(len(list), mostItems)] {
+		brought.Items = append(brought.Items, place.Item)
+	}
+	return brought, nil
 }
 
 // Children returns the runs that were forked from the run with this id, or retry rows of it; nil if there is none.

@@ -126,6 +126,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 	for _, o := range out.Orders {
 		lines = append(lines, []string{"order", fmt.Sprintf("%.12s to %s: %s", o.Digest, o.Verb, orderText(o))})
 	}
+	lines = append(lines, []string{"trigger", arrivalsLine(s.Arrivals)})
 	lines = append(lines, linkLines(s)...)
 	lines = append(lines, stagedLines(s)...)
 	lines = append(lines, []string{"next", out.Next})
@@ -205,6 +206,22 @@ func slotLine(s *client.Run) string {
 		return s.Slot
 	}
 	return s.Slot + " of " + s.Schedule
+}
+
+// arrivalsLine names what a trigger brought the run; nothing if none began it.
+func arrivalsLine(brought *client.RunArrivals) string {
+	if brought == nil {
+		return ""
+	}
+	items := make([]string, len(brought.Items))
+	for i, item := range brought.Items {
+		items[i] = text.Cell(item)
+	}
+	line := brought.Trigger + " brought " + strings.Join(items, ", ")
+	if more := brought.More(); more > 0 {
+		line += fmt.Sprintf(" and %s more", text.Grouped(more))
+	}
+	return line
 }
 
 // deployedLine tells of which version a run is, and in which environment; nothing for a file.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/plugin"
 )
 
@@ -21,6 +23,9 @@ const (
 // outbox that is so. Only positions tell that nothing comes before what was looked at: a run that is complete later has a later one, whenever it began.
 func (w *watched) compareOutputs(ctx context.Context) (changes []landscape.ArrivalChange, position int64, err error) {
 	if err := w.open(ctx); err != nil {
+		return nil, 0, err
+	}
+	if err := w.straight(ctx); err != nil {
 		return nil, 0, err
 	}
 	published, position, err := w.published(ctx)
@@ -62,6 +67,15 @@ func (w *watched) compareOutputs(ctx context.Context) (changes []landscape.Arriv
 		changes = append(changes, landscape.ArrivalChange{To: to})
 	}
 	return changes, position, nil
+}
+
+// straight refuses a trigger through which what its pipeline publishes comes back to it: who deploys looks for that before, and two who deploy at the same moment do not see each other.
+func (w *watched) straight(ctx context.Context) error {
+	circle, err := w.Log.UpstreamCycle(ctx, w.row.Environment, w.row.Pipeline, pipeline.Map[pipeline.ArrivalTrigger]{{Name: w.row.Name, Value: w.declared}})
+	if err == nil && circle != nil {
+		err = fmt.Errorf("what %s publishes would come back to it: %s; deploy one of them without the trigger on this way", w.row.Pipeline, strings.Join(circle, " after "))
+	}
+	return err
 }
 
 // published returns what the sink of complete runs has published since the last look, in the order in which they became complete, and the position up to which that

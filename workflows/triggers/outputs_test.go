@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -54,6 +55,31 @@ func TestOutputsOfCompleteRuns(t *testing.T) {
 	w.declared.After.Sink = "nowhere"
 	w.at.Position = 0
 	require.Nil(t, look())
+}
+
+// TestCircle: two pipelines that were deployed at the same moment follow each other, and neither begins a run. Others do.
+func TestCircle(t *testing.T) {
+	ctx := t.Context()
+	log := landscape.New(memdriver.New(), time.Now)
+	after := func(name, other string) *watched {
+		bundle, version := landscapetest.VersionOf(name, "1", strings.Repeat("d", 64))
+		_, err := log.Deploy(ctx, landscape.DefaultEnvironment, bundle, version)
+		require.NoError(t, err)
+		w := &watched{Watcher: &Watcher{Log: log}, row: landscape.Trigger{Environment: landscape.DefaultEnvironment, Pipeline: name, Name: "t"}}
+		w.declared = pipeline.ArrivalTrigger{Source: "in", After: &pipeline.Upstream{Pipeline: other, Sink: "out"}}
+		spec, err := json.Marshal(w.declared)
+		require.NoError(t, err)
+		require.NoError(t, log.ChangeTrigger(ctx, landscape.ScheduleID(landscape.DefaultEnvironment, name, "t"), func(*landscape.Trigger) (*landscape.Trigger, error) {
+			row := w.row
+			row.Action, row.Spec, row.Version, row.Actor, row.Why = landscape.SetTrigger, string(spec), 1, "ann", "first"
+			return &row, nil
+		}))
+		return w
+	}
+	a, b, c := after("a", "b"), after("b", "a"), after("c", "a")
+	require.EqualError(t, a.straight(ctx), "what a publishes would come back to it: a after b after a; deploy one of them without the trigger on this way")
+	require.Error(t, b.straight(ctx))
+	require.NoError(t, c.straight(ctx))
 }
 
 // TestLost tries why an output that waits for a run cannot be read any more.
