@@ -38,6 +38,9 @@ func New(log *landscape.Log, place string, host Host) *Client {
 	return &Client{log: log, place: place, host: host}
 }
 
+// Place returns where the landscape is, for people.
+func (c *Client) Place() string { return c.place }
+
 // Close ends the use of the Client: from then on its methods refuse what is asked. The caller closes the landscape and the host.
 func (c *Client) Close() { c.closed.Store(true) }
 

@@ -34,6 +34,8 @@ const (
 	EnvironmentNotFound Code = "ENVIRONMENT_NOT_FOUND" // no such environment has values or pipelines
 	ScheduleNotFound    Code = "SCHEDULE_NOT_FOUND"    // no deployed pipeline has such a schedule
 	TriggerNotFound     Code = "TRIGGER_NOT_FOUND"     // no deployed pipeline has such a trigger
+	ArrivalNotFound     Code = "ARRIVAL_NOT_FOUND"     // nothing of the name arrived at the trigger
+	ArrivalUnfit        Code = "ARRIVAL_UNFIT"         // what arrived is in a state in which it cannot be ignored, or read again
 	StartRefused        Code = "START_REFUSED"         // the run did not begin: its start was refused, or called off
 	ServerUnavailable   Code = "SERVER_UNAVAILABLE"    // the server of the HTTP API does not answer
 	AnswerLost          Code = "ANSWER_LOST"           // the server may have done what was asked: its answer did not come

@@ -47,6 +47,7 @@ const (
 	SetValues         Cure = "set_values"          // give the environment these values
 	PromoteVersion    Cure = "promote_version"     // promote the version from the environment where it is deployed
 	ListTriggers      Cure = "list_triggers"       // choose one of the triggers of deployed pipelines
+	ListArrivals      Cure = "list_arrivals"       // choose something that arrived at the trigger
 	ListSchedules     Cure = "list_schedules"      // choose one of the schedules of deployed pipelines
 	DeleteSchedule    Cure = "delete_schedule"     // delete the schedule that was made by command
 	DeployWithout     Cure = "deploy_without"      // deploy a document without the schedule, or pause it

@@ -11,26 +11,53 @@ import (
 	"waymark/pipeline"
 )
 
-// Trigger is a trigger of a deployed pipeline: it begins runs as files arrive, or outputs of another pipeline.
+// TriggerKind says what arrives at a trigger.
+type TriggerKind string
+
+// The kinds of triggers.
+const (
+	FileTrigger     TriggerKind = "files"
+	OutputTrigger   TriggerKind = "outputs"    // of another pipeline
+	DeliveryTrigger TriggerKind = "deliveries" // that others post
+)
+
+// Count says how many have arrived, in words.
+func (k TriggerKind) Count(n int64) string {
+	word := strings.TrimSuffix(string(k), "s")
+	if k == DeliveryTrigger {
+		word = "delivery"
+	}
+	if n != 1 {
+		word = string(k)
+	}
+	return fmt.Sprintf("%d %s", n, word)
+}
+
+// Trigger is a trigger of a deployed pipeline: it begins runs as files arrive, outputs of another pipeline, or what others post.
 type Trigger struct {
-	ID          string `json:"trigger"` // ENVIRONMENT/PIPELINE/NAME
-	Environment string `json:"environment"`
-	Pipeline    string `json:"pipeline"`
-	Name        string `json:"name"`
-	Source      string `json:"source"`          // where files arrive
-	After       *After `json:"after,omitempty"` // whose outputs these are; nil for any files
-	Version     int64  `json:"version"`         // of the pipeline, that has it as it is
-	Paused      bool   `json:"paused"`
-	Actor       string `json:"actor"`         // who changed it last; if it is paused, who paused it
-	Why         string `json:"why,omitempty"` // what that said
-	Since       Time   `json:"since"`         // when that was
-	Waiting     int64  `json:"waiting"`       // files that arrived and wait for a run
-	Oldest      Time   `json:"oldest"`        // when the first of these arrived; null if none waits
-	Unready     int64  `json:"unready"`       // files that may be written yet, at the last look
-	Taken       int64  `json:"taken"`         // files of runs that are not complete
-	Runs        int64  `json:"runs"`          // these runs: they go on, or stopped and can be resumed
-	Looked      Time   `json:"looked"`        // the last recorded look; null if nobody has looked yet
-	Error       string `json:"error"`         // why that failed; empty if it did not
+	ID          string      `json:"trigger"` // ENVIRONMENT/PIPELINE/NAME
+	Environment string      `json:"environment"`
+	Pipeline    string      `json:"pipeline"`
+	Name        string      `json:"name"`
+	Kind        TriggerKind `json:"kind"`
+	Source      string      `json:"source"`          // that reads what arrives
+	After       *After      `json:"after,omitempty"` // whose outputs these are; nil for any files
+	Version     int64       `json:"version"`         // of the pipeline, that has it as it is
+	Paused      bool        `json:"paused"`
+	Actor       string      `json:"actor"`         // who changed it last; if it is paused, who paused it
+	Why         string      `json:"why,omitempty"` // what that said
+	Since       Time        `json:"since"`         // when that was
+	Removed     bool        `json:"removed"`       // the current version does not have it: what waits gets no run
+	Waiting     int64       `json:"waiting"`       // arrivals that wait for a run
+	Oldest      Time        `json:"oldest"`        // when the first of these arrived; null if none waits
+	Unready     int64       `json:"unready"`       // files that may be written yet, at the last look
+	Taken       int64       `json:"taken"`         // arrivals on the lists of runs that are not complete
+	Runs        int64       `json:"runs"`          // these runs: they go on, or stopped and can be resumed
+	Looked      Time        `json:"looked"`        // the last recorded look; null if nobody has looked yet
+	Error       string      `json:"error"`         // why that failed; empty if it did not
+
+	declared pipeline.ArrivalTrigger
+	tended   landscape.Micros // when somebody did something for it last
 }
 
 // After names the sink of another pipeline after which a trigger begins runs.
@@ -45,42 +72,104 @@ type TriggerOrder struct {
 	Changed bool `json:"changed"` // else it was so already
 }
 
-// Triggers returns the triggers of pipelines that are deployed in an environment, or in all for an empty one, by id; it is empty, not nil, if there is none.
+// Triggers returns the triggers of pipelines that are deployed in an environment, or in all for an empty one, by id, and those that were removed and for which something waits, or is taken;
+// it is empty, not nil, if there is none.
 func (c *Client) Triggers(ctx context.Context, environment string) (list []Trigger, err error) {
 	defer c.edge(ctx, &err)
-	rows, err := c.triggersIn(ctx, environment)
-	list = make([]Trigger, len(rows))
-	for i, row := range rows {
+	return c.triggersWhere(ctx, func(row landscape.Trigger) bool { return environment == "" || row.Environment == environment })
+}
+
+// TriggersOf is Triggers for those of one pipeline in an environment.
+func (c *Client) TriggersOf(ctx context.Context, environment, name string) (list []Trigger, err error) {
+	defer c.edge(ctx, &err)
+	return c.triggersWhere(ctx, func(row landscape.Trigger) bool { return row.Environment == environment && row.Pipeline == name })
+}
+
+func (c *Client) triggersWhere(ctx context.Context, wanted func(landscape.Trigger) bool) ([]Trigger, error) {
+	rows, err := c.log.Triggers(ctx)
+	list := []Trigger{}
+	for _, row := range rows {
 		if err != nil {
 			return nil, err
 		}
-		list[i], err = c.trigger(ctx, row)
+		if !wanted(row) {
+			continue
+		}
+		var t Trigger
+		t, err = c.trigger(ctx, row)
+		if !t.Removed || t.Waiting+t.Taken > 0 {
+			list = append(list, t)
+		}
 	}
 	return list, err
 }
 
-// PauseTrigger lets a trigger begin no runs until somebody resumes it. What arrives meanwhile is recorded, and waits. The error is an *Error of kind NotFound
-// if there is no such trigger, and Invalid if word means several, or by.Why is empty.
-func (c *Client) PauseTrigger(ctx context.Context, environment, word string, by By) (_ TriggerOrder, err error) {
+// Trigger returns the trigger that word means: NAME, PIPELINE/NAME or ENVIRONMENT/PIPELINE/NAME, also one that was removed if no other has the name. The error is an *Error of kind NotFound if
+// there is none, and Invalid if there are several.
+func (c *Client) Trigger(ctx context.Context, word string) (_ Trigger, err error) {
+	defer c.edge(ctx, &err)
+	row, err := c.findTrigger(ctx, "", word)
+	if err != nil {
+		return Trigger{}, err
+	}
+	return c.trigger(ctx, row)
+}
+
+// TriggerID returns the id of the trigger that word means, of those in an environment, or in all for an empty one. Every method takes it for a word. The errors are those of Trigger.
+func (c *Client) TriggerID(ctx context.Context, environment, word string) (_ string, err error) {
+	defer c.edge(ctx, &err)
+	row, err := c.findTrigger(ctx, environment, word)
+	return row.ID, err
+}
+
+// TriggerHistory returns how a trigger changed, the last change first. The errors are those of Trigger.
+func (c *Client) TriggerHistory(ctx context.Context, word string) (history []TriggerChange, err error) {
+	defer c.edge(ctx, &err)
+	row, err := c.findTrigger(ctx, "", word)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.log.TriggerHistory(ctx, row.ID)
+	for _, r := range slices.Backward(rows) {
+		history = append(history, TriggerChange{string(r.Action), r.Version, r.Actor, r.Why, Time(r.At)})
+	}
+	return history, err
+}
+
+// TriggerChange is one change of a trigger.
+type TriggerChange struct {
+	Action  string `json:"action"` // set, remove, pause or resume
+	Version int64  `json:"version"`
+	Actor   string `json:"actor"`
+	Why     string `json:"why,omitempty"`
+	At      Time   `json:"at"`
+}
+
+// PauseTrigger lets a trigger begin no runs until somebody resumes it. What arrives meanwhile is recorded, and waits. The errors are those of Trigger, of kind NotFound as well if the trigger was
+// removed, and of kind Invalid if by.Why is empty.
+func (c *Client) PauseTrigger(ctx context.Context, word string, by By) (_ TriggerOrder, err error) {
 	defer c.edge(ctx, &err)
 	if err := by.giveWhy(); err != nil {
 		return TriggerOrder{}, err
 	}
-	return c.changeTrigger(ctx, environment, word, landscape.PauseTrigger, by)
+	return c.changeTrigger(ctx, word, landscape.PauseTrigger, by)
 }
 
 // ResumeTrigger lets a paused trigger begin runs again, also of what arrived meanwhile. The errors are those of PauseTrigger, but for by.Why.
-func (c *Client) ResumeTrigger(ctx context.Context, environment, word string, by By) (_ TriggerOrder, err error) {
+func (c *Client) ResumeTrigger(ctx context.Context, word string, by By) (_ TriggerOrder, err error) {
 	defer c.edge(ctx, &err)
-	return c.changeTrigger(ctx, environment, word, landscape.ResumeTrigger, by)
+	return c.changeTrigger(ctx, word, landscape.ResumeTrigger, by)
 }
 
-func (c *Client) changeTrigger(ctx context.Context, environment, word string, action landscape.TriggerAction, by By) (done TriggerOrder, err error) {
-	row, err := c.findTrigger(ctx, environment, word)
+func (c *Client) changeTrigger(ctx context.Context, word string, action landscape.TriggerAction, by By) (done TriggerOrder, err error) {
+	row, err := c.findTrigger(ctx, "", word)
 	if err != nil {
 		return done, err
 	}
 	err = c.log.ChangeTrigger(ctx, row.ID, func(last *landscape.Trigger) (*landscape.Trigger, error) {
+		if last.Removed() {
+			return nil, removedTrigger(*last)
+		}
 		pause := action == landscape.PauseTrigger
 		if done.Changed = last.Paused != pause; !done.Changed {
 			return nil, nil //nolint:nilnil // nothing to change
@@ -89,6 +178,9 @@ func (c *Client) changeTrigger(ctx context.Context, environment, word string, ac
 		next.Action, next.Paused, next.Actor, next.Why = action, pause, by.or(c.Actor).Actor, by.Why
 		return &next, nil
 	})
+	if known, ok := errors.AsType[*Error](err); ok {
+		err = known
+	}
 	if err == nil {
 		row, err = c.log.Trigger(ctx, row.ID)
 	}
@@ -98,38 +190,55 @@ func (c *Client) changeTrigger(ctx context.Context, environment, word string, ac
 	return done, err
 }
 
-// triggersIn returns the last rows of the triggers that are there, of one environment or of all for an empty one.
-func (c *Client) triggersIn(ctx context.Context, environment string) (there []landscape.Trigger, err error) {
-	rows, err := c.log.Triggers(ctx)
-	for _, row := range rows {
-		if !row.Removed() && (environment == "" || row.Environment == environment) {
-			there = append(there, row)
-		}
-	}
-	return there, err
+// removedTrigger says that a trigger is not there any more.
+func removedTrigger(row landscape.Trigger) error {
+	message := fmt.Sprintf("trigger %s was removed with version %d of %s: it begins no runs", row.ID, row.Version, row.Pipeline)
+	return &Error{Kind: NotFound, Code: TriggerNotFound, Message: message, Cure: ListTriggers}
 }
 
-// findTrigger returns the last row of the trigger that word means: NAME, PIPELINE/NAME or ENVIRONMENT/PIPELINE/NAME.
+// findTrigger returns the last row of the trigger that word means: NAME, PIPELINE/NAME or ENVIRONMENT/PIPELINE/NAME. One that was removed counts if no other has the name.
 func (c *Client) findTrigger(ctx context.Context, environment, word string) (landscape.Trigger, error) {
-	rows, err := c.triggersIn(ctx, environment)
+	rows, err := c.log.Triggers(ctx)
 	if err != nil {
 		return landscape.Trigger{}, err
 	}
-	var found []landscape.Trigger
-	var ids []string
+	var ids, removed []string
+	byID := map[string]landscape.Trigger{}
 	for _, row := range rows {
-		if row.ID == word || strings.HasSuffix(row.ID, "/"+word) {
-			found, ids = append(found, row), append(ids, row.ID)
+		switch byID[row.ID] = row; {
+		case environment != "" && row.Environment != environment:
+		case row.Removed():
+			removed = append(removed, row.ID)
+		default:
+			ids = append(ids, row.ID)
 		}
 	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		return landscape.Trigger{}, invalid(fmt.Sprintf("%q means %d triggers: write one of %s", word, len(ids), strings.Join(ids, ", ")))
+	id, err := TriggerNamed(ids, word, c.place)
+	if known, ok := errors.AsType[*Error](err); ok && known.Kind == NotFound {
+		if gone, none := TriggerNamed(removed, word, c.place); none == nil {
+			id, err = gone, nil
+		}
 	}
-	message := fmt.Sprintf("no deployed pipeline has a trigger %q, as far as %s says", word, c.place)
-	return landscape.Trigger{}, &Error{Kind: NotFound, Code: TriggerNotFound, Message: message, Cure: ListTriggers, Err: landscape.ErrNotFound}
+	return byID[id], err
+}
+
+// TriggerNamed returns which of the ids of triggers a word means: NAME, PIPELINE/NAME or ENVIRONMENT/PIPELINE/NAME. place says where they are, for people. The error is an *Error of kind NotFound
+// if it means none, and Invalid if it means several.
+func TriggerNamed(ids []string, word, place string) (string, error) {
+	var found []string
+	for _, id := range ids {
+		if id == word || strings.HasSuffix(id, "/"+word) {
+			found = append(found, id)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		message := fmt.Sprintf("no deployed pipeline has a trigger %q, as far as %s says", word, place)
+		return "", &Error{Kind: NotFound, Code: TriggerNotFound, Message: message, Cure: ListTriggers, Err: landscape.ErrNotFound}
+	}
+	return "", invalid(fmt.Sprintf("%q means %d triggers: write one of %s", word, len(found), strings.Join(found, ", ")))
 }
 
 // trigger returns a trigger with what is recorded of its arrivals.
@@ -143,14 +252,17 @@ func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, e
 	for _, arrival := range taken {
 		runs[arrival.Run] = true
 	}
-	var after *After
-	if declared.After != nil {
-		after = &After{declared.After.Pipeline, declared.After.Sink}
+	kind, after := FileTrigger, (*After)(nil)
+	switch {
+	case declared.After != nil:
+		kind, after = OutputTrigger, &After{declared.After.Pipeline, declared.After.Sink}
+	case declared.HTTP != nil:
+		kind = DeliveryTrigger
 	}
 	return Trigger{
-		After: after, ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Source: declared.Source, Version: row.Version, Paused: row.Paused,
-		Actor: changed.Actor, Why: changed.Why, Since: Time(changed.At), Waiting: waiting, Oldest: Time(oldest), Unready: watch.Waiting, Taken: int64(len(taken)), Runs: int64(len(runs)),
-		Looked: Time(watch.Looked), Error: watch.Error,
+		Kind: kind, After: after, ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Source: declared.Source, Version: row.Version, Paused: row.Paused,
+		Actor: changed.Actor, Why: changed.Why, Since: Time(changed.At), Removed: row.Removed(), Waiting: waiting, Oldest: Time(oldest), Unready: watch.Waiting, Taken: int64(len(taken)),
+		Runs: int64(len(runs)), Looked: Time(watch.Looked), Error: watch.Error, declared: declared, tended: watch.Changed,
 	}, errors.Join(err, looked, read, found, paused)
 }
 

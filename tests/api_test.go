@@ -210,7 +210,7 @@ func (s *apiServer) matrix(t *testing.T) {
 	forged = forged[:len(forged)-1] + map[bool]string{true: "B", false: "A"}[strings.HasSuffix(forged, "A")]
 	for asked, roles := range api.Roles() {
 		method, path, _ := strings.Cut(asked, " ")
-		path = strings.NewReplacer("{run}", "nobody", "{sink}", "all", "{token}", "0123456789ab", "{name}", "nobody", "{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily").Replace(path)
+		path = strings.NewReplacer("{run}", "nobody", "{sink}", "all", "{token}", "0123456789ab", "{name}", "nobody", "{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily", "{trigger}", "drop").Replace(path)
 		body := ""
 		if method == http.MethodPost {
 			body = "{}"

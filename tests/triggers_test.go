@@ -262,16 +262,15 @@ func (s *serving) status(t *testing.T, run string) string {
 func TestTriggersPage(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
-	text := page(t, "triggers.md")
-	document := strings.ReplaceAll(blocks(text, "yaml")[0], "/data/", s.folder+"/")
-	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "orders.yaml"), []byte(document), 0o600))
+	text := strings.ReplaceAll(page(t, "triggers.md"), "/data/", s.folder+"/")
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "orders.yaml"), []byte(blocks(text, "yaml")[0]), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(s.folder, "in"), 0o700))
 	s.waymark(t, "deploy", "orders.yaml", "--allow-path", s.folder)
 	s.put(t, "a.csv", "id,total\n1,2.50\n")
 	done := s.becomes(t, "a.csv", 0, landscape.ArrivalDone)
 	s.holds(t, "out", done.Run, "{\"id\":1,\"total\":2.50}\n")
-	commands := strings.Split(blocks(text, "console")[1], "$ waymark ")[1:]
-	require.Len(t, commands, 3)
+	commands := strings.Split(strings.Join(blocks(text, "console")[1:], ""), "$ waymark ")[1:]
+	require.Len(t, commands, 5)
 	for _, command := range commands {
 		line, want, _ := strings.Cut(command, "\n")
 		quoted := strings.Split(line, `"`)

@@ -39,7 +39,7 @@ func (o Options) checks(ctx context.Context, repair bool) []client.Check {
 		{"program", d.program}, {"temporal", d.cluster}, {"workers", d.workers}, {"files", d.files}, {"search attributes", d.attributes},
 		{"record", d.landscape}, {"database", d.database}, {"log", d.log}, {"payloads", d.payloads}, {"clock", d.clock},
 	})
-	for _, more := range []*client.Check{d.orders(ctx), d.outputs(ctx), d.archives(ctx)} {
+	for _, more := range []*client.Check{d.orders(ctx), d.outputs(ctx), d.archives(ctx), d.triggers(ctx)} {
 		if more != nil {
 			checks = append(checks, *more)
 		}

@@ -96,6 +96,19 @@ type SlotRequest struct {
 	Again bool   `json:"again,omitempty"` // also if it is done: it gets another run
 }
 
+// IgnoreRequest says what of a trigger's arrivals gets no run.
+type IgnoreRequest struct {
+	Why  string `json:"why"`            // not empty
+	Item string `json:"item,omitempty"` // path of a file, RUN/SINK of an output, or the receipt of a delivery; empty with All
+	All  bool   `json:"all,omitempty"`  // everything that waits
+}
+
+// AgainRequest says what is to arrive once more.
+type AgainRequest struct {
+	Why  string `json:"why"`  // not empty
+	Item string `json:"item"` // path of a file, RUN/SINK of an output, or the receipt of a delivery; not empty
+}
+
 // VerificationState says how far a verification is.
 type VerificationState string
 

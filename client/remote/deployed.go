@@ -2,10 +2,12 @@ package remote
 
 import (
 	"context"
+	"iter"
 	"net/url"
 	"strings"
 
 	"waymark/client"
+	"waymark/landscape"
 )
 
 // Pipelines returns the pipelines that are deployed in an environment; the default one if that is empty.
@@ -103,6 +105,46 @@ func (c *Client) RunSlot(ctx context.Context, id string, r SlotRequest) (*client
 // schedulePath is the path of a schedule. A word that is none leads nowhere.
 func schedulePath(id string) string {
 	return path(append([]string{"schedules"}, strings.Split(id, "/")...)...)
+}
+
+// Triggers returns the triggers of pipelines that are deployed in an environment, or in all if that is empty, and those that were removed and for which something waits.
+func (c *Client) Triggers(ctx context.Context, environment string) ([]client.Trigger, error) {
+	return whole[client.Trigger](ctx, c, "/v1/triggers", words("environment", environment))
+}
+
+// Trigger returns a trigger, ENVIRONMENT/PIPELINE/NAME.
+func (c *Client) Trigger(ctx context.Context, id string) (client.Trigger, error) {
+	return ask[client.Trigger](ctx, c, get(triggerPath(id), nil))
+}
+
+// Arrivals returns what arrived at a trigger, the last first, at most limit; 0 for all. An empty state is all of them.
+func (c *Client) Arrivals(ctx context.Context, id string, state landscape.ArrivalState, limit int) iter.Seq2[client.Arrival, error] {
+	return list[client.Arrival](ctx, c, triggerPath(id)+"/arrivals", words("state", string(state)), limit)
+}
+
+// PauseTrigger lets a trigger begin no runs until somebody resumes it.
+func (c *Client) PauseTrigger(ctx context.Context, id, why string) (client.TriggerOrder, error) {
+	return ask[client.TriggerOrder](ctx, c, post(triggerPath(id)+"/pause", "", OrderRequest{why}, true))
+}
+
+// ResumeTrigger lets a paused trigger begin runs again, also of what arrived meanwhile.
+func (c *Client) ResumeTrigger(ctx context.Context, id, why string) (client.TriggerOrder, error) {
+	return ask[client.TriggerOrder](ctx, c, post(triggerPath(id)+"/resume", "", OrderRequest{why}, true))
+}
+
+// IgnoreArrivals lets an item, or everything that waits at a trigger, get no run.
+func (c *Client) IgnoreArrivals(ctx context.Context, id string, r IgnoreRequest) (client.ArrivalOrder, error) {
+	return ask[client.ArrivalOrder](ctx, c, post(triggerPath(id)+"/ignore", "", r, true))
+}
+
+// ArriveAgain lets what arrived last of an item arrive once more. It is sent once: the second time, a run may have read it, and another one would.
+func (c *Client) ArriveAgain(ctx context.Context, id string, r AgainRequest) (client.ArrivalOrder, error) {
+	return ask[client.ArrivalOrder](ctx, c, post(triggerPath(id)+"/again", "", r, false))
+}
+
+// triggerPath is the path of a trigger. A word that is none leads nowhere.
+func triggerPath(id string) string {
+	return path(append([]string{"triggers"}, strings.Split(id, "/")...)...)
 }
 
 // AccessTokens returns the access tokens, without their secrets.

@@ -66,6 +66,7 @@ var hints = map[client.Cure]string{
 	client.SetValues:        "; `waymark env set` gives it one",
 	client.PromoteVersion:   "; `waymark promote` makes it current there",
 	client.ListTriggers:     "; `waymark triggers` lists them, `waymark deploy` adds those of a document",
+	client.ListArrivals:     "; `waymark triggers arrivals` lists what arrived",
 	client.ListSchedules:    "; `waymark schedule list` lists them, `waymark deploy` adds those of a document, `waymark schedule create` others",
 	client.DeleteSchedule:   "; `waymark schedule delete` deletes it",
 	client.DeployWithout:    ": deploy a document without it, or `waymark schedule pause` it",

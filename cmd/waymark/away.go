@@ -273,6 +273,50 @@ func (r *away) ResumeSchedule(ctx context.Context, id string, _ client.MakeUp, b
 	return done, nil, err
 }
 
+// TriggerID returns the id of the trigger that word means among those that the server has.
+func (r *away) TriggerID(ctx context.Context, environment, word string) (string, error) {
+	if strings.Count(word, "/") == 2 { // it is one, also of a trigger that was removed
+		t, err := r.Trigger(ctx, word)
+		return t.ID, err
+	}
+	list, err := r.Triggers(ctx, environment)
+	if err != nil {
+		return "", err
+	}
+	ids := make([]string, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	return client.TriggerNamed(ids, word, r.String())
+}
+
+func (r *away) Arrivals(ctx context.Context, id string, state landscape.ArrivalState, after string, limit int) ([]client.Arrival, error) {
+	return since(r.Client.Arrivals(ctx, id, state, most(after, limit)), after, limit, func(a client.Arrival) string { return a.ID })
+}
+
+func (r *away) PauseTrigger(ctx context.Context, id string, by client.By) (client.TriggerOrder, error) {
+	return r.Client.PauseTrigger(ctx, id, by.Why)
+}
+
+func (r *away) ResumeTrigger(ctx context.Context, id string, by client.By) (client.TriggerOrder, error) {
+	if err := whyGiven(by.Why); err != nil {
+		return client.TriggerOrder{}, err
+	}
+	return r.Client.ResumeTrigger(ctx, id, by.Why)
+}
+
+func (r *away) IgnoreArrival(ctx context.Context, id, item string, by client.By) (client.ArrivalOrder, error) {
+	return r.IgnoreArrivals(ctx, id, remote.IgnoreRequest{Why: by.Why, Item: item})
+}
+
+func (r *away) IgnoreWaiting(ctx context.Context, id string, by client.By) (client.ArrivalOrder, error) {
+	return r.IgnoreArrivals(ctx, id, remote.IgnoreRequest{Why: by.Why, All: true})
+}
+
+func (r *away) ArriveAgain(ctx context.Context, id, item string, by client.By) (client.ArrivalOrder, error) {
+	return r.Client.ArriveAgain(ctx, id, remote.AgainRequest{Why: by.Why, Item: item})
+}
+
 func (r *away) RevokeAccess(ctx context.Context, id string, by client.By) (changed bool, err error) {
 	return r.Client.RevokeAccess(ctx, id, by.Why)
 }

@@ -129,6 +129,7 @@ var runRemedies = map[client.Cure]string{
 	client.ShowErrors:     "waymark errors %s",
 	client.ShowStatus:     "waymark status %s",
 	client.ListEffects:    "waymark effects %s",
+	client.LookAtTriggers: "see each with waymark triggers; waymark triggers resume lets a paused one begin runs, waymark serve looks after all",
 	client.ShowOutputs:    "see who wrote there: waymark outputs %t; restore it, or write it again with a new run",
 	client.RestorePayload: "restore payload %t from a backup of the payload store; waymark scrub reads all payloads",
 	client.SealRun:        "waymark seal %s",

@@ -17,6 +17,7 @@ type record interface {
 	rowReader
 	verifier
 	deployments
+	triggerKeeper
 	runOrders
 	accessKeeper
 }
@@ -76,6 +77,18 @@ type deployments interface {
 	Rollback(ctx context.Context, r client.RedeployRequest) (*client.Redeployed, error)
 	Retire(ctx context.Context, r client.RedeployRequest) (*client.Redeployed, error)
 	Unretire(ctx context.Context, r client.RedeployRequest) (*client.Redeployed, error)
+}
+
+// triggerKeeper answers questions about triggers, and gives orders to them.
+type triggerKeeper interface {
+	Triggers(ctx context.Context, environment string) ([]client.Trigger, error)
+	TriggerID(ctx context.Context, environment, word string) (string, error)
+	Arrivals(ctx context.Context, id string, state landscape.ArrivalState, after string, limit int) ([]client.Arrival, error)
+	PauseTrigger(ctx context.Context, id string, by client.By) (client.TriggerOrder, error)
+	ResumeTrigger(ctx context.Context, id string, by client.By) (client.TriggerOrder, error)
+	IgnoreArrival(ctx context.Context, id, item string, by client.By) (client.ArrivalOrder, error)
+	IgnoreWaiting(ctx context.Context, id string, by client.By) (client.ArrivalOrder, error)
+	ArriveAgain(ctx context.Context, id, item string, by client.By) (client.ArrivalOrder, error)
 }
 
 // runOrders gives orders to runs.

@@ -21,6 +21,7 @@ var served = map[string][]string{
 	"pipelines": nil, "pipelines show": nil, "pipelines diff": {"param"}, "pipelines history": nil, "schedule list": nil,
 	"schedule grid": nil, "schedule pause": {"until"}, "schedule resume": {"make-up"}, "access list": nil, "access revoke": nil, "access disclosures": nil, "outbox": nil,
 	"verify": {"deep"}, "what-if": {"pipeline", "param"}, "prove": nil,
+	"triggers": nil, "triggers arrivals": nil, "triggers pause": nil, "triggers resume": nil, "triggers ignore": nil, "triggers again": nil,
 	"promote": nil, "rollback": nil, "retire": nil, "restore": nil,
 	"run": nil, "follow": nil, "resume": {"fork"}, "cancel": {"propose", "key", "expires"}, "pause": nil, "resolve": {"propose", "key", "expires"},
 }

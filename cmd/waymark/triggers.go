@@ -2,33 +2,35 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"waymark/client"
-	"waymark/client/local"
 	"waymark/internal/text"
 )
 
 func (a *app) triggersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "triggers",
-		Short: "List the triggers of deployed pipelines, which begin runs as files or outputs arrive; pause and resume them",
-		Long: `Lists the triggers of deployed pipelines: how many files, or outputs of another pipeline, wait for a run and since when, how many are on the lists of runs that are not complete,
-when somebody looked last for what arrives, and why that failed.`,
+		Short: "List the triggers of deployed pipelines, which begin runs as something arrives; pause and resume them",
+		Long: `Lists the triggers of deployed pipelines: what arrives (files, outputs of another pipeline, or deliveries that others post), how many of these wait for a run and since when, how
+many are on the lists of runs that are not complete, when somebody looked last for what arrives, and why that failed. A trigger that was removed is listed
+as long as something waits for it.`,
 		Example: `  waymark triggers
+  waymark triggers arrivals drop
   waymark triggers pause drop --why "the supplier sends rubbish"
   waymark triggers resume orders/drop`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
+			return a.ask(cmd.Context(), func(home record) error {
 				list, err := home.Triggers(cmd.Context(), cmd.Flag(inEnvironment).Value.String())
 				if err != nil {
 					return err
 				}
-				lines := [][]string{{"trigger", "source", "after", "version", "waiting", "oldest", "taken", "runs", "looked", "paused", "error"}}
+				lines := [][]string{{"trigger", "source", "brings", "version", "waiting", "oldest", "taken", "runs", "looked", "paused", "error"}}
 				for i := range list {
 					lines = append(lines, triggerLine(&list[i]))
 				}
@@ -37,8 +39,19 @@ when somebody looked last for what arrives, and why that failed.`,
 		},
 	}
 	cmd.PersistentFlags().String(inEnvironment, "", "`environment` in which the pipeline is deployed (default all); also --env")
-	cmd.AddCommand(a.triggersPauseCommand(), a.triggersResumeCommand())
+	cmd.AddCommand(a.triggersArrivalsCommand(), a.triggersPauseCommand(), a.triggersResumeCommand(), a.triggersIgnoreCommand(), a.triggersAgainCommand())
 	return cmd
+}
+
+// askTrigger asks the record about the trigger that word means in the environment of the command, which do gets by its id.
+func (a *app) askTrigger(cmd *cobra.Command, word string, do func(ctx context.Context, r record, id string) error) error {
+	return a.ask(cmd.Context(), func(r record) error {
+		id, err := r.TriggerID(cmd.Context(), cmd.Flag(inEnvironment).Value.String(), word)
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), r, id)
+	})
 }
 
 func triggerLine(t *client.Trigger) []string {
@@ -46,13 +59,16 @@ func triggerLine(t *client.Trigger) []string {
 	if t.Paused {
 		paused = fmt.Sprintf("by %s: %s", t.Actor, t.Why)
 	}
-	after := "-"
+	brings, version := string(t.Kind), fmt.Sprint(t.Version)
 	if t.After != nil {
-		after = t.After.Pipeline + "/" + t.After.Sink
+		brings = t.After.Pipeline + "/" + t.After.Sink
+	}
+	if t.Removed {
+		version = "removed"
 	}
 	count := func(n int64) string { return fmt.Sprint(n) }
 	return []string{
-		t.ID, t.Source, after, count(t.Version), count(t.Waiting), zoned(t.Oldest, ""), count(t.Taken), count(t.Runs), zoned(t.Looked, ""), text.Cell(paused), text.Cell(cmp.Or(t.Error, "-")),
+		t.ID, t.Source, brings, version, count(t.Waiting), zoned(t.Oldest, ""), count(t.Taken), count(t.Runs), zoned(t.Looked, ""), text.Cell(paused), text.Cell(cmp.Or(t.Error, "-")),
 	}
 }
 
@@ -69,8 +85,8 @@ is resumed.`,
 			if err := whyGiven(why); err != nil {
 				return err
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error {
-				done, err := home.PauseTrigger(cmd.Context(), cmd.Flag(inEnvironment).Value.String(), args[0], a.by(why))
+			return a.askTrigger(cmd, args[0], func(ctx context.Context, r record, id string) error {
+				done, err := r.PauseTrigger(ctx, id, a.by(why))
 				if err != nil {
 					return err
 				}
@@ -93,17 +109,17 @@ func (a *app) triggersResumeCommand() *cobra.Command {
 		Example: `  waymark triggers resume drop`,
 		Args:    exactlyOne("trigger"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.existing(cmd.Context(), func(home *local.Home) error {
-				done, err := home.ResumeTrigger(cmd.Context(), cmd.Flag(inEnvironment).Value.String(), args[0], a.by(why))
+			return a.askTrigger(cmd, args[0], func(ctx context.Context, r record, id string) error {
+				done, err := r.ResumeTrigger(ctx, id, a.by(why))
 				if err != nil {
 					return err
 				}
 				return a.print(done, func(w io.Writer) error {
-					wait := "files wait"
+					wait := "wait"
 					if done.Waiting == 1 {
-						wait = "file waits"
+						wait = "waits"
 					}
-					_, err := fmt.Fprintf(w, "trigger %s is resumed%s; %d %s\n", done.ID, already(done.Changed), done.Waiting, wait)
+					_, err := fmt.Fprintf(w, "trigger %s is resumed%s; %s %s\n", done.ID, already(done.Changed), done.Kind.Count(done.Waiting), wait)
 					return err
 				})
 			})

@@ -197,6 +197,36 @@ func table() []route {
 			body: remote.SlotRequest{}, answer: client.SlotsAsked{}, status: http.StatusAccepted, handle: runSlot,
 		},
 		{
+			method: http.MethodGet, path: "/v1/triggers", scope: look, about: "The triggers of deployed pipelines, and what waits for a run at each",
+			query:  []param{{name: "environment", about: "only those in it"}},
+			answer: remote.Page[client.Trigger]{}, status: http.StatusOK, handle: triggers,
+		},
+		{
+			method: http.MethodGet, path: "/v1/triggers/{environment}/{pipeline}/{trigger}", scope: look, about: "A trigger, and what waits for a run there",
+			answer: client.Trigger{}, status: http.StatusOK, handle: triggerOf,
+		},
+		{
+			method: http.MethodGet, path: "/v1/triggers/{environment}/{pipeline}/{trigger}/arrivals", scope: look, about: "What arrived at a trigger and which run took it, the last first",
+			query:  ofArrivals,
+			answer: remote.Page[client.Arrival]{}, status: http.StatusOK, handle: arrivals,
+		},
+		{
+			method: http.MethodPost, path: "/v1/triggers/{environment}/{pipeline}/{trigger}/pause", scope: order, about: "Let a trigger begin no runs until somebody resumes it",
+			body: remote.OrderRequest{}, answer: client.TriggerOrder{}, status: http.StatusOK, handle: orderTrigger((*local.Home).PauseTrigger),
+		},
+		{
+			method: http.MethodPost, path: "/v1/triggers/{environment}/{pipeline}/{trigger}/resume", scope: order, about: "Let a paused trigger begin runs again, also of what arrived meanwhile",
+			body: remote.OrderRequest{}, answer: client.TriggerOrder{}, status: http.StatusOK, handle: orderTrigger((*local.Home).ResumeTrigger),
+		},
+		{
+			method: http.MethodPost, path: "/v1/triggers/{environment}/{pipeline}/{trigger}/ignore", scope: order, about: "Let what arrived at a trigger, and waits, get no run",
+			body: remote.IgnoreRequest{}, answer: client.ArrivalOrder{}, status: http.StatusOK, handle: ignoreArrivals,
+		},
+		{
+			method: http.MethodPost, path: "/v1/triggers/{environment}/{pipeline}/{trigger}/again", scope: order, about: "Let what arrived at a trigger arrive once more, so that a run reads it again",
+			body: remote.AgainRequest{}, answer: client.ArrivalOrder{}, status: http.StatusOK, handle: arriveAgain,
+		},
+		{
 			method: http.MethodGet, path: "/v1/starts", scope: look, about: "Who asked for runs, and what became of that, the last first",
 			query:  ofStarts,
 			answer: remote.Page[client.Start]{}, status: http.StatusOK, handle: starts,
@@ -249,6 +279,9 @@ var (
 	ofStarts = append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "cancelled", "skipped", "superseded"}}}, list...)
 	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it; ::PATH for all that ended so"}, {name: "sink", about: "only rows that its target confirmed and holds"}}, list...)
 )
+
+// ofArrivals are the parameters of a list of arrivals.
+var ofArrivals = append([]param{{name: "state", about: "only arrivals in it", values: []string{"ready", "taken", "done", "ignored", "gone"}}}, list...)
 
 // ofBundle and ofProof are the parameters of what others can verify.
 var (

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,6 +53,10 @@ func (w *watched) next(ctx context.Context) ([]landscape.Arrival, error) {
 	batch := w.declared.Batch
 	most := max(batch.Files, 1)
 	list, err := w.Log.ArrivalsInState(ctx, w.row.ID, landscape.ArrivalReady, most)
+	if err == nil && slices.ContainsFunc(list, w.unseen) {
+		w.found = found{}
+		return nil, nil
+	}
 	if err != nil || len(list) == most || list == nil {
 		return list, err
 	}
@@ -59,6 +64,11 @@ func (w *watched) next(ctx context.Context) ([]landscape.Arrival, error) {
 		return nil, nil
 	}
 	return list, nil
+}
+
+// unseen reports whether somebody let a file arrive once more since the process looked: it may have been removed.
+func (w *watched) unseen(a landscape.Arrival) bool {
+	return w.found.known != nil && w.found.known[a.Item].Revision < a.Revision
 }
 
 // startOf is the start of a new run of a trigger.

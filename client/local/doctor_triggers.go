@@ -1,0 +1,56 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"waymark/client"
+	"waymark/internal/text"
+	"waymark/worker/storage"
+)
+
+// mostTroubled is how many triggers a check names.
+const mostTroubled = 5
+
+// triggers looks for triggers that begin no runs, or at which something waits for too long; nil if there is no trigger.
+func (d doctor) triggers(ctx context.Context) *client.Check {
+	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
+		return nil // other checks say so
+	}
+	var list []client.Trigger
+	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
+		list, err = client.New(stores.Log, stores.Place, nil).Triggers(ctx, "")
+		return err
+	})
+	if err == nil && len(list) == 0 {
+		return nil
+	}
+	check := triggersCheck(list, time.Now())
+	if err != nil {
+		check = client.Warning("", "how triggers are could not be found out: %v", err)
+	}
+	check.Name = "triggers"
+	return &check
+}
+
+func triggersCheck(list []client.Trigger, now time.Time) client.Check {
+	var waiting int64
+	var troubled []string
+	for i := range list {
+		waiting += list[i].Waiting
+		if trouble := list[i].Trouble(now); trouble != "" {
+			troubled = append(troubled, list[i].ID+": "+trouble)
+		}
+	}
+	found := fmt.Sprintf("%s, %s waiting", text.Count(int64(len(list)), "trigger"), text.Count(waiting, "arrival"))
+	if len(troubled) == 0 {
+		return client.Good("%s", found)
+	}
+	more := ""
+	if n := len(troubled) - mostTroubled; n > 0 {
+		more = fmt.Sprintf("; and %d more", n)
+	}
+	return client.Warning(client.LookAtTriggers, "%s; %s%s", found, strings.Join(troubled[:min(len(troubled), mostTroubled)], "; "), more)
+}
