@@ -141,6 +141,8 @@ func (s *site) endedRuns(t *testing.T) {
 	s.run(t, "graph", pipeline.CompletedWithFailures, "run", "graph/graph.yaml", "--run-id", "graph")
 	s.run(t, "deployed", pipeline.CompletedWithFailures, "run", "--pipeline", "deployed", "--run-id", "deployed")
 	s.waymark(t, "schedule", "run", "daily", "--for", "2026-11-02", "--why", "a test")
+	s.arrive(t)
+	s.kinds[s.arrivedRun(t)] = pipeline.Completed
 	s.run(t, "waived", pipeline.Blocked, "run", "governed.yaml", "--run-id", "waived", "--param", "to=waived")
 	s.waymark(t, "waive", "waived", "none refused", "--why", "a test")
 	s.run(t, "waived", pipeline.CompletedWithFailures, "resume", "waived", "--why", "a test")

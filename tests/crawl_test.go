@@ -36,6 +36,7 @@ func TestCrawl(t *testing.T) {
 	whole.follow(t, "/")
 	require.Greater(t, whole.counted, 150)
 	require.Greater(t, whole.queried, 20)
+	require.True(t, whole.seen["/triggers/default/arriving/drop"])
 	for id, status := range s.kinds {
 		require.True(t, whole.seen["/runs/"+id], id)
 		_, text := whole.get(t, "/runs/"+id)

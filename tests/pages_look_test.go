@@ -72,6 +72,8 @@ func (s *apiServer) scenes(t *testing.T) []scene {
 		{"errors", "/runs/refusing/errors?values=true"}, {"errors-hostile", nasty + "/errors?values=true"}, {"errors-tried", "/runs/refusing/errors?version=3"},
 		{"timeline", orders + "/timeline"}, {"compare", "/runs/refusing/compare"}, {"evidence", orders + "/evidence"}, {"effects", orders + "/effects"}, {"pipelines", "/pipelines"}, {"pipelines-empty", "/pipelines?environment=nowhere"},
 		{"pipeline", "/pipelines/deployed"}, {"diff", "/pipelines/deployed/diff?from=1&to=3"}, {"schedules", "/schedules"}, {"schedule", "/schedules/default/deployed/daily"},
+		{"triggers", "/triggers"}, {"triggers-empty", "/triggers?environment=nowhere"}, {"trigger-hostile", "/triggers/default/arriving/drop"}, {"trigger-empty", "/triggers/default/arriving/calls?state=gone"},
+		{"pipeline-triggers", "/pipelines/arriving"}, {"run-arrived", "/runs/" + s.arrivedRun(t)},
 		{"find", "/find?q=CONVERT"}, {"starts", "/starts"}, {"starts-empty", "/starts?state=waiting"}, {"access", "/access"}, {"missing", "/runs/nothing"}, {"login", "/login"},
 	}
 }

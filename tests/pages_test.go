@@ -29,6 +29,7 @@ func TestPages(t *testing.T) {
 	s := serveAPI(t)
 	s.writeNasty(t)
 	s.ordersRun, s.nastyRun = s.begun(t)
+	s.arrive(t)
 	t.Run("door", s.door)
 	t.Run("the link that the server printed", s.link)
 	t.Run("compressed", s.compressed)
@@ -42,6 +43,7 @@ func TestPages(t *testing.T) {
 	t.Run("find", s.find)
 	t.Run("a document is deployed", s.pageDeploy)
 	t.Run("schedules and access", s.pageSchedules)
+	t.Run("triggers", s.pageTriggers)
 	t.Run("a person at the browser", s.person)
 	t.Run("how it looks", s.looks)
 	t.Run("everybody can use it", s.everybody)
@@ -212,7 +214,7 @@ func (s *apiServer) door(t *testing.T) {
 		if path == "/logout" || path == "/login" || strings.HasPrefix(path, "/assets") {
 			continue
 		}
-		path = strings.NewReplacer("{$}", "", "{run}", "nobody", "{name}", "nobody", "{token}", "0123456789ab", "{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily", "{digest}", "0123").Replace(path)
+		path = strings.NewReplacer("{$}", "", "{run}", "nobody", "{name}", "nobody", "{token}", "0123456789ab", "{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily", "{trigger}", "drop", "{digest}", "0123").Replace(path)
 		for _, nobody := range []*person{stranger, revoked} {
 			answer, text := nobody.send(t, method, path, nil)
 			require.Equal(t, http.StatusUnauthorized, answer.StatusCode, asked)

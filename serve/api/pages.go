@@ -51,6 +51,12 @@ func pages() []route {
 		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order, handle: then(pauseSchedule, schedulePath)},
 		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, handle: then(resumeSchedule, schedulePath)},
 		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/run", scope: order, handle: then(runSlot, schedulePath)},
+		{method: http.MethodGet, path: "/triggers", scope: look, handle: triggersPage, query: []param{{name: "environment"}}},
+		{method: http.MethodGet, path: "/triggers/{environment}/{pipeline}/{trigger}", scope: look, handle: triggerPage, query: ofArrivals},
+		{method: http.MethodPost, path: "/triggers/{environment}/{pipeline}/{trigger}/pause", scope: order, handle: then(orderTrigger((*local.Home).PauseTrigger), triggerPath)},
+		{method: http.MethodPost, path: "/triggers/{environment}/{pipeline}/{trigger}/resume", scope: order, handle: then(orderTrigger((*local.Home).ResumeTrigger), triggerPath)},
+		{method: http.MethodPost, path: "/triggers/{environment}/{pipeline}/{trigger}/ignore", scope: order, handle: then(ignoreArrivals, triggerPath)},
+		{method: http.MethodPost, path: "/triggers/{environment}/{pipeline}/{trigger}/again", scope: order, handle: then(arriveAgain, triggerPath)},
 		{method: http.MethodGet, path: "/find", scope: look, handle: findPage, query: ofLookup},
 		{method: http.MethodGet, path: "/starts", scope: look, handle: startsPage, query: ofStarts},
 		{method: http.MethodGet, path: "/access", scope: admin, handle: accessPage, query: list},
@@ -98,7 +104,7 @@ type mainPage struct {
 
 var mainPages = []mainPage{
 	{ui.Link{Text: "Home", To: "/"}, own}, {ui.Link{Text: "Runs", To: "/runs"}, own}, {ui.Link{Text: "Pipelines", To: "/pipelines"}, own},
-	{ui.Link{Text: "Schedules", To: "/schedules"}, look}, {ui.Link{Text: "Starts", To: "/starts"}, look}, {ui.Link{Text: "Access", To: "/access"}, admin},
+	{ui.Link{Text: "Schedules", To: "/schedules"}, look}, {ui.Link{Text: "Triggers", To: "/triggers"}, look}, {ui.Link{Text: "Starts", To: "/starts"}, look}, {ui.Link{Text: "Access", To: "/access"}, admin},
 }
 
 // navigation returns links to the main pages that somebody may see.

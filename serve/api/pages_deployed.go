@@ -98,6 +98,9 @@ func (c *call) pipelineAs(word, environment string, form ui.Form) (page ui.Page,
 	if body.History, err = home.PipelineHistory(ctx, environment, body.Pipeline.Pipeline); err != nil {
 		return page, err
 	}
+	if body.Triggers, err = home.TriggersOf(ctx, body.Environment, body.Pipeline.Pipeline); err != nil {
+		return page, err
+	}
 	err = c.newest(func(run *client.Run) bool {
 		if run.Pipeline == body.Pipeline.Pipeline {
 			body.Runs = append(body.Runs, *run)

@@ -340,6 +340,7 @@ type Pipeline struct {
 	Document            *client.PipelineDocument
 	History             []client.Redeployment // the last first
 	Runs                []client.Run          // the newest, the newest first
+	Triggers            []client.Trigger      // of the pipeline in its environment
 	Form                Form
 	MayStart, MayDeploy bool
 }

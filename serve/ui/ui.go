@@ -80,7 +80,7 @@ type Link struct{ Text, To string }
 var bodies = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
 	parsed := map[string]*template.Template{}
-	for _, name := range []string{"home", "runs", "run", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "starts", "access", "problem", "login", "payload"} {
+	for _, name := range []string{"home", "runs", "run", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "triggers", "trigger", "starts", "access", "problem", "login", "payload"} {
 		parsed[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	return parsed
@@ -104,7 +104,7 @@ func Render(p Page) ([]byte, error) {
 // functions are what templates may call.
 var functions = template.FuncMap{
 	"count": text.Grouped, "typed": typed, "lines": func(raw string) []string { return strings.Split(strings.TrimSpace(raw), "\n") }, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
-	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "int64Of": func(value *int64) int64 { return *value }, "wide": func(value int) int64 { return int64(value) }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath,
+	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "int64Of": func(value *int64) int64 { return *value }, "wide": func(value int) int64 { return int64(value) }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath, "triggerPath": TriggerPath, "trouble": trouble, "arrivalMark": arrivalMark,
 	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "sinkPath": SinkPath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path }, "digestScript": func() string { return digest.Path }, "markingScript": func() string { return marking.Path },
 	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
 	"graphOf": func(run string, g *Graph) any {
@@ -208,13 +208,7 @@ func diffPath(environment, name string, from, to int64) string {
 }
 
 // SchedulePath is the path of the page of a schedule, or of a page below it. id is ENVIRONMENT/PIPELINE/NAME.
-func SchedulePath(id string, below ...string) string {
-	var words []string
-	for _, word := range strings.Split(id, "/") {
-		words = append(words, url.PathEscape(word))
-	}
-	return "/schedules/" + strings.Join(append(words, below...), "/")
-}
+func SchedulePath(id string, below ...string) string { return pathOf("schedules", id, below) }
 
 // slotMark is the sign of a slot, as that of the run that it has.
 func slotMark(s client.ScheduledSlot) string {
