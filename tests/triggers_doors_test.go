@@ -88,6 +88,7 @@ func TestTriggerDoors(t *testing.T) {
 	t.Run("refusals", s.triggerRefusals)
 	t.Run("deliveries", func(t *testing.T) { h.deliveriesOrdered(t, receipt.Receipt) })
 	t.Run("removed", h.removedTrigger)
+	t.Run("purged", s.deliveryPurged)
 }
 
 // sameTriggers asks about triggers in the house and away from it.
@@ -262,4 +263,26 @@ func (h *house) removedTrigger(t *testing.T) {
 		require.Contains(t, done.out, fmt.Sprintf("%s at trigger default/arriving/drop: ignored now", count))
 	}
 	require.NotContains(t, h.command(t, true, "triggers").out, "arriving/drop")
+}
+
+// deliveryPurged: what was delivered and ignored is purged as source records are, and is not read again then; what waits is not purged.
+func (s *apiServer) deliveryPurged(t *testing.T) {
+	s.waymark(t, "triggers", "pause", "calls", "--why", "to see")
+	var receipts []string
+	for _, body := range []string{`{"id": 8}`, `{"id": 9}`} {
+		_, answer := s.ask(t, http.MethodPost, "/in/default/arriving/calls", "", body)
+		var receipt client.Receipt
+		require.NoError(t, json.Unmarshal(answer, &receipt))
+		receipts = append(receipts, receipt.Receipt)
+	}
+	s.waymark(t, "triggers", "ignore", "calls", receipts[0], "--why", "a test")
+	s.waymark(t, "purge", "--keep-source", "1ms", "--why", "a test")
+	out, err := s.try(t.Context(), "triggers", "again", "calls", receipts[0], "--why", "a test")
+	require.Error(t, err)
+	require.Contains(t, out, "cannot be read again: what was delivered is purged")
+	s.waymark(t, "triggers", "ignore", "calls", receipts[1], "--why", "a test")
+	s.waymark(t, "triggers", "again", "calls", receipts[1], "--why", "a test")
+	s.waymark(t, "triggers", "resume", "calls")
+	s.reaches(t, "calls", landscape.ArrivalDone, 2)
+	s.waymark(t, "scrub")
 }

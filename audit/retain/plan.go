@@ -38,7 +38,7 @@ type planner struct {
 	held   []Held
 }
 
-// NewPlan says what a purge by these rules would do now. It reads which payloads every run needs, and no payload.
+// NewPlan says what a purge by these rules would do now. It reads which payloads every run needs, and which are still to be read, and no payload.
 func NewPlan(ctx context.Context, log *landscape.Reader, rules Rules, now time.Time) (*Plan, error) {
 	p := planner{
 		Reader: log, rules: rules, now: landscape.MicrosOf(now),
@@ -62,7 +62,25 @@ func NewPlan(ctx context.Context, log *landscape.Reader, rules Rules, now time.T
 			}
 		}
 	}
+	if err := p.deliveries(ctx); err != nil {
+		return nil, err
+	}
 	return p.plan(ctx)
+}
+
+// deliveries takes what was delivered and is to get no run, because a person said so, to what is due as long after that as source records are kept after a run; what a run is still to read is needed.
+func (p *planner) deliveries(ctx context.Context) error {
+	keep, ruled := p.rules[landscape.SourceClass]
+	return landscape.Each(ctx, p.Reader, func(a landscape.Arrival) bool {
+		switch over := a.State == landscape.ArrivalIgnored; {
+		case a.Payload == "" || a.State == landscape.ArrivalDone:
+		case over && ruled && a.Changed+landscape.Micros(keep.Microseconds()) <= p.now:
+			p.due[a.Payload] = landscape.SourceClass
+		default:
+			p.needed[a.Payload] = true
+		}
+		return true
+	})
 }
 
 // sort takes the payloads of one class of one run to those that are due, or to those that are needed.
