@@ -16,9 +16,11 @@ func (a *app) findCommand() *cobra.Command {
 		Use:   "find WORD",
 		Short: "Find the run, row, output or pipeline that a word means",
 		Long: `Finds what WORD may mean, and says which command tells more: the beginning of a run's id, the name of a deployed pipeline, the SHA-256 of an output,
-a source file, a document or a record, the id of a row such as orders:17, a row of an output as SINK:ROW, a line of a source file as FILE:LINE, the number of a row, the code of refused rows, or a
-whole record as it was read. Rows are looked for in the newest 50 runs, or in that of --run. Exit code 1 if nothing is found.`,
+a source file, a document or a record, the path or name of a source file, the receipt of a delivery, the id of a row such as orders:17, a row of an output as SINK:ROW, a line of a source file
+as FILE:LINE, the number of a row, the code of refused rows, or a whole record as it was read. Rows and names of files are looked for in the newest 50 runs, or in that of --run; what a trigger
+brought, by its path or receipt, in all. Exit code 1 if nothing is found.`,
 		Example: `  waymark find 0198c1
+  waymark find strikes.csv
   waymark find strikes.csv:301
   waymark find "$(sha256sum out/review.csv | cut -c1-64)"
   waymark find "$(sed -n 301p data/strikes.csv)"`,
