@@ -37,6 +37,14 @@ type Cluster struct {
 	Env Lookup
 }
 
+// CodecIDs returns the id of the key with which this process encrypts what Temporal stores, and those of the others that it reads with; empty and nil if it encrypts
+// nothing.
+func (c *Cluster) CodecIDs() (first string, others []string, err error) {
+	encrypts, err := codec.Load(c.CodecFile, c.CodecKeys, false)
+	first, others = encrypts.Keys()
+	return first, others, err
+}
+
 // Lookup returns the value of an environment variable, and whether it is set.
 type Lookup = func(name string) (value string, set bool)
 

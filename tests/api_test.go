@@ -170,6 +170,7 @@ func TestAPI(t *testing.T) {
 	t.Run("bad inputs", s.badInputs)
 	t.Run("keys", s.keys)
 	t.Run("same as the command line", s.sameAsCommands)
+	t.Run("health", s.health)
 	t.Run("own runs", s.ownRuns)
 	t.Run("streams", s.streams)
 	t.Run("deploy", s.deploys)

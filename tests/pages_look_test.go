@@ -74,7 +74,7 @@ func (s *apiServer) scenes(t *testing.T) []scene {
 		{"pipeline", "/pipelines/deployed"}, {"diff", "/pipelines/deployed/diff?from=1&to=3"}, {"schedules", "/schedules"}, {"schedule", "/schedules/default/deployed/daily"},
 		{"triggers", "/triggers"}, {"triggers-empty", "/triggers?environment=nowhere"}, {"trigger-hostile", "/triggers/default/arriving/drop"}, {"trigger-empty", "/triggers/default/arriving/calls?state=gone"},
 		{"pipeline-triggers", "/pipelines/arriving"}, {"run-arrived", "/runs/" + s.arrivedRun(t)},
-		{"find", "/find?q=CONVERT"}, {"starts", "/starts"}, {"starts-empty", "/starts?state=waiting"}, {"access", "/access"}, {"missing", "/runs/nothing"}, {"login", "/login"},
+		{"find", "/find?q=CONVERT"}, {"starts", "/starts"}, {"starts-empty", "/starts?state=waiting"}, {"health", "/doctor"}, {"access", "/access"}, {"missing", "/runs/nothing"}, {"login", "/login"},
 	}
 }
 

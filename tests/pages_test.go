@@ -41,6 +41,7 @@ func TestPages(t *testing.T) {
 	t.Run("evidence", s.evidence)
 	t.Run("dossier", s.dossier)
 	t.Run("find", s.find)
+	t.Run("health", s.healthPage)
 	t.Run("a document is deployed", s.pageDeploy)
 	t.Run("schedules and access", s.pageSchedules)
 	t.Run("triggers", s.pageTriggers)

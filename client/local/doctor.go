@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -19,70 +22,111 @@ import (
 	"waymark/worker/storage"
 )
 
-// Doctor checks whether runs can work with these options, and returns what it looked at, in the order in which it did. It leaves nothing
+// Doctor checks whether runs can work with these options, and returns what it looked at, in the order of its list. It leaves nothing
 // behind: a server or connection that a check needs is closed again. It does not fail; what it could not find out, also because ctx ended, is a Check as
-// well.
+// well. A service that does not answer is waited for no longer than patience says, by each check on its own.
 func (o Options) Doctor(ctx context.Context) []client.Check {
-	return o.checks(ctx, false)
+	o = o.filled()
+	return doctor{Options: &o, patience: patience}.look(ctx)
 }
 
 // Repair does what Doctor does, and cures what it can: it registers the search attributes that the cluster's namespace does not have.
-func (o Options) Repair(ctx context.Context) []client.Check { return o.checks(ctx, true) }
-
-func (o Options) checks(ctx context.Context, repair bool) []client.Check {
+func (o Options) Repair(ctx context.Context) []client.Check {
 	o = o.filled()
-	d := doctor{Options: &o, repair: repair}
-	checks := d.look(ctx, []look{
-		{"program", d.program}, {"state folder", d.state}, {"disk space", d.disk}, {"sqlite", d.sqlite},
-		{"locks", d.locks}, {"record", d.record}, {"database", d.database}, {"log", d.log}, {"clock", d.clock}, {"temporal", d.temporal},
-	}, []look{
-		{"program", d.program}, {"temporal", d.cluster}, {"workers", d.workers}, {"files", d.files}, {"search attributes", d.attributes},
-		{"record", d.landscape}, {"database", d.database}, {"log", d.log}, {"payloads", d.payloads}, {"clock", d.clock},
-	})
-	for _, more := range []*client.Check{d.orders(ctx), d.outputs(ctx), d.archives(ctx), d.triggers(ctx)} {
-		if more != nil {
-			checks = append(checks, *more)
-		}
-	}
-	return checks
+	return doctor{Options: &o, patience: patience + registered, repair: true}.look(ctx)
 }
+
+// How long a check may take: one that asks services, and one that starts Temporal's server here.
+const (
+	patience      = 8 * time.Second
+	startPatience = time.Minute
+)
 
 // doctor looks at what the options name.
 type doctor struct {
 	*Options
-	repair bool
+	patience time.Duration
+	repair   bool
 }
 
-// look is a check by its name.
+// A look is a check by its name.
 type look struct {
 	name string
-	look func(context.Context) client.Check
+	look func(context.Context) client.Check // without a State if there is nothing to say
+	late client.Check                       // what is said if it does not answer in time; its Detail says in which
+	time time.Duration                      // that it has; 0 for patience
 }
 
-// look makes the checks of a state folder, or of a cluster.
-func (d doctor) look(ctx context.Context, here, cluster []look) []client.Check {
-	looks := here
-	if d.Cluster != nil {
-		looks = cluster
+// needed is what runs cannot work without, and what cures that.
+func needed(name string, cure client.Cure, l func(context.Context) client.Check) look {
+	return look{name: name, look: l, late: client.Check{State: client.Unhealthy, Cure: cure}}
+}
+
+// useful is what runs can work without, or cannot if something else does not answer either.
+func useful(name string, l func(context.Context) client.Check) look {
+	return look{name: name, look: l, late: client.Check{State: client.Doubtful, Cure: client.CureOther}}
+}
+
+// looks are the checks of a state folder, or of a cluster.
+func (d doctor) looks() []look {
+	checks := []look{
+		useful("program", d.program), needed("temporal", client.NameCluster, d.cluster), useful("workers", d.workers), useful("queues", d.queues), useful("files", d.files),
+		useful("search attributes", d.attributes), useful("codec keys", d.codec), needed("record", client.NameLandscape, d.landscape), useful("size", d.size), useful("database", d.database),
+		useful("disk space", d.disk), useful("log", d.log), needed("payloads", client.CheckPayloads, d.payloads), useful("clock", d.clock),
 	}
+	if d.Cluster == nil {
+		starts := needed("temporal", client.ReadLog, d.temporal)
+		starts.time = startPatience
+		checks = []look{
+			useful("program", d.program), useful("state folder", d.state), useful("disk space", d.disk), useful("sqlite", d.sqlite), useful("locks", d.locks),
+			needed("record", client.FindLandscape, d.record), useful("size", d.size), useful("database", d.database), useful("log", d.log), useful("clock", d.clock), starts,
+		}
+	}
+	return append(checks, look{name: "orders", look: d.orders}, look{name: "outputs", look: d.outputs}, look{name: "archives", look: d.archives}, look{name: "triggers", look: d.triggers})
+}
+
+// look makes all checks: those of a cluster at once, so that none waits for another, and those of a state folder one after the other, because they look for who holds locks.
+func (d doctor) look(ctx context.Context) []client.Check {
+	looks := d.looks()
 	checks := make([]client.Check, len(looks))
+	var all sync.WaitGroup
 	for i, l := range looks {
-		if ctx.Err() == nil {
-			checks[i] = l.look(ctx)
+		all.Go(func() { checks[i] = d.at(ctx, l) })
+		if d.Cluster == nil {
+			all.Wait()
 		}
-		if ctx.Err() != nil && checks[i].State != client.Healthy {
-			checks[i] = client.Warning("", "interrupted before it was found out: %v", context.Cause(ctx))
-		}
-		checks[i].Name = l.name
 	}
-	return checks
+	all.Wait()
+	return slices.DeleteFunc(checks, func(c client.Check) bool { return c.State == "" })
+}
+
+// at makes one check, as far as that is done in time. One that does not come to an end is left behind, and ends when what it asks does.
+func (d doctor) at(ctx context.Context, l look) (check client.Check) {
+	defer func() { check.Name = l.name }()
+	limit := cmp.Or(l.time, d.patience)
+	within, done := context.WithTimeout(ctx, limit)
+	defer done()
+	found := make(chan client.Check, 1)
+	go func() { found <- l.look(within) }()
+	select {
+	case check = <-found:
+	case <-within.Done():
+	}
+	switch {
+	case within.Err() == nil || check.State == client.Healthy:
+		return check
+	case ctx.Err() != nil:
+		return client.Warning("", "interrupted before it was found out: %v", context.Cause(ctx))
+	}
+	l.late.Detail = fmt.Sprintf("no answer within %s", limit)
+	return l.late
 }
 
 func (d doctor) program(context.Context) client.Check { return client.Good("%s", d.build()) }
 
-// existing returns the state folder, or the nearest folder above it that is there.
-func (d doctor) existing() string {
-	folder, err := filepath.Abs(string(d.State))
+// existing returns a folder, or the nearest folder above it that is there.
+func existing(path string) string {
+	folder, err := filepath.Abs(path)
 	for err == nil && !exists(folder) && folder != filepath.Dir(folder) {
 		folder = filepath.Dir(folder)
 	}
@@ -99,7 +143,7 @@ func (d doctor) state(ctx context.Context) client.Check {
 	if err := d.State.TooDeep(); err != nil {
 		return client.Failure(client.OtherState, "%v", err)
 	}
-	folder := d.existing()
+	folder := existing(string(d.State))
 	probe, err := os.CreateTemp(folder, ".doctor-*")
 	if err != nil {
 		return client.Failure(client.MakeWritable, "nothing can be written in %s: %v", folder, err)
@@ -122,21 +166,45 @@ const (
 	scarceBytes = 1 << 30
 )
 
+// disk looks at the free space of the disks that runs write to: that of the state folder, and those of the landscape and the payload store, if they are of this machine.
 func (d doctor) disk(context.Context) client.Check {
-	var disk syscall.Statfs_t
-	folder := d.existing()
-	if err := syscall.Statfs(folder, &disk); err != nil {
-		return client.Warning(client.FixDisk, "free space of %s is unknown: %v", folder, err)
+	folders := d.folders()
+	if len(folders) == 0 {
+		return client.Good("neither the record nor the payloads are on a disk of this machine")
 	}
-	free := disk.Bavail * uint64(disk.Bsize)
-	found := fmt.Sprintf("%d MB free for %s", free/1_000_000, folder)
+	var least uint64
+	var scarcest string
+	for _, folder := range folders {
+		var disk syscall.Statfs_t
+		if err := syscall.Statfs(folder, &disk); err != nil {
+			return client.Warning(client.FixDisk, "free space of %s is unknown: %v", folder, err)
+		}
+		if free := disk.Bavail * uint64(disk.Bsize); scarcest == "" || free < least {
+			least, scarcest = free, folder
+		}
+	}
+	found := fmt.Sprintf("%d MB free for %s", least/1_000_000, scarcest)
 	switch {
-	case free < littleBytes:
+	case least < littleBytes:
 		return client.Failure(client.FreeSpace, "%s", found)
-	case free < scarceBytes:
+	case least < scarceBytes:
 		return client.Warning(client.FreeSpace, "%s", found)
 	}
 	return client.Good("%s", found)
+}
+
+// folders are those of this machine that runs write to, or the nearest above them that are there.
+func (d doctor) folders() (folders []string) {
+	if d.Cluster == nil {
+		folders = []string{existing(string(d.State))}
+	}
+	if path, err := storage.LandscapePath(d.Landscape); err == nil {
+		folders = append(folders, existing(filepath.Dir(path)))
+	}
+	if path, err := storage.PayloadsPath(d.Payloads); err == nil {
+		folders = append(folders, existing(path))
+	}
+	return folders
 }
 
 func (doctor) sqlite(ctx context.Context) client.Check {

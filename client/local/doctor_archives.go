@@ -10,10 +10,10 @@ import (
 	"waymark/worker/storage"
 )
 
-// archives looks whether the bundle of each archived run is there with its size; nil if no run is archived. It reads none.
-func (d doctor) archives(ctx context.Context) *client.Check {
+// archives looks whether the bundle of each archived run is there with its size, or nothing if no run is archived. It reads none.
+func (d doctor) archives(ctx context.Context) client.Check {
 	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
-		return nil // other checks say so
+		return client.Check{} // other checks say so
 	}
 	var all []landscape.Archive
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
@@ -21,7 +21,7 @@ func (d doctor) archives(ctx context.Context) *client.Check {
 		return err
 	})
 	if err == nil && all == nil {
-		return nil
+		return client.Check{}
 	}
 	check := client.Good("%s archived", text.Count(int64(len(all)), "run"))
 	if err != nil {
@@ -40,6 +40,5 @@ func (d doctor) archives(ctx context.Context) *client.Check {
 		check = client.Failure(client.RestoreBundle, "of %s, the bundles of %d cannot be used, such as that of run %v", text.Count(int64(len(all)), "archived run"), wrong, first)
 		check.About = about
 	}
-	check.Name = "archives"
-	return &check
+	return check
 }

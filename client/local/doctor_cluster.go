@@ -94,6 +94,56 @@ func builds(workers []cluster.Worker) []string {
 	return slices.Compact(all)
 }
 
+// longWait is for how long work may wait for a worker until that deserves a look: one that is there and has a place takes it at once.
+const longWait = time.Minute
+
+// queues asks how much work waits for a worker on the common queue, and on that of who sees the files of this machine.
+func (d doctor) queues(ctx context.Context) client.Check {
+	return d.ask(ctx, func(c *client.Connection) client.Check {
+		common := d.Cluster.TaskQueue()
+		files := workflows.FilesQueue(common, d.Cluster.FilesName())
+		var told []string
+		var oldest time.Duration
+		for _, kind := range []struct {
+			what, queue string
+			of          enums.TaskQueueType
+		}{{"workflows", common, enums.TASK_QUEUE_TYPE_WORKFLOW}, {"activities", common, enums.TASK_QUEUE_TYPE_ACTIVITY}, {"activities", files, enums.TASK_QUEUE_TYPE_ACTIVITY}} {
+			waits, err := cluster.BacklogOf(ctx, c.Temporal, c.Namespace, kind.queue, kind.of)
+			if err != nil {
+				return client.Warning(client.ReadServerLogs, "queue %s: %v", kind.queue, err)
+			}
+			told = append(told, backlogText(kind.what, kind.queue, waits))
+			oldest = max(oldest, waits.Age)
+		}
+		if oldest >= longWait {
+			return client.Warning(client.StartWorker, "%s", strings.Join(told, ", "))
+		}
+		return client.Good("%s", strings.Join(told, ", "))
+	})
+}
+
+// backlogText says how much work waits on a queue.
+func backlogText(what, queue string, waits cluster.Backlog) string {
+	if waits.Tasks == 0 {
+		return fmt.Sprintf("no %s wait on %s", what, queue)
+	}
+	return fmt.Sprintf("%d %s wait on %s, the oldest for %.0f s", waits.Tasks, what, queue, waits.Age.Seconds())
+}
+
+// codec says by which keys this process encrypts and reads what Temporal stores.
+func (d doctor) codec(context.Context) client.Check {
+	first, others, err := d.Cluster.CodecIDs()
+	switch {
+	case err != nil:
+		return client.Failure("", "%v", err)
+	case first == "":
+		return client.Good("none: what Temporal stores is not encrypted")
+	case others == nil:
+		return client.Good("key %s encrypts what Temporal stores", first)
+	}
+	return client.Good("key %s encrypts what Temporal stores; %s decrypt as well", first, strings.Join(others, ", "))
+}
+
 // files asks who sees the files of this machine.
 func (d doctor) files(ctx context.Context) client.Check {
 	return d.ask(ctx, func(c *client.Connection) client.Check {

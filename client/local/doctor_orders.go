@@ -9,10 +9,10 @@ import (
 	"waymark/worker/storage"
 )
 
-// orders looks for orders that one person executed, and that too few others looked at; nil if there is none.
-func (d doctor) orders(ctx context.Context) *client.Check {
+// orders looks for orders that one person executed, and that too few others looked at, or nothing if there is none.
+func (d doctor) orders(ctx context.Context) client.Check {
 	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
-		return nil // other checks say so
+		return client.Check{} // other checks say so
 	}
 	var found []string
 	err := d.withLandscape(ctx, func(stores *storage.Storage) error {
@@ -36,9 +36,7 @@ func (d doctor) orders(ctx context.Context) *client.Check {
 		return nil
 	})
 	if err != nil || found == nil {
-		return nil // the check of the record says why it cannot be read
+		return client.Check{} // the check of the record says why it cannot be read
 	}
-	check := client.Failure(client.ReviewOrder, "executed by one person: %s", strings.Join(found, ", "))
-	check.Name = "orders"
-	return &check
+	return client.Failure(client.ReviewOrder, "executed by one person: %s", strings.Join(found, ", "))
 }

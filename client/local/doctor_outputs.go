@@ -12,10 +12,10 @@ import (
 	"waymark/worker/storage"
 )
 
-// outputs looks at what became of the outputs that are attested on schedule, and whether that is overdue; nil if there is none. It reads no target.
-func (d doctor) outputs(ctx context.Context) *client.Check {
+// outputs looks at what became of the outputs that are attested on schedule, and whether that is overdue, or nothing if there is none. It reads no target.
+func (d doctor) outputs(ctx context.Context) client.Check {
 	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
-		return nil // other checks say so
+		return client.Check{} // other checks say so
 	}
 	now := landscape.MicrosOf(time.Now())
 	var due audit.DueAttestations
@@ -32,10 +32,9 @@ func (d doctor) outputs(ctx context.Context) *client.Check {
 	case err != nil:
 		check = client.Warning("", "whether outputs are to be attested could not be found out: %v", err)
 	case due.Scheduled == 0:
-		return nil
+		return client.Check{}
 	}
-	check.Name = "outputs"
-	return &check
+	return check
 }
 
 func outputsCheck(due audit.DueAttestations, altered []landscape.Attestation, now landscape.Micros) client.Check {

@@ -1,7 +1,11 @@
 package local
 
 import (
+	"net"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,7 +23,7 @@ func TestDoctor(t *testing.T) {
 		names = append(names, check.Name)
 	}
 	require.NoError(t, home.Close())
-	require.Equal(t, []string{"program", "state folder", "disk space", "sqlite", "locks", "record", "database", "log", "clock", "temporal"}, names)
+	require.Equal(t, []string{"program", "state folder", "disk space", "sqlite", "locks", "record", "size", "database", "log", "clock", "temporal"}, names)
 
 	o := Options{State: Folder(t.TempDir() + "/nowhere"), Cluster: &client.Cluster{Address: "127.0.0.1:1"}}
 	found := map[string]client.Check{}
@@ -31,6 +35,46 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, client.CureOther, found["workers"].Cure)
 	require.Equal(t, client.NameLandscape, found["record"].Cure)
 	require.NoDirExists(t, string(o.State))
+}
+
+// TestDoctorWaitsForNobody: services that take a connection and say nothing are told after a moment, each by its own checks, and what needs none of them is told as ever.
+func TestDoctorWaitsForNobody(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	address := silent.Addr().String()
+	o := Options{State: Folder(t.TempDir()), Landscape: "postgres://waymark@" + address + "/waymark", Cluster: &client.Cluster{Address: address}}.filled()
+	began := time.Now()
+	found := map[string]client.Check{}
+	const short = 500 * time.Millisecond
+	for _, check := range (doctor{Options: &o, patience: short}).look(t.Context()) {
+		found[check.Name] = check
+	}
+	require.Less(t, time.Since(began), 10*short)
+	for name, cure := range map[string]client.Cure{"temporal": client.NameCluster, "record": client.NameLandscape} {
+		require.Equal(t, client.Check{Name: name, State: client.Unhealthy, Cure: cure, Detail: "no answer within 500ms"}, found[name])
+	}
+	for _, name := range []string{"workers", "queues", "files", "search attributes", "size", "clock"} {
+		require.Equal(t, client.Doubtful, found[name].State, name)
+		require.Equal(t, client.CureOther, found[name].Cure, name)
+	}
+	for _, name := range []string{"program", "disk space", "codec keys"} {
+		require.Equal(t, client.Healthy, found[name].State, name)
+	}
+}
+
+// TestDoctorOfALargeLog: SQLite's write-ahead log is told, and deserves a look if nobody can empty it.
+func TestDoctorOfALargeLog(t *testing.T) {
+	folder := t.TempDir()
+	o := Options{State: Folder(folder)}.filled()
+	d := doctor{Options: &o}
+	require.Equal(t, client.Good("none yet; the first run makes it"), d.size(t.Context()))
+	file := filepath.Join(folder, "landscape.db")
+	require.NoError(t, os.WriteFile(file, make([]byte, 2000), 0o600))
+	require.Equal(t, client.Good("2,000 bytes, write-ahead log 0 bytes"), d.size(t.Context()))
+	require.NoError(t, os.WriteFile(file+"-wal", nil, 0o600))
+	require.NoError(t, os.Truncate(file+"-wal", largeLog+1))
+	require.Equal(t, client.EndHolder, d.size(t.Context()).Cure)
 }
 
 // TestDoctorOfAForkedLog: restoring does not cure it, and is not advised.

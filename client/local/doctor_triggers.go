@@ -14,25 +14,23 @@ import (
 // mostTroubled is how many triggers a check names.
 const mostTroubled = 5
 
-// triggers looks for triggers that begin no runs, or at which something waits for too long; nil if there is no trigger.
-func (d doctor) triggers(ctx context.Context) *client.Check {
+// triggers looks for triggers that begin no runs, or at which something waits for too long, or nothing if there is no trigger.
+func (d doctor) triggers(ctx context.Context) client.Check {
 	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
-		return nil // other checks say so
+		return client.Check{} // other checks say so
 	}
 	var list []client.Trigger
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
 		list, err = client.New(stores.Log, stores.Place, nil).Triggers(ctx, "")
 		return err
 	})
-	if err == nil && len(list) == 0 {
-		return nil
+	switch {
+	case err != nil:
+		return client.Warning("", "how triggers are could not be found out: %v", err)
+	case len(list) == 0:
+		return client.Check{}
 	}
-	check := triggersCheck(list, time.Now())
-	if err != nil {
-		check = client.Warning("", "how triggers are could not be found out: %v", err)
-	}
-	check.Name = "triggers"
-	return &check
+	return triggersCheck(list, time.Now())
 }
 
 func triggersCheck(list []client.Trigger, now time.Time) client.Check {

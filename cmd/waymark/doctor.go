@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,12 +11,6 @@ import (
 	"waymark/internal/text"
 	"waymark/landscape"
 )
-
-// checked is a line of `waymark doctor --json`.
-type checked struct {
-	client.Check
-	Cure string `json:"cure,omitempty"` // in words
-}
 
 func (a *app) doctorCommand() *cobra.Command {
 	var fix bool
@@ -110,64 +102,13 @@ func (a *app) diagnosis(ctx context.Context, find func(*local.Home) (landscape.R
 // printChecks prints checks with their cures, and fails if one of them does. run, if not empty, is the run that they are about.
 func (a *app) printChecks(found []client.Check, run string) error {
 	code := exitDone
-	var checks []checked
+	checks := client.Told(found, run, cures)
 	var lines [][]string
-	for _, c := range found {
+	for _, c := range checks {
 		if c.State == client.Unhealthy {
 			code = exitFailed
 		}
-		words := cmp.Or(c.Advice, runRemedies[c.Cure], cures[c.Cure], remedies[c.Cure])
-		cure := strings.NewReplacer("%s", run, "%[1]s", run, "%t", c.About).Replace(words)
-		checks = append(checks, checked{c, cure})
-		lines = append(lines, []string{string(c.State), c.Name, c.Detail, cure})
+		lines = append(lines, []string{string(c.State), c.Name, c.Detail, c.Cure})
 	}
 	return endWith(code, printList(a, checks, func(w io.Writer) error { return text.Table(w, lines...) }))
-}
-
-// runRemedies are this program's words for what cures what was found of a run: %s is its id, %t what the check is about.
-var runRemedies = map[client.Cure]string{
-	client.ShowErrors:     "waymark errors %s",
-	client.ShowStatus:     "waymark status %s",
-	client.ListEffects:    "waymark effects %s",
-	client.LookAtTriggers: "see each with waymark triggers; waymark triggers resume lets a paused one begin runs, waymark serve looks after all",
-	client.ShowOutputs:    "see who wrote there: waymark outputs %t; restore it, or write it again with a new run",
-	client.RestorePayload: "restore payload %t from a backup of the payload store; waymark scrub reads all payloads",
-	client.SealRun:        "waymark seal %s",
-	client.VerifyRun:      "waymark verify %s",
-	client.CheckLog:       "waymark log check",
-	client.AttestRun:      "waymark attest %s",
-	client.ExplainRow:     "waymark explain %s %t",
-	client.ReproduceRun:   "waymark reproduce %s",
-}
-
-// remedies are this program's words for what cures what a check found.
-var remedies = map[client.Cure]string{
-	client.OtherState:       "name another with --state",
-	client.MakeWritable:     "make it writable for the user that runs waymark, or name another with --state",
-	client.FixDisk:          "look at the disk",
-	client.FreeSpace:        "free some, or name another folder with --state",
-	client.Report:           "report this",
-	client.RestoreBundle:    "put a copy with the recorded SHA-256 there; a folder that was moved can have a symbolic link at its old place",
-	client.EndHolder:        "let it finish, or end it",
-	client.FindLandscape:    "say where the record is with --landscape",
-	client.NameLandscape:    "say with --landscape where the workers have it",
-	client.FindPayloads:     "say where the payloads are with --payloads",
-	client.CheckPayloads:    "say where the payloads are with --payloads, and check what may read them",
-	client.CureOther:        "cure that first",
-	client.ReviewOrder:      "two others look at it, and sign: waymark approve ORDER --review --key FILE --why TEXT",
-	client.RestoreLog:       "put the record back; if it was restored from a backup, record that: waymark log restore --from ANCHOR --why TEXT",
-	client.AdmitSealer:      "waymark log check names them; a process whose key does not count says so when it starts: waymark keys admit KEY --why TEXT",
-	client.RestoreFile:      "keep a copy of the file, and put a backup in its place; without one, save what can be read: sqlite3 FILE .recover | sqlite3 NEW (docs/operations.md)",
-	client.SealRuns:         "seal what can be sealed, and see why it was not: waymark seal --all",
-	client.StartAttester:    "start waymark serve, or a worker with --keys, that sees the outputs, and look what it says",
-	client.SignLog:          "start a process that has the key of the log, and look what it says",
-	client.SetClock:         "set the clock: times on record would contradict their order",
-	client.WriteTemporary:   "make the folder for temporary files writable",
-	client.ReadLog:          "waymark doctor -v shows what it says",
-	client.ReadServerLogs:   "look at the logs of the cluster",
-	client.StopOther:        "wait for it or stop it before the next run",
-	client.NameCluster:      "say where it is with --temporal HOST:PORT or TEMPORAL_ADDRESS",
-	client.StartWorker:      "start one with waymark worker, or name another queue with --queue",
-	client.StartWorkerThere: "for documents that read or write such files, start a worker here; if one sees the same files by another name, say --files NAME",
-	client.OneVersion:       "if that is not a change of version under way, stop those of the wrong one",
 }

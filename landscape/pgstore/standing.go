@@ -174,3 +174,10 @@ func (s *Store) Owner(ctx context.Context) (role string, err error) {
 	err = s.pool.QueryRow(ctx, query, s.schema).Scan(&role)
 	return role, explain(s.place, err)
 }
+
+// Size returns how many bytes the tables of the landscape take, with their indexes.
+func (s *Store) Size(ctx context.Context) (bytes int64, err error) {
+	const query = `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relkind in ('r', 'p')`
+	err = s.pool.QueryRow(ctx, query, s.schema).Scan(&bytes)
+	return bytes, explain(s.place, err)
+}

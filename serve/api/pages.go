@@ -59,6 +59,7 @@ func pages() []route {
 		{method: http.MethodPost, path: "/triggers/{environment}/{pipeline}/{trigger}/again", scope: order, handle: then(arriveAgain, triggerPath)},
 		{method: http.MethodGet, path: "/find", scope: look, handle: findPage, query: ofLookup},
 		{method: http.MethodGet, path: "/starts", scope: look, handle: startsPage, query: ofStarts},
+		{method: http.MethodGet, path: "/doctor", scope: look, handle: healthPage},
 		{method: http.MethodGet, path: "/access", scope: admin, handle: accessPage, query: list},
 		{method: http.MethodPost, path: "/access/{token}/revoke", scope: admin, handle: then(revoke, accessPath)},
 		{method: http.MethodPost, path: "/runs/{run}/retry", scope: order, handle: withRun(retryPage)},
@@ -104,7 +105,7 @@ type mainPage struct {
 
 var mainPages = []mainPage{
 	{ui.Link{Text: "Home", To: "/"}, own}, {ui.Link{Text: "Runs", To: "/runs"}, own}, {ui.Link{Text: "Pipelines", To: "/pipelines"}, own},
-	{ui.Link{Text: "Schedules", To: "/schedules"}, look}, {ui.Link{Text: "Triggers", To: "/triggers"}, look}, {ui.Link{Text: "Starts", To: "/starts"}, look}, {ui.Link{Text: "Access", To: "/access"}, admin},
+	{ui.Link{Text: "Schedules", To: "/schedules"}, look}, {ui.Link{Text: "Triggers", To: "/triggers"}, look}, {ui.Link{Text: "Starts", To: "/starts"}, look}, {ui.Link{Text: "Health", To: "/doctor"}, look}, {ui.Link{Text: "Access", To: "/access"}, admin},
 }
 
 // navigation returns links to the main pages that somebody may see.

@@ -71,6 +71,8 @@ type Server struct {
 	rates         rates
 	sessions      sessions
 	verifications verifications
+	health        health
+	streams       atomic.Int64 // of events, that are open
 	drained       chan struct{}
 	drain         func()
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -28,6 +29,8 @@ func (c *call) stream() *eventStream {
 	header.Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
 	c.sent, c.status = true, http.StatusOK
+	c.server.streams.Add(1)
+	context.AfterFunc(c.Context(), func() { c.server.streams.Add(-1) })
 	s := &eventStream{call: c, control: http.NewResponseController(c.w), last: time.Now()}
 	_ = s.control.SetReadDeadline(time.Time{}) // nothing more is read
 	_, _ = fmt.Fprint(c.w, "retry: 1000\n\n")

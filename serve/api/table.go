@@ -251,6 +251,10 @@ func table() []route {
 			stream: "text/event-stream", status: http.StatusOK, handle: streamEvents,
 		},
 		{
+			method: http.MethodGet, path: "/v1/doctor", scope: look, about: "Whether runs can work: what waymark doctor looks at, what it found, and what cures it",
+			answer: remote.Page[client.ToldCheck]{}, status: http.StatusOK, handle: doctor,
+		},
+		{
 			method: http.MethodGet, path: "/v1/access", scope: admin, about: "The access tokens, without their secrets",
 			answer: remote.Page[client.Access]{}, status: http.StatusOK, handle: accessTokens,
 		},

@@ -403,6 +403,19 @@ type Access struct {
 	Next        string
 }
 
+// Health is whether runs can work.
+type Health struct{ Checks []client.ToldCheck }
+
+// Count is how many checks came out so.
+func (h Health) Count(state string) (n int64) {
+	for _, c := range h.Checks {
+		if string(c.State) == state {
+			n++
+		}
+	}
+	return n
+}
+
 // Problem is a page that says why there is no other.
 type Problem struct {
 	Status int

@@ -80,7 +80,7 @@ type Link struct{ Text, To string }
 var bodies = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
 	parsed := map[string]*template.Template{}
-	for _, name := range []string{"home", "runs", "run", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "triggers", "trigger", "starts", "access", "problem", "login", "payload"} {
+	for _, name := range []string{"home", "runs", "run", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "triggers", "trigger", "starts", "health", "access", "problem", "login", "payload"} {
 		parsed[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	return parsed
@@ -243,13 +243,13 @@ func mark(status any) string {
 	switch fmt.Sprint(status) {
 	case string(pipeline.Running):
 		return "●"
-	case string(pipeline.Completed), string(landscape.EffectFinalized):
+	case string(pipeline.Completed), string(landscape.EffectFinalized), string(client.Healthy):
 		return "✓"
 	case string(pipeline.CompletedWithFailures):
 		return "◑"
 	case string(pipeline.Blocked):
 		return "■"
-	case string(pipeline.Failed):
+	case string(pipeline.Failed), string(client.Unhealthy):
 		return "✗"
 	case string(pipeline.Empty):
 		return "○"

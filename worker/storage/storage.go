@@ -61,12 +61,14 @@ func (s *Storage) Delivered(ctx context.Context, digest string) ([]byte, error) 
 	return s.Payloads.Get(ctx, payload.Digest(digest))
 }
 
-// roles are what a driver knows of the role with which it is connected.
+// roles are what the driver of a database with roles knows of the one with which it is connected, and of the database.
 type roles interface {
 	// MayWrite returns what the role lacks of what working for runs needs; nil if it lacks nothing.
 	MayWrite(ctx context.Context) error
 	// Owner returns the role if it owns the landscape, or else nothing.
 	Owner(ctx context.Context) (string, error)
+	// Size returns how many bytes the landscape takes in the database.
+	Size(ctx context.Context) (int64, error)
 }
 
 // ServiceError says that a service that a URL names cannot be used. It may pass: a server that is not there yet may come.
@@ -156,6 +158,18 @@ func (s *Storage) MayWrite(ctx context.Context) error {
 		return &ServiceError{s.Place, err}
 	}
 	return nil
+}
+
+// Size returns how many bytes the landscape takes in the database; 0 of one in a file, whose size the file tells. The error is a *ServiceError.
+func (s *Storage) Size(ctx context.Context) (int64, error) {
+	if s.roles == nil {
+		return 0, nil
+	}
+	bytes, err := s.roles.Size(ctx)
+	if err != nil {
+		return 0, &ServiceError{s.Place, err}
+	}
+	return bytes, nil
 }
 
 // OwnerWarning returns the warning for a process that works for runs as the owner of the landscape; nothing if the role owns none.

@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -39,6 +40,21 @@ func Workers(ctx context.Context, c client.Client, queue string, kind enums.Task
 	}
 	slices.SortFunc(workers, func(a, b Worker) int { return strings.Compare(a.Identity, b.Identity) })
 	return workers, nil
+}
+
+// Backlog is work that waits on a task queue for a worker, about.
+type Backlog struct {
+	Tasks int64
+	Age   time.Duration // of the oldest
+}
+
+// BacklogOf returns what waits of this kind of work on a queue of a namespace.
+func BacklogOf(ctx context.Context, c client.Client, namespace, queue string, kind enums.TaskQueueType) (Backlog, error) {
+	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: namespace, TaskQueue: &taskqueue.TaskQueue{Name: queue}, TaskQueueType: kind, ReportStats: true,
+	})
+	stats := answer.GetStats()
+	return Backlog{stats.GetApproximateBacklogCount(), stats.GetApproximateBacklogAge().AsDuration()}, err
 }
 
 func build(poller *taskqueue.PollerInfo) string {

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -23,6 +24,9 @@ var asked = time.Now().UTC()
 func (frontend) DescribeTaskQueue(_ context.Context, in *workflowservice.DescribeTaskQueueRequest) (*workflowservice.DescribeTaskQueueResponse, error) {
 	if in.GetTaskQueue().GetName() != "waymark" || in.GetTaskQueueType() != enums.TASK_QUEUE_TYPE_ACTIVITY {
 		return &workflowservice.DescribeTaskQueueResponse{}, nil
+	}
+	if in.GetReportStats() {
+		return &workflowservice.DescribeTaskQueueResponse{Stats: &taskqueue.TaskQueueStats{ApproximateBacklogCount: 7, ApproximateBacklogAge: durationpb.New(90 * time.Second)}}, nil
 	}
 	versions := &deployment.WorkerDeploymentOptions{DeploymentName: "waymark", BuildId: "v2"}
 	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{
@@ -78,4 +82,14 @@ func TestLatestExecution(t *testing.T) {
 	_, known, err := Latest(t.Context(), c, "run-3")
 	require.NoError(t, err, "no execution is an answer")
 	require.False(t, known)
+}
+
+func TestBacklogIsThatOfTheQueue(t *testing.T) {
+	c := connected(t)
+	waits, err := BacklogOf(t.Context(), c, "default", "waymark", enums.TASK_QUEUE_TYPE_ACTIVITY)
+	require.NoError(t, err)
+	require.Equal(t, Backlog{7, 90 * time.Second}, waits)
+	waits, err = BacklogOf(t.Context(), c, "default", "other", enums.TASK_QUEUE_TYPE_ACTIVITY)
+	require.NoError(t, err)
+	require.Zero(t, waits)
 }

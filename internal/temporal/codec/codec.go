@@ -10,6 +10,7 @@ import (
 	"crypto/cipher"
 	"errors"
 	"fmt"
+	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -54,6 +55,20 @@ func New(keys []Key, require bool) (*Codec, error) {
 		}
 	}
 	return c, nil
+}
+
+// Keys returns the id of the key that encrypts, and those of the others that decrypt, in order; empty and nil of a nil Codec.
+func (c *Codec) Keys() (first string, others []string) {
+	if c == nil {
+		return "", nil
+	}
+	for id := range c.keys {
+		if id != c.first {
+			others = append(others, id)
+		}
+	}
+	slices.Sort(others)
+	return c.first, others
 }
 
 // Encode encrypts payloads.

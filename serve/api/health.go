@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"waymark/client"
+	"waymark/client/remote"
+	"waymark/internal/text"
+	"waymark/serve/ui"
+)
+
+// health is what the last checks found. However many ask, checks are made once at a time: all who ask meanwhile get what the next ones find.
+type health struct {
+	mu     sync.Mutex
+	begun  time.Time // when the last checks began
+	checks []client.ToldCheck
+}
+
+// look returns what is found by checks that began after it was called.
+func (h *health) look(ctx context.Context, doctor func(context.Context) []client.Check) []client.ToldCheck {
+	asked := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.begun.Before(asked) {
+		h.begun = time.Now()
+		h.checks = client.Told(doctor(context.WithoutCancel(ctx)), "", nil) // others may wait for them
+	}
+	return slices.Clone(h.checks)
+}
+
+// doctor makes the checks of waymark doctor, and adds what only the server knows.
+func doctor(c *call) (any, error) {
+	checks := c.server.health.look(c.Context(), c.server.Home.Doctor)
+	own := client.Good("%s open", text.Count(c.server.streams.Load(), "stream"))
+	own.Name = "event streams"
+	return remote.Page[client.ToldCheck]{Items: append(checks, client.Told([]client.Check{own}, "", nil)...)}, nil
+}
+
+func healthPage(c *call) (any, error) {
+	answer, err := doctor(c)
+	if err != nil {
+		return nil, err
+	}
+	body := ui.Health{Checks: answer.(remote.Page[client.ToldCheck]).Items} //nolint:forcetypeassert // as doctor says
+	return ui.Page{Title: "Health", Crumbs: []ui.Link{{Text: "Health"}}, Command: "waymark doctor", Path: "/v1/doctor", Body: body}, nil
+}
