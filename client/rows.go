@@ -47,6 +47,7 @@ type RowFilter struct {
 	Node string // or pipeline.Quarantine or pipeline.Discard; empty for any
 	Edge string // id of an Edge; without a label, if there is no such edge, all edges between the two nodes; ::PATH is all that end so; empty for any
 	Sink string // empty for any
+	At   Time   // as of this moment, as Past counts it; unknown for now
 }
 
 // Row is a row of a source, a copy of one, or what was made of some, and how it ended.
@@ -63,6 +64,13 @@ type Row struct {
 // the record of the rows' ways is not whole.
 func (c *Client) Rows(ctx context.Context, run string, filter RowFilter, after string, limit int) (rows []Row, err error) {
 	defer c.edge(ctx, &err)
+	if filter.At.Known() {
+		past, err := c.log.Past(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		c = c.over(past.At(landscape.Micros(filter.At)))
+	}
 	want, err := c.wanted(ctx, run, filter)
 	if err != nil {
 		return nil, err

@@ -160,6 +160,18 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 // executes the run, and its links, staged outputs, files and advice are left out.
 func (c *Client) Counts(ctx context.Context, id string) (status *Status, err error) {
 	defer c.edge(ctx, &err)
+	if status, err = c.counted(ctx, id); err != nil {
+		return nil, err
+	}
+	if status.Policies, err = c.policies(ctx, id); err != nil {
+		return nil, err
+	}
+	status.Totals, err = c.log.Totals(ctx, id)
+	return status, err
+}
+
+// counted returns what Counts does without policies and totals.
+func (c *Client) counted(ctx context.Context, id string) (status *Status, err error) {
 	if _, err := c.recorded(ctx, id); err != nil {
 		return nil, err
 	}
@@ -176,12 +188,6 @@ func (c *Client) Counts(ctx context.Context, id string) (status *Status, err err
 		status.Tokens = summary.Tokens
 	}
 	if status.Sinks, err = c.sinks(ctx, id, summary.Sinks); err != nil {
-		return nil, err
-	}
-	if status.Policies, err = c.policies(ctx, id); err != nil {
-		return nil, err
-	}
-	if status.Totals, err = c.log.Totals(ctx, id); err != nil {
 		return nil, err
 	}
 	status.Barriers, err = c.barriers(ctx, id)

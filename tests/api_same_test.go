@@ -47,6 +47,10 @@ func (s *apiServer) sameAsCommands(t *testing.T) {
 			require.JSONEq(t, string(item), string(list.Items[i]), path)
 		}
 	}
+	_, body = s.ask(t, "GET", "/v1/runs/same/past", auditor, "")
+	require.Contains(t, string(body), `"type":"past"`)
+	_, begin := s.ask(t, "GET", "/v1/runs/same/past?at=0", auditor, "")
+	require.Contains(t, string(begin), `"rows_read":0`)
 	var found []string // page by page
 	for next := ""; ; {
 		_, body := s.ask(t, "GET", "/v1/runs?limit=1"+next, auditor, "")

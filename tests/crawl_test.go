@@ -125,9 +125,9 @@ func (c *crawler) follow(t *testing.T, from string) {
 	}
 }
 
-// wants reports whether a link is followed: each, but for those to rows.
+// wants reports whether a link is followed: each, but for those to rows, and to moments of runs.
 func (c *crawler) wants(to string) bool {
-	if *everyRow || c.seen[to] || !strings.Contains(to, "/explain?token=") {
+	if *everyRow || c.seen[to] || !strings.Contains(to, "/explain?token=") && !strings.Contains(to, "/past?at=") {
 		return true
 	}
 	c.rows++

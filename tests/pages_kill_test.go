@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"waymark/client/local"
 	"waymark/tests/browser"
 )
 
@@ -73,6 +74,7 @@ sinks: {out: {csv: {path: out.csv}}}
 	require.Eventually(t, func() bool { return strings.Contains(window.Text(t), "✓ completed") }, 2*patience, 50*time.Millisecond)
 	window.Await(t, "4,000 records read", "all accounts balance")
 	require.Equal(t, 2, strings.Count(s.waymark(t, "events", "watched", "--json"), `"a test"`), "both orders, with their reasons")
+	require.Greater(t, pastHolds(t, local.Folder(filepath.Join(folder, ".waymark")), "watched", 300*time.Millisecond), 8, "it was killed, and resumed seconds later")
 	content, err := os.ReadFile(filepath.Join(folder, "out.csv"))
 	require.NoError(t, err)
 	require.Equal(t, data.String(), string(content))

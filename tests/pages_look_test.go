@@ -70,7 +70,7 @@ func (s *apiServer) scenes(t *testing.T) []scene {
 		{"row", orders + "/explain?row=3"}, {"row-hostile", nasty + "/explain?row=2"}, {"payload", "/runs/" + s.nastyRun + "/payloads/" + s.query(t, "select pack from chunks where run_id = '"+s.nastyRun+"'")},
 		{"payload-document", orders + "/payloads/" + s.query(t, "select document_sha256 from runs where run_id = '"+s.ordersRun+"'")}, {"why-not", nasty + "/why-not?row=2&not_in=out"}, {"row-missing", orders + "/explain?row=99"},
 		{"errors", "/runs/refusing/errors?values=true"}, {"errors-hostile", nasty + "/errors?values=true"}, {"errors-tried", "/runs/refusing/errors?version=3"},
-		{"timeline", orders + "/timeline"}, {"compare", "/runs/refusing/compare"}, {"evidence", orders + "/evidence"}, {"effects", orders + "/effects"}, {"pipelines", "/pipelines"}, {"pipelines-empty", "/pipelines?environment=nowhere"},
+		{"timeline", orders + "/timeline"}, {"past", orders + "/past"}, {"past-begin", orders + "/past?at=0"}, {"past-hostile", nasty + "/past"}, {"past-rows", orders + "/rows?node=all&at=0"}, {"compare", "/runs/refusing/compare"}, {"evidence", orders + "/evidence"}, {"effects", orders + "/effects"}, {"pipelines", "/pipelines"}, {"pipelines-empty", "/pipelines?environment=nowhere"},
 		{"pipeline", "/pipelines/deployed"}, {"diff", "/pipelines/deployed/diff?from=1&to=3"}, {"schedules", "/schedules"}, {"schedule", "/schedules/default/deployed/daily"},
 		{"triggers", "/triggers"}, {"triggers-empty", "/triggers?environment=nowhere"}, {"trigger-hostile", "/triggers/default/arriving/drop"}, {"trigger-empty", "/triggers/default/arriving/calls?state=gone"},
 		{"pipeline-triggers", "/pipelines/arriving"}, {"run-arrived", "/runs/" + s.arrivedRun(t)},

@@ -42,6 +42,7 @@ func TestPages(t *testing.T) {
 	t.Run("dossier", s.dossier)
 	t.Run("find", s.find)
 	t.Run("health", s.healthPage)
+	t.Run("the past", s.slider)
 	t.Run("a document is deployed", s.pageDeploy)
 	t.Run("schedules and access", s.pageSchedules)
 	t.Run("triggers", s.pageTriggers)

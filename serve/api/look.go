@@ -53,7 +53,7 @@ func pageOf[T any](c *call, place func(T) string, from func(after string, limit 
 }
 
 func rowsOf(ctx context.Context, c *call, run landscape.Run) (remote.Page[client.Row], error) {
-	filter := client.RowFilter{Node: c.query.Get("node"), Edge: c.query.Get("edge"), Sink: c.query.Get("sink")}
+	filter := client.RowFilter{Node: c.query.Get("node"), Edge: c.query.Get("edge"), Sink: c.query.Get("sink"), At: c.asOf(run)}
 	return pageOf(c, func(row client.Row) string { return row.Token }, func(after string, limit int) ([]client.Row, error) {
 		return c.server.Home.Rows(ctx, run.ID, filter, after, limit)
 	})

@@ -53,8 +53,7 @@ func runPage(c *call) (any, error) {
 		}
 		body.Errors = groups.Items
 	}
-	body.Accounts = ui.Accounts(report.Nodes, edges)
-	body.Graph = ui.GraphOf(report.Nodes, edges)
+	body.Figures = ui.FiguresOf(report.Status, edges, 0)
 	if body.Effects, err = c.unconfirmed(run); err != nil {
 		return nil, err
 	}
@@ -132,27 +131,67 @@ func rowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) 
 	if err != nil {
 		return ui.Page{}, err
 	}
-	edges, err := edgesOf(ctx, c, run)
-	if err != nil {
-		return ui.Page{}, err
-	}
-	body := ui.Rows{Run: run, Rows: page.Items, Next: c.next(page.Next), Of: "all of the run", Count: -1, MayRead: c.token.Has(allowed[read]...)}
-	flags := ""
+	body := ui.Rows{Run: run, Rows: page.Items, Next: c.next(page.Next), Of: "all of the run", Count: -1, MayRead: c.token.Has(allowed[read]...), At: c.asOf(run)}
+	command := "waymark rows " + run.ID
 	node, edge, sink := c.query.Get("node"), c.query.Get("edge"), c.query.Get("sink")
 	switch {
 	case node != "":
-		body.Of, flags, body.Count = "at "+node, " --node "+node, ui.Came(edges.Items, node)
+		body.Of, command = "at "+node, command+" --node "+node
 	case edge != "":
-		body.Of, flags, body.Count = along(edge), " --edge "+edge, client.RowsOn(edges.Items, edge)
+		body.Of, command = along(edge), command+" --edge "+edge
 	case sink != "":
-		body.Of, flags = "in "+sink, " --sink "+sink
-		if body.Count, err = c.confirmed(run, sink); err != nil {
-			return ui.Page{}, err
-		}
+		body.Of, command = "in "+sink, command+" --sink "+sink
+	}
+	if body.Count, err = c.rowsBehind(run, node, edge, sink); err != nil {
+		return ui.Page{}, err
+	}
+	if body.At.Known() {
+		command = "" // has no word for a moment
 	}
 	return ui.Page{
-		Title: "Rows " + body.Of, Crumbs: crumbs(run, "rows "+body.Of), Command: "waymark rows " + run.ID + flags, Path: "/v1" + c.URL.RequestURI(), Body: body,
+		Title: "Rows " + body.Of, Crumbs: crumbs(run, "rows "+body.Of), Command: command, Path: "/v1" + c.URL.RequestURI(), Body: body,
 	}, nil
+}
+
+// rowsBehind is how many rows came to a node, took an edge, or are in a sink, as of the moment that the query names; -1 if none of these is named.
+func (c *call) rowsBehind(run landscape.Run, node, edge, sink string) (int64, error) {
+	if node+edge+sink == "" {
+		return -1, nil
+	}
+	edges, sinks, err := c.behind(run, sink != "")
+	switch {
+	case err != nil:
+		return 0, err
+	case node != "":
+		return ui.Came(edges, node), nil
+	case edge != "":
+		return client.RowsOn(edges, edge), nil
+	}
+	at := slices.IndexFunc(sinks, func(s client.Sink) bool { return s.Sink == sink })
+	if at < 0 {
+		return 0, nil
+	}
+	return sinks[at].Finalized, nil
+}
+
+// behind returns the edges of a run, or its sinks, as of the moment that the query names.
+func (c *call) behind(run landscape.Run, sinks bool) ([]client.Edge, []client.Sink, error) {
+	if c.asOf(run).Known() {
+		past, err := c.server.Home.Past(c.Context(), run.ID, c.asOf(run))
+		if err != nil {
+			return nil, nil, err
+		}
+		return past.Edges, past.Sinks, nil
+	}
+	if !sinks {
+		edges, err := c.server.Home.Edges(c.Context(), run.ID)
+		return edges, nil, err
+	}
+	status, err := c.server.Home.Counts(c.Context(), run.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	return nil, status.Sinks, nil
 }
 
 // along says in words which edges an id selects.
@@ -161,19 +200,6 @@ func along(edge string) string {
 		return "ended as " + strings.ReplaceAll(path, "_", " ")
 	}
 	return "on " + edge
-}
-
-// confirmed is how many rows the target of a sink confirmed and holds.
-func (c *call) confirmed(run landscape.Run, sink string) (rows int64, err error) {
-	status, err := c.server.Home.Counts(c.Context(), run.ID)
-	if err != nil {
-		return 0, err
-	}
-	at := slices.IndexFunc(status.Sinks, func(s client.Sink) bool { return s.Sink == sink })
-	if at < 0 {
-		return 0, nil
-	}
-	return status.Sinks[at].Finalized, nil
 }
 
 func journeyPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
@@ -206,6 +232,48 @@ func timelinePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, err
 		Title: "Timeline", Crumbs: crumbs(run, "timeline"), Command: "waymark timeline " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: ui.Timeline{Timeline: found, MayRead: c.token.Has(allowed[read]...)},
 		SQL: "select source, chunk, started_us, finished_us, worker from passages where run_id = '" + run.ID + "'", Refresh: run.Status == pipeline.Running,
 	}, err
+}
+
+// asOf is the moment of a run that a query names; unknown if it names none.
+func (c *call) asOf(run landscape.Run) client.Time {
+	if !c.query.Has("at") {
+		return 0
+	}
+	since, _ := strconv.ParseInt(c.query.Get("at"), 10, 64) // readQuery refused other words
+	return client.Time(run.Started) + client.Time(min(since, mostSince))
+}
+
+// mostSince is how many microseconds after its beginning a run is looked at at most: a hundred years.
+const mostSince = 100 * 366 * 24 * 3600 * 1_000_000
+
+// pastOf returns the run as it stood at the moment that the query names.
+func pastOf(ctx context.Context, c *call, run landscape.Run) (*client.Past, error) {
+	past, err := c.server.Home.Past(ctx, run.ID, c.asOf(run))
+	if err != nil {
+		return nil, err
+	}
+	past.Reason = landscape.WithoutValues(past.Reason)
+	for i := range past.Marks {
+		past.Marks[i].Why = landscape.WithoutValues(past.Marks[i].Why)
+	}
+	return past, nil
+}
+
+func pastPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	past, err := pastOf(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	times, err := timeline(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	at := strconv.FormatInt(int64(past.At), 10)
+	return ui.Page{
+		Title: run.Pipeline + " as it stood", Crumbs: crumbs(run, "as it stood"), Path: "/v1" + ui.PastPath(run.ID, past.Begun, past.At),
+		SQL:  "select sum(rows) from chunks where run_id = '" + run.ID + "' and read_us <= " + at,
+		Body: ui.Past{Past: past, Figures: ui.FiguresOf(past.Status, past.Edges, past.At), Rates: ui.Timeline{Timeline: times}.Rates()},
+	}, nil
 }
 
 func comparePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {

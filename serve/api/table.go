@@ -65,6 +65,11 @@ func table() []route {
 			answer: client.Timeline{}, status: http.StatusOK, handle: withRun(timeline),
 		},
 		{
+			method: http.MethodGet, path: "/v1/runs/{run}/past", scope: own, about: "How a run stood at a moment: its counts, edges, sinks and barriers, from what the record had then",
+			query:  ofPast,
+			answer: client.Past{}, status: http.StatusOK, handle: withRun(pastOf),
+		},
+		{
 			method: http.MethodGet, path: "/v1/runs/{run}/compare", scope: look, about: "How a complete run differs from an earlier one: which rows ended elsewhere, and at which node the two went apart first",
 			query:  ofComparison,
 			answer: client.Comparison{}, status: http.StatusOK, handle: withRun(compareRuns),
@@ -281,7 +286,7 @@ func table() []route {
 var (
 	ofRuns   = append([]param{{name: "pipeline", about: "only runs of it", many: true}, {name: "status", about: "only runs with it", many: true}, {name: "named", about: "only the run that the word means: its id, the beginning of that, the id of the workflow that somebody started for it, or last"}}, list...)
 	ofStarts = append([]param{{name: "state", about: "only starts in it", values: []string{"accepted", "waiting", "begun", "refused", "cancelled", "skipped", "superseded"}}}, list...)
-	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it; ::PATH for all that ended so"}, {name: "sink", about: "only rows that its target confirmed and holds"}}, list...)
+	ofRows   = append([]param{{name: "node", about: "only rows that came to it"}, {name: "edge", about: "only rows that took it; ::PATH for all that ended so"}, {name: "sink", about: "only rows that its target confirmed and holds"}, asOf}, list...)
 )
 
 // ofArrivals are the parameters of a list of arrivals.
@@ -295,6 +300,12 @@ var (
 		{name: "redact", about: "SOURCE or SOURCE.FIELD whose values are left out", many: true},
 	}
 	ofProof = []param{{name: "row", about: "its number in the source, from 1", number: true}, {name: "source", about: "the source, if the run has several; or a barrier"}}
+)
+
+// asOf is the moment of which a question is, and ofPast the parameters of a question that is of nothing else.
+var (
+	asOf   = param{name: "at", about: "as it stood so many microseconds after the run began; now if it is left out", number: true}
+	ofPast = []param{asOf}
 )
 
 // ofLookup are the parameters of a search.

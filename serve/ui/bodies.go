@@ -55,8 +55,7 @@ type Runs struct {
 // Run is the page of one run.
 type Run struct {
 	*client.RunReport
-	Graph      *Graph // nil if nothing of the graph is recorded yet
-	Accounts   []Account
+	Figures    Figures
 	Errors     []client.ErrorGroup // without values
 	Effects    []client.Effect     // that are not finalized
 	Orders     []Order             // that may be given
@@ -65,8 +64,18 @@ type Run struct {
 	MayRead    bool                // who looks may see values
 }
 
-// Balances reports whether each row that was read is accounted for.
-func (r Run) Balances() bool { return Balanced(r.Accounts) }
+// Past is the page of one run as it stood at a moment.
+type Past struct {
+	*client.Past
+	Figures Figures
+	Rates   []Bar // rows that went through the steps, from the beginning to the end
+}
+
+// Last reports whether the moment is the last one: what stood then stands now.
+func (p Past) Last() bool { return p.At >= p.End }
+
+// Since is how many seconds had gone since the run began.
+func (p Past) Since() float64 { return float64(p.At-p.Begun) / 1e6 }
 
 // Order is an order that can be given to the run.
 type Order struct {
@@ -77,6 +86,7 @@ type Order struct {
 // Account is a node as bookkeepers see it: what came is what went, and what is still there.
 type Account struct {
 	landscape.NodeCount
+	Into  []client.Edge // that lead to it, or begin there, with rows
 	Edges []client.Edge // that lead out of it, or end in it, with rows
 }
 
@@ -97,6 +107,9 @@ func Accounts(nodes []landscape.NodeCount, edges []client.Edge) []Account {
 		for _, edge := range edges {
 			if edge.From == node.Node && edge.Rows > 0 {
 				accounts[i].Edges = append(accounts[i].Edges, edge)
+			}
+			if edge.To == node.Node && edge.Rows > 0 {
+				accounts[i].Into = append(accounts[i].Into, edge)
 			}
 		}
 	}
@@ -194,8 +207,12 @@ type Rows struct {
 	Rows  []client.Row
 	Next  string // path of the next page; empty if there is none
 
-	MayRead bool // who looks may see the journeys of rows
+	MayRead bool        // who looks may see the journeys of rows
+	At      client.Time // the moment of which it is; unknown for now
 }
+
+// Begun is when the run began.
+func (r Rows) Begun() client.Time { return client.Time(r.Run.Started) }
 
 // Journey is what happened to one row.
 type Journey struct {

@@ -24,7 +24,7 @@ import (
 	"waymark/pipeline"
 )
 
-//go:embed pages/*.html assets/app.css assets/live.js assets/digest.js assets/bytes.js
+//go:embed pages/*.html assets/app.css assets/live.js assets/digest.js assets/bytes.js assets/slide.js
 var files embed.FS
 
 // Policy is the Content-Security-Policy of all pages: they are a document, a style sheet, forms, and one script that may ask for the page again.
@@ -44,6 +44,7 @@ var (
 	script     = asset("live.js", "text/javascript; charset=utf-8")
 	digest     = asset("digest.js", "text/javascript; charset=utf-8")
 	marking    = asset("bytes.js", "text/javascript; charset=utf-8")
+	slide      = asset("slide.js", "text/javascript; charset=utf-8")
 )
 
 func asset(name, mediaType string) Asset {
@@ -56,7 +57,7 @@ func asset(name, mediaType string) Asset {
 }
 
 // Assets returns the files that pages need.
-func Assets() []Asset { return []Asset{stylesheet, script, digest, marking} }
+func Assets() []Asset { return []Asset{stylesheet, script, digest, marking, slide} }
 
 // Page is what one page shows.
 type Page struct {
@@ -80,7 +81,7 @@ type Link struct{ Text, To string }
 var bodies = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
 	parsed := map[string]*template.Template{}
-	for _, name := range []string{"home", "runs", "run", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "triggers", "trigger", "starts", "health", "access", "problem", "login", "payload"} {
+	for _, name := range []string{"home", "runs", "run", "past", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "triggers", "trigger", "starts", "health", "access", "problem", "login", "payload"} {
 		parsed[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	return parsed
@@ -107,19 +108,13 @@ var functions = template.FuncMap{
 	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "int64Of": func(value *int64) int64 { return *value }, "wide": func(value int) int64 { return int64(value) }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath, "triggerPath": TriggerPath, "trouble": trouble, "arrivalMark": arrivalMark,
 	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "sinkPath": SinkPath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path }, "digestScript": func() string { return digest.Path }, "markingScript": func() string { return marking.Path },
 	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
-	"graphOf": func(run string, g *Graph) any {
-		return struct {
-			*Graph
-			Run string
-		}{g, run}
-	},
 	"fateOf": func(run string, f audit.Fate) any {
 		return struct {
 			audit.Fate
 			Run string
 		}{f, run}
 	},
-	"comparePath": ComparePath,
+	"comparePath": ComparePath, "pastPath": PastPath, "since": since, "instant": instant, "slideScript": func() string { return slide.Path },
 	"pairOf": func(c Compare, p compare.Pair) any {
 		return struct {
 			compare.Pair
