@@ -33,7 +33,7 @@ var askedMost = map[string]int64{
 }
 
 // perRun is how many more queries a page makes for each run that it looks at: each reads a record or a few by its key.
-var perRun = map[string]int64{"/": 2, "/runs": 2, "/find?q=in:2": 13}
+var perRun = map[string]int64{"/find?q=in:2": 13}
 
 // otherRuns is how many more there are at the end.
 const otherRuns = 12

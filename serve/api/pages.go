@@ -206,11 +206,10 @@ func homePage(c *call) (any, error) {
 }
 
 func runsPage(c *call) (any, error) {
-	answer, err := listRuns(c)
+	page, err := c.pageOfRuns()
 	if err != nil {
 		return nil, err
 	}
-	page := answer.(remote.Page[client.Run]) //nolint:forcetypeassert // as listRuns says
 	body := ui.Runs{
 		Runs: page.Items, Next: c.next(page.Next), Pipeline: c.query.Get("pipeline"), Status: c.query.Get("status"),
 		Statuses: []pipeline.RunStatus{

@@ -116,22 +116,31 @@ func pending(start *client.Start) *client.RunReport {
 
 // listRuns returns the runs that the caller sees, the newest first.
 func listRuns(c *call) (any, error) {
+	page, err := c.pageOfRuns()
+	if err == nil {
+		err = c.server.Home.AddSlots(c.Context(), page.Items)
+	}
+	return page, err
+}
+
+// pageOfRuns returns a page of the runs that are asked for, without their slots if it has several.
+func (c *call) pageOfRuns() (page remote.Page[client.Run], err error) {
 	if word := c.query.Get("named"); word != "" && word != pipeline.LastRun {
 		return c.named(word)
 	}
 	limit, err := c.limit()
 	if err != nil {
-		return nil, err
+		return page, err
 	}
 	after, err := c.place()
 	if err != nil {
-		return nil, err
+		return page, err
 	}
 	newest := c.query.Get("named") == pipeline.LastRun
 	if newest {
 		limit = 1
 	}
-	page := remote.Page[client.Run]{Items: []client.Run{}}
+	page.Items = []client.Run{}
 	next, err := c.server.Home.RunsAfter(c.Context(), after, func(run *client.Run) (bool, error) {
 		run.Reason = landscape.WithoutValues(run.Reason)
 		wanted := c.sees(run.Pipeline, run.Actor, run.Trigger) && c.asks("pipeline", run.Pipeline) && c.asks("status", string(run.Status))
