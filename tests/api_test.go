@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,6 +24,7 @@ import (
 	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/serve/api"
+	"waymark/tests/issuer"
 )
 
 // apiServer is a server whose API is asked. Every answer that it gives is compared with its OpenAPI document.
@@ -30,6 +32,7 @@ type apiServer struct {
 	*serving
 	url     string
 	tokens  map[landscape.Role]string
+	issuer  *issuer.Issuer // whose tokens count as well; nil for none
 	schemas *jsonschema.Compiler
 	paths   map[string]map[string]operation
 
@@ -164,9 +167,12 @@ func code(t *testing.T, body []byte) string {
 // TestAPI asks one server everything.
 func TestAPI(t *testing.T) {
 	t.Parallel()
-	s := serveAPI(t)
+	provider := issuer.Start(t)
+	s := serveAPI(t, trust(provider)...)
+	s.issuer = provider
 	t.Run("page", s.walkThrough)
 	t.Run("matrix", s.matrix)
+	t.Run("people of an issuer", s.ofIssuer)
 	t.Run("bad inputs", s.badInputs)
 	t.Run("keys", s.keys)
 	t.Run("same as the command line", s.sameAsCommands)
@@ -203,7 +209,8 @@ func (s *apiServer) walkThrough(t *testing.T) {
 	require.Equal(t, "id,total\n3,99\n", string(content))
 }
 
-// matrix asks for every route in every role, and with tokens that do not count: who is not allowed is refused, and who is allowed is not.
+// matrix asks for every route in every role, by tokens of ours and of an issuer, and with tokens that do not count: who is not allowed is refused, and who is
+// allowed is not.
 func (s *apiServer) matrix(t *testing.T) {
 	revoked := s.grant(t, "gone", "--role", "viewer,auditor,service,operator,deployer,admin")
 	s.waymark(t, "access", "revoke", strings.Split(revoked, "_")[1], "--why", "left")
@@ -228,7 +235,9 @@ func (s *apiServer) matrix(t *testing.T) {
 			require.Equal(t, 200, answer.StatusCode, asked)
 			continue
 		}
-		for name, token := range map[string]string{"none": "", "garbage": "x", "revoked": revoked, "unknown": "wmk_0123456789ab_" + strings.Repeat("A", 43), "forged": forged} {
+		dead := map[string]string{"none": "", "garbage": "x", "revoked": revoked, "unknown": "wmk_0123456789ab_" + strings.Repeat("A", 43), "forged": forged}
+		maps.Copy(dead, s.deadTokens(t))
+		for name, token := range dead {
 			answer, text := s.ask(t, method, path, token, body)
 			require.Equal(t, 401, answer.StatusCode, "%s with %s", asked, name)
 			require.Equal(t, map[bool]string{true: "NO_TOKEN", false: "BAD_TOKEN"}[token == ""], code(t, text))
@@ -237,14 +246,18 @@ func (s *apiServer) matrix(t *testing.T) {
 		if strings.HasSuffix(path, "/stream") {
 			continue
 		}
-		for role, token := range s.tokens {
-			answer, text := s.ask(t, method, path, token, body)
-			if !slices.Contains(roles, role) {
-				require.Equal(t, 403, answer.StatusCode, "%s as %s", asked, role)
-				require.Equal(t, "FORBIDDEN", code(t, text))
-				continue
+		answer, text := s.ask(t, method, path, s.issuer.Token(t, issuer.Claims{"groups": "strangers"}), body)
+		require.Equal(t, []any{403, "FORBIDDEN"}, []any{answer.StatusCode, code(t, text)}, "%s without a role", asked)
+		for _, role := range landscape.Roles() {
+			for _, token := range []string{s.tokens[role], s.tokenOf(t, role, nil)} {
+				answer, text := s.ask(t, method, path, token, body)
+				if !slices.Contains(roles, role) {
+					require.Equal(t, 403, answer.StatusCode, "%s as %s", asked, role)
+					require.Equal(t, "FORBIDDEN", code(t, text))
+					continue
+				}
+				require.Contains(t, []int{200, 400, 404}, answer.StatusCode, "%s as %s: %s", asked, role, text)
 			}
-			require.Contains(t, []int{200, 400, 404}, answer.StatusCode, "%s as %s: %s", asked, role, text)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/serve/api"
+	"waymark/serve/oidc"
 	"waymark/worker/daemon"
 )
 
@@ -30,7 +31,9 @@ type apiServing struct {
 	address   string // HOST:PORT; off for none
 	cert, key string // files of a certificate and its private key; empty for plain HTTP
 	rate      float64
-	link      *api.Link // with which one person can sign in; nil for none
+	flags     issuerFlags
+	issuer    *oidc.Issuer // whose tokens count as well; nil for none
+	link      *api.Link    // with which one person can sign in; nil for none
 	listener  net.Listener
 	received  daemon.Received // what is posted to triggers
 }
@@ -41,6 +44,7 @@ func (s *apiServing) bind(flags *pflag.FlagSet, address string) {
 	flags.StringVar(&s.cert, "api-cert", "", "`file` with the certificate of the API, in PEM: needed for addresses that others can reach")
 	flags.StringVar(&s.key, "api-key", "", "`file` with its private key")
 	flags.Float64Var(&s.rate, "api-rate", 200, "how many `requests` in a second an access token may be used for; 0 for no limit")
+	s.flags.bind(flags)
 }
 
 // listen begins to listen, before anything else starts. It refuses to let others read access tokens on the way.
@@ -58,6 +62,9 @@ func (s *apiServing) listen(ctx context.Context) error {
 		return wrongUsef("--api %s can be reached by others: give it --api-cert and --api-key, or listen on 127.0.0.1 behind a proxy with TLS", s.address)
 	case s.rate < 0:
 		return wrongUsef("--api-rate %g: write a number from 0", s.rate)
+	}
+	if s.issuer, err = s.flags.issuer(); err != nil {
+		return err
 	}
 	var certificate tls.Certificate
 	if s.cert != "" {
@@ -116,12 +123,15 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, later bool, log
 	defer func() { err = errors.Join(err, home.Close()) }()
 	host, _, _ := net.SplitHostPort(s.address)
 	server, err := api.New(api.Options{
-		Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Link: s.link, Received: s.received.Add, Later: later,
+		Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Issuer: s.issuer, Link: s.link, Received: s.received.Add, Later: later,
 	})
 	if err != nil {
 		return err
 	}
 	logger.Info("listening", "for", "--api", "address", s.listener.Addr().String())
+	if s.issuer != nil {
+		go tellIssuer(ctx, s.issuer, logger)
+	}
 	return server.Serve(ctx, s.listener)
 }
 

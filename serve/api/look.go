@@ -15,7 +15,7 @@ import (
 	"waymark/landscape"
 )
 
-func whoami(c *call) (any, error) { return client.AccessOf(c.token), nil }
+func whoami(c *call) (any, error) { return client.AccessOf(c.token.AccessToken), nil }
 
 func startsOfRun(c *call) (any, error) {
 	list, err := c.server.Home.StartsOf(c.Context(), c.PathValue("run"))

@@ -40,7 +40,7 @@ func Describe(code string) map[string]any {
 		"security": []any{map[string]any{"access": []any{}}},
 		"components": map[string]any{
 			"schemas":         s,
-			"securitySchemes": map[string]any{"access": map[string]any{"type": "http", "scheme": "bearer", "description": "An access token, as waymark access grant makes one."}},
+			"securitySchemes": map[string]any{"access": map[string]any{"type": "http", "scheme": "bearer", "description": "An access token, as waymark access grant makes one, or a token of the issuer that the server has."}},
 		},
 	}
 }

@@ -91,7 +91,7 @@ func (c *call) sendPage(answer any) error {
 	if !ok {
 		return fmt.Errorf("%T is no page", answer)
 	}
-	page.Who, page.Nav, page.MayFind = c.token.Name, navigation(c.token), c.token.Has(allowed[look]...)
+	page.Who, page.Nav, page.MayFind = c.token.Name, navigation(c.token.AccessToken), c.token.Has(allowed[look]...)
 	if c.status == 0 {
 		c.status = http.StatusOK
 	}

@@ -22,6 +22,7 @@ const (
 	badToken      client.Code = "BAD_TOKEN"     // the access token does not count
 	badSignature  client.Code = "BAD_SIGNATURE" // a delivery is not signed as its trigger says, or there is no such trigger
 	tooSlow       client.Code = "TOO_SLOW"      // the body did not come in time
+	issuerAway    client.Code = "ISSUER_AWAY"   // the issuer of the token cannot be asked for its keys
 	forbidden     client.Code = "FORBIDDEN"     // the access token is not for this
 	wrongHost     client.Code = "WRONG_HOST"    // the request is for another host
 	crossSite     client.Code = "CROSS_SITE"    // a page of another site sent it

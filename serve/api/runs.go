@@ -32,7 +32,7 @@ func noPipeline(name string) error {
 
 // sees reports whether the caller may know of a run.
 func (c *call) sees(pipeline, actor, trigger string) bool {
-	return c.token.Sees(pipeline) && (c.token.Has(allowed[look]...) || actor == c.token.Name && trigger == activities.TriggerAPI)
+	return c.token.Sees(pipeline) && (c.token.Has(allowed[look]...) || c.token.Is(actor) && trigger == activities.TriggerAPI)
 }
 
 // record returns the run of the path.

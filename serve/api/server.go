@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -27,6 +28,7 @@ import (
 	"waymark/client/local"
 	"waymark/client/remote"
 	"waymark/landscape"
+	"waymark/serve/oidc"
 )
 
 // Limits of requests.
@@ -46,9 +48,10 @@ const (
 type Options struct {
 	Home    *local.Home // whose runs it is about; not closed by the Server
 	Logger  *slog.Logger
-	Code    string  // version of the program
-	Rate    float64 // requests of an access token in a second; 0 for no limit
-	Private bool    // it listens on loopback only: requests for other hosts are refused
+	Code    string       // version of the program
+	Rate    float64      // requests of an access token in a second; 0 for no limit
+	Private bool         // it listens on loopback only: requests for other hosts are refused
+	Issuer  *oidc.Issuer // whose tokens count beside our own; nil for none
 	// Link lets one person sign in to the pages without an access token; nil if nobody may.
 	Link *Link
 	// Received is called for each delivery to a trigger, with what became of it: new, again or refused; then the trigger is empty. It may be nil.
@@ -198,7 +201,7 @@ type call struct {
 	server *Server
 	route  *route
 	w      http.ResponseWriter
-	token  landscape.AccessToken
+	token  oidc.Caller
 	query  url.Values
 	sent   bool // the handler sent its answer itself
 	status int  // of the answer; 0 for that of the route
@@ -227,7 +230,7 @@ func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
 	if !known {
 		s.Logger.Error("request failed", "route", request.Pattern, "request", w.Header().Get("Request-Id"), "error", err)
 	}
-	s.tell(w, request, p, c.token)
+	s.tell(w, request, p, c.token.AccessToken)
 }
 
 // run does what the route does, for who may.
@@ -250,12 +253,12 @@ func (c *call) admit() error {
 	if err != nil {
 		return err
 	}
-	token, err := c.known(sent)
+	token, err := c.identified(sent)
 	if err != nil {
 		return err
 	}
 	c.token = token
-	if r := c.server.Rate; r > 0 && !c.server.rates.bucket("token "+token.ID, rate.Limit(r), int(2*r)).Allow() {
+	if r := c.server.Rate; r > 0 && !c.server.rates.bucket("token "+cmp.Or(token.Subject, token.ID), rate.Limit(r), int(2*r)).Allow() {
 		return tooFast(1, "requests with this access token come faster than they may")
 	}
 	if !token.Has(allowed[c.route.scope]...) {
@@ -284,9 +287,47 @@ func (c *call) credential() (string, error) {
 	}
 	sent, bearer := strings.CutPrefix(c.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
-		return "", problem(http.StatusUnauthorized, noToken, "send an access token: Authorization: Bearer wmk_…; waymark access grant makes one")
+		detail := "send an access token: Authorization: Bearer wmk_…; waymark access grant makes one"
+		if c.server.Issuer != nil {
+			detail += ", and tokens of " + c.server.Issuer.Issuer + " count"
+		}
+		return "", problem(http.StatusUnauthorized, noToken, detail)
 	}
 	return sent, nil
+}
+
+// identified returns who sent a token of ours, or of the issuer, if it counts.
+func (c *call) identified(sent string) (oidc.Caller, error) {
+	if c.server.Issuer != nil && strings.Count(sent, ".") == 2 {
+		caller, err := c.server.Issuer.Bearer(c.Context(), sent)
+		return caller, c.unless(err)
+	}
+	token, err := c.known(sent)
+	return oidc.Caller{AccessToken: token}, err
+}
+
+// unless returns the problem that an error of the issuer is; nil for none.
+func (c *call) unless(err error) error {
+	if refusal, ok := errors.AsType[*oidc.Refusal](err); ok {
+		if !c.server.mayFail(c.RemoteAddr) {
+			return tooManyFail()
+		}
+		return problem(http.StatusUnauthorized, badToken, refusal.Error())
+	}
+	if nobody, ok := errors.AsType[*oidc.NoRole](err); ok {
+		return problem(http.StatusForbidden, forbidden, nobody.Error())
+	}
+	if away, ok := errors.AsType[*oidc.Away](err); ok {
+		c.server.Logger.Warn("the issuer of tokens cannot be asked", "error", away)
+		p := problem(http.StatusServiceUnavailable, issuerAway, away.Issuer+" cannot be asked for its keys, so nobody knows whether its token counts; the log of the server says why")
+		p.Cure, p.After = "send it again in a moment; access tokens that waymark access grant made count meanwhile", 5
+		return p
+	}
+	return client.UnlessStopped(c.Context(), err)
+}
+
+func tooManyFail() error {
+	return tooFast(failedWait, "too many requests from this address had access tokens that do not count")
 }
 
 // known returns the access token that somebody sent, if it counts.
@@ -296,7 +337,7 @@ func (c *call) known(sent string) (landscape.AccessToken, error) {
 	case err != nil:
 		return token, err
 	case !counts && !c.server.mayFail(c.RemoteAddr):
-		return token, tooFast(failedWait, "too many requests from this address had access tokens that do not count")
+		return token, tooManyFail()
 	case !counts:
 		return token, problem(http.StatusUnauthorized, badToken, "this access token does not count: nobody granted it, it has expired, or somebody revoked it")
 	}
@@ -444,7 +485,7 @@ func (c *call) decode(v any) error {
 
 // disclose records that the caller is about to be shown values.
 func (c *call) disclose(run, what, subject string) error {
-	if err := c.server.Home.Disclose(c.Context(), run, c.token, what, subject); err != nil {
+	if err := c.server.Home.Disclose(c.Context(), run, c.token.AccessToken, what, subject); err != nil {
 		if errors.Is(err, context.Canceled) {
 			return err
 		}

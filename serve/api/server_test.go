@@ -16,6 +16,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/landscape"
+	"waymark/serve/oidc"
 )
 
 // asked is a Server without runs, and a token of each kind that tests need.
@@ -82,7 +83,7 @@ func TestNothingIsShownUnrecorded(t *testing.T) {
 	shown, counts, err := home.Authenticate(t.Context(), token)
 	require.NoError(t, err)
 	require.True(t, counts)
-	c := &call{Request: httptest.NewRequest(http.MethodGet, "/", http.NoBody), server: s, token: shown}
+	c := &call{Request: httptest.NewRequest(http.MethodGet, "/", http.NoBody), server: s, token: oidc.Caller{AccessToken: shown}}
 	require.NoError(t, c.disclose("one", "explain", "in:3"))
 	list, err := home.Disclosures(t.Context(), "", 0)
 	require.NoError(t, err)

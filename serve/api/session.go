@@ -13,6 +13,7 @@ import (
 
 	"waymark/client"
 	"waymark/landscape"
+	"waymark/serve/oidc"
 	"waymark/serve/ui"
 )
 
@@ -176,7 +177,7 @@ func login(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.token = token
+	c.token = oidc.Caller{AccessToken: token}
 	http.SetCookie(c.w, c.cookie(c.server.sessions.begin(sent, time.Now())))
 	return elsewhere(ours(c.PostForm.Get("to"))), nil
 }

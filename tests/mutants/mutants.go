@@ -14,7 +14,7 @@ type mutant struct {
 }
 
 // mutants are tried in this order. Tests that do not link the Temporal server are the quick ones: prefer them.
-var mutants = slices.Concat(evidence, graphs, resumes, epochs, refusals, retries, power, buckets, routes, tables, laboratory, starts, slots, queues, registry, schedules, reproductions, logs, seals, purges, bundles, attestations, policies, totals, signOffs, outbox, doors, arrivals)
+var mutants = slices.Concat(evidence, graphs, resumes, epochs, refusals, retries, power, buckets, routes, tables, laboratory, starts, slots, queues, registry, schedules, reproductions, logs, seals, purges, bundles, attestations, policies, totals, signOffs, outbox, doors, issuers, arrivals)
 
 // Tests that more than one mutant is for.
 const (
