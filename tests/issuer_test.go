@@ -166,8 +166,11 @@ func TestPageOfIssuers(t *testing.T) {
 		Issuer   string   `yaml:"oidc-issuer"`
 		Audience string   `yaml:"oidc-audience"`
 		Rules    []string `yaml:"oidc-role"`
+		Client   string   `yaml:"oidc-client-id"`
+		Secret   string   `yaml:"oidc-client-secret-file"`
+		Scopes   []string `yaml:"oidc-scope"`
 	}
-	require.NoError(t, yaml.UnmarshalWithOptions([]byte(blocks(text, "yaml")[0]), &settings, yaml.Strict()))
+	require.NoError(t, yaml.UnmarshalWithOptions([]byte(strings.Join(blocks(text, "yaml"), "\n")), &settings, yaml.Strict()))
 	config := oidc.Config{Issuer: settings.Issuer, Audience: settings.Audience}
 	for _, written := range settings.Rules {
 		rule, err := oidc.ParseRule(written)

@@ -21,17 +21,22 @@ import (
 	"waymark/landscape"
 	"waymark/serve/api"
 	"waymark/serve/ui"
+	"waymark/tests/issuer"
 )
 
 // TestPages looks at the pages of one server as people do: with a session, and as strangers.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	s := serveAPI(t)
+	provider := issuer.Start(t)
+	s := serveAPI(t, signingIn(t, provider)...)
+	s.issuer = provider
 	s.writeNasty(t)
 	s.ordersRun, s.nastyRun = s.begun(t)
 	s.arrive(t)
 	t.Run("door", s.door)
 	t.Run("the link that the server printed", s.link)
+	t.Run("sign-in at an issuer", s.signsInAtIssuer)
+	t.Run("a person who signs in at an issuer", s.personOfIssuer)
 	t.Run("compressed", s.compressed)
 	t.Run("hostile data", s.hostile)
 	t.Run("bytes of a record", s.bytes)
@@ -204,16 +209,16 @@ func links(page *html.Node) iter.Seq2[map[string]string, string] {
 // door asks for every page without a session, with one that is over, and in every role.
 func (s *apiServer) door(t *testing.T) {
 	stranger := &person{&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, s}
-	people := map[landscape.Role]*person{}
+	people, guests := map[landscape.Role]*person{}, map[landscape.Role]*person{}
 	for role, token := range s.tokens {
-		people[role] = s.signIn(t, token)
+		people[role], guests[role] = s.signIn(t, token), s.signInAtIssuer(t, issuer.Claims{"groups": string(role)})
 	}
 	gone := s.grant(t, "gone", "--role", "viewer,auditor,service,operator,deployer,admin")
 	revoked := s.signIn(t, gone)
 	s.waymark(t, "access", "revoke", strings.Split(gone, "_")[1], "--why", "left")
 	for asked, roles := range api.PageRoles() {
 		method, path, _ := strings.Cut(asked, " ")
-		if path == "/logout" || path == "/login" || strings.HasPrefix(path, "/assets") {
+		if path == "/logout" || strings.HasPrefix(path, "/login") || strings.HasPrefix(path, "/assets") {
 			continue
 		}
 		path = strings.NewReplacer("{$}", "", "{run}", "nobody", "{name}", "nobody", "{token}", "0123456789ab", "{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily", "{trigger}", "drop", "{digest}", "0123").Replace(path)
@@ -225,16 +230,18 @@ func (s *apiServer) door(t *testing.T) {
 		}
 		answer, _ := stranger.send(t, method, path, nil, "Cookie", "waymark=AAAA", "Authorization", "Bearer "+s.tokens[landscape.Auditor])
 		require.Equal(t, http.StatusUnauthorized, answer.StatusCode, asked)
-		for role, p := range people {
-			answer, text := p.send(t, method, path, nil)
-			parsed(t, path, text)
-			if !slices.Contains(roles, role) {
-				require.Equal(t, http.StatusForbidden, answer.StatusCode, "%s as %s", asked, role)
-				continue
+		for role := range people {
+			for _, p := range []*person{people[role], guests[role]} {
+				answer, text := p.send(t, method, path, nil)
+				parsed(t, path, text)
+				if !slices.Contains(roles, role) {
+					require.Equal(t, http.StatusForbidden, answer.StatusCode, "%s as %s", asked, role)
+					continue
+				}
+				require.Contains(t, []int{200, 400, 404}, answer.StatusCode, "%s as %s", asked, role)
+				require.Equal(t, "no-store", answer.Header.Get("Cache-Control"))
+				require.NotContains(t, answer.Header.Get("Content-Security-Policy"), "unsafe")
 			}
-			require.Contains(t, []int{200, 400, 404}, answer.StatusCode, "%s as %s", asked, role)
-			require.Equal(t, "no-store", answer.Header.Get("Cache-Control"))
-			require.NotContains(t, answer.Header.Get("Content-Security-Policy"), "unsafe")
 		}
 	}
 	answer, text := stranger.post(t, "/login", url.Values{"token": {"wmk_0123456789ab_" + strings.Repeat("A", 43)}})

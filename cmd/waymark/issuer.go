@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -12,7 +14,8 @@ import (
 // issuerFlags say which issuer's tokens the HTTP API takes beside its own.
 type issuerFlags struct {
 	oidc.Config
-	rules []string
+	rules  []string
+	secret string // the file of the client's secret
 }
 
 // bind defines the flags.
@@ -20,18 +23,30 @@ func (f *issuerFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Issuer, "oidc-issuer", "", "`URL` of an issuer of OpenID Connect whose tokens the API takes beside access tokens")
 	flags.StringVar(&f.Audience, "oidc-audience", "", "`name` of the API that these tokens have as their audience")
 	flags.StringArrayVar(&f.rules, "oidc-role", nil, "`rule` that gives roles, as CLAIM=VALUE:ROLE,ROLE or, for some pipelines, CLAIM=VALUE:ROLE@PATTERN,PATTERN; can be repeated")
+	flags.StringVar(&f.ClientID, "oidc-client-id", "", "`name` of the client of the issuer with which people sign in to the web pages")
+	flags.StringVar(&f.secret, "oidc-client-secret-file", "", "`file` with the secret of the client; without it the client is a public one")
+	flags.StringSliceVar(&f.Scopes, "oidc-scope", nil, "`scopes` to ask for beside openid, profile and email, separated by commas")
+	flags.StringVar(&f.Redirect, "oidc-redirect", "", "`URL` to which the issuer sends people back, if a proxy is in front: https://HOST"+oidc.CallbackPath)
 }
 
 // issuer returns the issuer that the flags name; nil if they name none.
 func (f *issuerFlags) issuer() (*oidc.Issuer, error) {
 	if f.Issuer == "" {
-		if f.Audience != "" || f.rules != nil {
-			return nil, wrongUsef("--oidc-audience and --oidc-role belong to an --oidc-issuer")
+		if f.Audience != "" || f.rules != nil || f.ClientID != "" {
+			return nil, wrongUsef("--oidc-audience, --oidc-client-id and --oidc-role belong to an --oidc-issuer")
 		}
 		return nil, nil
 	}
-	if f.Audience == "" {
-		return nil, wrongUsef("--oidc-issuer %s: say with --oidc-audience which of its tokens are for this API", f.Issuer)
+	switch {
+	case f.Audience == "" && f.ClientID == "":
+		return nil, wrongUsef("--oidc-issuer %s: say with --oidc-audience which of its tokens are for this API, or with --oidc-client-id how people sign in", f.Issuer)
+	case f.ClientID == "" && (f.secret != "" || f.Scopes != nil || f.Redirect != ""):
+		return nil, wrongUsef("--oidc-client-secret-file, --oidc-scope and --oidc-redirect belong to an --oidc-client-id")
+	case f.secret != "":
+		secret, err := os.ReadFile(f.secret)
+		if f.ClientSecret = strings.TrimSpace(string(secret)); err != nil || f.ClientSecret == "" {
+			return nil, wrongUsef("--oidc-client-secret-file %s: it has no secret: %v", f.secret, err)
+		}
 	}
 	for _, text := range f.rules {
 		rule, err := oidc.ParseRule(text)
@@ -53,5 +68,5 @@ func tellIssuer(ctx context.Context, issuer *oidc.Issuer, logger *slog.Logger) {
 		logger.Warn("tokens of the issuer cannot be checked yet; access tokens count", "error", err)
 		return
 	}
-	logger.Info("tokens of an issuer count", "issuer", issuer.Issuer, "audience", issuer.Audience)
+	logger.Info("tokens of an issuer count", "issuer", issuer.Issuer, "audience", issuer.Audience, "client", issuer.ClientID)
 }

@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/serve/oidc"
 	"waymark/serve/ui"
 )
 
@@ -66,6 +68,8 @@ func pages() []route {
 		{method: http.MethodPost, path: "/runs/{run}/retry", scope: order, handle: withRun(retryPage)},
 		{method: http.MethodGet, path: "/login", scope: open, handle: loginPage, query: []param{{name: "to"}, {name: "code"}}},
 		{method: http.MethodPost, path: "/login", scope: open, handle: login},
+		{method: http.MethodGet, path: "/login/oidc", scope: open, handle: beginSignIn, query: []param{{name: "to"}}},
+		{method: http.MethodGet, path: oidc.CallbackPath, scope: open, handle: endSignIn, others: true},
 		{method: http.MethodPost, path: "/logout", scope: anybody, handle: logout},
 		{method: http.MethodGet, path: "/assets/{digest}/{name}", scope: open, handle: sendAsset},
 	}
@@ -153,10 +157,10 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, p *remote.Pr
 			why = ""
 		}
 		to := r.URL.RequestURI()
-		if r.Method != http.MethodGet || r.URL.Path == "/login" {
+		if r.Method != http.MethodGet || strings.HasPrefix(r.URL.Path, "/login") {
 			to = "/"
 		}
-		page.Who, page.Body = "", ui.Login{Why: why, To: to}
+		page.Who, page.Body = "", s.loginBody(to, why)
 	}
 	if err := writePage(w, r, p.Status, page); err != nil {
 		s.Logger.Error("a page of a problem cannot be made", "error", err)

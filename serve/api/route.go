@@ -41,6 +41,7 @@ type route struct {
 	scope  scope
 	about  string  // what it does, for people
 	query  []param // that it takes; others are refused
+	others bool    // are not: another service says what comes
 	body   any     // of a request: a zero value of what it is decoded into; nil for none
 	media  string  // of a request with a body that is no JSON; empty for JSON
 	answer any     // a zero value of what is encoded; nil for what is no JSON

@@ -249,11 +249,7 @@ func (c *call) admit() error {
 	if c.route.scope == open {
 		return nil
 	}
-	sent, err := c.credential()
-	if err != nil {
-		return err
-	}
-	token, err := c.identified(sent)
+	token, err := c.who()
 	if err != nil {
 		return err
 	}
@@ -270,64 +266,6 @@ func (c *call) admit() error {
 // needs is the problem with an access token that has no role for a scope.
 func needs(s scope) *remote.Problem {
 	return problem(http.StatusForbidden, forbidden, "this access token is not for this: it needs one of the roles "+rolesText(s))
-}
-
-// credential returns the access token with which the caller asks: that of the request, or of a page's session.
-func (c *call) credential() (string, error) {
-	if c.route.page() {
-		cookie, err := c.Cookie(sessionCookie)
-		if err != nil {
-			return "", problem(http.StatusUnauthorized, noToken, "sign in first")
-		}
-		token := c.server.sessions.token(cookie.Value, time.Now())
-		if token == "" {
-			return "", problem(http.StatusUnauthorized, badToken, "your session is over: sign in again")
-		}
-		return token, nil
-	}
-	sent, bearer := strings.CutPrefix(c.Header.Get("Authorization"), "Bearer ")
-	if !bearer {
-		detail := "send an access token: Authorization: Bearer wmk_…; waymark access grant makes one"
-		if c.server.Issuer != nil {
-			detail += ", and tokens of " + c.server.Issuer.Issuer + " count"
-		}
-		return "", problem(http.StatusUnauthorized, noToken, detail)
-	}
-	return sent, nil
-}
-
-// identified returns who sent a token of ours, or of the issuer, if it counts.
-func (c *call) identified(sent string) (oidc.Caller, error) {
-	if c.server.Issuer != nil && strings.Count(sent, ".") == 2 {
-		caller, err := c.server.Issuer.Bearer(c.Context(), sent)
-		return caller, c.unless(err)
-	}
-	token, err := c.known(sent)
-	return oidc.Caller{AccessToken: token}, err
-}
-
-// unless returns the problem that an error of the issuer is; nil for none.
-func (c *call) unless(err error) error {
-	if refusal, ok := errors.AsType[*oidc.Refusal](err); ok {
-		if !c.server.mayFail(c.RemoteAddr) {
-			return tooManyFail()
-		}
-		return problem(http.StatusUnauthorized, badToken, refusal.Error())
-	}
-	if nobody, ok := errors.AsType[*oidc.NoRole](err); ok {
-		return problem(http.StatusForbidden, forbidden, nobody.Error())
-	}
-	if away, ok := errors.AsType[*oidc.Away](err); ok {
-		c.server.Logger.Warn("the issuer of tokens cannot be asked", "error", away)
-		p := problem(http.StatusServiceUnavailable, issuerAway, away.Issuer+" cannot be asked for its keys, so nobody knows whether its token counts; the log of the server says why")
-		p.Cure, p.After = "send it again in a moment; access tokens that waymark access grant made count meanwhile", 5
-		return p
-	}
-	return client.UnlessStopped(c.Context(), err)
-}
-
-func tooManyFail() error {
-	return tooFast(failedWait, "too many requests from this address had access tokens that do not count")
 }
 
 // known returns the access token that somebody sent, if it counts.
@@ -401,6 +339,8 @@ func (c *call) readQuery() (err error) {
 	for name, values := range c.query {
 		p := c.route.takes(name)
 		switch {
+		case p == nil && c.route.others:
+			continue
 		case p == nil:
 			return problem(http.StatusBadRequest, badQuery, fmt.Sprintf("there is no parameter %.64q: %s", name, c.route.paramsText()))
 		case len(values) > 1 && !p.many:

@@ -27,14 +27,16 @@ const (
 // sessionCookie is the name of the cookie that holds the key of a session.
 const sessionCookie = "waymark"
 
-// A session is somebody who signed in to the pages with an access token. The token is asked for again at each request, so that it can be revoked.
+// A session is somebody who signed in to the pages: with an access token, which is asked for again at each request, so that it can be revoked, or at the
+// issuer, until the token that it gave expires.
 type session struct {
-	token       string
+	token       string       // empty for somebody who signed in at the issuer
+	caller      *oidc.Caller // who did; nil for others
 	begun, used time.Time
 }
 
 func (s session) over(now time.Time) bool {
-	return now.Sub(s.begun) > sessionTime || now.Sub(s.used) > sessionIdle
+	return now.Sub(s.begun) > sessionTime || now.Sub(s.used) > sessionIdle || s.caller != nil && !s.caller.Valid(now)
 }
 
 // sessions are those of a Server, by the digests of their keys. They end with the process.
@@ -44,7 +46,7 @@ type sessions struct {
 }
 
 // begin makes a session, and returns its key. Of too many sessions, the one that was used least recently ends.
-func (s *sessions) begin(token string, now time.Time) string {
+func (s *sessions) begin(who session, now time.Time) string {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random)
 	key := base64.RawURLEncoding.EncodeToString(random)
@@ -65,23 +67,24 @@ func (s *sessions) begin(token string, now time.Time) string {
 	if len(s.of) >= mostSession {
 		delete(s.of, oldest)
 	}
-	s.of[sha256.Sum256([]byte(key))] = session{token: token, begun: now, used: now}
+	who.begun, who.used = now, now
+	s.of[sha256.Sum256([]byte(key))] = who
 	return key
 }
 
-// token returns the access token of a session, and notes that it is used; empty if there is no such session any more.
-func (s *sessions) token(key string, now time.Time) string {
+// use returns a session, and notes that it is used; known is false if there is no such session any more.
+func (s *sessions) use(key string, now time.Time) (found session, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	digest := sha256.Sum256([]byte(key))
-	found, known := s.of[digest]
+	found, known = s.of[digest]
 	if !known || found.over(now) {
 		delete(s.of, digest)
-		return ""
+		return session{}, false
 	}
 	found.used = now
 	s.of[digest] = found
-	return found.token
+	return found, true
 }
 
 func (s *sessions) end(key string) {
@@ -149,7 +152,7 @@ func (c *call) byLink(code string) (string, error) {
 }
 
 func loginPage(c *call) (any, error) {
-	body := ui.Login{To: c.query.Get("to")}
+	body := c.server.loginBody(c.query.Get("to"), "")
 	if code := c.query.Get("code"); code != "" {
 		if !c.server.Link.fits(code, false) {
 			body.Why = "This link does not count any more: it works once, for ten minutes after the server has begun."
@@ -178,7 +181,7 @@ func login(c *call) (any, error) {
 		return nil, err
 	}
 	c.token = oidc.Caller{AccessToken: token}
-	http.SetCookie(c.w, c.cookie(c.server.sessions.begin(sent, time.Now())))
+	http.SetCookie(c.w, c.cookie(c.server.sessions.begin(session{token: sent}, time.Now())))
 	return elsewhere(ours(c.PostForm.Get("to"))), nil
 }
 

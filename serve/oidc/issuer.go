@@ -28,11 +28,20 @@ var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
 }
 
+// CallbackPath is the path to which the issuer sends people back.
+const CallbackPath = "/login/oidc/callback"
+
 // Config says whose tokens count, and for what.
 type Config struct {
 	Issuer   string // URL of the issuer, as its tokens have it
 	Audience string // that tokens of requests must have; empty if no such token counts
 	Rules    []Rule // in order
+
+	// ClientID is that of a client with which people sign in to the pages; empty if they cannot. ClientSecret is empty for a public client. Scopes are asked for
+	// beside openid, profile and email. Redirect is where the issuer sends people back to; empty if it follows from the address that they asked for.
+	ClientID, ClientSecret string
+	Scopes                 []string
+	Redirect               string
 }
 
 // Issuer checks tokens. It is safe for concurrent use.
@@ -43,6 +52,8 @@ type Issuer struct {
 	mu       sync.Mutex
 	provider *oidc.Provider // nil as long as it was never reached
 	keys     oidc.KeySet
+	methods  []string // by which clients authenticate; nil if the issuer does not say
+	begun    signIns
 }
 
 // New returns the Issuer of a Config, and does not ask it anything yet. The error says what is wrong with the Config.
@@ -53,6 +64,8 @@ func New(c Config) (*Issuer, error) {
 		return nil, fmt.Errorf("%q is no issuer: write its URL, as the iss of its tokens has it", c.Issuer)
 	case !confidential(u):
 		return nil, fmt.Errorf("%s: who is on the way could send other keys: write an https URL", c.Issuer)
+	case c.Redirect != "" && !strings.HasSuffix(c.Redirect, CallbackPath):
+		return nil, fmt.Errorf("%s is not where people come back to: write https://HOST%s", c.Redirect, CallbackPath)
 	case len(c.Rules) == 0:
 		return nil, errors.New("nobody would have a role: say who has which")
 	}
@@ -75,12 +88,13 @@ func (i *Issuer) Reach(ctx context.Context) error {
 		return i.away(err)
 	}
 	var metadata struct {
-		Keys string `json:"jwks_uri"`
+		Keys    string   `json:"jwks_uri"`
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
 	}
 	if err := provider.Claims(&metadata); err != nil || metadata.Keys == "" {
 		return i.away(errors.Join(err, errors.New("it does not say where its keys are (jwks_uri)")))
 	}
-	i.provider, i.keys = provider, oidc.NewRemoteKeySet(ctx, metadata.Keys)
+	i.provider, i.keys, i.methods = provider, oidc.NewRemoteKeySet(ctx, metadata.Keys), metadata.Methods
 	return nil
 }
 

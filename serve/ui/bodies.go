@@ -446,4 +446,11 @@ type Login struct {
 	To  string // where he goes then
 	// Code is that of the link with which As signs in; empty for none.
 	Code, As string
+	// Issuer is where one can sign in as well; empty for nowhere.
+	Issuer string
+}
+
+// SignedIn is what somebody sees for a moment who signed in at an issuer.
+type SignedIn struct {
+	To string // where he goes
 }

@@ -81,7 +81,7 @@ type Link struct{ Text, To string }
 var bodies = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
 	parsed := map[string]*template.Template{}
-	for _, name := range []string{"home", "runs", "run", "past", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "triggers", "trigger", "starts", "health", "access", "problem", "login", "payload"} {
+	for _, name := range []string{"home", "runs", "run", "past", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "triggers", "trigger", "starts", "health", "access", "problem", "login", "signedin", "payload"} {
 		parsed[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	return parsed

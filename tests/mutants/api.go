@@ -33,7 +33,7 @@ var doors = []mutant{
 	},
 	{
 		name: "pages take the token of a request", never: "what a browser was made to send is obeyed in the name of a program",
-		file: "serve/api/server.go", old: "if c.route.page() {\n\t\tcookie", new: "if c.route.page() && c.Header.Get(\"Authorization\") == \"\" {\n\t\tcookie",
+		file: "serve/api/signin.go", old: "if !c.route.page() {", new: "if !c.route.page() || c.Header.Get(\"Authorization\") != \"\" {",
 		pkg: "./tests", run: pagesTest,
 	},
 	{

@@ -70,4 +70,49 @@ var issuers = []mutant{
 		file: "serve/oidc/issuer.go", old: "if reasons == nil {", new: "if false {",
 		pkg: issuerPkg, run: "^TestRoles$",
 	},
+	{
+		name: "an answer of the issuer works again", never: "who reads the history of a browser is signed in as who used it",
+		file: "serve/oidc/signin.go", old: "begun, known = s.of[digestOf(state)]\n\tdelete(s.of, digestOf(state))", new: "begun, known = s.of[digestOf(state)]",
+		pkg: issuerPkg, run: "^TestAttacksOnSignIn$|^TestSignIn$",
+	},
+	{
+		name: "an answer of the issuer works in every browser", never: "somebody follows a link, and works under the name of an attacker",
+		file: "serve/oidc/signin.go", old: "subtle.ConstantTimeCompare(browser[:], begun.browser[:]) != 1", new: "len(browser) != len(begun.browser)",
+		pkg: issuerPkg, run: "^TestAttacksOnSignIn$",
+	},
+	{
+		name: "an ID token of another request is taken", never: "a token that was stolen elsewhere signs somebody in",
+		file: "serve/oidc/signin.go", old: "subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(begun.nonce)) != 1", new: "begun.nonce == \"\"",
+		pkg: issuerPkg, run: "^TestAttacksOnSignIn$",
+	},
+	{
+		name: "a code of another sign-in is taken", never: "a code that was stolen signs the thief in as its owner",
+		file: "serve/oidc/signin.go", old: "return i.oauth(redirect).AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), key, nil", new: "return i.oauth(redirect).AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(\"\")), key, nil",
+		pkg: issuerPkg, run: "^TestSignIn$",
+	},
+	{
+		name: "a sign-in that was begun counts for ever", never: "an answer of the issuer that was found later signs somebody in",
+		file: "serve/oidc/signin.go", old: "case !known || i.now().After(begun.over):", new: "case !known:",
+		pkg: issuerPkg, run: "^TestAttacksOnSignIn$",
+	},
+	{
+		name: "pages take tokens that are for requests", never: "a token that a program sends signs somebody in",
+		file: "serve/oidc/signin.go", old: "i.verify(ctx, sent, i.ClientID)", new: "i.verify(ctx, sent, i.Audience)",
+		pkg: issuerPkg, run: "^TestSignIn$|^TestAttacksOnSignIn$",
+	},
+	{
+		name: "one is sent anywhere after signing in at the issuer", never: "a stranger's page asks for the password again, and looks like ours",
+		file: "serve/api/signin.go", old: "Begin(c.Context(), redirect, ours(c.query.Get(\"to\")))", new: "Begin(c.Context(), redirect, c.query.Get(\"to\"))",
+		pkg: "./tests", run: "^TestPages$/sign-in",
+	},
+	{
+		name: "a session outlives the token of the issuer", never: "who left the house goes on looking",
+		file: "serve/api/session.go", old: " || s.caller != nil && !s.caller.Valid(now)", new: "",
+		pkg: "./tests", run: "^TestPages$/sign-in",
+	},
+	{
+		name: "who comes back from the issuer is led on by it", never: "the browser leaves the cookie of the session out, and everybody has to sign in again and again",
+		file: "serve/api/signin.go", old: "return ui.Page{Title: \"Signed in\", Body: ui.SignedIn{To: to}}, nil", new: "return elsewhere(to), nil",
+		pkg: "./tests", run: "^TestPages$/a_person_who",
+	},
 }
