@@ -3,7 +3,7 @@
     python3 seal.py VECTORS.json...
     python3 seal.py landscape.db RUN
 
-Each file is a list of objects: a key, what is recorded of the rows of a chunk or of a run, and the salts, bodies and root that follow from it.
+Each file is a list of objects: a key, what is recorded of the rows of a chunk or of a run, or fields of rows, and the salts, bodies and roots that follow from it.
 The second form computes the root of a run that ended from its database, and compares it with the run's last seal. The roots of its chunks it takes
 from the table chunk_seals: what is recorded of rows is not computed. The exit status is 0 if all fits, 4 if something differs, and 1 if a file
 cannot be read or the run has no seal. The table of bytes is in seal.md.
@@ -102,9 +102,33 @@ def check_lines(vector):
     return [f"{vector['name']}: {name} is {got[name]}, expected {vector[name]}" for name in got if got[name] != vector[name]]
 
 
+def field_line(row, of):
+    text = lambda value: json.dumps(value, ensure_ascii=False)
+    return '{"field":%s,"lane":%d,"row":%d,"sink":%s,"value":%s}' % (text(of["field"]), of["lane"], row, text(of["sink"]), of["value"])
+
+
+def check_fields(vector):
+    """Rows of a chunk that have nothing but their numbers and fields."""
+    n, first, lines, roots = vector["rows"], vector["first"], [], []
+    nodes = cover(chunk_key(bytes.fromhex(vector["key"]), vector["source"], vector["chunk"]), n, {})
+    for i, salt in salts(nodes):
+        if i == n:
+            break
+        own = sorted((of for of in vector["values"] if of["row"] == i), key=lambda of: (of["lane"], of["sink"].encode(), of["field"].encode()))
+        lines.append([field_line(first + i, of) for of in own])
+        key = sha256(salt + b"\0")[16:]
+        committed = [sha256(b"\0" + sha256(key + j.to_bytes(4, "big"))[:16] + text.encode()) for j, text in enumerate(lines[i])]
+        roots.append(tree(committed) if committed else bytes(32))
+    contents = list(bodies(first, [bytes(44)] * n, [], [], [], [], {}, [], []))
+    got = {"lines": lines, "roots": [root.hex() for root in roots], "root": tree(leaves(nodes, contents, {}, b"".join(roots))).hex()}
+    return [f"{vector['name']}: {name} is {got[name]}, expected {vector[name]}" for name in got if got[name] != vector[name]]
+
+
 def check(vector):
     if "seq" in vector:
         return check_lines(vector)
+    if "values" in vector:
+        return check_fields(vector)
     rows, key = vector["rows"], chunk_key(bytes.fromhex(vector["key"]), vector["source"], vector["chunk"])
     n, contents = len(rows["offsets"]), rows_bodies(rows)
     nodes = cover(key, n, {})

@@ -2,9 +2,8 @@
 
     python3 verify.py BUNDLE.zip [trust.policy [approvers]]
 
-Prints each check with what it proves and what it does not. The exit status is 0 if all checks pass, 4 if one fails. bundle.md describes the
-file. Without a policy (or with an empty name), the key of the log is what the bundle
-itself says; without approvers, whose keys signed off the run and signed orders is.
+Prints each check with what it proves and what it does not. The exit status is 0 if all checks pass, 4 if one fails. bundle.md describes the file.
+Without a policy (or with an empty name), the key of the log is what the bundle itself says; without approvers, whose keys signed off the run and signed orders is.
 """
 
 import base64
@@ -90,8 +89,7 @@ def ed25519_verify(public, message, signature):
     if len(signature) != 64 or a is None or s >= L:
         return False
     h = int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little") % L
-    minus_a = (P - a[0], a[1], a[2], P - a[3])
-    return compress(add(times(s, BASE), times(h, minus_a))) == signature[:32]
+    return compress(add(times(s, BASE), times(h, (P - a[0], a[1], a[2], P - a[3])))) == signature[:32]
 
 
 # Keys and notes (C2SP signed-note).
@@ -666,11 +664,9 @@ def order_signed(record, run, approvers):
 
 # Seals: the roots of a run and of its chunks, from its records (seal.md).
 
-LEAVES = """
-    runs nodes edges sources lanes tables source_ends folds chunks passages ways way_steps chunk_ways way_totals errors claims feeds merge_kinds
-    chunk_joins batches members merges retried resumptions executions effects effect_events late_totals artifacts actions run_events policies policy_results chunk_seals
-""".split()
-BY_CHUNK = "chunk_rows chunk_ways passages hashes keys repeats errors joins chunk_joins parents forgotten".split()
+LEAVES = """runs nodes edges sources lanes tables source_ends folds chunks passages ways way_steps chunk_ways way_totals errors claims feeds merge_kinds
+    chunk_joins batches members merges retried resumptions executions effects effect_events late_totals artifacts actions run_events policies policy_results chunk_seals""".split()
+BY_CHUNK = "chunk_rows chunk_ways passages hashes keys repeats errors joins chunk_joins parents forgotten field_roots".split()
 SLICE = 1024
 NONE = 0xFFFF
 
@@ -728,14 +724,18 @@ def tree(leaves):
     return leaves[0] if leaves else sha256(b"")
 
 
-def leaves(nodes, contents, forgotten):
-    """The hashes of leaves. Of a leaf that was forgotten the hash is recorded."""
+def leaves(nodes, contents, forgotten, fields=b""):
+    """The hashes of leaves. Of a leaf that was forgotten the hash is recorded. fields: 32 bytes each, the root of the tree over the fields of a row, or zeros."""
     known, found = salts(nodes), []
     for i, content in enumerate(contents):
-        if i not in forgotten:
+        root, hash = fields[32 * i:32 * i + 32], forgotten.get(i)
+        if hash is None:
             leaf, salt = next(known, (None, None))
             refuse(leaf != i, "the salt of leaf %d is missing" % i)
-        found.append(forgotten[i] if i in forgotten else sha256(b"\0" + salt + content))
+            paired = root.strip(b"\0")
+            hash = sha256(b"\0" + (sha256(salt + b"\0")[:16] if paired else salt) + content)
+            hash = sha256(b"\1" + hash + root) if paired else hash
+        found.append(hash)
     return found
 
 
@@ -791,8 +791,7 @@ class Records:
         if last is None or last["epoch"] < epoch and any(r["epoch"] == epoch for r in self.of("resumptions")):
             return None
         gone = {r["leaf"]: bytes.fromhex(r["hash"]) for r in self.of("forgotten_leaves") if r["seq"] == last["seq"]}
-        nodes = self.cover("", last["seq"], 1 << 30, gone)
-        found = leaves(nodes, self.leaf_lines(), gone)
+        found = leaves(self.cover("", last["seq"], 1 << 30, gone), self.leaf_lines(), gone)
         return tree(found).hex(), len(found), last["root"], last["leaves"]
 
     def leaf_lines(self):
@@ -838,7 +837,8 @@ class Records:
             first, rows, self.codes(n, own["passages"], own["chunk_ways"], "way_codes", "way"), self.columns(n, own["hashes"], "hashes", 32),
             list(enumerate(bytes.fromhex(r["hashes"]) for r in sorted(own["keys"], key=lambda r: r["field"].encode()))), self.columns(n, own["repeats"], "firsts", 8),
             {i: sorted(of) for i, of in errors.items()}, self.codes(n, own["joins"], own["chunk_joins"], "codes", "kind"), parents)
-        return tree(leaves(self.cover(chunk["source"], chunk["chunk"], n, forgotten), body, forgotten)).hex()
+        fields = b"".join(values for _, _, values in self.columns(n, own["field_roots"], "roots", 32))
+        return tree(leaves(self.cover(chunk["source"], chunk["chunk"], n, forgotten), body, forgotten, fields)).hex()
 
     def cover(self, source, chunk, leaves, forgotten):
         """The salts of a chunk or, without a source, of a seal. They follow from the key of the run until one of its rows is forgotten."""
@@ -862,7 +862,7 @@ class Records:
         """(lane, number of the node, a value of each row), sorted."""
         found = {}
         for r in stored:
-            values = found.setdefault((r["lane"], self.nodes[r["node"]]), bytearray(size * n))
+            values = found.setdefault((r.get("lane"), "node" in r and self.nodes[r["node"]]), bytearray(size * n))
             packed, start = bytes.fromhex(r[column]), r["slice"] * SLICE
             if r.get("slots") is not None:
                 slots = bytes.fromhex(r["slots"])

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"maps"
 	"slices"
@@ -24,6 +25,7 @@ type Result struct {
 	Rejected []Rejected          // ascending by record, within one in the order in which they were rejected
 	Parts    []Part              // one for each node of the plan, empty unless it is a sink
 	Arrivals []*barrier.Arrivals // one for each node of the plan, nil unless it is a barrier that got something
+	Fields   []FieldColumn       // of the sinks that declare what can be disclosed and got a row, by lane and sink's name
 	Late     map[At][]Held       // by token of Input.Late that ended: one for each total of the plan; nil if there is none
 
 	root    int // lane
@@ -35,6 +37,7 @@ type Result struct {
 	columns []*Column             // by lane and node
 	repeats map[int]*RepeatColumn // by lane and node
 	merges  []*merges             // by lane
+	fields  map[int]*FieldColumn  // by lane and node
 }
 
 // LaneRoutes is the way of each token of one lane.
@@ -56,6 +59,15 @@ type Column struct {
 type KeyColumn struct {
 	Field  string
 	Hashes []byte
+}
+
+// FieldColumn has the values that can be disclosed of the rows that a sink got in one lane.
+type FieldColumn struct {
+	Lane   int
+	Node   int    // the sink
+	Rows   []int  // records, ascending
+	Ends   []int  // by row and field of plan.Node.Shown: where the value ends in Values; it is empty if the row does not have the field
+	Values []byte // in canonical form
 }
 
 // RepeatColumn says of which tokens those are repeats that a deduplicate dropped in one lane.
@@ -141,6 +153,18 @@ func (r *Result) repeat(lane, node, i int, first barrier.Token) {
 	column.Firsts[i] = first
 }
 
+// fieldsOf returns what can be disclosed of the rows that a sink got in the lane.
+func (r *Result) fieldsOf(lane, node int) *FieldColumn {
+	at := lane*len(r.Parts) + node
+	if r.fields[at] == nil {
+		if r.fields == nil {
+			r.fields = map[int]*FieldColumn{}
+		}
+		r.fields[at] = &FieldColumn{Lane: lane, Node: node}
+	}
+	return r.fields[at]
+}
+
 // late notes what the totals of a token come to.
 func (r *Result) late(at At, amounts []Held) {
 	if r.Late == nil {
@@ -197,6 +221,9 @@ func (r *Result) finish(runner *Runner) error {
 	for _, at := range slices.Sorted(maps.Keys(r.repeats)) {
 		r.Repeats = append(r.Repeats, *r.repeats[at])
 	}
+	if r.fields != nil {
+		r.finishFields(runner.plan)
+	}
 	for lane, merges := range r.merges {
 		if merges != nil {
 			r.Merges = append(r.Merges, LaneMerges{Lane: lane, Codes: merges.codes, Decisions: merges.decided})
@@ -208,6 +235,16 @@ func (r *Result) finish(runner *Runner) error {
 		}
 	}
 	return nil
+}
+
+// finishFields puts what can be disclosed in order.
+func (r *Result) finishFields(p *plan.Plan) {
+	for _, column := range r.fields {
+		r.Fields = append(r.Fields, *column)
+	}
+	slices.SortFunc(r.Fields, func(a, b FieldColumn) int {
+		return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(p.Nodes[a.Node].Name, p.Nodes[b.Node].Name))
+	})
 }
 
 // finish makes the part's bytes of the rows that the encoder gathered, if it only gathers them.

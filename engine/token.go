@@ -63,8 +63,22 @@ func (r *Runner) deliver(i int, current row.Row) (pipeline.Path, error) {
 	r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current, Encoded: r.written(r.at, data[len(part.Data):], current)})
 	part.Data = data
 	part.Rows++
+	if shown := r.vertices[r.at].shown; shown != nil {
+		r.result.fieldsOf(r.lane, r.at).add(i, shown, current)
+	}
 	r.end(i, path, r.plan.Nodes[r.at].Name)
 	return path, nil
+}
+
+// add adds the values of fields of a row.
+func (c *FieldColumn) add(i int, names []string, current row.Row) {
+	c.Rows = append(c.Rows, i)
+	for _, name := range names {
+		if value, found := current.Get(name); found {
+			c.Values = row.AppendValue(c.Values, value)
+		}
+		c.Ends = append(c.Ends, len(c.Values))
+	}
 }
 
 // end ends the current token.

@@ -32,6 +32,7 @@ type vertex struct {
 	role    role
 	op      operator       // of a step
 	encoder plugin.Encoder // of a sink
+	shown   []string       // fields of a sink that can be disclosed
 	changes bool
 	next    int
 	exits   []exit // by label; nil for nodes without labels
@@ -126,7 +127,7 @@ func forkExits(node *plan.Node) []exit {
 
 func sinkVertex(node *plan.Node) (vertex, error) {
 	encoder, err := node.Encoder()
-	return vertex{role: sinkRole, encoder: encoder, next: plan.None, coalesce: plan.None}, err
+	return vertex{role: sinkRole, encoder: encoder, shown: node.Shown, next: plan.None, coalesce: plan.None}, err
 }
 
 func gateExits(node *plan.Node) []exit {

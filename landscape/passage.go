@@ -1,5 +1,7 @@
 package landscape
 
+import "waymark/landscape/seal"
+
 // Passage is everything that happened to the rows of one chunk between its origin and its sinks and barriers.
 type Passage struct {
 	Run      string
@@ -12,12 +14,16 @@ type Passage struct {
 	Writes   []Write        // one per sink that gets at least one row
 	Repeats  []RepeatColumn // one per lane and deduplicate that dropped at least one token
 	Merges   []LaneMerges   // one per lane of a coalesce in this passage over a fork that took place
+	Fields   []FieldValues  // that can be disclosed, of the rows that reached a sink which declares some; by lane and sink
 	Feeds    []string       // the barriers to which tokens came, or the news that a branch is lost; in any order
 	Started  Micros
 	Finished Micros
 	Attempt  int64
 	Worker   string
 }
+
+// FieldValues are the values that can be disclosed of the rows that one sink got in one lane.
+type FieldValues = seal.Fields
 
 // LaneRoutes is which way each token of one lane of a chunk took.
 type LaneRoutes struct {

@@ -58,6 +58,9 @@ func (l *Log) passageRecords(ctx context.Context, chunk Chunk, p Passage) ([]Rec
 	if insert, err = appendRepeats(insert, chunk, p.Repeats); err != nil {
 		return nil, err
 	}
+	if insert, err = l.appendFieldRoots(ctx, insert, chunk, p.Fields); err != nil {
+		return nil, err
+	}
 	insert = t.appendMerges(insert, p)
 	insert = t.appendWrites(insert, p, now)
 	for _, barrier := range p.Feeds {

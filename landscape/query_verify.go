@@ -48,7 +48,7 @@ func (r *Reader) CompareEnd(ctx context.Context, end SourceEnd) ([]Difference, e
 }
 
 // ComparePassage holds everything on record about a chunk's passage against what RecordPassage would make of p: ways and
-// their steps, way codes, hashes, keys, errors, repeats, merges and planned writes of all lanes. It stores nothing. refused, if not nil, are the
+// their steps, way codes, hashes, keys, errors, repeats, roots over fields, merges and planned writes of all lanes. It stores nothing. refused, if not nil, are the
 // errors on record of the chunk's tokens: those that are as p says are not read again.
 func (r *Reader) ComparePassage(ctx context.Context, p Passage, refused *RowErrors) ([]Difference, error) {
 	return r.comparePassage(ctx, p, refused, nil)
@@ -72,6 +72,7 @@ func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *RowErro
 		KeysRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		JoinsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkJoinRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+		FieldRootsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 	}
 	if sums == nil {
 		whole = append(whole, HashesRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
@@ -156,7 +157,7 @@ func (*rehearsal) Claim(context.Context, Claims) (map[Token]Token, error) {
 // Of the other tables each record is looked for by itself.
 var scopeKeys = map[string]int{
 	"nodes": 1, "edges": 1, "sources": 1, "lanes": 1, "tables": 1, "passages": 3, "way_steps": 2, "chunk_ways": 3, "way_totals": 3, "late_totals": 4, "hashes": 3,
-	"keys": 3, "errors": 3, "feeds": 3, "repeats": 3, "joins": 3, "chunk_joins": 3, "members": 4, "chunk_rows": 3, "parents": 3,
+	"keys": 3, "errors": 3, "feeds": 3, "repeats": 3, "joins": 3, "chunk_joins": 3, "members": 4, "chunk_rows": 3, "parents": 3, "field_roots": 3,
 }
 
 // scope is some records of one table, by key.

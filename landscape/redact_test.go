@@ -25,7 +25,7 @@ var shown = map[string]string{
 	"replaced by salts without some":  "keys",
 	"a number, or none":               "finished_us parent turn deadline_us fold quorum timeout_ms of out_row ordinal byte_offset",
 	"one of a few words of an order":  "erased.fate",
-	"of salted leaves":                "root leaf marks run_seals.tables forgotten_leaves.hash",
+	"of salted leaves":                "root leaf marks run_seals.tables forgotten_leaves.hash field_roots.roots",
 }
 
 // TestEveryColumnIsRedactedOrShown walks the tables with records of runs.

@@ -102,7 +102,7 @@ func (l *Log) appendSeal(ctx context.Context, insert []Record, chunk Chunk, p Pa
 	if err != nil || s == nil {
 		return insert, "", err
 	}
-	rows, err := l.sealedRows(ctx, s, chunk, p, records, errorsOf(insert))
+	rows, err := l.sealedRows(ctx, s, chunk, p, records, insert)
 	if err != nil {
 		return nil, "", err
 	}
@@ -110,8 +110,8 @@ func (l *Log) appendSeal(ctx context.Context, insert []Record, chunk Chunk, p Pa
 	return append(insert, ChunkSeal{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Root: root[:]}), hex.EncodeToString(root[:]), nil
 }
 
-// sealedRows returns what is sealed of a chunk's rows. The errors of the passage are those in refused.
-func (r *Reader) sealedRows(ctx context.Context, s *sealing, chunk Chunk, p Passage, records Records, refused []RowError) (*seal.Rows, error) {
+// sealedRows returns what is sealed of a chunk's rows. The errors of the passage, and its roots over fields, are those in recorded.
+func (r *Reader) sealedRows(ctx context.Context, s *sealing, chunk Chunk, p Passage, records Records, recorded []Record) (*seal.Rows, error) {
 	if err := checkRecords(chunk, records); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,10 @@ func (r *Reader) sealedRows(ctx context.Context, s *sealing, chunk Chunk, p Pass
 	if err := s.addColumns(rows, p); err != nil {
 		return nil, err
 	}
-	return rows, s.addErrors(rows, chunk, refused)
+	if rows.Fields, err = fieldRoots(chunk, recorded); err != nil {
+		return nil, err
+	}
+	return rows, s.addErrors(rows, chunk, errorsOf(recorded))
 }
 
 // addRoutes adds the ways of tokens, and how branches were merged.
@@ -262,11 +265,18 @@ func (r *Reader) SealedRows(ctx context.Context, chunk Chunk) (rows *seal.Rows, 
 	if err != nil {
 		return nil, err
 	}
-	refused, err := r.refusedOnTheWay(ctx, chunk, p)
+	recorded, err := r.refusedOnTheWay(ctx, chunk, p)
 	if err != nil {
 		return nil, err
 	}
-	if rows, err = r.sealedRows(ctx, s, chunk, p, records, refused); err != nil {
+	err = each(ctx, r.from, []any{chunk.Run, chunk.Source, chunk.Chunk}, func(slice FieldRootsRecord) bool {
+		recorded = append(recorded, slice)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = r.sealedRows(ctx, s, chunk, p, records, recorded); err != nil {
 		return nil, err
 	}
 	rows.Forgotten, err = r.forgottenLeaves(ctx, chunk)
@@ -284,7 +294,7 @@ func (r *Reader) ComputedRows(ctx context.Context, chunk Chunk, p Passage, recor
 	if err != nil {
 		return nil, err
 	}
-	return r.sealedRows(ctx, s, chunk, p, records, errorsOf(insert))
+	return r.sealedRows(ctx, s, chunk, p, records, insert)
 }
 
 // passage returns what is recorded of a chunk's passage, as far as it is sealed with the chunk's rows.
@@ -322,7 +332,7 @@ func (r *Reader) passage(ctx context.Context, chunk Chunk) (p Passage, err error
 }
 
 // refusedOnTheWay returns the errors of a chunk's tokens, without those of targets that refused them when their parts were written.
-func (r *Reader) refusedOnTheWay(ctx context.Context, chunk Chunk, p Passage) (refused []RowError, err error) {
+func (r *Reader) refusedOnTheWay(ctx context.Context, chunk Chunk, p Passage) (refused []Record, err error) {
 	late, end := p.late(chunk.FirstRow), chunk.FirstRow+chunk.Rows
 	q := Query{Prefix: []any{chunk.Run, chunk.Source}, After: []any{chunk.FirstRow - 1, int64(math.MaxInt64)}}
 	err = r.from.Read(ctx, RowError{}, q, func(record Record) bool {

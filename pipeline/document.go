@@ -279,6 +279,7 @@ type Sink struct {
 	Postgres *PostgresSink `yaml:"postgres,omitempty" one:"format" json:",omitempty"` // rows of a table in a Postgres database
 	Parquet  *ParquetSink  `yaml:"parquet,omitempty" one:"format" json:",omitempty"`  // Parquet files
 	From     Names         `yaml:"from,omitempty" text:"name"`                        // the sources, steps or branches whose rows arrive here; routes may lead here as well
+	Disclose []string      `yaml:"disclose,omitempty" text:"name" json:",omitempty"`  // fields of each row that can be shown one by one to others, with a proof (docs/proof.md)
 }
 
 // FileTarget says where a file sink puts its file.

@@ -191,7 +191,7 @@ func TestLoadPoliciesAndMerges(t *testing.T) {
 
 func TestLoadSinks(t *testing.T) {
 	sinks := loadFull(t).Pipeline.Sinks
-	require.Equal(t, pipeline.Named[pipeline.Sink]{Name: "review", Value: pipeline.Sink{From: pipeline.Names{"triage"}, CSV: &pipeline.CSVSink{
+	require.Equal(t, pipeline.Named[pipeline.Sink]{Name: "review", Value: pipeline.Sink{From: pipeline.Names{"triage"}, Disclose: []string{"severity"}, CSV: &pipeline.CSVSink{
 		FileTarget: pipeline.FileTarget{Path: "out/review.csv", Parts: true, Overwrite: true},
 		Columns:    []string{"severity", "cost_total"}, Delimiter: "tab", Formulas: "escape", CRLF: true,
 	}}}, sinks[0])

@@ -35,6 +35,12 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 		}
 		passage.Repeats = append(passage.Repeats, repeats)
 	}
+	for _, column := range result.Fields {
+		sink := &p.Nodes[column.Node]
+		passage.Fields = append(passage.Fields, landscape.FieldValues{
+			Lane: int64(column.Lane), Sink: sink.Name, Names: sink.Shown, Rows: column.Rows, Ends: column.Ends, Values: column.Values,
+		})
+	}
 	for _, merges := range result.Merges {
 		passage.Merges = append(passage.Merges, mergesOf(p, merges))
 	}

@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/audit"
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/rowproof"
 	"waymark/client"
 	"waymark/landscape"
+	"waymark/payload"
 	"waymark/pipeline"
 )
 
-// Prove proves what is recorded of one row of a source or barrier; source may be empty if the run has one source. word is all that Find takes. The error
-// is an *Error: of kind NotFound if there is no such row; of kind Conflict if the run is not sealed, or its seal is under no signed head yet; of kind
+// Prove proves what is recorded of one row of a source or barrier; source may be empty if the run has one source. word is all that Find takes. show names fields: then the
+// proof shows these, and nothing else of the row; nil for the row as a whole, without values. The error
+// is an *Error: of kind NotFound if there is no such row; of kind Conflict if the run is not sealed, its seal is under no signed head yet, or values are not stored any more; of kind Invalid if a field cannot be shown; of kind
 // Damaged if the record does not fit its seals.
-func (h *Home) Prove(ctx context.Context, word, source string, row int64) (*rowproof.Proof, error) {
+func (h *Home) Prove(ctx context.Context, word, source string, row int64, show []string) (*rowproof.Proof, error) {
 	run, err := h.Find(ctx, word)
 	if err != nil {
 		return nil, err
@@ -29,7 +32,7 @@ func (h *Home) Prove(ctx context.Context, word, source string, row int64) (*rowp
 			return nil, err
 		}
 	}
-	proof, err := rowproof.Make(ctx, log, run, source, row)
+	proof, err := h.prove(ctx, run, source, row, show)
 	refuse := func(kind client.Kind, code client.Code, cure string) error {
 		return &client.Error{Kind: kind, Code: code, Message: err.Error() + cure, Run: run.ID, Err: err}
 	}
@@ -42,10 +45,29 @@ func (h *Home) Prove(ctx context.Context, word, source string, row int64) (*rowp
 		return nil, refuse(client.Conflict, client.RunNotSealed, ": a process with the key of the log signs it within a minute")
 	case errors.Is(err, landscape.ErrForgotten):
 		return nil, refuse(client.Conflict, client.RowForgotten, "")
+	case errors.Is(err, rowproof.ErrNotShown), errors.As(err, new(*audit.QuestionError)):
+		return nil, refuse(client.Invalid, client.InvalidQuestion, "")
+	case errors.Is(err, payload.ErrNotFound):
+		return nil, refuse(client.Conflict, client.InvalidQuestion, ": without --show, the row can be proved as a whole")
 	case errors.Is(err, landscape.ErrNotFound):
 		return nil, refuse(client.NotFound, client.RowNotFound, "")
 	}
 	return proof, client.UnlessStopped(ctx, err)
+}
+
+// prove proves a row, or fields of it.
+func (h *Home) prove(ctx context.Context, run landscape.Run, source string, row int64, show []string) (*rowproof.Proof, error) {
+	log := h.stores.Log.Reader
+	if show == nil {
+		return rowproof.Make(ctx, log, run, source, row)
+	}
+	auditor, err := h.Auditor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rowproof.Show(ctx, log, run, source, row, rowproof.Shown{Names: show, Fields: func(ctx context.Context, chunk landscape.Chunk) ([]landscape.FieldValues, error) {
+		return auditor.Fields(ctx, run, chunk)
+	}})
 }
 
 // sealBroken says where to look for what does not fit the seals of a run.

@@ -289,6 +289,7 @@ func (c *compiler) checkSink(i int) {
 		merged = Schema{Open: true} // a sink that needs to know its columns rejects this and says the cure
 	}
 	node.Out = merged
+	c.checkDisclosed(node)
 	_, typed := node.Sink.(plugin.Typed)
 	if node.Sink == nil || !node.Errors && (merged.unknown || typed && merged.hasDoubts()) {
 		return

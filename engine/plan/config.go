@@ -23,7 +23,7 @@ func (p *Plan) spec(node *Node) any {
 		return spec
 	case Sink:
 		spec, _ := p.Document.Pipeline.Sinks.Get(node.Name)
-		return sinkConfig{CSV: spec.CSV, JSONL: spec.JSONL, From: fromConfig(spec.From), Postgres: spec.Postgres, Parquet: spec.Parquet}
+		return sinkConfig{CSV: spec.CSV, JSONL: spec.JSONL, From: fromConfig(spec.From), Postgres: spec.Postgres, Parquet: spec.Parquet, Disclose: spec.Disclose}
 	default:
 		return newStepConfig(node.Spec)
 	}
@@ -38,6 +38,7 @@ type sinkConfig struct {
 
 	Postgres *pipeline.PostgresSink `json:",omitempty"`
 	Parquet  *pipeline.ParquetSink  `json:",omitempty"`
+	Disclose []string               `json:",omitempty"`
 }
 
 // stepConfig is a step as descriptions have it: every field of pipeline.Step. Digests of plans are recorded: fields keep their names and order, and

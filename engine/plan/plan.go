@@ -96,6 +96,7 @@ type Node struct {
 	Exprs  []*expr.Program // of set: one for each entry of Spec.Set; of filter and gate: one
 	Text   string          // of filter and gate: the expression as written
 	Errors bool            // of a sink: it takes rejected rows in the shape of ErrorFields, and no others
+	Shown  []string        // of a sink: fields that can be disclosed, sorted by their bytes
 
 	Barrier    bool          // tokens end here, and what comes out starts over
 	Keeps      bool          // of a barrier: each row that comes out continues for one token

@@ -39,6 +39,9 @@ func (s Scene) Passage(i int) landscape.Passage {
 			p.Writes = append(p.Writes, landscape.Write{Sink: sink, Bytes: n * 20, SHA256: digest(sink, i)})
 		}
 	}
+	if s.Fields {
+		p = Disclosing(p)
+	}
 	return p
 }
 

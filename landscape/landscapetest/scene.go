@@ -32,6 +32,8 @@ type Scene struct {
 	// Late says which of the rows that come to a sink its target refuses when it writes them; nil is none. The sinks of a scene in
 	// which there may be some are transactional, and have a way into quarantine.
 	Late func(sink string, row int64) bool
+	// Fields says that fields of the rows at the sink review can be disclosed, as Disclosing has them.
+	Fields bool
 	// Amounts says that the run has the total `amount`.
 	Amounts bool
 }
@@ -69,6 +71,9 @@ func (s Scene) Begin(ctx context.Context, log *landscape.Log) error {
 func (s Scene) Graph() (landscape.Run, landscape.Graph) {
 	graph := s.graph()
 	for i, n := range graph.Nodes {
+		if s.Fields && n.Node == "review" {
+			graph.Nodes[i].Config = `{"Disclose":["id","verdict"]}`
+		}
 		if s.Late != nil && n.Kind == landscape.SinkNode {
 			graph.Nodes[i].Guarantee = plugin.Transactional
 			graph.Edges = append(graph.Edges, edge(n.Node, landscape.ErrorEdge, "", pipeline.Quarantine))

@@ -18,6 +18,12 @@ var tables = []struct {
 	{"errors", func(r *Rows, i int) []byte { return r.appendErrors(nil, i) }},
 	{"joins", func(r *Rows, i int) []byte { return appendCodes(nil, joinPart, r.Joins, i) }},
 	{"parents", func(r *Rows, i int) []byte { return r.Parents.append(nil, i) }},
+	{"field_roots", func(r *Rows, i int) []byte {
+		if root := r.fields(i); root != nil {
+			return root[:]
+		}
+		return nil
+	}},
 }
 
 // Tables returns the tables whose columns the bodies of rows cover, in the order of their parts.

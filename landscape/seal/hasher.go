@@ -27,6 +27,16 @@ func (h *hasher) leaf(salt *Key, body func([]byte) []byte) Hash {
 	return h.sum()
 }
 
+// row returns the hash of a row, given its salt and the root of the tree over its fields: that of a leaf if it has none, and of two otherwise.
+func (h *hasher) row(salt *Key, fields *Hash, body func([]byte) []byte) Hash {
+	if fields == nil {
+		return h.leaf(salt, body)
+	}
+	own, _ := h.halves(salt)
+	leaf := h.leaf(&own, body)
+	return h.node(&leaf, fields)
+}
+
 // node returns the hash of what is above two hashes.
 func (h *hasher) node(left, right *Hash) Hash {
 	h.message = append(append(append(h.message[:0], 1), left[:]...), right[:]...)

@@ -23,6 +23,7 @@ type Rows struct {
 	Errors  []Error  // by row, lane and node
 	Joins   []Codes  // by lane
 	Parents Parents
+	Fields  []byte // 32 each: the root of the tree over the row's fields, zero if it has none; nil if no row has any
 
 	Forgotten map[int]Hash // by index: leaves of rows of which the rest does not count any more
 }
@@ -79,10 +80,35 @@ func (r *Rows) Root(salts Cover) Hash {
 	return t.root()
 }
 
-// Prove returns the salt of one row, and its path to the root that Root returns; false if the salt was destroyed.
+// Prove returns the salt of the body of one row, and its path to the root that Root returns; false if the salt was destroyed.
 func (r *Rows) Prove(salts Cover, i int) (salt Key, path []Hash, ok bool) {
 	salt, ok = salts.Salt(i)
-	return salt, Path(r.Leaves(salts), i), ok
+	path = Path(r.Leaves(salts), i)
+	if fields := r.fields(i); fields != nil {
+		salt, _ = new(hasher).halves(&salt)
+		path = append([]Hash{*fields}, path...)
+	}
+	return salt, path, ok
+}
+
+// ProveFields returns the root of the tree over the fields of one row, and the path from there to the root that Root returns; false if the row has no
+// fields, or its salt was destroyed.
+func (r *Rows) ProveFields(salts Cover, i int) (root Hash, path []Hash, ok bool) {
+	salt, ok := salts.Salt(i)
+	fields := r.fields(i)
+	if !ok || fields == nil {
+		return Hash{}, nil, false
+	}
+	salt, _ = new(hasher).halves(&salt)
+	return *fields, append([]Hash{LeafHash(salt, r.Body(i))}, Path(r.Leaves(salts), i)...), true
+}
+
+// fields returns the root of the tree over the fields of one row; nil if it has none.
+func (r *Rows) fields(i int) *Hash {
+	if r.Fields == nil || zero(r.Fields[32*i:32*i+32]) {
+		return nil
+	}
+	return (*Hash)(r.Fields[32*i:])
 }
 
 // Leaves returns the leaf of each row, in order.
@@ -101,7 +127,8 @@ func (r *Rows) Leaf(salts Cover, i int) Hash {
 	if !ok {
 		return Hash{}
 	}
-	return LeafHash(salt, r.Body(i))
+	body := r.Body(i)
+	return new(hasher).row(&salt, r.fields(i), func(dst []byte) []byte { return append(dst, body...) })
 }
 
 // leaves calls add with the leaf of each row, in order.
@@ -113,8 +140,12 @@ func (r *Rows) leaves(cover Cover, add func(Hash)) {
 	var h hasher
 	for ; i < r.Len(); i++ {
 		hash, forgotten := r.Forgotten[i]
-		if salt := salts.salt(); !forgotten && salt != nil {
+		switch salt := salts.salt(); {
+		case forgotten || salt == nil:
+		case r.Fields == nil:
 			hash = h.leaf(salt, body)
+		default:
+			hash = h.row(salt, r.fields(i), body)
 		}
 		add(hash)
 	}

@@ -92,6 +92,7 @@ func TestEveryPartCounts(t *testing.T) {
 		r.Errors = []seal.Error{{Row: 3, Node: 1}}
 		r.Joins = []seal.Codes{{Lane: 1, IDs: [][8]byte{{1}, {2}}, Codes: make([]uint16, 40)}}
 		r.Parents = seal.Parents{Batches: make([]byte, 160), Tokens: make([]byte, 320)}
+		r.Fields = make([]byte, 32*40)
 		return r
 	}
 	key := seal.Key{1}
@@ -115,6 +116,7 @@ func TestEveryPartCounts(t *testing.T) {
 		"what an error says":  {"errors", func(r *seal.Rows) { r.Errors = append(r.Errors[:0], seal.Error{Row: 39, Digest: seal.Hash{1}}) }},
 		"how it was merged":   {"joins", func(r *seal.Rows) { r.Joins[0].Codes[39] = 1 }},
 		"the batch of a row":  {"parents", func(r *seal.Rows) { r.Parents.Batches[159] = 1 }},
+		"a field of a row":    {"field_roots", func(r *seal.Rows) { r.Fields[32*39] = 1 }},
 		"the parent of a row": {"parents", func(r *seal.Rows) { r.Parents.Tokens[319] = 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {

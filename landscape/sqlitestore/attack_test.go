@@ -44,7 +44,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	other := landscapetest.Scene{Run: "r2", Chunks: 3, ChunkRows: 20}
 	require.NoError(t, other.Begin(t.Context(), log))
 	require.NoError(t, other.Read(t.Context(), log))
-	require.NoError(t, log.RecordPassage(t.Context(), landscapetest.Repeating(other.Passage(0))))
+	require.NoError(t, log.RecordPassage(t.Context(), landscapetest.Disclosing(landscapetest.Repeating(other.Passage(0)))))
 	require.NoError(t, log.RecordPassage(t.Context(), other.Passage(1)))
 	forks := landscapetest.GraphScene{Run: "r3", Chunks: 3, ChunkRows: 6}
 	require.NoError(t, forks.PlayToEnd(t.Context(), log))
@@ -184,6 +184,8 @@ func TestOtherKeys(t *testing.T) {
 			from merges where batch = 1`,
 		"repeats": `replace into repeats (rowid, run_id, source, chunk, lane, node, slice, rows, firsts)
 			select rowid, run_id, source, chunk, lane, node, slice + 100, rows, firsts from repeats`,
+		"field_roots": `replace into field_roots (rowid, run_id, source, chunk, slice, rows, roots)
+			select rowid, run_id, source, chunk, slice + 100, rows, roots from field_roots`,
 		"parents": `replace into parents (rowid, run_id, source, chunk, slice, rows, batches, tokens)
 			select rowid, run_id, source, chunk, slice + 100, rows, batches, tokens from parents`,
 		"pipeline_versions": `replace into pipeline_versions select pipeline, version + 2, bundle_sha256, actor, message, code, host, folder, git_commit, git_dirty, created_us

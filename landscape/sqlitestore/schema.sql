@@ -10,7 +10,8 @@ CREATE TABLE goose_db_version (
 insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
-  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1), (47, 46, 1), (48, 47, 1);
+  (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1), (47, 46, 1), (48, 47, 1),
+  (49, 48, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1314,6 +1315,17 @@ CREATE TABLE arrival_orders (
   at_us    integer not null check (at_us > 0),
   primary key (trigger, item, revision, action)
 ) strict, without rowid;
+
+CREATE TABLE field_roots (
+  run_id text not null,
+  source text not null,
+  chunk  integer not null,
+  slice  integer not null check (slice >= 0),
+  rows   integer not null check (rows between 1 and 1024),
+  roots  blob not null check (length(roots) % 32 = 0 and length(roots) between 32 * rows and 32 * 1024),
+  primary key (run_id, source, chunk, slice),
+  foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
+) strict;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
@@ -3244,3 +3256,11 @@ begin select raise(abort, 'arrivals: illegal change of state'); end;
 
 CREATE TRIGGER arrivals_keep before update of trigger, item, revision, place, arrived_us, payload on arrivals
 begin select raise(abort, 'arrivals: only what became of an arrival changes'); end;
+
+CREATE TRIGGER field_roots_keep before update on field_roots begin select raise(abort, 'field_roots: append-only'); end;
+
+CREATE TRIGGER field_roots_stay before delete on field_roots when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'field_roots: append-only'); end;
+
+CREATE TRIGGER field_roots_once before insert on field_roots when exists (select 1 from field_roots t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.slice = new.slice)
+  or exists (select 1 from field_roots t where t.rowid = new.rowid)
+begin select raise(abort, 'field_roots: append-only: it is there already'); end;

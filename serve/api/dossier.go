@@ -20,7 +20,7 @@ func sendDossier(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	proof, err := c.server.Home.Prove(ctx, run.ID, story.Source.Name, story.Source.Row)
+	proof, err := c.server.Home.Prove(ctx, run.ID, story.Source.Name, story.Source.Row, nil)
 	if err != nil {
 		return nil, err
 	}

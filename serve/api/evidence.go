@@ -190,7 +190,7 @@ func sendProof(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	if row == 0 {
 		return nil, problem(http.StatusBadRequest, badQuery, "row is missing: the proof is of one row, counted from 1")
 	}
-	proof, err := c.server.Home.Prove(ctx, run.ID, c.query.Get("source"), row)
+	proof, err := c.server.Home.Prove(ctx, run.ID, c.query.Get("source"), row, nil)
 	if err != nil {
 		return nil, err
 	}

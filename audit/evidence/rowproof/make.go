@@ -11,11 +11,31 @@ import (
 	"waymark/landscape/seal"
 )
 
+// Shown says which fields of a row a proof shows.
+type Shown struct {
+	Names []string
+	// Fields returns what can be disclosed of the rows of a chunk, computed again.
+	Fields func(ctx context.Context, chunk landscape.Chunk) ([]seal.Fields, error)
+}
+
 // Make proves what is recorded of one row of a source or barrier. The error wraps landscape.ErrUnsealed if the run, or the chunk with the row, has
 // no seal; landscape.ErrSealBroken if the record does not fit its seals; landscape.ErrNotFound if there is no such row or no entry about the seal;
-// evidence.ErrUnsigned if no signed head covers the entry yet.
+// evidence.ErrUnsigned if no signed head covers the entry yet; landscape.ErrForgotten if the row was forgotten.
 func Make(ctx context.Context, log *landscape.Reader, run landscape.Run, source string, row int64) (*Proof, error) {
-	m := maker{log: log.Marked(), run: run.ID, proof: &Proof{Proof: formVersion}}
+	return prove(ctx, log, run, source, row, nil)
+}
+
+// Show proves some fields of one row, and shows nothing else of it. The error is as of Make; it wraps ErrNotShown if the run, or the row, has no such field
+// that can be shown.
+func Show(ctx context.Context, log *landscape.Reader, run landscape.Run, source string, row int64, shown Shown) (*Proof, error) {
+	if err := declared(ctx, log, run.ID, shown.Names); err != nil {
+		return nil, err
+	}
+	return prove(ctx, log, run, source, row, &shown)
+}
+
+func prove(ctx context.Context, log *landscape.Reader, run landscape.Run, source string, row int64, shown *Shown) (*Proof, error) {
+	m := maker{log: log.Marked(), run: run.ID, shown: shown, proof: &Proof{}}
 	sealed, about, err := evidence.CheckedSeal(ctx, m.log, run.ID)
 	if err == nil && about == nil {
 		err = fmt.Errorf("run %s: the log has no entry about its seal %d: %w", run.ID, sealed.Seq, landscape.ErrNotFound)
@@ -35,6 +55,7 @@ func Make(ctx context.Context, log *landscape.Reader, run landscape.Run, source 
 			return nil, fmt.Errorf("prove row %d of %s in run %s: %w", row, source, run.ID, err)
 		}
 	}
+	m.proof.Proof = m.proof.version()
 	return m.proof, nil
 }
 
@@ -44,6 +65,7 @@ type maker struct {
 	salts seal.RunSalts
 	lines map[string]bool // of the records that the proof shows
 	first string          // the first of them
+	shown *Shown          // nil: the body of the row
 	proof *Proof
 }
 
@@ -72,26 +94,34 @@ func (m *maker) addRow(ctx context.Context, source string, row int64) error {
 	if err != nil {
 		return err
 	}
+	if m.shown != nil {
+		return m.addFields(ctx, chunk, root[0], rows, salts, i)
+	}
 	salt, path, ok := rows.Prove(salts, i)
 	if !ok {
 		return fmt.Errorf("chunk %d: its salt is gone: %w", chunk.Chunk, landscape.ErrSealBroken)
 	}
 	m.proof.Body = rows.Body(i)
 	m.proof.Row = Leaf{int64(i), chunk.Rows, hex.EncodeToString(salt[:]), pathOf(path)}
-	if err := m.proof.Row.check(m.proof.Body, seal.Hash(root[0].Root)); err != nil {
+	if err := m.proof.Row.checkRow(m.proof.Body, seal.Hash(root[0].Root)); err != nil {
 		return fmt.Errorf("chunk %d: %w", chunk.Chunk, landscape.ErrSealBroken)
 	}
-	return m.find(ctx, root[0])
+	m.find(root[0])
+	return m.findWays(ctx)
 }
 
-// find notes the lines that the proof shows: the seal of the chunk, and the ways.
-func (m *maker) find(ctx context.Context, chunk landscape.ChunkSeal) error {
+// find notes that the proof shows the seal of the chunk.
+func (m *maker) find(chunk landscape.ChunkSeal) {
+	m.first = lineOf(chunk)
+	m.lines = map[string]bool{m.first: true}
+}
+
+// findWays notes that the proof shows the ways that the body names.
+func (m *maker) findWays(ctx context.Context) error {
 	body, err := seal.ParseBody(m.proof.Body)
 	if err != nil {
 		return err
 	}
-	m.first = lineOf(chunk)
-	m.lines = map[string]bool{m.first: true}
 	for _, way := range body.Ways {
 		records, err := landscape.Select[landscape.WayRecord](ctx, m.log, m.run, way.ID)
 		if err != nil {

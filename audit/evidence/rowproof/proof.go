@@ -1,6 +1,7 @@
 package rowproof
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"strings"
@@ -19,17 +20,19 @@ const Begin = `{"proof":`
 type Proof struct {
 	Proof   int     `json:"proof"` // version of the form
 	Row     Leaf    `json:"row"`
-	Body    []byte  `json:"body"`    // of the row (docs/seal.md)
-	Records []Line  `json:"records"` // of the run: the seal of the row's chunk, then the ways that the body names, by id
-	Entries []Entry `json:"entries"` // of the log, in its order; the last is about the seal of the run
-	Head    string  `json:"head"`    // of the log
+	Body    []byte  `json:"body,omitempty"`   // of the row (docs/seal.md); of a proof without fields
+	Root    string  `json:"root,omitempty"`   // hex: of the tree over the row's fields; of a proof with fields
+	Fields  []Line  `json:"fields,omitempty"` // that are shown, by index
+	Records []Line  `json:"records"`          // of the run: the seal of the row's chunk, then the ways that the body names, by id
+	Entries []Entry `json:"entries"`          // of the log, in its order; the last is about the seal of the run
+	Head    string  `json:"head"`             // of the log
 }
 
 // Leaf is the place of a leaf in its tree.
 type Leaf struct {
 	Index  int64  `json:"index"`
-	Leaves int64  `json:"leaves"` // of the tree
-	Salt   string `json:"salt"`   // hex
+	Leaves int64  `json:"leaves"`         // of the tree
+	Salt   string `json:"salt,omitempty"` // hex; none of the row of a proof with fields
 	Path   Path   `json:"path"`
 }
 
@@ -70,19 +73,47 @@ func (p Path) hashes() ([]tlog.Hash, error) {
 
 // check requires that a leaf with this content is where it should be in the tree with this root.
 func (l Leaf) check(content []byte, root tlog.Hash) error {
+	hash, err := l.hash(content)
+	if err != nil {
+		return err
+	}
+	return l.checkHash(l.Path, hash, root)
+}
+
+// checkRow is check for the body of a row. If the row has fields, the path begins with the root of the tree over them.
+func (l Leaf) checkRow(body []byte, root tlog.Hash) error {
+	hash, err := l.hash(body)
+	if err != nil || l.checkHash(l.Path, hash, root) == nil || len(l.Path) < tlog.HashSize {
+		return cmp.Or(err, l.check(body, root))
+	}
+	return l.checkHash(l.Path[tlog.HashSize:], tlog.NodeHash(hash, tlog.Hash(l.Path)), root)
+}
+
+// checkFields is check for the root of the tree over the fields of a row. The path begins with the leaf of its body.
+func (l Leaf) checkFields(fields, root tlog.Hash) error {
+	if len(l.Path) < tlog.HashSize {
+		return errors.New("its path is too short")
+	}
+	return l.checkHash(l.Path[tlog.HashSize:], tlog.NodeHash(tlog.Hash(l.Path), fields), root)
+}
+
+// hash returns the hash of a leaf with this content.
+func (l Leaf) hash(content []byte) (tlog.Hash, error) {
 	bytes, err := hex.DecodeString(l.Salt)
 	if err != nil || hex.EncodeToString(bytes) != l.Salt {
-		return errors.New("its salt is not of hex digits")
+		return tlog.Hash{}, errors.New("its salt is not of hex digits")
 	}
 	salt, err := seal.ParseKey(bytes)
+	return seal.LeafHash(salt, content), err
+}
+
+// checkHash requires that a hash is where the leaf should be.
+func (l Leaf) checkHash(path Path, hash, root tlog.Hash) error {
+	hashes, err := path.hashes()
 	if err != nil {
 		return err
 	}
-	path, err := l.Path.hashes()
-	if err != nil {
-		return err
-	}
-	return tlog.CheckRecord(path, l.Leaves, root, l.Index, seal.LeafHash(salt, content))
+	return tlog.CheckRecord(hashes, l.Leaves, root, l.Index, hash)
 }
 
 // entryOf takes a proof of the log apart.
@@ -97,8 +128,19 @@ func (e Entry) proof(head string) (evidence.Proof, error) {
 	return evidence.Proof{Position: e.Index, Entry: e.Text, Text: evidence.ProofText(e.Index, path, head)}, err
 }
 
-// formVersion is the version of the form of proofs.
-const formVersion = 1
+// Versions of the form of proofs: of those with the body of a row, and of those with fields.
+const (
+	formVersion   = 1
+	fieldsVersion = 2
+)
+
+// version returns the version of the form that the proof has.
+func (p *Proof) version() int {
+	if len(p.Fields) > 0 {
+		return fieldsVersion
+	}
+	return formVersion
+}
 
 // MaxBytes is how long a proof may be.
 const MaxBytes = 1 << 20
@@ -117,7 +159,7 @@ func Parse(text []byte) (*Proof, error) {
 		return nil, err
 	case err != nil:
 		return nil, errors.New("it is not a proof: " + strings.TrimPrefix(err.Error(), "json: "))
-	case p == nil || p.Proof != formVersion:
+	case p == nil || p.Proof != p.version():
 		return nil, errors.New("it is a proof of another version")
 	}
 	return p, nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -28,6 +29,8 @@ type Report struct {
 	SHA256   string   `json:"sha256,omitempty"` // of the record as read
 	Ways     []Way    `json:"ways"`             // that the row and its copies took; empty, not nil, if there is none
 	Refusals int      `json:"refusals"`         // how often a node refused it or a copy of it
+	Fields   []Field  `json:"fields,omitempty"` // that are shown; nil if the proof is of the whole row
+	Hidden   int64    `json:"hidden,omitempty"` // other fields of the row that could be shown
 	Sealed   string   `json:"sealed,omitempty"` // when the run was sealed
 	Late     bool     `json:"late"`             // that was not when it ended: nothing is proven of the time before
 	Log      string   `json:"log,omitempty"`    // its name
@@ -57,9 +60,9 @@ func Verify(text []byte, policy *trust.Policy, record []byte) *Report {
 		name string
 		do   func() error
 	}{
-		{"form", v.form}, {"log", v.log}, {"run", v.run}, {"chunk", v.chunk}, {"ways", v.ways}, {"record", func() error { return v.record(record) }},
+		{"form", v.form}, {"log", v.log}, {"run", v.run}, {"chunk", v.chunk}, {"fields", v.fields}, {"ways", v.ways}, {"record", func() error { return v.record(record) }},
 	} {
-		if check.name == "record" && record == nil {
+		if check.name == "record" && record == nil || v.proof != nil && v.proof.leavesOut(check.name) {
 			continue
 		}
 		if err := check.do(); err != nil {
@@ -85,6 +88,9 @@ type verification struct {
 func (v *verification) form() (err error) {
 	if v.proof, err = Parse(v.text); err != nil {
 		return err
+	}
+	if v.proof.Fields != nil {
+		return v.proof.fieldsForm()
 	}
 	if v.body, err = seal.ParseBody(v.proof.Body); err == nil && len(v.proof.Records) != 1+len(v.wayIDs()) {
 		err = errors.New("it does not have a record for the chunk and for each way, and no others")
@@ -158,15 +164,40 @@ func (v *verification) chunk() error {
 	if err := json.Unmarshal([]byte(v.proof.Records[0].Line), &chunk); err != nil || chunk.Table != "chunk_seals" {
 		return errors.New("the first record is not the seal of a chunk")
 	}
-	root, err := hex.DecodeString(chunk.Root)
-	if err != nil || len(root) != tlog.HashSize {
-		return errors.New("the seal of the chunk has no root")
+	root, err := hashOf(chunk.Root)
+	if err != nil {
+		return fmt.Errorf("its seal: %w", err)
 	}
-	if err := v.proof.Row.check(v.proof.Body, tlog.Hash(root)); err != nil {
+	v.Source = chunk.Source
+	if v.proof.Fields != nil {
+		return v.fieldsRoot(root)
+	}
+	if err := v.proof.Row.checkRow(v.proof.Body, root); err != nil {
 		return fmt.Errorf("the row is not under the chunk's root: %w", err)
 	}
-	v.Source, v.Row, v.SHA256, v.Refusals = chunk.Source, v.body.Row, hex.EncodeToString(v.body.SHA256[:]), len(v.body.Errors)
+	v.Row, v.SHA256, v.Refusals = v.body.Row, hex.EncodeToString(v.body.SHA256[:]), len(v.body.Errors)
 	return nil
+}
+
+// fieldsRoot verifies that the tree over the fields is that of a row in the chunk.
+func (v *verification) fieldsRoot(chunk tlog.Hash) error {
+	root, err := hashOf(v.proof.Root)
+	if err == nil {
+		err = v.proof.Row.checkFields(root, chunk)
+	}
+	if err != nil {
+		err = fmt.Errorf("the root of the row's fields is not under the chunk's root: %w", err)
+	}
+	return err
+}
+
+// hashOf reads a root.
+func hashOf(text string) (tlog.Hash, error) {
+	root, err := hex.DecodeString(text)
+	if err != nil || len(root) != tlog.HashSize || hex.EncodeToString(root) != text {
+		return tlog.Hash{}, errors.New("it has no root of 64 hex digits")
+	}
+	return tlog.Hash(root), nil
 }
 
 // ways verifies that the ways are those that the body names.
@@ -183,6 +214,9 @@ func (v *verification) ways() error {
 
 // record compares the record with the hash of it that was recorded.
 func (v *verification) record(record []byte) error {
+	if v.body == nil {
+		return errors.New("a proof of fields does not have the SHA-256 of the record: ask for one of the whole row")
+	}
 	if sum := sha256.Sum256(record); sum != v.body.SHA256 {
 		return fmt.Errorf("its SHA-256 is %x, and %s was recorded", sum, v.SHA256)
 	}
@@ -199,11 +233,8 @@ func (r *Report) WriteText(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(&b, "row       %d of %s, in run %s of %s, %s\n", r.Row, r.Source, r.Run, r.Pipeline, r.Status)
-	fmt.Fprintf(&b, "record    SHA-256 %s\n", r.SHA256)
-	for _, way := range r.Ways {
-		fmt.Fprintf(&b, "way       %s\n", way.Signature)
-	}
-	fmt.Fprintf(&b, "refusals  %d\nlog       %s\n", r.Refusals, r.Log)
+	r.writeShown(&b)
+	fmt.Fprintf(&b, "log       %s\n", r.Log)
 	for _, c := range r.Cosigned {
 		fmt.Fprintf(&b, "witness   %s cosigned the head of the log, %s\n", c.Witness, c.At.Format(time.RFC3339))
 	}
@@ -215,6 +246,32 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
+// writeShown writes what is shown of the row.
+func (r *Report) writeShown(b *strings.Builder) {
+	if r.Fields == nil {
+		fmt.Fprintf(b, "record    SHA-256 %s\n", r.SHA256)
+		for _, way := range r.Ways {
+			fmt.Fprintf(b, "way       %s\n", way.Signature)
+		}
+		fmt.Fprintf(b, "refusals  %d\n", r.Refusals)
+		return
+	}
+	for _, f := range r.Fields {
+		fmt.Fprintf(b, "shown     %s = %s  at sink %s\n", escaped(f.Name), escaped(string(f.Value)), f.Sink)
+	}
+	fmt.Fprintf(b, "hidden    other fields of the row there: %d; and everything else that is recorded of it\n", r.Hidden)
+}
+
+// escaped returns a text that a terminal prints as it is.
+func escaped(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
 func (r *Report) verdict() string {
 	if r.Trusted {
 		return "verified"
@@ -224,9 +281,13 @@ func (r *Report) verdict() string {
 
 // proves says what a proof that holds proves, and what not.
 func (r *Report) proves() string {
-	since := "this was recorded of the row when the run was sealed, " + r.Sealed
+	this := "this was recorded of the row"
+	if r.Fields != nil {
+		this = "with these values the sink got the row: so it was recorded"
+	}
+	since := this + " when the run was sealed, " + r.Sealed
 	if r.Late {
-		since = "this was recorded of the row on " + r.Sealed + ", when the run was sealed late"
+		since = this + " on " + r.Sealed + ", when the run was sealed late"
 	}
 	return since + ", and was not changed since. Not proven: that the source held the record, or that the steps are right"
 }
