@@ -40,6 +40,8 @@ type OpenInput struct {
 	Environment    string `json:"environment,omitempty"`     // in which the pipeline is deployed; empty for the worker's, and for a file
 	EnvironmentSeq int64  `json:"environment_seq,omitempty"` // which of its values the run has; 0 for none
 	Files          string `json:"files,omitempty"`           // name of the files that the workers must see who do the run; "" leaves it to the document
+
+	Rows []plugin.RequestRows `json:"rows,omitempty"` // that came with the request: the payloads that hold them, by their sources
 }
 
 // RetryInput makes a run feed the quarantined records of another one again.

@@ -105,12 +105,13 @@ func Look(ctx context.Context, compiled *plan.Plan) Preflight {
 	inParallel(len(nodes), func(i int) {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
-		found.Looks[i] = lookAt(ctx, nodes[i], arriving[nodes[i].Name])
+		_, requestable := nodes[i].Source.(plugin.Requestable)
+		found.Looks[i] = lookAt(ctx, nodes[i], requestable || arriving[nodes[i].Name])
 	})
 	return found
 }
 
-// lookAt looks at a source or a sink. Where files arrive there may be none yet.
+// lookAt looks at a source or a sink. Where files arrive, or rows come with a request, there may be none yet.
 func lookAt(ctx context.Context, node *plan.Node, arriving bool) PlaceLooked {
 	look := PlaceLooked{Node: node.Name, Kind: "source", State: LookReady}
 	var err error

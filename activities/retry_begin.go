@@ -37,11 +37,14 @@ func (a *Activities) sources(ctx context.Context, in OpenInput, compiled *plan.P
 		if err := a.mayFork(ctx, in); err != nil {
 			return nil, nil, err
 		}
-		arrived, err := a.arrived(ctx, in, compiled)
+		known, err := a.arrived(ctx, in, compiled)
+		if err == nil && known == nil {
+			known, err = a.requested(ctx, in, compiled)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		pins, err := stat(ctx, compiled, arrived)
+		pins, err := stat(ctx, compiled, known)
 		return compiled, pins, err
 	}
 	retry, err := NewRetry(ctx, a.log.Reader, a.payloads, in.Retry.Of, compiled, in.Run)
@@ -66,6 +69,9 @@ func (a *Activities) mayFork(ctx context.Context, in OpenInput) error {
 	}
 	if err == nil {
 		err = a.mayForkArrived(ctx, in.Parent)
+	}
+	if err == nil {
+		err = a.mayForkRequested(ctx, in.Parent)
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func (a *Activities) startOf(in OpenInput, from *origin) (landscape.Start, error
 	}
 	start := landscape.Start{
 		Run: in.Run, Pipeline: cmp.Or(in.Pipeline, in.File), Environment: a.environment(in), Params: string(params), Why: in.Why, Key: in.Key, Schedule: from.Schedule, Slot: in.For,
-		Workflow: from.asked,
+		Workflow: from.asked, Rows: landscape.RowsText(in.Rows),
 	}
 	start.Actor, start.Trigger = from.who()
 	return start, nil

@@ -115,9 +115,24 @@ func (i *explaining) id(token landscape.Token) string {
 func (i *explaining) arrival(ctx context.Context, source *Origin) error {
 	arrival, err := i.log.ArrivalOf(ctx, i.run.ID, source.File)
 	if errors.Is(err, landscape.ErrNotFound) {
-		return nil
+		return i.request(ctx, source)
 	}
 	source.Trigger, source.Arrived = arrival.Trigger, stamp(arrival.At)
+	return err
+}
+
+// request fills in with which request the row came, if it came with the one for the run.
+func (i *explaining) request(ctx context.Context, source *Origin) error {
+	start, err := i.log.StartOfRun(ctx, i.run.ID)
+	if err != nil {
+		return err
+	}
+	rows, err := start.RequestRows()
+	for _, of := range rows {
+		if of.Source == source.Name {
+			source.Arrived, source.Requested = stamp(start.Accepted), &Request{fmt.Sprintf("%s/%d", start.Run, start.Seq), start.Actor, start.Trigger, of.Rows}
+		}
+	}
 	return err
 }
 

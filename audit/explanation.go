@@ -155,12 +155,21 @@ type Origin struct {
 	State      Availability `json:"payload_state"`
 	Purged     string       `json:"payload_purged,omitempty"` // when it was, by whom and why
 	Trigger    string       `json:"trigger,omitempty"`        // at which the file arrived, or to which it was delivered
-	Arrived    string       `json:"arrived,omitempty"`        // when that was
+	Arrived    string       `json:"arrived,omitempty"`        // when that was, or when the request was accepted
+	Requested  *Request     `json:"requested,omitempty"`      // with which the row came; null if it came otherwise
 	Raw        string       `json:"raw,omitempty"`            // the record as read, if it is text
 	RawBase64  []byte       `json:"raw_base64,omitempty"`     // the record as read, if it is not
 
 	Fields []Piece `json:"fields,omitempty"`      // where in the record its fields are, as far as it can be taken apart
 	Made   bool    `json:"record_made,omitempty"` // the record was made of a row, of a table, a Parquet file or a barrier: what it was read from has no bytes for a field
+}
+
+// Request is the request for a run with which rows came.
+type Request struct {
+	Start   string `json:"start"`   // RUN/N, as waymark starts has it
+	Actor   string `json:"actor"`   // who sent it
+	Trigger string `json:"trigger"` // through which door: api, cli, library …
+	Rows    int64  `json:"rows"`    // that came with it for the source
 }
 
 // Visit is what happened to the row at one node.

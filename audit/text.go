@@ -154,6 +154,9 @@ func (s *Explanation) writeOrigin(b *strings.Builder) {
 	if s.Source.Trigger != "" {
 		fmt.Fprintf(b, "  came    %s, by trigger %s\n", s.Source.Arrived, s.Source.Trigger)
 	}
+	if with := s.Source.Requested; with != nil {
+		fmt.Fprintf(b, "  came    %s, with the request of %s (%s), row %d of %d\n", s.Source.Arrived, escape(with.Actor), with.Trigger, s.Source.Row, with.Rows)
+	}
 	switch {
 	case s.Source.State == Forgotten:
 		fmt.Fprintf(b, "  record  %s\n", s.Source.Purged)

@@ -25,13 +25,14 @@ func (r *StartRequest) asked() landscape.Start {
 	case r.File != "":
 		start.Pipeline = r.File
 	}
+	start.Rows = landscape.RowsText(r.kept)
 	return start
 }
 
 // asked is the start that the execution begins with.
 func (e *Execution) asked() landscape.Start {
 	start := startBy(e.by, e.Run, e.Pipeline, e.input.Params)
-	start.Slot, start.Environment = e.slot, e.input.Environment
+	start.Slot, start.Environment, start.Rows = e.slot, e.input.Environment, landscape.RowsText(e.input.Rows)
 	return start
 }
 

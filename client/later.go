@@ -12,6 +12,7 @@ import (
 
 	"waymark/activities"
 	"waymark/landscape"
+	"waymark/payload"
 	"waymark/workflows"
 )
 
@@ -44,21 +45,34 @@ func (c *Client) Accept(ctx context.Context, r StartRequest) (err error) {
 	if r.Pipeline == "" || r.Run == "" {
 		return invalid("only a run of a Pipeline, with an id, can be accepted to begin later")
 	}
-	s := &Session{Log: c.log, Place: c.place, Actor: c.Actor, Queue: workflows.TaskQueue}
+	s := &Session{Log: c.log, Place: c.place, Actor: c.Actor, Queue: workflows.TaskQueue, Payloads: c.payloadsHere}
 	start := r.asked()
 	start.Actor, start.Environment, start.Slot, start.Workflow = cmp.Or(start.Actor, c.Actor), r.Environment, r.For, "" // without an environment, that of the workers
-	start.Input = inputText(r.input())
-	if err := s.refuseTaken(ctx, r.Run); err != nil {
-		return err
+	for _, may := range []func() error{
+		func() error { return s.refuseTaken(ctx, r.Run) },
+		func() error { return s.refuseRequested(ctx, start) },
+		func() error { return s.checkSources(ctx, &r) },
+		func() error { return s.keepRows(ctx, &r) },
+	} {
+		if err := may(); err != nil {
+			return err
+		}
 	}
-	if err := s.refuseRequested(ctx, start); err != nil {
-		return err
-	}
+	start.Rows, start.Input = landscape.RowsText(r.kept), inputText(r.input())
 	err = c.log.Accept(ctx, start)
 	if errors.Is(err, landscape.ErrBegun) {
 		return conflict(RunExists, err)
 	}
 	return err
+}
+
+// payloadsHere returns the payload store of the host.
+func (c *Client) payloadsHere(ctx context.Context) (*payload.Store, error) {
+	deposit, err := c.host.Deposit(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	return deposit.Payloads, nil
 }
 
 // beginAfter is how long a process may take to start the workflow of a run that it was asked for.

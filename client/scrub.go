@@ -59,7 +59,7 @@ func (c *Client) missingPayloads(ctx context.Context, stored *payload.Store) (mi
 	return slices.Sorted(maps.Keys(named)), err
 }
 
-// namedPayloads returns the payloads that runs, deliveries and deployed versions need.
+// namedPayloads returns the payloads that runs, requests for runs, deliveries and deployed versions need.
 func (c *Client) namedPayloads(ctx context.Context) (map[payload.Digest]bool, error) {
 	named := map[payload.Digest]bool{}
 	name := func(digest string) bool { named[payload.Digest(digest)] = true; return true }
@@ -80,7 +80,27 @@ func (c *Client) namedPayloads(ctx context.Context) (map[payload.Digest]bool, er
 	if err := landscape.Each(ctx, c.log, func(a landscape.Arrival) bool { return a.Payload == "" || name(a.Payload) }); err != nil {
 		return nil, err
 	}
+	if err := c.namedByStarts(ctx, name); err != nil {
+		return nil, err
+	}
 	return named, c.namedByVersions(ctx, name)
+}
+
+// namedByStarts names the payloads of rows that came with requests.
+func (c *Client) namedByStarts(ctx context.Context, name func(digest string) bool) error {
+	var unread error
+	err := landscape.Each(ctx, c.log, func(s landscape.Start) bool {
+		if s.Decided != 0 && s.State != landscape.StartBegun {
+			return true // nobody reads them
+		}
+		rows, err := s.RequestRows()
+		for _, of := range rows {
+			name(of.Payload)
+		}
+		unread = errors.Join(unread, err)
+		return true
+	})
+	return errors.Join(err, unread)
 }
 
 // namedByVersions names the payloads of which versions of pipelines consist.

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"waymark/activities"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/plugin"
 	"waymark/workflows"
 	ledger "waymark/workflows/slots"
 )
@@ -32,6 +34,11 @@ type StartRequest struct {
 	Input       io.Reader         // standard input, for a document that reads it
 	Detach      bool              // its follower wants to know no more than that it began
 	Lasting     bool              // of a Pipeline that others execute: should this process end before it has started the workflow, BeginAccepted does that
+
+	// Rows are what sources of the format webhook read, by their names: at most MostRows, of MostRowBytes together. Each is one JSON value, whose bytes are the record.
+	Rows map[string][]json.RawMessage
+
+	kept []plugin.RequestRows // the Rows, when they are stored
 }
 
 // Start starts a run on the client's host. The caller closes the Execution. The errors are those of Session.Start, and of kind Busy
@@ -73,7 +80,7 @@ func (r *StartRequest) check() error {
 	case r.Document != nil && len(r.Document.Source) == 0:
 		return invalid("the Document is empty: Compile returns one")
 	}
-	return nil
+	return checkRows(r.Rows)
 }
 
 // checkHere refuses what only the workers of a cluster can start.
@@ -106,7 +113,7 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 		return nil, s.refuse(ctx, r.asked(), err)
 	}
 	return s.alone(r.Run, func() (*Execution, error) {
-		e, err := s.start(ctx, r)
+		e, err := s.start(ctx, &r)
 		if err != nil {
 			return nil, s.refuse(ctx, r.asked(), err)
 		}
@@ -114,7 +121,7 @@ func (s *Session) Start(ctx context.Context, r StartRequest) (*Execution, error)
 	})
 }
 
-func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error) {
+func (s *Session) start(ctx context.Context, r *StartRequest) (*Execution, error) {
 	interrupted, err := s.prepare(ctx, r.Run)
 	if err != nil {
 		return nil, err
@@ -137,7 +144,7 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 		e.Pipeline, e.lasting = r.Pipeline, r.Lasting
 		e.input.OpenInput = r.input()
 		e.input.Files = s.Files
-		return s.execute(ctx, e)
+		return s.executeWith(ctx, e, r)
 	}
 	e.Pipeline, e.Document = r.Document.Name(), r.Document
 	if e.input, err = s.runInput(ctx, r.Document, r.Run); err != nil {
@@ -160,13 +167,29 @@ func (s *Session) start(ctx context.Context, r StartRequest) (*Execution, error)
 	if err != nil {
 		return nil, err
 	}
+	return s.executeWith(ctx, e, r)
+}
+
+// executeWith is execute for a run whose rows come with its request.
+func (s *Session) executeWith(ctx context.Context, e *Execution, r *StartRequest) (*Execution, error) {
+	err := s.checkSources(ctx, r)
+	if err == nil {
+		err = s.keepRows(ctx, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, rows := range r.kept {
+		e.Total += rows.Bytes
+	}
+	e.input.Rows = r.kept
 	return s.execute(ctx, e)
 }
 
 // input is what the workflow of a run of the Pipeline is started with, but for the Files of the cluster.
 func (r *StartRequest) input() activities.OpenInput {
 	return activities.OpenInput{
-		Run: r.Run, Pipeline: r.Pipeline, Environment: r.Environment, Params: r.Params, For: r.For, ScheduleName: r.Schedule, Why: r.Why,
+		Run: r.Run, Pipeline: r.Pipeline, Environment: r.Environment, Params: r.Params, For: r.For, ScheduleName: r.Schedule, Why: r.Why, Rows: r.kept,
 	}
 }
 

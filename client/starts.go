@@ -10,6 +10,8 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/admit"
+	"waymark/plugin"
+	"waymark/plugin/webhook"
 )
 
 // Start is one time that somebody asked for a run, and what became of that.
@@ -30,6 +32,19 @@ type Start struct {
 	Slot        string               `json:"slot,omitempty"` // of time, that the run is about
 	Workflow    string               `json:"workflow"`       // id of the workflow that somebody started for it; empty until Temporal, which was away, answers
 	Params      json.RawMessage      `json:"params"`         // as they were given
+	Rows        map[string]int64     `json:"rows,omitempty"` // how many rows came with it, by their sources
+
+	rows []plugin.RequestRows
+}
+
+// SameRows reports whether these rows came with the start.
+func (s *Start) SameRows(rows map[string][]json.RawMessage) bool {
+	same := len(rows) == len(s.rows)
+	for _, of := range s.rows {
+		given, is := rows[of.Source]
+		same = same && is && of.SHA256 == sumOf(webhook.JoinRows(given))
+	}
+	return same
 }
 
 // Joined returns the run whose result the start has, because the document says so; empty if it joined none.
@@ -39,10 +54,18 @@ func startOf(s landscape.Start) Start {
 	if accepted(s) {
 		s.Reason = awaitsTemporal
 	}
+	rows, _ := s.RequestRows() // the rest is good to know whatever they are
+	var counts map[string]int64
+	for _, of := range rows {
+		if counts == nil {
+			counts = map[string]int64{}
+		}
+		counts[of.Source] = of.Rows
+	}
 	return Start{
 		ID: fmt.Sprintf("%s/%d", s.Run, s.Seq), Run: s.Run, Pipeline: s.Pipeline, Environment: s.Environment, State: s.State, Refusal: s.Refusal, Reason: s.Reason,
 		Accepted: Time(s.Accepted), Decided: Time(s.Decided), Actor: s.Actor, Trigger: s.Trigger, Why: s.Why, Schedule: s.Schedule, Slot: s.Slot,
-		Workflow: s.Workflow, Params: json.RawMessage(s.Params),
+		Workflow: s.Workflow, Params: json.RawMessage(s.Params), Rows: counts, rows: rows,
 	}
 }
 

@@ -21,6 +21,9 @@ func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield 
 	if class == SourceClass {
 		err = r.deliveriesOf(ctx, run, all)
 	}
+	if class == SourceClass && err == nil && more {
+		err = r.requestedOf(ctx, run, all)
+	}
 	if err != nil || !more {
 		return err
 	}

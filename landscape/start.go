@@ -49,6 +49,7 @@ type Start struct {
 	Key         string     `db:"key"`                  // under which a service may ask for the run again; empty for none
 	Schedule    string     `db:"schedule"`             // id of the schedule that asked; empty if none did
 	Workflow    string     `db:"workflow"`             // id of the workflow that somebody started for it
+	Rows        string     `db:"rows"`                 // JSON array of RequestRows: which rows came with the request; empty if none did
 	Slot        string     `db:"slot,move"`            // of time, that the run is about; empty if none is, or until the run begins
 	Accepted    Micros     `db:"accepted_us"`          // set by Log
 	State       StartState `db:"state,move"`           // set by Log

@@ -107,7 +107,7 @@ type Source struct {
 	JSON      *JSONSource     `yaml:"json,omitempty" one:"format" json:",omitempty"`     // the elements of an array in a JSON document
 	Postgres  *PostgresSource `yaml:"postgres,omitempty" one:"format" json:",omitempty"` // the rows of a table or a query of a Postgres database
 	Parquet   *ParquetSource  `yaml:"parquet,omitempty" one:"format" json:",omitempty"`  // the rows of Parquet files
-	Webhook   *WebhookSource  `yaml:"webhook,omitempty" one:"format" json:",omitempty"`  // what other services posted to an http trigger
+	Webhook   *WebhookSource  `yaml:"webhook,omitempty" one:"format" json:",omitempty"`  // what other services posted to an http trigger, or sent with the request for a run
 	Key       []string        `yaml:"key,omitempty" text:"name"`                         // business key: fields by which explain finds rows
 	Schema    Schema          `yaml:"schema,omitempty"`                                  // what the rows hold
 	OnInvalid string          `yaml:"on_invalid,omitempty" text:"name"`                  // where refused records go: quarantine (default), fail, discard, or a sink

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// WebhookSource reads the deliveries that an http trigger took: the body of each is one JSON object, an array of objects, or a line for each object.
+// WebhookSource reads the deliveries that an http trigger took: the body of each is one JSON object, an array of objects, or a line for each object. It also reads rows that come with
+// the request for a run.
 type WebhookSource struct {
 	Records string `yaml:"records,omitempty" json:",omitempty"` // where in a body the objects are: the keys that lead to them, with dots between them, as in data.items; default: the body is one, or an array of them
 }

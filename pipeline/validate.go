@@ -21,7 +21,7 @@ func (l *loader) checkDocument() {
 	for _, source := range p.Sources {
 		l.checkSource(Key("sources", source.Name), source.Value)
 		if source.Value.Webhook != nil {
-			l.checkWebhookSource(Key(Key("sources", source.Name), "webhook"), p, source.Name, *source.Value.Webhook)
+			l.checkWebhookSource(Key(Key("sources", source.Name), "webhook"), *source.Value.Webhook)
 		}
 	}
 	l.checkInput(p)

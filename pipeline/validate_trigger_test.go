@@ -44,7 +44,7 @@ func TestProblemsOfTriggers(t *testing.T) {
 func TestProblemsOfHTTPTriggers(t *testing.T) {
 	const document = "name: x\nsources:\n  in: {csv: {path: \"in/*.csv\"}}\n  posts: {webhook: {RECORDS}}\nsinks: {out: {csv: {path: out.csv}}}\ntriggers:\n  calls: "
 	for name, c := range map[string]struct{ records, trigger, want string }{
-		"a file":               {"", `{source: in, http: {verify: none}}`, `sources.posts.webhook: nothing comes to the source: add triggers: {posts: {source: posts, http: {verify: standard, secret: "${secret:NAME}"}}}`},
+		"a file":               {"", `{source: in, http: {verify: none}}`, `triggers.calls.source: the source "in" does not read what is posted: make it a webhook source, or delete http`},
 		"after a pipeline":     {"", `{source: posts, after: {pipeline: y, sink: out}, http: {verify: none}}`, `triggers.calls.after: what other services post comes from no pipeline: delete after, or http`},
 		"no http":              {"", `{source: posts}`, `triggers.calls.source: the source "posts" reads what other services post: add http: {verify: standard, secret: "${secret:NAME}"} to its trigger`},
 		"no secret":            {"", `{source: posts, http: {verify: github}}`, `triggers.calls.http: nobody could tell who posts: add secret: "${secret:NAME}"`},

@@ -55,12 +55,9 @@ func (l *loader) checkHMACRule(at string, t HTTPTrigger) {
 	}
 }
 
-// checkWebhookSource reports a path to the records that leads nowhere, and a source without a trigger: nothing could ever come to it.
-func (l *loader) checkWebhookSource(at string, p *Pipeline, name string, source WebhookSource) {
+// checkWebhookSource reports a path to the records that leads nowhere.
+func (l *loader) checkWebhookSource(at string, source WebhookSource) {
 	if source.Records != "" && slices.Contains(strings.Split(source.Records, "."), "") {
 		l.report(Key(at, "records"), "has an empty key: write the keys with one dot between them, as in data.items")
-	}
-	if !slices.ContainsFunc(p.Triggers, func(t Named[ArrivalTrigger]) bool { return t.Value.Source == name }) {
-		l.report(at, "nothing comes to the source: add triggers: {%s: {source: %s, http: {verify: standard, secret: \"${secret:NAME}\"}}}", name, name)
 	}
 }

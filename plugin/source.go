@@ -82,6 +82,21 @@ type Watched interface {
 	Parts(ctx context.Context, path string) (parts []OutputPart, manifest string, err error)
 }
 
+// Requestable is what a Source may be as well: one whose rows may come with the request for a run.
+type Requestable interface {
+	// Requested describes the rows that came with the request for a run: what Open may get as the only file of a pin. Open reads nothing that came with another request.
+	Requested(run string, rows RequestRows) FileInfo
+}
+
+// RequestRows are rows of one source that came with the request for a run, and that a payload holds.
+type RequestRows struct {
+	Source  string `json:"source"`
+	Payload string `json:"payload"` // its digest
+	SHA256  string `json:"sha256"`  // lower-case hex, of the rows as the payload holds them
+	Rows    int64  `json:"rows"`
+	Bytes   int64  `json:"bytes"` // of the rows as the payload holds them
+}
+
 // OutputPart is one part of a published output.
 type OutputPart struct {
 	Path   string // as Look has it

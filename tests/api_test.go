@@ -51,6 +51,7 @@ func serveAPI(t *testing.T, flags ...string) *apiServer {
 	t.Helper()
 	folder, text := t.TempDir(), page(t, "api.md")
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(blocks(text, "yaml")[0]), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "calls.yaml"), []byte(blocks(text, "yaml")[1]), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.csv"), []byte(blocks(text, "csv")[0]), 0o600))
 	s := &apiServer{serving: serve(t, folder, append(flags, "--api", "127.0.0.1:0", "--api-rate", "0", "--allow-path", folder, "--login-link")...), tokens: map[landscape.Role]string{}}
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
@@ -190,7 +191,7 @@ func TestAPI(t *testing.T) {
 func (s *apiServer) walkThrough(t *testing.T) {
 	requireTool(t, "curl")
 	scripts := blocks(page(t, "api.md"), "sh")
-	require.Len(t, scripts, 4)
+	require.Len(t, scripts, 5)
 	binary, err := built()
 	require.NoError(t, err)
 	script := strings.ReplaceAll(strings.Join(scripts[1:], "echo\n"), "http://127.0.0.1:8686", s.url)
@@ -201,6 +202,12 @@ func (s *apiServer) walkThrough(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Regexp(t, `"status":"completed_with_failures"`, string(out))
+	require.Regexp(t, `read from request://night/calls, line 2, .*\n +came +\S+, with the request of \S+ \(cli\), row 2 of 2\n`, string(out))
+	for part, rows := range map[string]string{"noon": "{\"id\":1,\"minutes\":2.5}\n", "evening": "{\"id\":3,\"minutes\":10}\n{\"id\":4,\"minutes\":0.5}\n"} {
+		content, err := os.ReadFile(filepath.Join(s.folder, "out", "calls-"+part+".jsonl"))
+		require.NoError(t, err)
+		require.Equal(t, rows, string(content))
+	}
 	require.Regexp(t, `"code":"CONVERT","field":"total","message":"\\"…\\" is not`, string(out))
 	require.Regexp(t, `(?m)"way":"in (>|\\u003e) large (>|\\u003e) all`, string(out))
 	require.Regexp(t, `(?m)ann@example.com +\w{12} +\S+ +explain +in:3`, string(out))
@@ -281,7 +288,8 @@ func (s *apiServer) badInputs(t *testing.T) {
 		{"broken off", "POST", "/v1/runs", `{"pipeline":"ord`, 400, "MALFORMED", nil},
 		{"no pipeline", "POST", "/v1/runs", `{}`, 400, "MALFORMED", nil},
 		{"form", "POST", "/v1/runs", `pipeline=orders`, 415, "WRONG_MEDIA", []string{"Content-Type", "application/x-www-form-urlencoded"}},
-		{"huge", "POST", "/v1/runs", `{"why":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "TOO_LARGE", nil},
+		{"huge", "POST", "/v1/runs/nobody/cancel", `{"why":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "TOO_LARGE", nil},
+		{"huge rows", "POST", "/v1/runs", `{"why":"` + strings.Repeat("x", 9<<20) + `"}`, 413, "ROWS_TOO_LARGE", nil},
 		{"key with a space", "POST", "/v1/runs", `{"pipeline":"orders"}`, 400, "BAD_KEY", []string{"Idempotency-Key", "a b"}},
 		{"run id with dots", "POST", "/v1/runs", `{"pipeline":"orders","run":"../../etc"}`, 400, "INVALID_RUN", nil},
 		{"run id of SQL", "GET", "/v1/runs/'%20or%201=1", "", 400, "INVALID_RUN", nil},

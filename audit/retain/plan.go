@@ -1,6 +1,7 @@
 package retain
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -65,6 +66,9 @@ func NewPlan(ctx context.Context, log *landscape.Reader, rules Rules, now time.T
 	if err := p.deliveries(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.unbegun(ctx); err != nil {
+		return nil, err
+	}
 	return p.plan(ctx)
 }
 
@@ -81,6 +85,27 @@ func (p *planner) deliveries(ctx context.Context) error {
 		}
 		return true
 	})
+}
+
+// unbegun takes the rows that came with requests of which no run came to those that are due, or to those that are needed: they are source records from when that was decided.
+func (p *planner) unbegun(ctx context.Context) error {
+	keep, ruled := p.rules[landscape.SourceClass]
+	var unread error
+	err := p.EachUnbegun(ctx, func(start landscape.Start) bool {
+		asked := landscape.RunHead{ID: start.Run, Pipeline: start.Pipeline, Started: start.Accepted}
+		held := slices.ContainsFunc(p.holds, func(h landscape.Hold) bool { return h.Holds(asked) })
+		rows, err := start.RequestRows()
+		for _, of := range rows {
+			if !ruled || held || start.Decided+landscape.Micros(keep.Microseconds()) > p.now {
+				p.needed[of.Payload] = true
+			} else {
+				p.due[of.Payload] = landscape.SourceClass
+			}
+		}
+		unread = err
+		return err == nil
+	})
+	return cmp.Or(err, unread)
 }
 
 // sort takes the payloads of one class of one run to those that are due, or to those that are needed.

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"encoding/json"
+
 	"waymark/activities"
 	"waymark/audit"
 	"waymark/client"
@@ -21,6 +23,8 @@ type StartRequest struct {
 	Schedule    string            `json:"schedule,omitempty"` // whose slot that is
 	Run         string            `json:"run,omitempty"`      // id of the run; empty for a new one
 	Why         string            `json:"why,omitempty"`
+
+	Rows map[string][]json.RawMessage `json:"rows,omitempty"` // what sources of the format webhook read, by their names: at most client.MostRows, of client.MostRowBytes together
 }
 
 // OrderRequest says why an order is given, for the record.

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -153,7 +155,7 @@ func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	var body io.Reader
 	if r.body != nil {
-		text, err := json.Marshal(r.body)
+		text, err := encode(r.body)
 		if err != nil {
 			return nil, err
 		}
@@ -171,6 +173,41 @@ func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 		sent.Header.Set("Content-Type", "application/json")
 	}
 	return c.http.Do(sent)
+}
+
+// encode returns the JSON of a body. Rows stay the bytes that they are, which encoding/json would change.
+func encode(body any) ([]byte, error) {
+	start, is := body.(StartRequest)
+	if !is || start.Rows == nil {
+		return json.Marshal(body)
+	}
+	rows := start.Rows
+	start.Rows = nil
+	text, err := json.Marshal(start)
+	if err != nil {
+		return nil, err
+	}
+	text = append(text[:len(text)-1], `,"rows":{`...)
+	for i, source := range slices.Sorted(maps.Keys(rows)) {
+		name, err := json.Marshal(source)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, name...), ":["...)
+		text = append(append(text, bytes.Join(raws(rows[source]), []byte{','})...), ']')
+	}
+	return append(text, "}}"...), nil
+}
+
+func raws(rows []json.RawMessage) [][]byte {
+	texts := make([][]byte, len(rows))
+	for i, row := range rows {
+		texts[i] = row
+	}
+	return texts
 }
 
 // unsent reports whether the server cannot have got a request.

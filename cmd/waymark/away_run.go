@@ -22,12 +22,16 @@ func (a *app) startAway(ctx context.Context, o starting) error {
 	if err != nil {
 		return err
 	}
+	rows, err := a.readRows(o.rows)
+	if err != nil {
+		return err
+	}
 	r, err := a.reach()
 	if err != nil {
 		return err
 	}
 	request := remote.StartRequest{
-		Pipeline: o.pipeline, Environment: o.environment, Params: params, For: o.slot.For, Schedule: o.slot.Schedule, Run: o.id, Why: o.why,
+		Pipeline: o.pipeline, Environment: o.environment, Params: params, For: o.slot.For, Schedule: o.slot.Schedule, Run: o.id, Why: o.why, Rows: rows,
 	}
 	run, key := o.id, ""
 	if run == "" {

@@ -66,6 +66,7 @@ stops the run in this process and records that; a second Ctrl-C ends the process
 		},
 	}
 	paramFlag(cmd, &o.params)
+	cmd.Flags().StringArrayVar(&o.rows, "rows", nil, "`SOURCE=FILE`: a source of the format webhook reads the JSON of this file, or of standard input if it is -; can be repeated")
 	slotFlags(cmd, &o.slot)
 	detachFlag(cmd, &o.detach)
 	cmd.Flags().StringVar(&o.why, "why", "", "`reason`, which is recorded")
@@ -78,6 +79,7 @@ stops the run in this process and records that; a second Ctrl-C ends the process
 // starting is how a person wants a run to begin.
 type starting struct {
 	params      []string
+	rows        []string      // SOURCE=FILE, that come with the request
 	slot        client.SlotOf // of a file
 	id          string        // of the run
 	why         string        // for the record
@@ -107,6 +109,9 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 		return a.startAway(ctx, o)
 	}
 	params, err := parsePairs("--param", "NAME=VALUE", o.params)
+	if err == nil {
+		request.Rows, err = a.readRows(o.rows)
+	}
 	switch {
 	case err != nil:
 		return err

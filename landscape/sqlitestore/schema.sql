@@ -11,7 +11,7 @@ insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
   (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1), (47, 46, 1), (48, 47, 1),
-  (49, 48, 1);
+  (49, 48, 1), (50, 49, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -668,7 +668,7 @@ CREATE TABLE starts (
   state       text not null check (state in ('accepted', 'waiting', 'begun', 'refused', 'cancelled', 'skipped', 'superseded')),
   refusal     text not null check ((refusal <> '') = (state = 'refused')),
   reason      text not null check (reason = '' or state not in ('accepted', 'begun')),
-  decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))), environment text not null default '', terms text not null default '' check (terms = '' or json_valid(terms)), input text not null default '' check (input = '' or json_valid(input)),
+  decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))), environment text not null default '', terms text not null default '' check (terms = '' or json_valid(terms)), input text not null default '' check (input = '' or json_valid(input)), rows text not null default '' check (rows = '' or json_type(rows) = 'array'),
   primary key (run_id, seq)
 ) strict, without rowid;
 
@@ -2036,7 +2036,10 @@ select c.pack as payload, c.run_id, case when c.fold is null then 'source' else 
 union all select f.state, f.run_id, 'derived' from folds f where f.state is not null
 union all select t.sha256, t.run_id, 'kept' from tables t
 union all select a.payload, a.run_id, a.class from archived_payloads a
-union all select a.payload, a.run_id, 'source' from arrivals a where a.payload <> '' and a.state = 'done';
+union all select a.payload, a.run_id, 'source' from arrivals a where a.payload <> '' and a.state = 'done'
+union all select g.value ->> 'payload', s.run_id, 'source' from starts s
+  join runs r on r.run_id = s.run_id and (r.status in ('completed', 'completed_with_failures', 'empty') or r.final = 1)
+  cross join json_each(s.rows) g where s.rows <> '' and s.state = 'begun';
 
 CREATE TRIGGER edges_keep before update on edges begin select raise(abort, 'edges: append-only'); end;
 
@@ -3264,3 +3267,6 @@ CREATE TRIGGER field_roots_stay before delete on field_roots when not exists (se
 CREATE TRIGGER field_roots_once before insert on field_roots when exists (select 1 from field_roots t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.slice = new.slice)
   or exists (select 1 from field_roots t where t.rowid = new.rowid)
 begin select raise(abort, 'field_roots: append-only: it is there already'); end;
+
+CREATE TRIGGER starts_rows before update of rows on starts
+begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;

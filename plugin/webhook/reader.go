@@ -59,7 +59,11 @@ func (r *reader) load(ctx context.Context) error {
 	if r.at.Offset > int64(len(body)) {
 		return fmt.Errorf("source %s: cursor points to byte %d of %d", r.source.name, r.at.Offset, len(body))
 	}
-	r.body, r.rest = body, split(body, r.source.path)
+	path := r.source.path
+	if isRequest(r.pin.Files[r.at.File]) {
+		path = nil // they are the rows themselves
+	}
+	r.body, r.rest = body, split(body, path)
 	for len(r.rest) > 0 && int64(r.rest[0].from) < r.at.Offset {
 		r.rest = r.rest[1:]
 	}

@@ -1,4 +1,4 @@
-// Package webhook reads what other services posted to a trigger: deliveries, which are payloads by the time that a run reads them.
+// Package webhook reads what other services sent: deliveries to a trigger, and rows that came with the request for a run. They are payloads by the time that a run reads them.
 package webhook
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // Codes of what is wrong with a source, and with records. They stand in landscapes; never rename one.
 const (
-	codeNotDelivered = "NOT_DELIVERED" // a run that no trigger began reads what only a trigger brings
+	codeNotDelivered = "NOT_DELIVERED" // a run reads what only a trigger or a request brings, and neither did
 	codeDamaged      = "SOURCE_CHANGED"
 	codeNoRecords    = "NO_RECORDS" // there is neither an object nor an array where the document says that the objects are
 )
@@ -50,6 +50,9 @@ func head(receipt string) []byte { return []byte("waymark-delivery-v1 " + receip
 // unpack returns the body in a payload.
 func unpack(info plugin.FileInfo, packed []byte) ([]byte, error) {
 	body, whole := bytes.CutPrefix(packed, head(strings.TrimPrefix(info.Path, Scheme)))
+	if isRequest(info) {
+		body, whole = unpackRows(info, packed)
+	}
 	sum := sha256.Sum256(body)
 	if !whole || int64(len(body)) != info.Bytes || ByDigest+hex.EncodeToString(sum[:]) != info.Version {
 		return nil, &plugin.SourceError{Code: codeDamaged, File: info.Path, Message: "what is stored is not what was delivered"}
@@ -89,10 +92,10 @@ func (s *source) Fields() ([]pipeline.Named[pipeline.Field], bool) { return s.re
 // Parser returns a parser. The context says nothing: every record names its keys.
 func (s *source) Parser([]byte) (plugin.Parser, error) { return s.records.Parser(), nil }
 
-// Stat fails: only a trigger says what there is to read.
+// Stat fails: only a trigger, or the request for a run, brings what there is to read.
 func (s *source) Stat(context.Context) (plugin.SourceInfo, error) {
 	return plugin.SourceInfo{}, &plugin.SourceError{
-		Code: codeNotDelivered, File: s.name, Message: "reads what is posted to its trigger, and this run was begun by none: deploy the document, and post to /in/ENVIRONMENT/PIPELINE/TRIGGER of waymark serve",
+		Code: codeNotDelivered, File: s.name, Message: "reads what is posted to its trigger, or comes with the request for a run, and this run has neither: give it rows (waymark run … --rows " + s.name + "=FILE, or rows in POST /v1/runs), or post to /in/ENVIRONMENT/PIPELINE/TRIGGER of waymark serve",
 	}
 }
 

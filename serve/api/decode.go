@@ -107,6 +107,10 @@ func (s *strictReader) value(pointer string, t reflect.Type, depth int) error {
 	if depth > mostDepth {
 		return faulty(pointer, fmt.Sprintf("it is nested deeper than %d levels", mostDepth))
 	}
+	if t == reflect.TypeFor[json.RawMessage]() { // it is looked through later
+		var raw json.RawMessage
+		return closing(s.Decode(&raw), s.InputOffset())
+	}
 	token, err := s.Token()
 	if err != nil {
 		return problem(http.StatusBadRequest, malformed, fmt.Sprintf("the body is no JSON: %v, at byte %d", err, s.InputOffset()))
@@ -173,6 +177,9 @@ func closing(err error, at int64) error {
 func memberOf(t reflect.Type, name string) (below reflect.Type, known bool) {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if t != nil && t.Kind() == reflect.Map {
+		return t.Elem(), true
 	}
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil, true

@@ -71,7 +71,11 @@ func (s schemas) operation(r *route) map[string]any {
 		o["parameters"] = params
 	}
 	if r.body != nil {
-		o["requestBody"] = map[string]any{"required": true, "content": jsonOf("application/json", s.of(reflect.TypeOf(r.body)))}
+		content := jsonOf("application/json", s.of(reflect.TypeOf(r.body)))
+		if r.also != "" {
+			content[r.also] = map[string]any{}
+		}
+		o["requestBody"] = map[string]any{"required": true, "content": content}
 	}
 	if r.media != "" {
 		o["requestBody"] = map[string]any{"required": true, "content": map[string]any{r.media: map[string]any{}}}

@@ -61,6 +61,9 @@ func problemOf(err error) (p *remote.Problem, known bool) {
 	}
 	p = problem(statuses[failure.Kind], failure.Code, failure.Message)
 	p.Kind, p.Cure, p.Run = failure.Kind, failure.Cure, failure.Run
+	if failure.Code == client.RowsTooLarge {
+		p.Status = http.StatusRequestEntityTooLarge
+	}
 	switch failure.Kind {
 	case client.Unavailable, client.Busy:
 		p.After = 1

@@ -167,8 +167,8 @@ var visibleKey = regexp.MustCompile(`^[!-~]{1,255}$`)
 
 // startRun starts a run, once for each Idempotency-Key.
 func startRun(c *call) (any, error) {
-	var asked remote.StartRequest
-	if err := c.decode(&asked); err != nil {
+	asked, err := c.asksFor()
+	if err != nil {
 		return nil, err
 	}
 	wait, err := c.prefersWait()
@@ -225,7 +225,7 @@ func (c *call) once(keyed bool, asked remote.StartRequest) (started *client.Star
 		}
 	}
 	request := client.StartRequest{
-		By: c.by(asked.Why), Run: asked.Run, Pipeline: asked.Pipeline, Environment: asked.Environment, Params: asked.Params, For: asked.For, Schedule: asked.Schedule, Detach: true, Lasting: true,
+		By: c.by(asked.Why), Run: asked.Run, Pipeline: asked.Pipeline, Environment: asked.Environment, Params: asked.Params, For: asked.For, Schedule: asked.Schedule, Rows: asked.Rows, Detach: true, Lasting: true,
 	}
 	err = c.begin(request)
 	if known, ok := errors.AsType[*client.Error](err); keyed && ok && (known.Code == client.RunExists || known.Code == client.RunBusy) { // another process was faster
@@ -286,7 +286,7 @@ func (c *call) before(asked remote.StartRequest) (*client.Start, error) {
 	for name, value := range asked.Params {
 		same = same && params[name] == value
 	}
-	if !same || len(params) < len(asked.Params) {
+	if !same || len(params) < len(asked.Params) || !first.SameRows(asked.Rows) {
 		return nil, problem(http.StatusUnprocessableEntity, keyReused, fmt.Sprintf("run %s was asked for under this Idempotency-Key in other words: give another key", asked.Run))
 	}
 	return first, nil

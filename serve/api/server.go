@@ -33,7 +33,8 @@ import (
 
 // Limits of requests.
 const (
-	mostBody     = 1 << 20 // bytes
+	mostBody     = 1 << 20                        // bytes
+	mostRowsBody = client.MostRowBytes + mostBody // of a request that brings rows
 	mostHeader   = 16 << 10
 	mostURL      = 8 << 10
 	headerTime   = 5 * time.Second
@@ -157,7 +158,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.crossSite.Check(r) != nil:
 		s.refuse(w, r, problem(http.StatusForbidden, crossSite, "a page of another site sent this request"))
 	default:
-		r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 		s.mux.ServeHTTP(w, r)
 	}
 }
@@ -209,6 +209,7 @@ type call struct {
 
 // serve answers a request that a route is for.
 func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
+	request.Body = http.MaxBytesReader(w, request.Body, cmp.Or(r.most, mostBody))
 	c := &call{Request: request, server: s, route: r, w: w}
 	answer, err := c.run()
 	switch {

@@ -24,6 +24,7 @@ func table() []route {
 		},
 		{
 			method: http.MethodPost, path: "/v1/runs", scope: start, about: "Start a run of a pipeline; with Prefer: wait=SECONDS, wait for its end",
+			query: ofLines, also: lines, most: mostRowsBody,
 			body: remote.StartRequest{}, answer: client.RunReport{}, status: http.StatusAccepted, handle: startRun,
 		},
 		{
@@ -291,6 +292,13 @@ var (
 
 // ofArrivals are the parameters of a list of arrivals.
 var ofArrivals = append([]param{{name: "state", about: "only arrivals in it", values: []string{"ready", "taken", "done", "ignored", "gone"}}}, list...)
+
+// ofLines are the parameters of a start whose body are the rows of a source.
+var ofLines = []param{
+	{name: "pipeline", about: "NAME or NAME@VERSION; this and the others only with a body of " + lines},
+	{name: "source", about: "the source that reads the body"}, {name: "environment", about: "in which the pipeline is deployed"},
+	{name: "param", about: "NAME=VALUE of a parameter of the pipeline", many: true}, {name: "why", about: "why the run is started"},
+}
 
 // ofBundle and ofProof are the parameters of what others can verify.
 var (

@@ -25,7 +25,7 @@ import (
 // marks are the places in the code at which there is a moment: calls with a name, and calls whose name is put together.
 var (
 	marks    = regexp.MustCompile(`failpoint\.(?:Hit|Short)\(([^,()]+)`)
-	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|arrival|webhook|log|purge|forget|archive)(?:\.[a-z]+)+"`)
+	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|arrival|webhook|request|log|purge|forget|archive)(?:\.[a-z]+)+"`)
 	steps    = regexp.MustCompile(`\.hit\("([a-z]+)"\)`)
 	attempts = regexp.MustCompile(`func \(a \*Activities\) ([A-Z]\w+)\([^{]*\{\n\t(?:_, err :=|return) (?:attempt|anyAttempt)\(`)
 )
@@ -131,7 +131,7 @@ func TestEveryMomentIsReached(t *testing.T) {
 	testPackages(t)
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
-	text = slices.Concat(text, held, strangersStart(t, binary), scheduleRings(t, binary, ""), filesArrive(t, binary, ""), deliveriesCome(t, binary, ""))
+	text = slices.Concat(text, held, strangersStart(t, binary), scheduleRings(t, binary, ""), filesArrive(t, binary, ""), deliveriesCome(t, binary, ""), requestsCome(t, binary, ""))
 	for line := range strings.Lines(string(text)) {
 		name, _, _ := strings.Cut(line, " ")
 		reached[name]++
