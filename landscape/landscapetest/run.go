@@ -16,7 +16,7 @@ func Run(t *testing.T, open func(t *testing.T) landscape.Driver) {
 		"Commit": commits, "Read": reads, "Claim": claims, "Sweep": sweeps, "Log": logs, "Effects": effects, "Queries": queries,
 		"Concurrency": concurrency, "Graphs": graphs, "Guards": guards, "TakeUp": takingUp, "Executions": executions, "Resolve": resolving, "Links": links,
 		"Resume": resumeQueries, "Repeats": repeats, "Fields": fields, "Runs": recentRuns, "Linked": linkedRuns, "Pages": pagedReads,
-		"Edges": edges, "Starts": starts, "Registry": registry, "Redeployments": redeployments, "Environments": environments, "Slots": slots, "Arrivals": arrivals, "ArrivedOutputs": arrivedOutputs, "Admission": admission,
+		"Edges": edges, "Starts": starts, "RequestRows": requestRows, "Registry": registry, "Redeployments": redeployments, "Environments": environments, "Slots": slots, "Arrivals": arrivals, "ArrivedOutputs": arrivedOutputs, "Admission": admission,
 		"Entries": entries, "Seals": seals, "RunSeals": runSeals, "Policies": policies, "Totals": totals, "RefusedTotals": refusedTotals, "WideTotals": wideTotals, "NullTotals": nullTotals, "Attestations": attestations, "SignOffs": signOffs, "Orders": orders, "Outbox": outbox, "Deliveries": deliveries, "Access": access, "Archives": archives,
 	} {
 		t.Run(name, func(t *testing.T) {

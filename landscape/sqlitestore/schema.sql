@@ -1387,6 +1387,8 @@ CREATE INDEX arrivals_by_payload on arrivals (payload) where payload <> '';
 
 CREATE INDEX arrivals_by_time on arrivals (trigger, arrived_us, item, revision);
 
+CREATE INDEX starts_with_rows on starts (run_id, seq) where rows <> '';
+
 CREATE VIEW lane_joins as
 select g.run_id, g.source, g.lane, b.branch, m.node, m.lane as merged_lane, m.parent as fork_lane
 from lanes m

@@ -27,7 +27,7 @@ name: asked
 params: {out: {type: string}}
 chunk: {rows: 100}
 sources: {in: {webhook: {}, key: [id], schema: {mode: flexible, fields: {id: int}}}}
-sinks: {out: {jsonl: {path: "s3://BUCKET/out/${param:out}.jsonl", s3: {path_style: true}}}}
+sinks: {out: {jsonl: {path: "s3://BUCKET/out/${param:out}", parts: true, s3: {path_style: true}}}}
 `, "BUCKET", c.bucket.Name)
 	require.NoError(t, os.WriteFile(filepath.Join(c.folder, "asked.yaml"), []byte(document), 0o600))
 	var rows []json.RawMessage
@@ -43,6 +43,13 @@ sinks: {out: {jsonl: {path: "s3://BUCKET/out/${param:out}.jsonl", s3: {path_styl
 	}
 	run := ask("given", "in")
 	worker := c.worker("one")
+	await(t, "the start is decided", func() bool {
+		begun, err := c.log.LastStart(t.Context(), "given")
+		return err == nil && begun.Decided != 0
+	})
+	decided, err := c.log.LastStart(t.Context(), "given")
+	require.NoError(t, err)
+	require.Equal(t, landscape.StartBegun, decided.State, decided.Reason)
 	c.reached("given", 500)
 	worker.kill()
 	worker = c.worker("two")
@@ -50,7 +57,7 @@ sinks: {out: {jsonl: {path: "s3://BUCKET/out/${param:out}.jsonl", s3: {path_styl
 	result, err := system.End(t, run)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Completed, result.Status)
-	require.Equal(t, want, string(c.object("out/given.jsonl")))
+	require.Equal(t, want, c.parts("out/given"))
 	c.verify("given")
 	for _, event := range system.Events(t, c.temporal, run.Workflow, "") {
 		require.Less(t, len(event.String()), 32<<10, "rows are in the history")

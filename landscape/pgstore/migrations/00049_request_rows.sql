@@ -2,6 +2,7 @@
 -- +goose StatementBegin
 -- Which rows came with the request for a run: for each source the payload that holds them. They are needed until the run can no longer be resumed, and are its source records from then on.
 alter table starts add column rows text collate "C" not null default '' check (rows = '' or json_typeof(rows::json) = 'array');
+create index starts_with_rows on starts (run_id, seq) where rows <> '';
 create function starts_rows() returns trigger language plpgsql set search_path from current as $$
 begin
   if new.rows <> old.rows then

@@ -2,6 +2,7 @@
 -- +goose StatementBegin
 -- Which rows came with the request for a run: for each source the payload that holds them. They are needed until the run can no longer be resumed, and are its source records from then on.
 alter table starts add column rows text not null default '' check (rows = '' or json_type(rows) = 'array');
+create index starts_with_rows on starts (run_id, seq) where rows <> '';
 create trigger starts_rows before update of rows on starts
 begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
 
