@@ -15,8 +15,14 @@ func (a *app) readRows(words []string) (map[string][]json.RawMessage, error) {
 	if err != nil || len(files) == 0 {
 		return nil, err
 	}
-	rows := map[string][]json.RawMessage{}
+	rows, input := map[string][]json.RawMessage{}, ""
 	for source, file := range files {
+		if file == "-" && input != "" {
+			return nil, wrongUsef("--rows: the sources %s and %s cannot both read standard input: give one of them a file", min(input, source), max(input, source))
+		}
+		if file == "-" {
+			input = source
+		}
 		text, err := a.readRowsFile(file)
 		if err == nil {
 			rows[source], err = client.ParseRows(text)
