@@ -24,7 +24,10 @@ func (a *Activities) arrived(ctx context.Context, in OpenInput, compiled *plan.P
 		id := landscape.ScheduleID(in.Environment, doc.Name, trigger.Name)
 		pin := plugin.SourceInfo{Files: []plugin.FileInfo{}, Trigger: id}
 		if id == began {
-			if pin.Files, pin.Outputs, err = filesOf(in.Run, list); err != nil {
+			if pin.Files, pin.Outputs, err = filesOf(in.Run, list); err == nil && pin.Outputs != nil {
+				err = asThere(ctx, compiled, trigger.Value.Source, &pin)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -75,6 +78,29 @@ func filesOf(run string, list []landscape.Arrival) (_ []plugin.FileInfo, outputs
 	return files, outputs, nil
 }
 
+// asThere takes files of published outputs as they are now, if they have the size that was published: one that was written again, or copied, may hold the same bytes, which
+// their digest tells when they are read.
+func asThere(ctx context.Context, compiled *plan.Plan, name string, pin *plugin.SourceInfo) error {
+	source, is := compiled.Nodes[compiled.Find(name)].Source.(plugin.Watched)
+	if !is {
+		return notRetryable("source %s is none at which files arrive", name)
+	}
+	files, _, err := source.Look(ctx)
+	if err != nil {
+		return fmt.Errorf("source %s: %w", name, err)
+	}
+	there := make(map[string]plugin.FileInfo, len(files))
+	for _, file := range files {
+		there[file.Path] = file
+	}
+	for i, file := range pin.Files {
+		if now, is := there[file.Path]; is && pin.Outputs[i].SHA256 != "" && now.Bytes == file.Bytes {
+			pin.Files[i] = now
+		}
+	}
+	return nil
+}
+
 // asPublished refuses files that do not hold what the runs that published them wrote. digests are those of the files, in their order.
 func asPublished(pin plugin.SourceInfo, digests []string) error {
 	for i, output := range pin.Outputs {
@@ -107,7 +133,8 @@ func aboutArrival(err error, run string, pin plugin.SourceInfo) error {
 	told := *fault
 	told.Message = fmt.Sprintf("is not the file that arrived; put it back and resume the run, or give the run up: waymark cancel %s --final --why TEXT returns what it took, and what is there now has a run of its own", run)
 	if i := slices.IndexFunc(pin.Files, func(f plugin.FileInfo) bool { return f.Path == fault.File }); i >= 0 && i < len(pin.Outputs) && pin.Outputs[i].Run != "" {
-		told.Message = fmt.Sprintf("is not what sink %s of run %s published: put that back, and give the run up: waymark cancel %s --final --why TEXT; then another run reads it", pin.Outputs[i].Sink, pin.Outputs[i].Run, run)
+		told.Message = fmt.Sprintf("is not what sink %s of run %s published, or was written again since the run began: see that what was published is there, and give the run up: "+
+			"waymark cancel %s --final --why TEXT; then another run reads it", pin.Outputs[i].Sink, pin.Outputs[i].Run, run)
 	}
 	return &told
 }

@@ -20,6 +20,6 @@ func TestAsPublished(t *testing.T) {
 		err := asPublished(pin, digests)
 		require.Equal(t, &plugin.SourceError{Code: "SOURCE_CHANGED", File: "b"}, err)
 		pin.Trigger = "default/b/after"
-		require.ErrorContains(t, aboutArrival(err, "r2", pin), "b: SOURCE_CHANGED: is not what sink review of run r1 published: put that back, and give the run up: waymark cancel r2 --final --why TEXT;")
+		require.ErrorContains(t, aboutArrival(err, "r2", pin), "b: SOURCE_CHANGED: is not what sink review of run r1 published, or was written again since the run began: see that what was published is there, and give the run up: waymark cancel r2 --final --why TEXT;")
 	}
 }

@@ -50,6 +50,8 @@ type Trigger struct {
 	Removed     bool        `json:"removed"`       // the current version does not have it: what waits gets no run
 	Waiting     int64       `json:"waiting"`       // arrivals that wait for a run
 	Oldest      Time        `json:"oldest"`        // when the first of these arrived; null if none waits
+	Gone        int64       `json:"gone"`          // items that were removed or changed before a run took them, and have not arrived again
+	Ignored     int64       `json:"ignored"`       // items of which no run is wanted, or that no run could read
 	Unready     int64       `json:"unready"`       // files that may be written yet, at the last look
 	Taken       int64       `json:"taken"`         // arrivals on the lists of runs that are not complete
 	Runs        int64       `json:"runs"`          // these runs: they go on, or stopped and can be resumed
@@ -246,6 +248,8 @@ func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, e
 	declared, err := row.Declared()
 	watch, looked := c.log.Watch(ctx, row.ID)
 	waiting, oldest, read := c.log.ArrivalBacklog(ctx, row.ID)
+	gone, lost := c.log.ArrivalsLeft(ctx, row.ID, landscape.ArrivalGone)
+	ignored, left := c.log.ArrivalsLeft(ctx, row.ID, landscape.ArrivalIgnored)
 	taken, found := c.log.ArrivalsInState(ctx, row.ID, landscape.ArrivalTaken, 0)
 	changed, paused := c.pausedBy(ctx, row)
 	runs := map[string]bool{}
@@ -263,7 +267,8 @@ func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, e
 		Kind: kind, After: after, ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Source: declared.Source, Version: row.Version, Paused: row.Paused,
 		Actor: changed.Actor, Why: changed.Why, Since: Time(changed.At), Removed: row.Removed(), Waiting: waiting, Oldest: Time(oldest), Unready: watch.Waiting, Taken: int64(len(taken)),
 		Runs: int64(len(runs)), Looked: Time(watch.Looked), Error: watch.Error, declared: declared, tended: watch.Changed,
-	}, errors.Join(err, looked, read, found, paused)
+		Gone: gone, Ignored: ignored,
+	}, errors.Join(err, looked, read, found, paused, lost, left)
 }
 
 // pausedBy returns the row of a trigger with which it was paused, which outlasts deployments; the row itself if it is not paused.

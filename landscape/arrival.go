@@ -217,6 +217,22 @@ func (r *Reader) ArrivalBacklog(ctx context.Context, trigger string) (waiting in
 	return waiting, oldest, err
 }
 
+// ArrivalsLeft returns how many items of a trigger are in a state with their last revision: one that arrived again since is not counted.
+func (r *Reader) ArrivalsLeft(ctx context.Context, trigger string, state ArrivalState) (n int64, err error) {
+	var found []waitingArrival
+	err = each(ctx, r.from, []any{trigger, string(state)}, func(a waitingArrival) bool { found = append(found, a); return true })
+	for _, a := range found {
+		if err != nil {
+			return 0, err
+		}
+		var last Arrival
+		if last, err = r.LastArrival(ctx, trigger, a.Item); err == nil && last.Revision == a.Revision {
+			n++
+		}
+	}
+	return n, err
+}
+
 // waitingArrival is the key of an arrivalInState.
 type waitingArrival struct {
 	Trigger  string       `db:"trigger,key"`

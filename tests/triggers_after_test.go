@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -244,11 +245,67 @@ func TestAnOutputThatIsNotWhatWasPublished(t *testing.T) {
 	s.waymark(t, "triggers", "resume", "reviews/strikes")
 	taken := s.follows(t, landscape.ArrivalTaken, 1)[1]
 	require.Eventually(t, func() bool { return s.status(t, taken.Run) == "failed" }, patience, 50*time.Millisecond)
-	require.Regexp(t, `SOURCE_CHANGED: is not what sink review of run `+output.Run+` published: put that back, and give the run up: waymark cancel `+taken.Run+` --final --why TEXT; then another run reads it`, s.statusText(t, taken.Run))
+	require.Regexp(t, `SOURCE_CHANGED: is not what sink review of run `+output.Run+` published, or was written again since the run began: see that what was published is there, and give the run up: waymark cancel `+taken.Run+` --final --why TEXT; then another run reads it`, s.statusText(t, taken.Run))
 	require.NoFileExists(t, filepath.Join(s.folder, "done", taken.Run+".jsonl"))
 	overwritten(t, output.Files[0].Path, "{\"id\":300}\n")
 	s.waymark(t, "cancel", taken.Run, "--final", "--why", "other bytes", "--allow-path", s.folder)
 	s.holds(t, "done", s.follows(t, landscape.ArrivalDone, 1)[1].Run, "{\"id\":300,\"half\":150}\n")
+}
+
+// TestAnOutputThatIsWrittenAgain with the same bytes is still what was published, also if it was away, or other bytes were in its place, while a run failed because of that.
+func TestAnOutputThatIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	s := upstream(t, `.jsonl"}`, "review-*.jsonl", "at_once: 3")
+	s.waymark(t, "triggers", "pause", "reviews/strikes", "--why", "to see")
+	for name, text := range map[string]string{"a.csv": "id\n200\n", "b.csv": "id\n300\n", "c.csv": "id\n400\n"} {
+		s.put(t, name, text)
+	}
+	var paths []string
+	for _, a := range s.follows(t, landscape.ArrivalReady, 3) {
+		output, err := a.Output()
+		require.NoError(t, err)
+		paths = append(paths, output.Files[0].Path)
+	}
+	later := time.Now().Add(time.Minute)
+	require.NoError(t, os.Chtimes(paths[0], later, later))
+	text, err := os.ReadFile(paths[1])
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(paths[1]+".new", text, 0o600))
+	require.NoError(t, os.Rename(paths[1]+".new", paths[1]))
+	away := paths[2] + ".away"
+	require.NoError(t, os.Rename(paths[2], away))
+	s.follows(t, landscape.ArrivalGone, 1)
+	left := listed[leftAt](t, s, "triggers")[0]
+	require.Equal(t, leftAt{Waiting: 2, Gone: 1}, left)
+	require.Regexp(t, `waiting +oldest +gone +ignored `, s.waymark(t, "triggers"))
+	require.NoError(t, os.Rename(away, paths[2]))
+	s.follows(t, landscape.ArrivalReady, 3)
+	require.Equal(t, leftAt{Waiting: 3}, listed[leftAt](t, s, "triggers")[0], "what is there again is not gone")
+	text, err = os.ReadFile(paths[0])
+	require.NoError(t, err)
+	overwritten(t, paths[0], "{\"id\":999}\n")
+	s.waymark(t, "triggers", "resume", "reviews/strikes")
+	taken := ofState(s.follows(t, landscape.ArrivalDone, 2), landscape.ArrivalTaken)
+	require.Len(t, taken, 1)
+	require.Eventually(t, func() bool { return s.status(t, taken[0].Run) == "failed" }, patience, 50*time.Millisecond)
+	require.NoError(t, os.Remove(paths[0]))
+	require.NoError(t, os.WriteFile(paths[0], text, 0o600))
+	s.waymark(t, "cancel", taken[0].Run, "--final", "--why", "what was published is there again", "--allow-path", s.folder)
+	for _, a := range ofState(s.follows(t, landscape.ArrivalDone, 3), landscape.ArrivalDone) {
+		s.waymark(t, "verify", a.Run)
+	}
+}
+
+// leftAt is what `triggers --json` counts of what no run has read.
+type leftAt struct {
+	Waiting int64 `json:"waiting"`
+	Gone    int64 `json:"gone"`
+	Ignored int64 `json:"ignored"`
+}
+
+// ofState returns those that are in a state.
+func ofState(all []landscape.Arrival, state landscape.ArrivalState) []landscape.Arrival {
+	return slices.DeleteFunc(slices.Clone(all), func(a landscape.Arrival) bool { return a.State != state })
 }
 
 // overwritten puts other bytes into a file, so that nothing else tells.

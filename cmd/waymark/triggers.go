@@ -17,7 +17,7 @@ func (a *app) triggersCommand() *cobra.Command {
 		Use:   "triggers",
 		Short: "List the triggers of deployed pipelines, which begin runs as something arrives; pause and resume them",
 		Long: `Lists the triggers of deployed pipelines: what arrives (files, outputs of another pipeline, or deliveries that others post), how many of these wait for a run and since when, how
-many are on the lists of runs that are not complete, when somebody looked last for what arrives, and why that failed. A trigger that was removed is listed
+many are gone before a run took them or are ignored, how many are on the lists of runs that are not complete, when somebody looked last for what arrives, and why that failed. A trigger that was removed is listed
 as long as something waits for it.`,
 		Example: `  waymark triggers
   waymark triggers arrivals drop
@@ -30,7 +30,7 @@ as long as something waits for it.`,
 				if err != nil {
 					return err
 				}
-				lines := [][]string{{"trigger", "source", "brings", "version", "waiting", "oldest", "taken", "runs", "looked", "paused", "error"}}
+				lines := [][]string{{"trigger", "source", "brings", "version", "waiting", "oldest", "gone", "ignored", "taken", "runs", "looked", "paused", "error"}}
 				for i := range list {
 					lines = append(lines, triggerLine(&list[i]))
 				}
@@ -68,7 +68,7 @@ func triggerLine(t *client.Trigger) []string {
 	}
 	count := func(n int64) string { return fmt.Sprint(n) }
 	return []string{
-		t.ID, t.Source, brings, version, count(t.Waiting), zoned(t.Oldest, ""), count(t.Taken), count(t.Runs), zoned(t.Looked, ""), text.Cell(paused), text.Cell(cmp.Or(t.Error, "-")),
+		t.ID, t.Source, brings, version, count(t.Waiting), zoned(t.Oldest, ""), count(t.Gone), count(t.Ignored), count(t.Taken), count(t.Runs), zoned(t.Looked, ""), text.Cell(paused), text.Cell(cmp.Or(t.Error, "-")),
 	}
 }
 

@@ -27,6 +27,7 @@ type found struct {
 	known   map[string]landscape.Arrival // by item, what was recorded last: of all files that are there, and of all that are ready
 	unready map[string]unready           // by item
 	left    string                       // what is there and can be no file of a run, in words; empty if nothing is
+	gone    map[string]landscape.Arrival // by item, outputs that are gone and may come back; nil if that was not asked yet
 	follows landscape.Micros             // when the trigger became one after the pipeline after which it is; 0 if that was not asked yet
 }
 
@@ -175,7 +176,7 @@ func (w *watched) open(ctx context.Context) error {
 	if !is {
 		return fmt.Errorf("no files arrive at source %s", w.declared.Source)
 	}
-	w.found.source, w.found.version, w.found.unready, w.found.follows = source, row, map[string]unready{}, 0
+	w.found.source, w.found.version, w.found.unready, w.found.gone, w.found.follows = source, row, map[string]unready{}, nil, 0
 	return nil
 }
 

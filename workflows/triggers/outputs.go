@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +34,10 @@ func (w *watched) compareOutputs(ctx context.Context) (changes []landscape.Arriv
 		return nil, 0, err
 	}
 	ready, err := w.Log.ArrivalsInState(ctx, w.row.ID, landscape.ArrivalReady, 0)
-	if err != nil || len(published)+len(ready) == 0 {
+	if err == nil {
+		err = w.readGone(ctx)
+	}
+	if err != nil || len(published)+len(ready)+len(w.found.gone) == 0 {
 		return nil, position, err
 	}
 	files, _, err := w.found.source.Look(ctx)
@@ -48,15 +52,23 @@ func (w *watched) compareOutputs(ctx context.Context) (changes []landscape.Arriv
 	for _, artifact := range published {
 		last[artifact.Path] = artifact.Run
 	}
+	if changes, err = w.back(last, there); err != nil {
+		return nil, 0, err
+	}
 	for _, known := range ready {
 		output, err := known.Output()
 		if err != nil {
 			return nil, 0, err
 		}
-		if reason := lost(output, last, there); reason != "" {
-			to := known
-			to.State, to.Reason = landscape.ArrivalGone, reason
-			changes = append(changes, landscape.ArrivalChange{From: &known, To: to})
+		reason := lost(output, last, there)
+		if reason == "" {
+			continue
+		}
+		to := known
+		to.State, to.Reason = landscape.ArrivalGone, reason
+		changes = append(changes, landscape.ArrivalChange{From: &known, To: to})
+		if last[output.Path] == "" {
+			w.found.gone[to.Item] = to
 		}
 	}
 	for _, artifact := range published {
@@ -142,8 +154,60 @@ func (w *watched) followsSince(ctx context.Context) (landscape.Micros, error) {
 	return since, nil
 }
 
+// readGone reads which outputs are gone and may come back, because no other was published in their place since, unless the process knows.
+func (w *watched) readGone(ctx context.Context) error {
+	if w.found.gone != nil {
+		return nil
+	}
+	gone, latest := map[string]landscape.Arrival{}, map[string]landscape.Micros{}
+	paths := map[string]string{} // of what is gone, by item
+	var broken error
+	err := w.Log.LastArrivals(ctx, w.row.ID, func(a landscape.Arrival) bool {
+		var output *landscape.ArrivedOutput
+		if output, broken = a.Output(); broken != nil || output == nil {
+			return broken == nil
+		}
+		latest[output.Path] = max(latest[output.Path], a.At)
+		if a.State == landscape.ArrivalGone {
+			gone[a.Item], paths[a.Item] = a, output.Path
+		}
+		return true
+	})
+	if err = errors.Join(err, broken); err != nil {
+		return err
+	}
+	maps.DeleteFunc(gone, func(item string, a landscape.Arrival) bool { return a.At < latest[paths[item]] })
+	w.found.gone = gone
+	return nil
+}
+
+// back returns what is to be recorded of outputs that were gone and are there again: each waits for a run, as the next revision of its item.
+func (w *watched) back(last map[string]string, there map[string]plugin.FileInfo) (changes []landscape.ArrivalChange, err error) {
+	for _, item := range slices.Sorted(maps.Keys(w.found.gone)) {
+		known := w.found.gone[item]
+		output, err := known.Output()
+		if err != nil {
+			return nil, err
+		}
+		if last[output.Path] != "" {
+			delete(w.found.gone, item)
+		}
+		if lost(output, last, there) != "" {
+			continue
+		}
+		for i, file := range output.Files {
+			output.Files[i].FileInfo = there[file.Path]
+		}
+		to := landscape.NewOutputArrival(w.row.ID, *output)
+		to.Revision, to.Reason = known.Revision+1, "it was gone, and is there again"
+		changes = append(changes, landscape.ArrivalChange{To: to})
+		delete(w.found.gone, item)
+	}
+	return changes, nil
+}
+
 // lost says why an output that waits for a run cannot be read any more; it is empty if it can, or is a file that arrived as such. last has the run that published
-// something at a path last.
+// something at a path last. A file that was written again may hold what was published: the run that reads it compares its digest.
 func lost(output *landscape.ArrivedOutput, last map[string]string, there map[string]plugin.FileInfo) string {
 	if output == nil {
 		return ""
@@ -155,7 +219,7 @@ func lost(output *landscape.ArrivedOutput, last map[string]string, there map[str
 		switch now, is := there[file.Path]; {
 		case !is:
 			return fmt.Sprintf("%s was removed before a run took it", file.Path)
-		case now != file.FileInfo:
+		case now.Bytes != file.Bytes:
 			return fmt.Sprintf("%s changed before a run took it", file.Path)
 		}
 	}

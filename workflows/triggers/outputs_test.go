@@ -85,6 +85,8 @@ func TestCircle(t *testing.T) {
 // TestLost tries why an output that waits for a run cannot be read any more.
 func TestLost(t *testing.T) {
 	file := plugin.FileInfo{Path: "out/a.jsonl", Bytes: 7, Version: "inode:1"}
+	again := file
+	again.Version, again.ModifiedMicros = "inode:2", 1
 	longer := file
 	longer.Bytes = 8
 	output := &landscape.ArrivedOutput{Run: "r1", Sink: "out", Path: file.Path, Files: []landscape.OutputFile{{FileInfo: file}}}
@@ -95,6 +97,7 @@ func TestLost(t *testing.T) {
 		want   string
 	}{
 		"as it was":        {output: output, there: []plugin.FileInfo{file}},
+		"written again":    {output: output, there: []plugin.FileInfo{again}},
 		"a file":           {},
 		"removed":          {output: output, want: "out/a.jsonl was removed before a run took it"},
 		"changed":          {output: output, there: []plugin.FileInfo{longer}, want: "out/a.jsonl changed before a run took it"},
