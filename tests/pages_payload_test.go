@@ -81,6 +81,14 @@ func TestPayloadPages(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, run)
 		require.NotContains(t, page, "secret", run)
 	}
+	for run, row := range map[string]string{"purged": "in:1", "forgotten": "in:7"} {
+		path := "/runs/" + run + "/explain?token=" + row
+		_, page = p.get(t, path)
+		shown = textOf(parsed(t, path, page))
+		require.Contains(t, shown, "◌ not recomputed: the record is "+run)
+		require.NotContains(t, shown, "recomputed now")
+		require.Equal(t, run != "forgotten", strings.Contains(shown, "Take its dossier"), "nobody can prove a forgotten row")
+	}
 	replaced := s.query(t, "select replacement from repacked")
 	_, page = p.get(t, "/runs/forgotten/payloads/"+replaced)
 	shown = textOf(parsed(t, replaced, page))
