@@ -26,6 +26,8 @@ type Subject struct {
 	Purged      int64           `json:"purged"`       // rows that did not go through the steps, and whose records are not stored any more
 	Unkeyed     int             `json:"unkeyed"`      // runs without a source that has the field in its key
 	NotSearched []UnsearchedRun `json:"not_searched"` // not nil
+
+	Unread []landscape.UnreadDeliveries `json:"unread"` // deliveries at triggers that no run has read: they are not searched; not nil, and empty if one run is searched
 }
 
 // SubjectRun is what one run holds of a subject.
@@ -55,7 +57,12 @@ func (c *Client) Subject(ctx context.Context, request SubjectRequest) (subject *
 	if err != nil {
 		return nil, err
 	}
-	subject = &Subject{Field: request.Field, Runs: []SubjectRun{}, NotSearched: []UnsearchedRun{}}
+	subject = &Subject{Field: request.Field, Runs: []SubjectRun{}, NotSearched: []UnsearchedRun{}, Unread: []landscape.UnreadDeliveries{}}
+	if request.Run == "" {
+		if subject.Unread, err = c.log.UnreadDeliveries(ctx); err != nil {
+			return nil, err
+		}
+	}
 	for _, run := range runs {
 		found, sources, err := auditor.Subject(ctx, run.ID, request.Field, request.Value)
 		if ctx.Err() != nil || errors.Is(err, landscape.ErrUnavailable) || errors.Is(err, payload.ErrUnavailable) {
@@ -63,7 +70,7 @@ func (c *Client) Subject(ctx context.Context, request SubjectRequest) (subject *
 		}
 		subject.add(run, found, sources, err)
 	}
-	if subject.Searched == 0 && len(subject.NotSearched) == 0 {
+	if subject.Searched+len(subject.NotSearched)+len(subject.Unread) == 0 {
 		return nil, &Error{Kind: Invalid, Code: InvalidQuestion, Message: fmt.Sprintf("no source of these runs has the field %.64q in its key", request.Field), Cure: DeclareKey}
 	}
 	return subject, c.addHolds(ctx, subject, runs)

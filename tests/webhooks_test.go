@@ -189,7 +189,15 @@ func TestDeliveriesAreForgottenAndPurged(t *testing.T) {
 	for _, receipt := range []string{ann, eve, other, waits} {
 		require.True(t, stored(receipt))
 	}
-	s.waymark(t, "forget", "id=4711", "--why", "request 88")
+	const unread = "1 delivery at trigger default/orders/calls, which no run has read yet"
+	require.Contains(t, s.waymark(t, "subject", "id=4711"), "not searched: "+unread+"; ask again when one has")
+	require.Contains(t, s.waymark(t, "subject", "id=4711", "--json"), `"unread":[{"trigger":"default/orders/calls","deliveries":1}]`)
+	require.Contains(t, s.waymark(t, "forget", "id=1", "--why", "request 87"), "not searched: "+unread+"; ask again when one has\nnothing to forget in what runs have read: order it again")
+	certificate := filepath.Join(s.folder, "certificate")
+	s.waymark(t, "forget", "id=4711", "--why", "request 88", "-o", certificate)
+	text, err := os.ReadFile(certificate)
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)\nNot reached:\n.*\n  `+unread+`: not searched for the person\n`, string(text))
 	require.Equal(t, []bool{false, false, true, true}, []bool{stored(ann), stored(eve), stored(other), stored(waits)})
 	require.Contains(t, s.waymark(t, "explain", s.deliveries(t)[eve].Run, "--row", "2"), `{"id":4712}`)
 	s.waymark(t, "verify", s.deliveries(t)[eve].Run)
@@ -204,6 +212,7 @@ func TestDeliveriesAreForgottenAndPurged(t *testing.T) {
 
 	s.waymark(t, "triggers", "resume", "calls")
 	s.done(t, waits)
+	require.Contains(t, s.waymark(t, "subject", "id=4711", "--json"), `"unread":[]`)
 }
 
 // TestBatchesOfDeliveries: a run gets several, in the order in which they came.

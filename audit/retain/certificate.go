@@ -16,6 +16,8 @@ type certificate struct {
 	found map[string]landscape.Descent
 	fates map[[2]string]map[int64]plugin.Fate // by run and sink, and line
 	left  bool                                // targets were given up
+
+	unread []landscape.UnreadDeliveries
 }
 
 func (c *certificate) erased(run, sink string, fates map[int64]plugin.Fate) {
@@ -63,6 +65,9 @@ func (c *carrying) text() string {
 		"lookup tables, documents, parameters, and texts in the landscape that people or services wrote",
 	} {
 		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	for _, unread := range c.report.unread {
+		fmt.Fprintf(&b, "  %s: not searched for the person\n", unread)
 	}
 	for _, chunk := range c.chunks {
 		if chunk.Rows < smallDigest {

@@ -224,7 +224,10 @@ func (c *carrying) free(ctx context.Context) error {
 }
 
 // certify records that the order was carried out.
-func (c *carrying) certify(ctx context.Context) error {
+func (c *carrying) certify(ctx context.Context) (err error) {
+	if c.report.unread, err = c.Log.UnreadDeliveries(ctx); err != nil {
+		return err
+	}
 	done, err := c.Log.EndForgetting(ctx, landscape.Forgetting{Order: c.order.ID, Rows: c.result.Rows}, c.text())
 	c.result.Certificate = done.Certificate
 	return cmp.Or(err, failpoint.Hit("forget.certified"))

@@ -127,6 +127,8 @@ func writeForget(w io.Writer, f *client.Forget) error {
 		lines = append(lines, erasedLines(f.Done.Erased)...)
 		lines = append(lines, fmt.Sprintf("forgot %s of %s (order %d), and replaced or deleted %s",
 			text.Count(f.Done.Rows, "row"), text.Count(int64(len(f.Runs)), "run"), f.Done.Order, text.Count(int64(f.Done.Payloads), "payload")))
+	case len(lines) == 0 && f.Subject != nil && len(f.Subject.Unread) > 0:
+		lines = append(lines, "nothing to forget in what runs have read: order it again when the deliveries that wait have been read")
 	case len(lines) == 0:
 		lines = append(lines, "nothing to forget")
 	}

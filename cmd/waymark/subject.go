@@ -22,7 +22,8 @@ func (a *app) subjectCommand() *cobra.Command {
 and barriers to every row of every output. It compares the values of the stored records, so a row is listed only if it has the value; rows
 whose records were purged, and whose hashes fit, are listed as unsure. Changes nothing.
 
-Rows that their source refused have no key: how many there are is printed, and waymark errors shows them.`,
+Rows that their source refused have no key: how many there are is printed, and waymark errors shows them. Deliveries at triggers that no run has read yet are rows of no
+run: how many there are is printed.`,
 		Example: `  waymark subject customer_id=4711
   waymark subject customer_id=4711 --run last --json`,
 		Args: exactlyOne("subject"),
@@ -76,6 +77,9 @@ func writeSubject(w io.Writer, s *client.Subject) error {
 	}
 	for _, run := range s.NotSearched {
 		line += fmt.Sprintf("\nrun %s not searched: %s", run.Run, text.Visible(run.Why))
+	}
+	for _, unread := range s.Unread {
+		line += fmt.Sprintf("\nnot searched: %s; ask again when one has", unread)
 	}
 	for _, run := range s.Runs {
 		for _, hold := range run.Holds {
