@@ -65,9 +65,12 @@ func (a *Activities) seen(ctx context.Context, r *run) error {
 		"start a worker there, or one that sees the same files with --files %s", r.id, record.Host, a.affinity.Files, record.Host)}
 }
 
+// codeNotDelivered is the code of a source of deliveries in a run that no trigger began: no other files would help.
+const codeNotDelivered = "NOT_DELIVERED"
+
 // here adds to a fault of the sources where it was looked for.
 func (a *Activities) here(err error) error {
-	if _, ok := errors.AsType[*plugin.SourceError](err); !ok || a.affinity.Files == "" {
+	if fault, ok := errors.AsType[*plugin.SourceError](err); !ok || fault.Code == codeNotDelivered || a.affinity.Files == "" {
 		return err
 	}
 	return fmt.Errorf("%w (a worker that sees the files of %q looked for it; a run may name the files of others: --files, or files in the input of its workflow)", err, a.affinity.Files)

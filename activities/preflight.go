@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"waymark/activities/bundle"
+	"waymark/activities/recompute"
 	"waymark/engine/plan"
 	"waymark/payload"
 	"waymark/pipeline"
@@ -25,26 +26,26 @@ type PreflightInput struct {
 // Preflight is what a run of a version would find where it was looked.
 type Preflight struct {
 	Host  string        `json:"host"`  // on which was looked
-	Looks []PlaceLooked `json:"looks"` // sources, then sinks, in the order of the document; empty, not nil, if the document has Problems
+	Looks []PlaceLooked `json:"looks"` // sources, then sinks, in the order of the document, then triggers that lack a secret; empty, not nil, if the document has Problems
 	// Problems are those of the document as it is on this host: a secret that is not there, a network or a folder that is not allowed.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// PlaceLooked is a source or a sink that was looked at.
+// PlaceLooked is a source, a sink or a trigger that was looked at.
 type PlaceLooked struct {
 	Node    string    `json:"node"`
-	Kind    string    `json:"kind"` // source or sink
+	Kind    string    `json:"kind"` // source, sink or trigger
 	State   LookState `json:"state"`
 	Message string    `json:"message,omitempty"` // why it is not as it should be
 }
 
-// LookState says how a source or a sink was found.
+// LookState says how a source, a sink or a trigger was found.
 type LookState string
 
-// The states of a source or a sink.
+// The states of a source, a sink or a trigger.
 const (
 	LookReady  LookState = "ready"
-	LookLater  LookState = "later"  // there is nothing to read yet, or an output stands there already: that may be otherwise when a run begins
+	LookLater  LookState = "later"  // there is nothing to read yet, an output stands there already, or a secret is missing: that may be otherwise when a run begins
 	LookFaulty LookState = "faulty" // no run could read or write it
 )
 
@@ -82,7 +83,23 @@ func (a *Activities) preflight(ctx context.Context, in PreflightInput) (found Pr
 	if err != nil {
 		return found, err
 	}
-	return Look(ctx, compiled), nil
+	found = Look(ctx, compiled)
+	found.Looks = append(found.Looks, a.lookAtSecrets(compiled)...)
+	return found, nil
+}
+
+// lookAtSecrets returns the triggers whose deliveries this process could not verify. They may be taken elsewhere, or the secrets come later: so that keeps nobody from deploying.
+func (a *Activities) lookAtSecrets(compiled *plan.Plan) (looks []PlaceLooked) {
+	for _, trigger := range compiled.Document.Pipeline.Triggers {
+		if trigger.Value.HTTP == nil {
+			continue
+		}
+		if err := recompute.CheckSecrets(a.planner, *trigger.Value.HTTP); err != nil {
+			message := "deliveries cannot be verified here: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+			looks = append(looks, PlaceLooked{Node: trigger.Name, Kind: "trigger", State: LookLater, Message: message})
+		}
+	}
+	return looks
 }
 
 // Look looks at the sources and the sinks of a compiled document, several side by side.

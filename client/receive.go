@@ -21,6 +21,8 @@ type Receipt struct {
 	Receipt string `json:"receipt"` // the same if it is sent again
 	Trigger string `json:"-"`       // at which it came
 	New     bool   `json:"-"`       // it was not recorded before
+	Other   bool   `json:"-"`       // it was, with another body: that one stays
+	Unused  error  `json:"-"`       // why previous, the secret of before, can verify nothing; nil if it can, or if there is none
 }
 
 // Post is what somebody posted to a trigger.
@@ -47,40 +49,47 @@ func (c *Client) Receive(ctx context.Context, p Post) (r Receipt, err error) {
 	if err != nil {
 		return r, err
 	}
-	secrets, err := secretsOf(declared, deposit.Planner.Secret)
+	secrets, unused, err := secretsOf(declared, deposit.Planner.Secret)
 	if err != nil {
-		return r, notReady(row, err)
+		return r, notReady(err)
 	}
 	key, err := signature.Verify(declared, secrets, p.Delivery, time.Now())
-	if _, is := errors.AsType[*signature.RefusedError](err); err != nil && !is {
-		err = notReady(row, err)
+	if _, is := errors.AsType[*signature.RefusedError](err); is && unused != nil {
+		err = notReady(unused) // it may be signed with that one
+	} else if err != nil && !is {
+		err = notReady(err)
 	}
 	if err != nil {
 		return r, err
 	}
-	r = Receipt{Receipt: receiptOf(row.ID, key), Trigger: row.ID}
-	r.New, err = c.receive(ctx, deposit, r, p.Body)
-	return r, err
+	r = Receipt{Receipt: receiptOf(row.ID, key), Trigger: row.ID, Unused: unused}
+	return r, c.receive(ctx, deposit, &r, p.Body)
 }
 
-// receive stores a delivery and records it, unless that is recorded.
-func (c *Client) receive(ctx context.Context, deposit *Deposit, r Receipt, body []byte) (fresh bool, err error) {
-	_, err = c.log.LastArrival(ctx, r.Trigger, webhook.Scheme+r.Receipt)
+// receive stores a delivery and records it, unless that is recorded, and notes in its receipt which.
+func (c *Client) receive(ctx context.Context, deposit *Deposit, r *Receipt, body []byte) error {
+	last, err := c.log.LastArrival(ctx, r.Trigger, webhook.Scheme+r.Receipt)
+	if err == nil {
+		before, err := last.File()
+		r.Other = before.Version != webhook.Delivery(r.Receipt, last.Payload, body).Version
+		return err
+	}
 	if !errors.Is(err, landscape.ErrNotFound) {
-		return false, err
+		return err
 	}
 	digest, err := deposit.Payloads.Put(ctx, webhook.Pack(r.Receipt, body))
 	if err == nil {
 		err = failpoint.Hit("webhook.stored")
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	arrival := landscape.NewDelivery(r.Trigger, webhook.Delivery(r.Receipt, string(digest), body), string(digest))
 	if err = c.log.Receive(ctx, arrival); err == nil {
 		err = failpoint.Hit("webhook.recorded")
 	}
-	return err == nil, err
+	r.New = err == nil
+	return err
 }
 
 // httpTrigger returns a trigger to which others post.
@@ -102,20 +111,28 @@ func (c *Client) httpTrigger(ctx context.Context, id string) (row landscape.Trig
 	return row, *declared.HTTP, nil
 }
 
-func secretsOf(t pipeline.HTTPTrigger, read func(name string) (string, error)) (secrets []string, err error) {
-	for _, name := range t.Secrets() {
+// secretsOf returns the secrets with which a trigger verifies, the current one first. unused says why the one of before is not among them; nil if it is, or if there is none.
+func secretsOf(t pipeline.HTTPTrigger, read func(name string) (string, error)) (secrets []string, unused, err error) {
+	for i, name := range t.Secrets() {
 		secret, err := read(name)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = t.CheckSecret(secret)
 		}
-		secrets = append(secrets, secret)
+		switch {
+		case err == nil:
+			secrets = append(secrets, secret)
+		case i == 0:
+			return nil, nil, fmt.Errorf("secret %s: %w", name, err)
+		default:
+			unused = fmt.Errorf("secret %s (previous): %w", name, err)
+		}
 	}
-	return secrets, nil
+	return secrets, unused, nil
 }
 
-// notReady is the error of a trigger that can take nothing until somebody mends it.
-func notReady(row landscape.Trigger, err error) error {
-	return &Error{Kind: Unavailable, Code: SecretMissing, Message: fmt.Sprintf("trigger %s can verify nothing: %v", row.ID, err), Err: err}
+// notReady is the error of a trigger that can take nothing until somebody mends it. Whoever posts learns no more: Err is for the log.
+func notReady(err error) error {
+	return &Error{Kind: Unavailable, Code: SecretMissing, Message: "deliveries cannot be verified at present: the log of the server says why. Send it again later", Err: err}
 }
 
 // receiptDigits is how much of a hash is in a receipt: 130 bits.

@@ -2,6 +2,9 @@ package pipeline
 
 import (
 	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -45,6 +48,27 @@ const DefaultTolerance = 5 * time.Minute
 // Within returns how far the signed time of a delivery may be from now.
 func (t HTTPTrigger) Within() time.Duration {
 	return cmp.Or(time.Duration(t.Tolerance), DefaultTolerance)
+}
+
+// Lengths of the key in a secret. Source: Standard Webhooks, "Signature scheme".
+const (
+	leastHookKey = 24
+	mostHookKey  = 64
+)
+
+// CheckSecret says why a secret can verify nothing that is posted to the trigger. The error repeats nothing of it.
+func (t HTTPTrigger) CheckSecret(secret string) error {
+	if secret == "" {
+		return errors.New("the secret is empty")
+	}
+	if t.Verify != VerifyStandard {
+		return nil
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil || len(key) < leastHookKey || len(key) > mostHookKey {
+		return fmt.Errorf("a secret of Standard Webhooks is whsec_ and base64 of %d to %d bytes", leastHookKey, mostHookKey)
+	}
+	return nil
 }
 
 // Secrets returns the names of the secrets that count, at most two.

@@ -289,6 +289,38 @@ func TestWhatIsNotSignedIsRefused(t *testing.T) {
 	require.Contains(t, s.log.String(), "a delivery was refused")
 }
 
+// TestSecretsThatVerifyNothing: what is signed with the current secret counts, whatever became of the one before; who posts learns nothing of them, and the log says all.
+func TestSecretsThatVerifyNothing(t *testing.T) {
+	t.Parallel()
+	s := hookTo(t, `http: {verify: standard, secret: "${secret:HOOK}", previous: "${secret:OLD}"}`)
+	secret := func(name string) string { return filepath.Join(s.folder, "secrets", name) }
+	require.NoError(t, os.Remove(secret("OLD")))
+	now := time.Now()
+	status, answer := s.post(t, `{"id":1}`, signed(t, hookKey, "msg_1", now, `{"id":1}`)...)
+	first := receipt(t, status, answer)
+	require.Regexp(t, `level=WARN msg="the secret of before can verify nothing" trigger=default/orders/calls error=.*OLD`, s.log.String())
+	status, answer = s.post(t, `{"id":2}`, signed(t, hookKey, "msg_1", now, `{"id":2}`)...)
+	require.Equal(t, first, receipt(t, status, answer))
+	require.Contains(t, s.log.String(), `level=WARN msg="a delivery came again with another body, which is not recorded" trigger=default/orders/calls receipt=`+first)
+	require.NotContains(t, s.log.String(), `"id":2`)
+
+	require.NoError(t, os.WriteFile(secret("HOOK"), []byte("notwhsec!!"), 0o600))
+	status, answer = s.post(t, `{"id":3}`, signed(t, hookKey, "msg_3", now, `{"id":3}`)...)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, answer, "SECRET_MISSING")
+	require.NotContains(t, answer, "HOOK")
+	require.Regexp(t, `level=WARN msg="deliveries cannot be verified" trigger=default/orders/calls error=.*HOOK.*24 to 64 bytes`, s.log.String())
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.trigger(t).Error, "secret HOOK: a secret of Standard Webhooks is")
+	}, patience, 50*time.Millisecond)
+	require.Contains(t, s.trigger(t).Error, "; secret OLD: ")
+	s.deployWith(t, "orders", "${secret:HOOK}", "${secret:GONE}")
+	out, err := s.try(t.Context(), "deploy", "orders.yaml", "--allow-path", s.folder, "--dry-run")
+	require.NoError(t, err)
+	require.Contains(t, out, "trigger calls: deliveries cannot be verified here: secret GONE: ")
+	require.NotContains(t, s.log.String(), "notwhsec")
+}
+
 // TestOnlyTheMachineItselfNeedNotSign posts without a signature, as a process on this machine and as a proxy would.
 func TestOnlyTheMachineItselfNeedNotSign(t *testing.T) {
 	t.Parallel()

@@ -2,11 +2,40 @@
 // landscape. The activities that record a run and the audit that verifies the record share it. It does not depend on Temporal.
 package recompute
 
-import "waymark/engine/plan"
+import (
+	"errors"
+	"fmt"
+
+	"waymark/engine/plan"
+	"waymark/pipeline"
+)
 
 // Planner compiles documents on this machine, with this machine's environment variables and secrets.
 type Planner interface {
 	// Plan compiles a document. Equal requests give equal plans as long as environment variables, secrets, and the tables
 	// that the request does not hold stay as they are. The error is pipeline.Problems if the document is at fault.
 	Plan(request plan.Request) (*plan.Plan, error)
+}
+
+// secrets is what a Planner may be as well: one with the secrets of its machine. Its errors name the cure and never hold a value.
+type secrets interface {
+	Secret(name string) (string, error)
+}
+
+// CheckSecrets says which secrets of an http trigger are missing on this machine, or can verify nothing; nil if all can, or if the planner has no secrets.
+func CheckSecrets(planner Planner, t pipeline.HTTPTrigger) (wrong error) {
+	keeper, is := planner.(secrets)
+	if !is {
+		return nil
+	}
+	for _, name := range t.Secrets() {
+		secret, err := keeper.Secret(name)
+		if err == nil {
+			err = t.CheckSecret(secret)
+		}
+		if err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("secret %s: %w", name, err))
+		}
+	}
+	return wrong
 }

@@ -143,6 +143,10 @@ func TestEveryWay(t *testing.T) {
 				_, err = Verify(way.HTTPTrigger, secretsOf(way.Verify, oldKey), way.Delivery, now.Add(time.Hour))
 				require.NoError(t, err)
 			}
+			if way.HMAC == nil && way.Verify != "github" {
+				_, err = Verify(way.HTTPTrigger, secretsOf(way.Verify, oldKey), ways(t, time.Unix(now.UnixMilli(), 0), oldKey, "msg_1", body)[name].Delivery, now)
+				require.ErrorContains(t, err, "in seconds, not in milliseconds")
+			}
 			_, err = Verify(way.HTTPTrigger, []string{""}, way.Delivery, now)
 			require.ErrorContains(t, err, "empty")
 		})
@@ -165,6 +169,11 @@ func TestKeys(t *testing.T) {
 	require.NotEqual(t, key("github", signed("github", "a", "1")), key("github", signed("github", "a", "2")), "an id that nobody signs does not take the place of the body")
 	require.NotEqual(t, key("stripe", signed("stripe", "", "{}")), key("stripe", signed("stripe", "", "[]")))
 	require.Equal(t, "event:evt_1", key("stripe", signed("stripe", "", body)))
+	number := key("stripe", signed("stripe", "", `{"id":7,"n":1}`))
+	require.Equal(t, number, key("stripe", signed("stripe", "", `{"n":2, "id": 7}`)), "an id may be a number")
+	require.NotEqual(t, number, key("stripe", signed("stripe", "", `{"id":8}`)))
+	require.NotEqual(t, number, key("stripe", signed("stripe", "", `{"id":"7"}`)))
+	require.Contains(t, key("stripe", signed("stripe", "", `{"id":null}`)), "sha256:", "without an id it is what was signed")
 	none := func(id, body string) string { return key("none", Delivery{headers("webhook-id", id), []byte(body)}) }
 	require.Equal(t, none("", "x"), none("", "x"))
 	require.NotEqual(t, none("", "x"), none("1", "x"))

@@ -29,8 +29,17 @@ func takeDelivery(c *call) (any, error) {
 	if reason, refused := errors.AsType[*signature.RefusedError](err); refused {
 		return nil, c.refuseDelivery(trigger, reason)
 	}
+	if unready, is := errors.AsType[*client.Error](err); is && unready.Code == client.SecretMissing {
+		c.server.Logger.Warn("deliveries cannot be verified", "trigger", trigger, "error", unready.Err)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if receipt.Unused != nil {
+		c.server.Logger.Warn("the secret of before can verify nothing", "trigger", trigger, "error", receipt.Unused)
+	}
+	if receipt.Other {
+		c.server.Logger.Warn("a delivery came again with another body, which is not recorded", "trigger", trigger, "receipt", receipt.Receipt)
 	}
 	c.count(trigger, map[bool]string{true: "new", false: "again"}[receipt.New])
 	c.server.Logger.Debug("delivery", "trigger", trigger, "receipt", receipt.Receipt, "new", receipt.New)

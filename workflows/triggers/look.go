@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/engine/plan"
 	"waymark/internal/failpoint"
 	"waymark/landscape"
@@ -103,8 +105,12 @@ func (w *watched) yield() {
 
 // compare returns what is to be recorded of the files that are there, and of those that are not any more.
 func (w *watched) compare(ctx context.Context) ([]landscape.ArrivalChange, error) {
-	if err := w.open(ctx); err != nil || w.declared.HTTP != nil { // what is delivered is recorded already
+	if err := w.open(ctx); err != nil {
 		return nil, err
+	}
+	if w.declared.HTTP != nil { // what is delivered is recorded already
+		w.found.left = w.unverifiable()
+		return nil, nil
 	}
 	files, left, err := w.found.source.Look(ctx)
 	if err != nil {
@@ -140,6 +146,17 @@ func (w *watched) compare(ctx context.Context) ([]landscape.ArrivalChange, error
 		}
 	}
 	return changes, nil
+}
+
+// unverifiable says why deliveries cannot be verified, if this process takes them; it is empty if they can.
+func (w *watched) unverifiable() string {
+	if !w.Alone {
+		return ""
+	}
+	if err := recompute.CheckSecrets(w.Planner, *w.declared.HTTP); err != nil {
+		return "deliveries cannot be verified: " + plugin.Brief(strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return ""
 }
 
 // leftOut says what cannot arrive: the first, how many others, and the cure. It is empty if nothing is left out.
