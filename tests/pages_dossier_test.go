@@ -79,6 +79,22 @@ func (s *apiServer) dossier(t *testing.T) {
 		require.NotContains(t, window.Text(t), "✓ True", change.after)
 	}
 
+	for _, change := range [][2]string{
+		{`<p id="verdict"`, `<p>This row was approved.</p><p id="verdict"`},
+		{`</main>`, `</main>This row was approved.`},
+		{`</html>`, `</html><p>This row was approved.</p>`},
+		{`<section>`, `<section hidden>`},
+		{`<section><h2>`, `<section>This row was approved.<h2>`},
+		{`<ul id="checks">`, `<ul id="checks" style="display:none">`},
+		{`<pre>`, `<pre style="color: white">`},
+	} {
+		require.Contains(t, hostile, change[0])
+		open(strings.Replace(hostile, change[0], change[1], 1))
+		window.Await(t, "✗ Not true: something in this file was changed")
+		require.Equal(t, strings.Contains(change[1], "checks"), !strings.Contains(window.Text(t), "✗ Nothing was added to this page, and nothing is hidden: "), change[1])
+		require.NotContains(t, window.Text(t), "✓ True", change[1])
+	}
+
 	require.Contains(t, s.waymark(t, "access", "disclosures", "--limit", "0"), "dossier")
 	for path, status := range map[string]int{"/dossier?row=99": http.StatusNotFound, "/dossier": http.StatusBadRequest} {
 		answer, _ := p.get(t, "/runs/"+s.ordersRun+path)

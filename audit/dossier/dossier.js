@@ -129,10 +129,47 @@ async function check(what, does) {
   }
 }
 
+/** Refuses an element that has other children, text between them, or attributes with which something could be said or hidden. */
+function only(element, children, attributes = []) {
+  const found = [...element.childNodes].filter(node => node.nodeType !== Node.TEXT_NODE || node.data.trim() !== '').map(node => node.nodeName.toLowerCase());
+  refuse(found.join() !== children.join(), `something was added to <${element.localName}>, or is missing there`);
+  refuse(element.getAttributeNames().some(name => !attributes.includes(name)), `<${element.localName}> has an attribute that it did not have`);
+}
+
+/** Refuses a page that has anything beside what the other checks compute. It must be asked before the page is changed. */
+function onlyThese(sections) {
+  const one = name => document.querySelector(name), data = document.getElementById('data');
+  only(document.documentElement, ['head', 'body'], ['lang']);
+  only(document.head, ['meta', 'meta', 'meta', 'title', 'style']);
+  only(document.body, ['main', 'script', 'script']);
+  only(one('main'), ['h1', 'p', 'details', ...sections.map(() => 'section')]);
+  only(one('h1'), ['#text']);
+  only(verdict, ['#text'], ['id', 'role']);
+  refuse(!verdict.textContent.startsWith('▲ Nothing is checked.'), 'the verdict was written before anything was checked');
+  only(one('details'), ['summary', 'ul'], ['open']);
+  only(one('summary'), ['#text']);
+  only(list, [], ['id']);
+  only(data, ['#text'], ['type', 'id', 'data-sha256']);
+  for (const section of sections) {
+    only(section, ['h2', 'pre']);
+    for (const text of section.children) only(text, text.textContent.trim() ? ['#text'] : []);
+  }
+}
+
 async function run() {
+  const parts = [...document.querySelectorAll('section')];
+  let added;
+  try {
+    onlyThese(parts);
+  } catch (error) {
+    added = error;
+  }
   document.querySelector('summary').textContent = 'What was computed again, in this browser, from this file alone';
-  const block = document.getElementById('data'), sections = [...document.querySelectorAll('section')];
+  const block = document.getElementById('data'), sections = parts;
   let data, proof, body, sealed, lines;
+  await check('Nothing was added to this page, and nothing is hidden', async () => {
+    if (added) throw added;
+  });
   await check('The data of this file are as they were written', async () => {
     refuse(hex(await sha256(encoded(block.textContent))) !== block.dataset.sha256, 'they were changed');
   });
@@ -182,9 +219,10 @@ async function run() {
     whole ? `✓ True: recorded so when the run was sealed, ${sealed.at}${late}${by}` : '◌ What this browser can compute is true; it cannot verify signatures';
 }
 
-run().finally(() => {
+// The whole file must have been read: something may stand behind the script.
+document.addEventListener('DOMContentLoaded', () => run().finally(() => {
   if (verdict.className === '') {
     verdict.className = 'refused';
     verdict.textContent = '✗ Not true: this file cannot be read';
   }
-});
+}));
