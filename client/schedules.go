@@ -380,6 +380,7 @@ type Adopted struct {
 
 	NewTriggers     []string `json:"new_triggers,omitempty"`     // triggers that no version had before: what is there already arrives at them, too
 	RemovedTriggers []string `json:"removed_triggers,omitempty"` // triggers that the version before had, and this one does not have: what waits for them keeps waiting
+	Stranded        []string `json:"stranded,omitempty"`         // triggers of other pipelines after this one that can begin no runs any more, each with the reason
 }
 
 // adoptSchedules records the schedules and triggers of the version of a pipeline that is current in an environment.
@@ -398,7 +399,10 @@ func (c *Client) adoptSchedules(ctx context.Context, environment, name string) (
 	if err := triggers.Adopt(ctx, c.log, deposit.Payloads, current); err != nil {
 		return adopted, err
 	}
-	return c.adopted(ctx, current)
+	if adopted, err = c.adopted(ctx, current); err == nil {
+		adopted.Stranded, err = c.stranded(ctx, environment, name)
+	}
+	return adopted, err
 }
 
 // adopted says what became of schedules since a version became current.

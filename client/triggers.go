@@ -56,7 +56,7 @@ type Trigger struct {
 	Taken       int64       `json:"taken"`         // arrivals on the lists of runs that are not complete
 	Runs        int64       `json:"runs"`          // these runs: they go on, or stopped and can be resumed
 	Looked      Time        `json:"looked"`        // the last recorded look; null if nobody has looked yet
-	Error       string      `json:"error"`         // why that failed; empty if it did not
+	Error       string      `json:"error"`         // why that failed, or why no run of the pipeline after which it is can come; empty if all is well
 
 	declared pipeline.ArrivalTrigger
 	tended   landscape.Micros // when somebody did something for it last
@@ -263,12 +263,16 @@ func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, e
 	case declared.HTTP != nil:
 		kind = DeliveryTrigger
 	}
+	var upstream error
+	if declared.After != nil && watch.Error == "" && !row.Removed() {
+		_, watch.Error, upstream = c.lacks(ctx, row.Environment, *declared.After)
+	}
 	return Trigger{
 		Kind: kind, After: after, ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Source: declared.Source, Version: row.Version, Paused: row.Paused,
 		Actor: changed.Actor, Why: changed.Why, Since: Time(changed.At), Removed: row.Removed(), Waiting: waiting, Oldest: Time(oldest), Unready: watch.Waiting, Taken: int64(len(taken)),
 		Runs: int64(len(runs)), Looked: Time(watch.Looked), Error: watch.Error, declared: declared, tended: watch.Changed,
 		Gone: gone, Ignored: ignored,
-	}, errors.Join(err, looked, read, found, paused, lost, left)
+	}, errors.Join(err, looked, read, found, paused, lost, left, upstream)
 }
 
 // pausedBy returns the row of a trigger with which it was paused, which outlasts deployments; the row itself if it is not paused.

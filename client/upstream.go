@@ -83,6 +83,28 @@ func (c *Client) lacks(ctx context.Context, environment string, after pipeline.U
 	return "", "", nil
 }
 
+// stranded returns the triggers of other pipelines after one that can begin no runs any more, as that one is now, by id, each with the reason.
+func (c *Client) stranded(ctx context.Context, environment, name string) (list []string, err error) {
+	rows, err := c.log.Triggers(ctx)
+	for _, row := range rows {
+		if err != nil {
+			return nil, err
+		}
+		if row.Removed() || row.Environment != environment {
+			continue
+		}
+		var after *pipeline.Upstream
+		if after, err = row.Follows(); err != nil || after == nil || after.Pipeline != name {
+			continue
+		}
+		var wrong string
+		if _, wrong, err = c.lacks(ctx, environment, *after); wrong != "" {
+			list = append(list, row.ID+": "+wrong)
+		}
+	}
+	return list, err
+}
+
 // mayRestore refuses to restore a pipeline whose triggers would lead back to it by now.
 func (c *Client) mayRestore(ctx context.Context, order landscape.Deployment) error {
 	last, err := c.log.Current(ctx, order.Environment, order.Pipeline)

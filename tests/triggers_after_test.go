@@ -225,6 +225,26 @@ func TestPipelinesDoNotFollowEachOther(t *testing.T) {
 	require.Contains(t, out, sentence)
 }
 
+// TestTriggersThatBeginNoMoreRuns are named as somebody removes the sink after which they are, or retires its pipeline, and as long as that is so.
+func TestTriggersThatBeginNoMoreRuns(t *testing.T) {
+	t.Parallel()
+	s := upstream(t, `.jsonl"}`, "review-*.jsonl", "changed: again")
+	require.Empty(t, listed[triggered](t, s, "triggers")[0].Error)
+	s.deployWith(t, "strikes", "  review:", "  revue:", `"true": review`, `"true": revue`)
+	const lacks = "the pipeline strikes has no sink review: it has revue, all"
+	require.Equal(t, lacks, listed[triggered](t, s, "triggers")[0].Error)
+	out, err := s.try(t.Context(), "retire", "strikes", "--why", "to see")
+	require.NoError(t, err)
+	require.Contains(t, out, "no more runs begin at trigger default/reviews/strikes: the pipeline strikes is retired in default: restore it first")
+	out, err = s.try(t.Context(), "restore", "strikes", "--why", "to see")
+	require.NoError(t, err)
+	require.Contains(t, out, "no more runs begin at trigger default/reviews/strikes: "+lacks)
+	out, err = s.try(t.Context(), "rollback", "strikes", "--why", "to see")
+	require.NoError(t, err)
+	require.NotContains(t, out, "no more runs begin")
+	require.Empty(t, listed[triggered](t, s, "triggers")[0].Error)
+}
+
 // TestAnOutputThatIsNotWhatWasPublished stops the run that reads it: what its bytes are is seen when they are read.
 func TestAnOutputThatIsNotWhatWasPublished(t *testing.T) {
 	t.Parallel()

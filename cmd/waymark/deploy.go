@@ -100,6 +100,9 @@ func (a *app) noteAdopted(adopted client.Adopted, version string, dry bool) {
 	for _, id := range adopted.RemovedTriggers {
 		a.note("trigger %s %s: %s does not have it; what waits there keeps waiting until a version has it again", id, removed, version)
 	}
+	for _, id := range adopted.Stranded {
+		a.note("warning: no more runs begin at trigger %s", id)
+	}
 }
 
 func writeDeployed(w io.Writer, d *client.Deployed) error {
