@@ -62,6 +62,29 @@ func (r *Reader) ErasuresBy(ctx context.Context, order int64) (rows []Erasure, e
 	return rows, err
 }
 
+// OpenErasures returns the orders that are still to delete rows in targets, each with one of these rows; nil if there are none.
+func (r *Reader) OpenErasures(ctx context.Context) (open map[int64]Erasure, err error) {
+	type line struct {
+		run, sink string
+		line      int64
+	}
+	rows, err := Select[Erasure](ctx, r.from)
+	if err != nil || rows == nil {
+		return nil, err
+	}
+	done := map[line]bool{}
+	err = each(ctx, r.from, nil, func(e Erased) bool { done[line{e.Run, e.Sink, e.Line}] = true; return true })
+	for _, e := range rows {
+		if !done[line{e.Run, e.Sink, e.Line}] {
+			if open == nil {
+				open = map[int64]Erasure{}
+			}
+			open[e.Order] = e
+		}
+	}
+	return open, err
+}
+
 // ErasuresIn returns the rows of all outputs of a run that orders delete, by sink and line.
 func (r *Reader) ErasuresIn(ctx context.Context, run string) ([]Erasure, error) {
 	return Select[Erasure](ctx, r.from, run)

@@ -59,6 +59,12 @@ func (Forgetting) Table() string { return "forgettings" }
 // ErrForgotten says that a row was forgotten by order.
 var ErrForgotten = errors.New("the row was forgotten")
 
+// ChunkKey returns the key of the row's chunk within its run.
+func (f Forgotten) ChunkKey() ChunkKey { return ChunkKey{Source: f.Source, Chunk: f.Chunk} }
+
+// In reports whether the row is one of a chunk.
+func (f Forgotten) In(chunk Chunk) bool { return f.Run == chunk.Run && f.ChunkKey() == chunk.Key() }
+
 // ForgetRules are the rules of an order to forget: no period, but rows that are named.
 const ForgetRules = `{"forget":true}`
 
@@ -170,6 +176,15 @@ func (r *Reader) PackOf(ctx context.Context, chunk Chunk) (string, error) {
 		}
 		pack = next[0].Replacement
 	}
+}
+
+// Replacements returns the payloads that replaced one, in order; nil if none did.
+func (r *Reader) Replacements(ctx context.Context, payload string) (replacements []string, err error) {
+	repacked, err := Select[Repacked](ctx, r.from, payload)
+	for _, p := range repacked {
+		replacements = append(replacements, p.Replacement)
+	}
+	return replacements, err
 }
 
 // replacements returns the payloads that replaced others, by those.

@@ -23,10 +23,12 @@ var Blanked = map[string]string{
 	"salts.keys":            "replaced by keys from which the row's salt does not follow",
 }
 
-// Blank removes what a chunk's forgotten rows left in its columns. It may be repeated.
-func (l *Log) Blank(ctx context.Context, run string, at ChunkKey) error {
+// Blank removes what the rows of a chunk that an order forgets left in its columns. It may be repeated. Rows of other orders stay as they are: one that is still to
+// delete rows in targets needs them.
+func (l *Log) Blank(ctx context.Context, order int64, run string, at ChunkKey) error {
 	forgotten, err := l.Forgotten(ctx, run, at)
-	if err != nil || forgotten == nil {
+	forgotten = slices.DeleteFunc(forgotten, func(f Forgotten) bool { return f.Order != order })
+	if err != nil || len(forgotten) == 0 {
 		return err
 	}
 	b := &blanking{Log: l, forgotten: forgotten}

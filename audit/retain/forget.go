@@ -59,15 +59,30 @@ func (f *Forgetter) Finish(ctx context.Context) (done []Forgotten, err error) {
 	if err := f.finish(ctx, &result); err != nil {
 		return nil, err
 	}
-	orders, failed := f.Log.UnfinishedForgettings(ctx)
+	orders, err := f.Log.UnfinishedForgettings(ctx)
+	for more := true; err == nil && more; { // one may have waited for a later one
+		finished, left, failed := f.carryOutAll(ctx, orders)
+		done = append(done, finished...)
+		more = len(finished) > 0 && len(left) > 0
+		if orders = left; !more {
+			err = failed
+		}
+	}
+	return done, err
+}
+
+// carryOutAll carries out orders, and returns those that it could not.
+func (f *Forgetter) carryOutAll(ctx context.Context, orders []landscape.Purge) (done []Forgotten, left []landscape.Purge, failed error) {
 	for _, order := range orders {
 		forgotten, err := f.carryOut(ctx, order)
 		if err == nil {
 			done = append(done, *forgotten)
+		} else {
+			left = append(left, order)
 		}
 		failed = errors.Join(failed, err)
 	}
-	return done, failed
+	return done, left, failed
 }
 
 // carryOut blanks, replaces and deletes what is left of forgotten rows, however far an earlier attempt came.
@@ -77,7 +92,7 @@ func (f *Forgetter) carryOut(ctx context.Context, order landscape.Purge) (*Forgo
 		return nil, err
 	}
 	work := &carrying{Forgetter: f, order: order, rows: rows, result: Forgotten{Order: order.ID, Rows: int64(len(rows))}}
-	for _, step := range []func(context.Context) error{work.erase, work.blank, work.repack, work.states, work.deliveries, work.free, work.certify} {
+	for _, step := range []func(context.Context) error{work.erase, work.shared, work.blank, work.repack, work.states, work.deliveries, work.free, work.certify} {
 		err := step(ctx)
 		if refused, ok := errors.AsType[*TargetError](err); ok {
 			return nil, refused
@@ -103,18 +118,17 @@ type carrying struct {
 func (c *carrying) blank(ctx context.Context) error {
 	var last landscape.Chunk
 	for _, row := range c.rows {
-		if row.Run == last.Run && row.Source == last.Source && row.Chunk == last.Chunk {
+		if row.In(last) {
 			continue
 		}
-		at := landscape.ChunkKey{Source: row.Source, Chunk: row.Chunk}
-		err := c.Log.Blank(ctx, row.Run, at)
+		err := c.Log.Blank(ctx, c.order.ID, row.Run, row.ChunkKey())
 		if err == nil {
 			err = failpoint.Hit("forget.blanked")
 		}
 		if err != nil {
 			return err
 		}
-		if last, err = c.Log.Chunk(ctx, row.Run, at); err != nil {
+		if last, err = c.Log.Chunk(ctx, row.Run, row.ChunkKey()); err != nil {
 			return err
 		}
 		c.chunks = append(c.chunks, last)
@@ -125,26 +139,28 @@ func (c *carrying) blank(ctx context.Context) error {
 // repack replaces the packs that hold the records.
 func (c *carrying) repack(ctx context.Context) error {
 	slots := map[string][]int{}
-	for _, chunk := range c.chunks {
-		pack, err := c.Log.PackOf(ctx, chunk)
-		if err != nil {
-			return err
-		}
-		forgotten, err := c.Log.Forgotten(ctx, chunk.Run, chunk.Key())
-		if err != nil {
-			return err
-		}
-		for _, row := range forgotten {
-			slots[pack] = append(slots[pack], int(row.Slot))
-		}
+	if err := c.eachRecord(ctx, c.rows, func(r record) { slots[r.pack] = append(slots[r.pack], int(r.slot)) }); err != nil {
+		return err
 	}
 	for pack, of := range slots {
 		slices.Sort(of)
-		if err := c.replace(ctx, pack, slices.Compact(of)); err != nil {
-			return fmt.Errorf("payload %s: %w", pack, err)
+		if err := c.replaceAll(ctx, pack, slices.Compact(of)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// replaceAll replaces a pack and all that replaced it, also by another order at this moment, and although it was stored again since.
+func (c *carrying) replaceAll(ctx context.Context, pack string, slots []int) error {
+	if err := c.replace(ctx, pack, slots); err != nil {
+		return fmt.Errorf("payload %s: %w", pack, err)
+	}
+	replacements, err := c.Log.Replacements(ctx, pack)
+	for _, replacement := range replacements {
+		err = cmp.Or(err, c.replaceAll(ctx, replacement, slots))
+	}
+	return err
 }
 
 // replace stores a pack without some records, and deletes the one with them.

@@ -117,7 +117,7 @@ func Archives(t *testing.T, d landscape.Driver) {
 	order, err := log.BeginForgetting(ctx, landscape.Purge{Actor: "ann", Why: "request 88"}, []string{"r1"}, []landscape.RowKey{{Run: "r1", Source: "strikes", Row: 3}})
 	require.NoError(t, err)
 	require.ErrorContains(t, Archived(ctx, log, "r1"), "are being forgotten")
-	require.NoError(t, log.Blank(ctx, "r1", landscape.ChunkKey{Source: "strikes"}))
+	require.NoError(t, log.Blank(ctx, 1, "r1", landscape.ChunkKey{Source: "strikes"}))
 	_, err = log.EndForgetting(ctx, landscape.Forgetting{Order: order.ID, Rows: 1}, "certificate\n")
 	require.NoError(t, err)
 

@@ -224,7 +224,7 @@ func Forgotten(ctx context.Context, log *landscape.Log, ended string) error {
 	forgotten, err := log.ForgottenBy(ctx, order.ID)
 	for _, f := range forgotten {
 		if err == nil {
-			err = log.Blank(ctx, ended, landscape.ChunkKey{Source: f.Source, Chunk: f.Chunk})
+			err = log.Blank(ctx, f.Order, ended, f.ChunkKey())
 		}
 	}
 	if err == nil {

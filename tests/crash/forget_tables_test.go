@@ -113,3 +113,65 @@ func TestForgettingInATableThatIsAway(t *testing.T) {
 	require.Contains(t, certificate, ": the database is dismantled\n")
 	p.run(t, 0, "verify", "first")
 }
+
+// Orders that are given while one waits for a table leave it what it needs, wherever they are killed: it deletes the rows there when it is carried out, and then the person is nowhere.
+func TestForgettingBesideAnOrderThatWaits(t *testing.T) {
+	binary, server := build(t), services.PrivatePostgres(t)
+	for _, moment := range sample.Of(2, []string{"forget.blanked", "forget.stored", "landscape.deletions.committed", "purge.deleted", "forget.certified"}) {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			p, conn := inTable(t, binary, server, "mode: insert")
+			env := p.env
+			p.at("forget.ordered=kill").run(t, -1, "forget", "customer=person-3-of-all", "--delete-in", "out", "--why", "request 88")
+			p.env = env
+			_, err := conn.Exec(t.Context(), "alter table waymark_outputs rename to elsewhere")
+			require.NoError(t, err)
+			p.at(moment+"=kill").run(t, -1, "forget", "customer=person-4-of-all", "--why", "request 89")
+			p.env = env
+			require.Contains(t, p.run(t, 1, "forget", "--finish"), "order 1 to forget: rows of postgres://")
+			p.run(t, 0, "verify", "first", "--deep")
+			_, err = conn.Exec(t.Context(), "alter table elsewhere rename to waymark_outputs")
+			require.NoError(t, err)
+			told := p.run(t, 0, "forget", "--finish")
+			require.Contains(t, told, "rows of run first: 6 deleted")
+			require.Contains(t, told, "rows of run second: 7 deleted")
+			theirs, _ := rowsOf(t, conn, "person-3-of-all")
+			require.Zero(t, theirs)
+			theirs, _ = rowsOf(t, conn, "person-4-of-all")
+			require.Equal(t, 13, theirs, "the second order said nothing of tables")
+			require.Empty(t, places(t, p.folder))
+			for _, run := range []string{"first", "second"} {
+				p.run(t, 0, "verify", run, "--deep")
+			}
+			p.run(t, 0, "log", "check")
+			p.run(t, 0, "scrub")
+		})
+	}
+}
+
+// An order about the same records, which another run has read since, waits for the one that still needs them.
+func TestForgettingTheSameRecordsAsAnOrderThatWaits(t *testing.T) {
+	binary, server := build(t), services.PrivatePostgres(t)
+	p, conn := inTable(t, binary, server, "mode: insert")
+	env := p.env
+	p.at("forget.ordered=kill").run(t, -1, "forget", "customer=person-3-of-all", "--delete-in", "out", "--why", "request 88")
+	p.env = env
+	p.run(t, 0, "run", "people.yaml", "--run-id", "third")
+	_, err := conn.Exec(t.Context(), "alter table waymark_outputs rename to elsewhere")
+	require.NoError(t, err)
+	told := p.run(t, 1, "forget", "customer=person-3-of-all", "--why", "request 89")
+	require.Contains(t, told, "order 2 to forget: rows of postgres://")
+	require.Contains(t, told, "nothing was overwritten yet: order 1 is still to delete them, and needs the same records; when it does, `waymark forget --finish` continues")
+	_, err = conn.Exec(t.Context(), "alter table elsewhere rename to waymark_outputs")
+	require.NoError(t, err)
+	told = p.run(t, 0, "forget", "--finish")
+	require.Contains(t, told, "rows of run first: 6 deleted")
+	require.Contains(t, told, "rows of run second: 7 deleted")
+	require.Contains(t, told, "finished order 2")
+	require.Empty(t, places(t, p.folder))
+	theirs, _ := rowsOf(t, conn, "person-3-of-all")
+	require.Equal(t, 7, theirs, "the second order said nothing of the table")
+	for _, run := range []string{"first", "second", "third"} {
+		p.run(t, 0, "verify", run, "--deep")
+	}
+}
