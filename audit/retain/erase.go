@@ -51,7 +51,7 @@ type TargetError struct {
 // Error names the order and the target.
 func (e *TargetError) Error() string {
 	if e.Order == 0 {
-		return fmt.Sprintf("rows of %s (sink %s of run %s) cannot be deleted, and nothing was forgotten: %v", e.Output, e.Sink, e.Run, e.Err)
+		return fmt.Sprintf("rows of %s (sink %s of run %s) cannot be deleted, and nothing was forgotten: %v; without this place the certificate lists them", e.Output, e.Sink, e.Run, e.Err)
 	}
 	return fmt.Sprintf("order %d to forget: rows of %s (sink %s of run %s) are not deleted, and nothing was overwritten yet: %v", e.Order, e.Output, e.Sink, e.Run, e.Err)
 }

@@ -104,14 +104,27 @@ func (e *erasing) prepare(ctx context.Context) (err error) {
 	return e.makeErased(ctx)
 }
 
-// mayDelete requires that the role may delete rows, if there is a table.
+// mayDelete requires the table, that the role sees all of its rows, and that it may delete them.
 func (e *erasing) mayDelete(ctx context.Context) error {
-	refused, err := scalar(ctx, e.tx, `select 'no' where to_regclass($1) is not null and not (has_table_privilege($1, 'SELECT') and has_table_privilege($1, 'DELETE'))`,
-		quotedTable(e.table))
-	if err == nil && refused != "" {
-		err = e.fault(codeTargetRefused, "the role may not delete its rows: grant select, delete on %s to it", quotedTable(e.table))
+	why, err := scalar(ctx, e.tx, `
+		select case
+			when to_regclass($1) is null then 'missing'
+			when not (has_table_privilege($1, 'SELECT') and has_table_privilege($1, 'DELETE')) then 'rights'
+			when row_security_active(to_regclass($1)) then 'policies'
+			else ''
+		end`, quotedTable(e.table))
+	if err != nil {
+		return err
 	}
-	return err
+	switch why {
+	case "missing":
+		return e.fault(codeTargetRefused, "there is no table %s: if it was renamed, give it its name back", quotedTable(e.table))
+	case "rights":
+		return e.fault(codeTargetRefused, "the role may not delete its rows: grant select, delete on %s to it", quotedTable(e.table))
+	case "policies":
+		return e.fault(codeTargetRefused, "row-level security holds for the role on %s, and may hide rows or keep them: alter role … bypassrls, or delete as the owner of the table", quotedTable(e.table))
+	}
+	return nil
 }
 
 // makeErased makes the table of what was deleted, where there is none.
@@ -149,12 +162,7 @@ func (e *erasing) erase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := e.find(ctx, e.tx)
 	switch {
-	case err != nil:
-		return err
-	case there == "": // no table
-		e.settleAs(open, plugin.RowGone)
 	case missing != "": // no column: what is in the others nothing compares
 		e.settleAs(open, plugin.RowUnclear)
 	case e.key == nil:
