@@ -40,6 +40,8 @@ func explain(path string, err error) error {
 	switch e.Code() & primary {
 	case sqlite3.SQLITE_CONSTRAINT:
 		return guarded(err)
+	case sqlite3.SQLITE_BUSY:
+		return fmt.Errorf("landscape %s: %w: another process has been writing for more than %s: try again: %w", path, landscape.ErrAway, busyTimeout, e)
 	case sqlite3.SQLITE_READONLY:
 		return fmt.Errorf("landscape %s: %w: make the file and its folder writable: %w", path, landscape.ErrReadOnly, e)
 	case sqlite3.SQLITE_FULL:

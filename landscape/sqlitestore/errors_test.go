@@ -115,3 +115,21 @@ func TestReadDamaged(t *testing.T) {
 	require.ErrorContains(t, err, "the file is damaged: restore it from a copy")
 	require.ErrorContains(t, err, path)
 }
+
+// TestAnotherWriter says of a file that another process keeps locked for too long that the same may work later.
+func TestAnotherWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "landscape.db")
+	store, err := Open(t.Context(), path, Options{Create: true})
+	require.NoError(t, err)
+	defer store.Close()
+	tx, err := store.begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback()) }()
+	other, err := connect(path, "rw", 0, integrity)
+	require.NoError(t, err)
+	defer other.Close()
+	_, err = other.BeginTx(t.Context(), nil)
+	require.True(t, isBusy(err), err)
+	require.ErrorIs(t, explain(path, err), landscape.ErrAway)
+	require.True(t, isBusy(explain(path, err)), "it is tried again all the same")
+}

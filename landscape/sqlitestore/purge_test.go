@@ -1,6 +1,7 @@
 package sqlitestore_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,4 +69,27 @@ func TestForgets(t *testing.T) {
 		_, err := db.Exec(attack)
 		require.ErrorContains(t, err, want, attack)
 	}
+}
+
+// TestDeletionsLookUpPayloads: whether a payload is in use is looked up in the indexes, however many chunks are recorded.
+func TestDeletionsLookUpPayloads(t *testing.T) {
+	_, path := create(t)
+	db := stranger(t, path, "")
+	var guard string
+	require.NoError(t, db.QueryRow(`select sql from sqlite_master where name = 'deletions_free'`).Scan(&guard))
+	_, guard, _ = strings.Cut(guard, "when ")
+	guard, _, _ = strings.Cut(guard, "begin ")
+	rows, err := db.Query(`explain query plan select ` + strings.NewReplacer("new.payload", "'x'", "new.purge_id", "1").Replace(guard))
+	require.NoError(t, err)
+	defer rows.Close()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+		plan = append(plan, detail)
+	}
+	require.NoError(t, rows.Err())
+	require.Contains(t, plan, "SEARCH c USING INDEX chunks_by_pack (pack=?)")
+	require.NotContains(t, plan, "SCAN c")
 }

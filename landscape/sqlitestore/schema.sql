@@ -11,7 +11,7 @@ insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
   (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1), (47, 46, 1), (48, 47, 1),
-  (49, 48, 1), (50, 49, 1);
+  (49, 48, 1), (50, 49, 1), (51, 50, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -2712,14 +2712,6 @@ CREATE TRIGGER forgettings_birth before insert on forgettings
 when new.rows <> (select count(*) from forgotten f where f.purge_id = new.purge_id)
 begin select raise(abort, 'forgettings: the order forgets another number of rows'); end;
 
-CREATE TRIGGER deletions_free before insert on deletions
-when exists (
-  with recursive was (payload) as (select new.payload union select p.payload from repacked p join was on p.replacement = was.payload)
-  select 1 from was join payload_refs f using (payload) join runs r using (run_id)
-  where exists (select 1 from held_runs h where h.run_id = r.run_id)
-    or not exists (select 1 from purged_runs p where p.purge_id = new.purge_id and p.run_id = r.run_id and p.class = f.class and p.epoch = r.epoch))
-begin select raise(abort, 'deletions: payload in use: a run needs it, or is held'); end;
-
 CREATE TRIGGER chunk_rows_keep before update on chunk_rows
 when not exists (select 1 from forgotten f where f.run_id = old.run_id and f.source = old.source and f.chunk = old.chunk and f.slot / 1024 = old.slice)
   or new.run_id <> old.run_id or new.source <> old.source or new.chunk <> old.chunk or new.slice <> old.slice or new.rows <> old.rows
@@ -3272,3 +3264,21 @@ begin select raise(abort, 'field_roots: append-only: it is there already'); end;
 
 CREATE TRIGGER starts_rows before update of rows on starts
 begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
+
+CREATE TRIGGER deletions_free before insert on deletions
+when exists (
+  select 1 from payload_refs f join runs r using (run_id)
+  where f.payload = new.payload and (
+    exists (select 1 from held_runs h where h.run_id = r.run_id)
+    or not exists (select 1 from purged_runs p where p.purge_id = new.purge_id and p.run_id = r.run_id and p.class = f.class and p.epoch = r.epoch)))
+begin select raise(abort, 'deletions: payload in use: a run needs it, or is held'); end;
+
+CREATE TRIGGER deletions_replacement before insert on deletions
+when exists (select 1 from repacked p where p.replacement = new.payload) and exists (
+  with recursive was (payload) as (
+    select p.payload from repacked p where p.replacement = new.payload
+    union select p.payload from repacked p join was on p.replacement = was.payload)
+  select 1 from was join payload_refs f using (payload) join runs r using (run_id)
+  where exists (select 1 from held_runs h where h.run_id = r.run_id)
+    or not exists (select 1 from purged_runs p where p.purge_id = new.purge_id and p.run_id = r.run_id and p.class = f.class and p.epoch = r.epoch))
+begin select raise(abort, 'deletions: payload in use: a run needs it, or is held'); end;

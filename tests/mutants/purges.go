@@ -9,12 +9,12 @@ var purges = []mutant{
 	},
 	{
 		name: "a deletion forgets holds", never: "evidence of a case is deleted",
-		file: "landscape/sqlitestore/schema.sql", old: "  where exists (select 1 from held_runs h where h.run_id = r.run_id)\n    or not exists (select 1 from purged_runs", new: "  where not exists (select 1 from purged_runs",
+		file: "landscape/sqlitestore/schema.sql", old: "and (\n    exists (select 1 from held_runs h where h.run_id = r.run_id)\n    or not exists (select 1 from purged_runs", new: "and (\n    not exists (select 1 from purged_runs",
 		pkg: "./landscape/sqlitestore", run: "^TestPurges$",
 	},
 	{
 		name: "a deletion forgets runs that were taken up", never: "a run goes on, and its records are gone",
-		file: "landscape/sqlitestore/schema.sql", old: " and p.class = f.class and p.epoch = r.epoch))", new: " and p.class = f.class))",
+		file: "landscape/sqlitestore/schema.sql", old: " and p.class = f.class and p.epoch = r.epoch)))", new: " and p.class = f.class)))",
 		pkg: "./landscape/sqlitestore", run: "^TestPurges$",
 	},
 	{
