@@ -162,7 +162,7 @@ func notDeletable(err error) error {
 }
 
 // FinishForgetting carries out the orders to forget that were given and not carried out. The error is an *Error with the code RowsNotDeleted if a target does not
-// delete rows.
+// delete rows, and NotDeletable if one is given up where no order is to delete rows.
 func (c *Client) FinishForgetting(ctx context.Context, request FinishForgettingRequest) (forget *Forget, err error) {
 	defer c.edge(ctx, &err)
 	if request.LeaveIn != nil {
@@ -176,7 +176,7 @@ func (c *Client) FinishForgetting(ctx context.Context, request FinishForgettingR
 	}
 	forgetter.Leave, forgetter.LeftBy, forgetter.LeftWhy = request.LeaveIn, request.or(c.Actor).Actor, request.Why
 	forget = &Forget{Rows: []landscape.RowKey{}, Runs: []string{}}
-	return forget, unforgettable(forget.finish(ctx, forgetter, false))
+	return forget, unforgettable(notDeletable(forget.finish(ctx, forgetter, false)))
 }
 
 // forgetter returns what carries out orders.

@@ -3,6 +3,7 @@ package landscape
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -62,8 +63,8 @@ func (r *Reader) ErasuresBy(ctx context.Context, order int64) (rows []Erasure, e
 	return rows, err
 }
 
-// OpenErasures returns the orders that are still to delete rows in targets, each with one of these rows; nil if there are none.
-func (r *Reader) OpenErasures(ctx context.Context) (open map[int64]Erasure, err error) {
+// OpenErasures returns the rows that orders are still to delete in targets, by run, sink and line; nil if there are none.
+func (r *Reader) OpenErasures(ctx context.Context) ([]Erasure, error) {
 	type line struct {
 		run, sink string
 		line      int64
@@ -74,15 +75,7 @@ func (r *Reader) OpenErasures(ctx context.Context) (open map[int64]Erasure, err 
 	}
 	done := map[line]bool{}
 	err = each(ctx, r.from, nil, func(e Erased) bool { done[line{e.Run, e.Sink, e.Line}] = true; return true })
-	for _, e := range rows {
-		if !done[line{e.Run, e.Sink, e.Line}] {
-			if open == nil {
-				open = map[int64]Erasure{}
-			}
-			open[e.Order] = e
-		}
-	}
-	return open, err
+	return slices.DeleteFunc(rows, func(e Erasure) bool { return done[line{e.Run, e.Sink, e.Line}] }), err
 }
 
 // ErasuresIn returns the rows of all outputs of a run that orders delete, by sink and line.

@@ -27,14 +27,21 @@ type Erasure struct {
 	landscape.OutputLine
 }
 
-// UntouchedError says that an order has nothing to delete where it is to delete.
+// UntouchedError says that an order has nothing to delete where it is to delete, or where it has nothing left to delete.
 type UntouchedError struct {
 	Target  string
 	Touched []string // outputs with such rows, sorted
+	Leave   bool     // it was to be given up
 }
 
 // Error names the outputs that have such rows.
 func (e *UntouchedError) Error() string {
+	switch {
+	case e.Leave && e.Touched == nil:
+		return fmt.Sprintf("%q cannot be given up: no order is still to delete rows anywhere", e.Target)
+	case e.Leave:
+		return fmt.Sprintf("%q cannot be given up: no order is still to delete rows there, but in %s", e.Target, strings.Join(e.Touched, ", "))
+	}
 	if e.Touched == nil {
 		return fmt.Sprintf("%q has none of these rows, and no published output has", e.Target)
 	}
@@ -92,7 +99,7 @@ func (p *ForgetPlan) probe(ctx context.Context, eraser Eraser) error {
 	})
 }
 
-func untouched(name string, lines []Erasure) error {
+func untouched(name string, lines []Erasure) *UntouchedError {
 	e := &UntouchedError{Target: name}
 	for _, line := range lines {
 		e.Touched = append(e.Touched, line.Output)
@@ -163,6 +170,33 @@ func (e ErasedIn) String() string {
 	return fmt.Sprintf("%s, rows of run %s: %s", e.Output, e.Run, landscape.FatesText(fates))
 }
 
+// leavable requires of each target that is given up that an order is still to delete rows there. The error is an *UntouchedError.
+func (f *Forgetter) leavable(ctx context.Context) error {
+	if len(f.Leave) == 0 {
+		return nil
+	}
+	open, err := f.Log.OpenErasures(ctx)
+	if err != nil {
+		return err
+	}
+	var lines []Erasure
+	for _, e := range open {
+		output, err := outputOf(ctx, f.Log.Reader, e.Run, e.Sink)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, Erasure{e.Run, landscape.OutputLine{Sink: e.Sink, Output: output, Line: e.Line}})
+	}
+	for _, name := range f.Leave {
+		if !slices.ContainsFunc(lines, func(line Erasure) bool { return line.Sink == name || line.Output == name }) {
+			e := untouched(name, lines)
+			e.Leave = true
+			return e
+		}
+	}
+	return nil
+}
+
 // erase deletes rows in targets, before anything is blanked by which they are found.
 func (c *carrying) erase(ctx context.Context) error {
 	rows, err := c.Log.ErasuresBy(ctx, c.order.ID)
@@ -188,7 +222,7 @@ func (c *carrying) eraseIn(ctx context.Context, rows []landscape.Erasure) error 
 	for i, row := range rows {
 		lines[i] = row.Line
 	}
-	output, err := c.outputOf(ctx, run, sink)
+	output, err := outputOf(ctx, c.Log.Reader, run, sink)
 	if err != nil {
 		return err
 	}
@@ -210,8 +244,8 @@ func (c *carrying) eraseIn(ctx context.Context, rows []landscape.Erasure) error 
 	return nil
 }
 
-func (c *carrying) outputOf(ctx context.Context, run, sink string) (string, error) {
-	artifacts, err := c.Log.Artifacts(ctx, run)
+func outputOf(ctx context.Context, log *landscape.Reader, run, sink string) (string, error) {
+	artifacts, err := log.Artifacts(ctx, run)
 	for _, artifact := range artifacts {
 		if artifact.Sink == sink {
 			return artifact.Path, err

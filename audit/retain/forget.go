@@ -53,8 +53,11 @@ func (f *Forgetter) Forget(ctx context.Context, plan *ForgetPlan, order landscap
 }
 
 // Finish carries out the orders that were given and not carried out. One that must wait, because a new run needs a payload, or a hold protects one,
-// keeps no other; the error names it.
+// keeps no other; the error names it. It is an *UntouchedError if a target is given up where no order is to delete rows.
 func (f *Forgetter) Finish(ctx context.Context) (done []Forgotten, err error) {
+	if err := f.leavable(ctx); err != nil {
+		return nil, err
+	}
 	var result Result
 	if err := f.finish(ctx, &result); err != nil {
 		return nil, err

@@ -12,11 +12,15 @@ import (
 // overwritten nothing can compare with what is there.
 func (c *carrying) shared(ctx context.Context) error {
 	open, err := c.Log.OpenErasures(ctx)
-	if err != nil || open == nil {
+	if err != nil {
 		return err
 	}
+	of := map[int64]landscape.Erasure{} // one of each order
+	for _, e := range open {
+		of[e.Order] = e
+	}
 	needed := map[record]landscape.Erasure{}
-	for order, erasure := range open {
+	for order, erasure := range of {
 		rows, err := c.Log.ForgottenBy(ctx, order)
 		if err != nil {
 			return err
@@ -25,11 +29,14 @@ func (c *carrying) shared(ctx context.Context) error {
 			return err
 		}
 	}
+	if len(needed) == 0 {
+		return nil
+	}
 	var by landscape.Erasure
 	if err := c.eachRecord(ctx, c.rows, func(r record) { by = cmp.Or(needed[r], by) }); err != nil || by.Order == 0 {
 		return err
 	}
-	output, err := c.outputOf(ctx, by.Run, by.Sink)
+	output, err := outputOf(ctx, c.Log.Reader, by.Run, by.Sink)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -51,6 +52,8 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 				return wrongUsef("--leave-in is for orders that were given: add --finish, and name nobody")
 			case finish && len(request.DeleteIn) > 0:
 				return wrongUsef("an order says where it deletes when it is given: --delete-in is not for --finish")
+			case len(leaveIn) > 0 && strings.TrimSpace(why) == "":
+				return whyGiven(why)
 			case finish && !request.Finish:
 				return wrongUsef("say whom to forget: FIELD=VALUE; or --finish, to finish what was killed")
 			}
@@ -81,8 +84,8 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 				} else {
 					forget, err = home.Forget(cmd.Context(), request)
 				}
-				if err == nil && file != "" && forget.Done != nil {
-					err = os.WriteFile(file, []byte(forget.Done.Certificate), 0o600)
+				if err == nil && file != "" {
+					err = writeCertificates(file, forget, finish)
 				}
 				if err != nil {
 					return err
@@ -98,11 +101,32 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish what was killed at once; use it only if no other process forgets or purges")
 	cmd.Flags().StringArrayVar(&request.DeleteIn, "delete-in", nil, "delete the rows in the table of this `SINK`, too, or in this output, as waymark subject lists it; may be repeated")
 	cmd.Flags().StringArrayVar(&leaveIn, "leave-in", nil, "with --finish and --why: give up the target of this `SINK` or output, and leave the rows there that an order was to delete; may be repeated")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write the certificate to this `file`; it stays in the landscape, too (table forgettings)")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write the certificate to this `file`; with --finish and several orders one file each, with the order's number in its name; it stays in the landscape, too (table forgettings)")
 	whyFlag(cmd, &why)
 	p.flags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("propose", "dry-run", "finish")
 	return cmd
+}
+
+// writeCertificates writes the certificate of an order into a file. Those of several that were finished have the orders' numbers in their names.
+func writeCertificates(file string, f *client.Forget, finish bool) error {
+	if !finish {
+		if f.Done == nil {
+			return nil
+		}
+		return os.WriteFile(file, []byte(f.Done.Certificate), 0o600)
+	}
+	for _, done := range f.Finished {
+		name := file
+		if len(f.Finished) > 1 {
+			end := filepath.Ext(file)
+			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(file, end), done.Order, end)
+		}
+		if err := os.WriteFile(name, []byte(done.Certificate), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writeForget(w io.Writer, f *client.Forget) error {
@@ -143,7 +167,7 @@ func erasuresByOutput(f *client.Forget) (lines []string) {
 	}
 	rows := f.ErasuresIn()
 	for _, output := range slices.Sorted(maps.Keys(rows)) {
-		lines = append(lines, fmt.Sprintf("would delete %s of %s", text.Count(rows[output], "row"), text.Visible(output)))
+		lines = append(lines, fmt.Sprintf("would delete at most %s of %s", text.Count(rows[output], "row"), text.Visible(output)))
 	}
 	return lines
 }

@@ -2,6 +2,8 @@ package crash
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -102,7 +104,9 @@ func TestForgettingInATableThatIsAway(t *testing.T) {
 	told = p.run(t, 0, "forget", "customer=person-4-of-all", "--why", "request 89")
 	require.Contains(t, told, "an earlier order waits: order 1")
 	p.run(t, 2, "forget", "--finish", "--leave-in", "out")
-	told = p.run(t, 0, "forget", "--finish", "--leave-in", "out", "--why", "the database is dismantled")
+	told = p.run(t, 2, "forget", "--finish", "--leave-in", "outt", "--why", "a typo")
+	require.Contains(t, told, `"outt" cannot be given up: no order is still to delete rows there, but in postgres://`)
+	told = p.run(t, 0, "forget", "--finish", "--leave-in", "out", "--why", "the database is dismantled", "-o", "left.note")
 	require.Contains(t, told, "rows of run first: 6 left")
 	require.Empty(t, places(t, p.folder))
 	theirs, _ := rowsOf(t, conn, "person-3-of-all")
@@ -111,6 +115,9 @@ func TestForgettingInATableThatIsAway(t *testing.T) {
 	require.NoError(t, open(t, p.folder).QueryRow("select certificate from forgettings where purge_id = 1").Scan(&certificate))
 	require.Contains(t, certificate, "(sink out): it was left there, because the target was given up\n")
 	require.Contains(t, certificate, ": the database is dismantled\n")
+	written, err := os.ReadFile(filepath.Join(p.folder, "left.note"))
+	require.NoError(t, err)
+	require.Equal(t, certificate, string(written))
 	p.run(t, 0, "verify", "first")
 }
 
