@@ -87,7 +87,7 @@ var allowed = map[string][]string{
 	"audit":                      {"landscape/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare", "audit/evidence", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "plugin/webhook", "client/signature", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers"},
 	"client/signature":           {"pipeline"},
-	"serve/api":                  {"activities", "audit", "audit/dossier", "audit/evidence/bundle", "client", "client/local", "client/remote", "client/signature", "landscape", "pipeline", "serve/oidc", "serve/ui", "workflows"},
+	"serve/api":                  {"activities", "audit", "audit/dossier", "audit/evidence/bundle", "client", "client/local", "client/remote", "client/signature", "internal/text", "landscape", "pipeline", "serve/oidc", "serve/ui", "workflows"},
 	"serve/oidc":                 {"landscape"},
 	"serve/ui":                   {"audit", "audit/compare", "client", "client/remote", "internal/text", "landscape", "pipeline", "serve/ui/draw"},
 	"client/remote":              {"activities", "audit", "client", "landscape", "landscape/history"},

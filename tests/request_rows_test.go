@@ -231,7 +231,7 @@ func TestFiftyRequestsWithRows(t *testing.T) {
 				return
 			}
 			again[i] = replayed
-			runs.Store(report.Run.ID, true)
+			runs.Store(report.ID, true)
 		})
 	}
 	side.Wait()
