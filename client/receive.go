@@ -130,7 +130,7 @@ func secretsOf(t pipeline.HTTPTrigger, read func(name string) (string, error)) (
 	return secrets, unused, nil
 }
 
-// notReady is the error of a trigger that can take nothing until somebody mends it. Whoever posts learns no more: Err is for the log.
+// notReady is the error of a trigger that can take nothing until somebody mends it. The sender learns no more: Err is for the log.
 func notReady(err error) error {
 	return &Error{Kind: Unavailable, Code: SecretMissing, Message: "deliveries cannot be verified at present: the log of the server says why. Send it again later", Err: err}
 }

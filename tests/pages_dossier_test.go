@@ -91,7 +91,7 @@ func (s *apiServer) dossier(t *testing.T) {
 		require.Contains(t, hostile, change[0])
 		open(strings.Replace(hostile, change[0], change[1], 1))
 		window.Await(t, "✗ Not true: something in this file was changed")
-		require.Equal(t, strings.Contains(change[1], "checks"), !strings.Contains(window.Text(t), "✗ Nothing was added to this page, and nothing is hidden: "), change[1])
+		window.Await(t, "✗ Nothing was added to this page, and nothing is hidden: ") // styles of its own a page of this kind may not have, so the list is seen whatever it says
 		require.NotContains(t, window.Text(t), "✓ True", change[1])
 	}
 
