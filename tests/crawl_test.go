@@ -21,7 +21,7 @@ import (
 var everyRow = flag.Bool("every-row", false, "let TestCrawl follow the links to all rows, and not to one of "+strconv.Itoa(someRows)+"; make nightly does")
 
 // someRows says to which rows TestCrawl follows links: their pages are all alike.
-const someRows = 25
+const someRows = 50
 
 // TestCrawl follows every link of a site with runs of all kinds. There is no error, and behind a number are as many rows as it says. One of the runs is
 // paused at first, then it writes while its pages are followed, then it is complete.
