@@ -78,9 +78,9 @@ func (c *Client) payloadsHere(ctx context.Context) (*payload.Store, error) {
 // beginAfter is how long a process may take to start the workflow of a run that it was asked for.
 const beginAfter = 3 * time.Second
 
-// BeginAccepted starts the workflows of runs that were asked for a while ago and have none: by Accept, or by a process that ended before it could do so, with Lasting
-// of its request. The first are the first. It returns the ids of those that it began. known has those that have a workflow, by the ids of their starts: it is not nil, and
-// grows. Processes may do so at the same time, and again: a run has one workflow.
+// BeginAccepted starts the workflows of runs that were asked for a while ago and have none, in the order of the requests: Accept recorded them, or a Lasting request whose
+// process ended too early. It returns the ids of those that it began. known has the starts that have a workflow, by their ids: it must not be nil, and grows. Processes may do
+// so at the same time, and again: a run has one workflow.
 func (c *Client) BeginAccepted(ctx context.Context, known map[string]bool) (begun []string, err error) {
 	defer c.edge(ctx, &err)
 	starts, err := c.log.Starts(ctx, landscape.StartAccepted, nil, 0)
