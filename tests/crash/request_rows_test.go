@@ -3,7 +3,6 @@ package crash
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -39,10 +38,7 @@ func requestsCome(t *testing.T, binary, moment string) []byte {
 	p.write(t, "beats.yaml", "name: beats\nparams: {part: {type: string, default: all}}\n"+
 		"sources: {in: {webhook: {}, schema: {fields: {id: int}}}}\n"+
 		"sinks: {out: {csv: {path: \""+p.folder+"/out/${param:part}.csv\"}}}\n")
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := freeAddress(t)
 	serve := func(plan string) *exec.Cmd {
 		return p.startAt(t, plan, "serve", ".", "--port", "0", "--http", "off", "--api", address, "--pages", "off", "--allow-path", p.folder)
 	}
@@ -79,28 +75,12 @@ func requestsCome(t *testing.T, binary, moment string) []byte {
 
 // askForAll asks for runs, one after the other, each until it is answered with 202. Each has rows of its own.
 func askForAll(ctx context.Context, url, token string, requests int) error {
-	for i := 0; i < requests; {
+	return untilAccepted(ctx, requests, func(i int) (*http.Request, error) {
 		body := fmt.Sprintf(`{"pipeline":"beats","params":{"part":"%d"},"rows":{"in":[{"id":%d},{"id":%d}]}}`, i, i, i+100)
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
-		if err != nil {
-			return err
-		}
-		request.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprint("order-", i)}}
-		answer, err := http.DefaultClient.Do(request)
 		if err == nil {
-			if err := answer.Body.Close(); err != nil {
-				return err
-			}
-			if answer.StatusCode == http.StatusAccepted {
-				i++
-				continue
-			}
+			request.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprint("order-", i)}}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return nil
+		return request, err
+	})
 }

@@ -30,10 +30,7 @@ func runIsAskedFor(t *testing.T, binary, moment string) {
 	t.Helper()
 	p := in(t, binary, "plain.yaml", "orders.csv")
 	p.write(t, "beats.yaml", "name: beats\nsources: {in: {csv: {path: \""+p.folder+"/orders.csv\"}, schema: {mode: flexible, fields: {id: int}}}}\nsinks: {out: {jsonl: {path: \""+p.folder+"/asked.jsonl\"}}}\n")
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := freeAddress(t)
 	serve := func(plan string) *exec.Cmd {
 		return p.startAt(t, plan, "serve", ".", "--port", "0", "--http", "off", "--api", address, "--pages", "off", "--allow-path", p.folder)
 	}

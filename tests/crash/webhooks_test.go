@@ -40,10 +40,7 @@ func deliveriesCome(t *testing.T, binary, moment string) []byte {
 		"sources: {in: {webhook: {}, schema: {fields: {id: int}}}}\n"+
 		"sinks: {out: {csv: {path: \""+p.folder+"/out/${param:part}.csv\"}}}\n"+
 		"triggers: {calls: {source: in, every: 100ms, http: {verify: none}, run_id: part}}\n")
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := freeAddress(t)
 	serve := func(plan string) *exec.Cmd {
 		return p.startAt(t, plan, "serve", ".", "--port", "0", "--http", "off", "--api", address, "--pages", "off")
 	}
@@ -86,8 +83,15 @@ func deliveriesCome(t *testing.T, binary, moment string) []byte {
 
 // sendAll posts deliveries, one after the other, each until it is answered with 202.
 func sendAll(ctx context.Context, url string, deliveries int) error {
-	for i := 0; i < deliveries; {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(fmt.Sprintf(`{"id":%d}`, i)))
+	return untilAccepted(ctx, deliveries, func(i int) (*http.Request, error) {
+		return http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(fmt.Sprintf(`{"id":%d}`, i)))
+	})
+}
+
+// untilAccepted sends requests, one after the other, each until it is answered with 202.
+func untilAccepted(ctx context.Context, requests int, next func(i int) (*http.Request, error)) error {
+	for i := 0; i < requests; {
+		request, err := next(i)
 		if err != nil {
 			return err
 		}
@@ -108,4 +112,13 @@ func sendAll(ctx context.Context, url string, deliveries int) error {
 		}
 	}
 	return nil
+}
+
+// freeAddress is an address of this machine at which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
 }
