@@ -97,3 +97,9 @@ func (c *Client) StartsOf(ctx context.Context, run string) (list []Start, err er
 	}
 	return list, err
 }
+
+// InFlight returns the ids of the runs that have not ended: those that run, and those that were asked for and have not begun. It is empty, not nil, if there is none.
+func (c *Client) InFlight(ctx context.Context) (runs map[string]bool, err error) {
+	defer c.edge(ctx, &err)
+	return c.log.InFlight(ctx)
+}

@@ -64,6 +64,27 @@ func (r *Reader) RunsWithStatus(ctx context.Context, status pipeline.RunStatus, 
 	return heads, err
 }
 
+// inFlight is the id of a run by its status.
+type inFlight struct {
+	Is  pipeline.RunStatus `db:"status,key"`
+	Run string             `db:"run_id,key"`
+}
+
+// Table returns runs.
+func (inFlight) Table() string { return Run{}.Table() }
+
+// InFlight returns the ids of the runs that have not ended: those that run, and those of which a start is yet to be decided. It is empty, not nil, if there is none.
+func (r *Reader) InFlight(ctx context.Context) (map[string]bool, error) {
+	runs := map[string]bool{}
+	for _, state := range []StartState{StartAccepted, StartWaiting} { // before the runs: what begins meanwhile is there
+		if err := each(ctx, r.from, []any{string(state)}, func(s openStart) bool { runs[s.Run] = true; return true }); err != nil {
+			return nil, err
+		}
+	}
+	err := each(ctx, r.from, []any{string(pipeline.Running)}, func(i inFlight) bool { runs[i.Run] = true; return true })
+	return runs, err
+}
+
 // CountRuns returns how many runs there are.
 func (r *Reader) CountRuns(ctx context.Context) (n int, err error) {
 	err = each(ctx, r.from, nil, func(RunStart) bool { n++; return true })

@@ -232,6 +232,17 @@ type startInState struct {
 	Start
 }
 
+// openStart is which run a start is about, by what became of it, and then by when it was accepted.
+type openStart struct {
+	Is  StartState `db:"state,key"`
+	At  Micros     `db:"accepted_us,key"`
+	Run string     `db:"run_id,key"`
+	Seq int64      `db:"seq,key"`
+}
+
+// Table returns starts.
+func (openStart) Table() string { return Start{}.Table() }
+
 // Starts returns starts, the last to be accepted first; nil if there is none. state is what became of them; empty for all. It begins after
 // the start at the place after, or with the last if after is nil, and returns at most limit starts, or all if that is 0.
 func (r *Reader) Starts(ctx context.Context, state StartState, after *StartPlace, limit int) ([]Start, error) {

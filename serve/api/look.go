@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"waymark/audit"
 	"waymark/client"
@@ -242,6 +243,9 @@ func (c *call) outbox(after int64) client.OutboxFilter {
 	return filter
 }
 
+// outboxPause is how often a stream looks for new events.
+const outboxPause = time.Second / 2
+
 // streamEvents streams what happens after a position.
 func streamEvents(c *call) (any, error) {
 	word := c.query.Get("after")
@@ -267,7 +271,7 @@ func streamEvents(c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if more, err := stream.pause(2 * mostWatch); !more {
+		if more, err := stream.pause(outboxPause); !more {
 			return nil, err
 		}
 	}

@@ -311,34 +311,48 @@ func (c *call) prefersWait() (time.Duration, error) {
 	return 0, nil
 }
 
-// How often a run is looked at while somebody waits for it.
+// How long a request does not look at its run again, when that had not ended.
 const (
-	firstWatch = 10 * time.Millisecond
-	mostWatch  = 250 * time.Millisecond
+	firstPause = 10 * time.Millisecond
+	mostPause  = 250 * time.Millisecond
 )
 
 // await returns how a run is when it has ended, or when the time is over.
 func (c *call) await(id string, wait time.Duration) (any, error) {
 	c.w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
-	until := time.After(wait)
-	for pause := firstWatch; ; pause = min(2*pause, mostWatch) {
+	until, cancel := context.WithTimeout(c.Context(), wait)
+	defer cancel()
+	for pause := firstPause; c.untilDue(until, id); pause = min(2*pause, mostPause) {
 		ended, err := c.ended(id)
 		if err != nil {
 			return nil, err
 		}
 		if ended {
 			c.status = http.StatusOK
-			return c.reportOf(id)
+			break
 		}
 		select {
-		case <-until:
-			return c.reportOf(id)
-		case <-c.server.drained:
-			return c.reportOf(id)
-		case <-c.Context().Done():
-			return nil, client.UnlessStopped(c.Context(), c.Context().Err())
+		case <-until.Done():
 		case <-time.After(pause):
 		}
+	}
+	if err := c.Context().Err(); err != nil {
+		return nil, client.UnlessStopped(c.Context(), err)
+	}
+	return c.reportOf(id)
+}
+
+// untilDue waits until the run has probably ended; false if the time is over, or the server ends.
+func (c *call) untilDue(until context.Context, id string) bool {
+	due, leave := c.server.endings.of(id)
+	defer leave()
+	select {
+	case <-due:
+		return true
+	case <-until.Done():
+		return false
+	case <-c.server.drained:
+		return false
 	}
 }
 
@@ -374,6 +388,9 @@ func isMissing(err error) bool {
 	return ok && known.Kind == client.NotFound
 }
 
+// progressPause is how often a stream looks how far its run is.
+const progressPause = time.Second / 4
+
 // followRun streams how far a run is, until it has ended.
 func followRun(c *call) (any, error) {
 	id := c.PathValue("run")
@@ -408,7 +425,7 @@ func followRun(c *call) (any, error) {
 			}
 			return nil, stream.send("", "ended", report)
 		}
-		if more, err := stream.pause(mostWatch); !more {
+		if more, err := stream.pause(progressPause); !more {
 			return nil, err
 		}
 	}

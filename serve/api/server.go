@@ -76,6 +76,7 @@ type Server struct {
 	sessions      sessions
 	verifications verifications
 	health        health
+	endings       endings
 	streams       atomic.Int64 // of events, that are open
 	drained       chan struct{}
 	drain         func()
@@ -85,6 +86,7 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	s := &Server{Options: o, routes: append(table(), pages()...), mux: http.NewServeMux(), cursorKey: o.CursorKey, crossSite: http.NewCrossOriginProtection(), drained: make(chan struct{})}
 	s.drain = sync.OnceFunc(func() { close(s.drained) })
+	s.endings.inFlight = o.Home.InFlight
 	if s.cursorKey == nil {
 		s.cursorKey = make([]byte, sha256.Size)
 		if _, err := rand.Read(s.cursorKey); err != nil {

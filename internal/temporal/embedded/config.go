@@ -41,6 +41,9 @@ var settings = map[string]any{
 	// beginning, would wait for as long as the clock was set back.
 	"history.workflowIdReuseMinimalInterval": time.Duration(0),
 
+	// Workflows that have ended stay in memory, 25 KB each, until others need the room. By default that are 128,000, for an hour.
+	"history.hostLevelCacheMaxSize": 1_024,
+
 	// One server answers for all of a task queue.
 	"matching.numTaskqueueReadPartitions":  1,
 	"matching.numTaskqueueWritePartitions": 1,
