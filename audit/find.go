@@ -29,7 +29,8 @@ func (a *Auditor) find(ctx context.Context, run landscape.Run, q Question) (land
 		}
 		return a.log.SinkLine(ctx, run.ID, q.Sink, q.Line)
 	case q.Token != "":
-		token, err := a.log.ParseToken(ctx, run.ID, q.Token)
+		word, _, _ := strings.Cut(q.Token, "@") // lists of errors name TOKEN@NODE
+		token, err := a.log.ParseToken(ctx, run.ID, word)
 		if err != nil && !errors.Is(err, landscape.ErrNotFound) {
 			return token, &QuestionError{Message: err.Error()}
 		}

@@ -238,6 +238,11 @@ func TestCancelBeforeItBegins(t *testing.T) {
 	log := fiveRuns(t)
 	require.NoError(t, log.Accept(t.Context(), landscape.Start{Run: "later", Pipeline: "p", Params: "{}", Workflow: "run-later"}))
 	c := New(log, "memory", nobody{})
+	for word, run := range map[string]string{"later": "later", "run-later": "later", "lat": "later", "nobody": "nobody"} {
+		named, err := c.StartedAs(t.Context(), word)
+		require.NoError(t, err)
+		require.Equal(t, run, named)
+	}
 	_, err := c.CancelWaiting(t.Context(), "later", By{Actor: "ann"})
 	requireKind(t, Invalid, err)
 	cancelled, err := c.CancelWaiting(t.Context(), "later", By{Actor: "ann", Why: "not today"})

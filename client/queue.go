@@ -131,6 +131,17 @@ func (c *Client) CancelQueued(ctx context.Context, waiting *Waiting, by By) (err
 	return err
 }
 
+// StartedAs returns the id of the run that was asked for and that word names: by its id, by the workflow that somebody started for it, or by a prefix of the id; word itself if there is
+// none.
+func (c *Client) StartedAs(ctx context.Context, word string) (run string, err error) {
+	defer c.edge(ctx, &err)
+	start, err := c.startOf(ctx, word)
+	if err != nil || start == nil {
+		return word, err
+	}
+	return start.Run, nil
+}
+
 // CalledOff returns the id of the run that word names, if its start was cancelled before it began; empty if it was not.
 func (c *Client) CalledOff(ctx context.Context, word string) (run string, err error) {
 	defer c.edge(ctx, &err)

@@ -2,6 +2,8 @@ package tests
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -93,10 +95,17 @@ func (h *house) remoteFiles(t *testing.T) {
 	h.waymark(t, "verify", fetch("run.zip", func(w io.Writer) error { return c.Bundle(t.Context(), run.ID, remote.BundleFilter{Artifacts: true}, w) }))
 	require.Eventually(t, func() bool { return h.command(t, true, "prove", run.ID, "--row", "1", "-o", "row.proof").code == 0 }, patience, 100*time.Millisecond, "its entry is signed")
 	h.waymark(t, "verify", "row.proof")
+	report, err := c.Run(t.Context(), run.ID)
+	require.NoError(t, err)
+	document, err := os.ReadFile(fetch("document", func(w io.Writer) error { return c.Payload(t.Context(), run.ID, report.Document, w) }))
+	require.NoError(t, err)
+	require.Equal(t, report.Document, fmt.Sprintf("%x", sha256.Sum256(document)))
+	require.ErrorAs(t, c.Payload(t.Context(), run.ID, strings.Repeat("0", 64), io.Discard), &failure)
+	require.Equal(t, client.PayloadNotFound, failure.Code)
 
-	document := "name: moved\nsources: {in: {csv: {path: " + h.folder + "/orders.csv}, schema: {fields: {id: int, total: string}}}}\nsinks: {all: {csv: {path: " + h.folder + "/out/moved.csv}}}\n"
+	moved := "name: moved\nsources: {in: {csv: {path: " + h.folder + "/orders.csv}, schema: {fields: {id: int, total: string}}}}\nsinks: {all: {csv: {path: " + h.folder + "/out/moved.csv}}}\n"
 	for _, changed := range []bool{true, false} {
-		deployed, err := c.Deploy(t.Context(), remote.DeployRequest{Why: "moved", Document: document})
+		deployed, err := c.Deploy(t.Context(), remote.DeployRequest{Why: "moved", Document: moved})
 		require.NoError(t, err)
 		require.Equal(t, changed, deployed.Changed)
 	}

@@ -257,9 +257,45 @@ func (h *house) sameRun(t *testing.T, run, other string) {
 		h.same(t, "rows", run, "--edge", edge.ID, "--after", rows[0].Token)
 		h.same(t, "explain", run, "--token", row.Token)
 		h.same(t, "explain", run, "--token", row.Token, "--why-not", parts[0].Sink)
+		h.sameDossier(t, run, row.Token)
+	}
+	h.samePast(t, run, edges[0].ID)
+	for _, refused := range listed[client.RowError](t, h.serving, "errors", run, "--each", "--limit", "1") {
+		h.same(t, "explain", run, "--token", refused.ID)
 	}
 	h.same(t, "explain", run, "--sink", parts[0].Sink, "--line", "1")
 	h.same(t, "status", run[:len(run)-2])
+}
+
+// sameDossier takes the dossier of a row in the house and away from it.
+func (h *house) sameDossier(t *testing.T, run, token string) {
+	var files [2][]byte
+	for i, away := range []bool{false, true} {
+		s := h.command(t, away, "explain", run, "--token", token, "--dossier", "row.html")
+		require.Zero(t, s.code, s.err)
+		var err error
+		files[i], err = os.ReadFile(filepath.Join(h.folder, "row.html"))
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("row.html  %d bytes\n", len(files[i])), s.out)
+	}
+	require.Equal(t, string(files[0]), string(files[1]))
+	require.Contains(t, string(files[0]), token)
+}
+
+// samePast asks how a run stood at its beginning and at a moment within, and for the rows that had taken an edge then.
+func (h *house) samePast(t *testing.T, run, edge string) {
+	var begin client.Past
+	require.NoError(t, json.Unmarshal([]byte(h.command(t, true, "status", run, "--at", "0s", "--json").out), &begin))
+	require.Zero(t, begin.Rows)
+	within := (begin.Begun + (begin.End-begin.Begun)/2).Time().Format(time.RFC3339Nano)
+	h.same(t, "status", run, "--at", within)
+	edges := listed[client.Edge](t, h.serving, "rows", run, "--at", within)
+	i := slices.IndexFunc(edges, func(e client.Edge) bool { return e.ID == edge })
+	require.Len(t, listed[client.Row](t, h.serving, "rows", run, "--edge", edge, "--at", within, "--limit", "0"), int(edges[i].Rows))
+	h.same(t, "rows", run, "--edge", edge, "--at", "1h", "--limit", "3")
+	for _, at := range []string{"yesterday", "-1s"} {
+		require.Equal(t, 2, h.command(t, true, "status", run, "--at", at).code)
+	}
 }
 
 // sameFailing asks about a run whose reason quotes a value, which a server leaves out.

@@ -94,6 +94,21 @@ func (c *Client) Proof(ctx context.Context, run, source string, row int64, to io
 	return c.download(ctx, path("runs", run, "proof"), words("source", source, "row", number(row)), to)
 }
 
+// Dossier writes what happened to the row that a question means, with its values and its proof, as one file in HTML, to a writer. It is for the role auditor, and recorded. All and Limit of
+// the question do not travel: the error is of kind Invalid if one is set.
+func (c *Client) Dossier(ctx context.Context, q audit.Question, to io.Writer) error {
+	query, err := questionOf(q)
+	if err != nil {
+		return err
+	}
+	return c.download(ctx, path("runs", q.Run, "dossier"), query, to)
+}
+
+// Payload writes the bytes of a payload that a run needs to a writer. It is for the role auditor, and recorded.
+func (c *Client) Payload(ctx context.Context, run, digest string, to io.Writer) error {
+	return c.download(ctx, path("runs", run, "payloads", digest), nil, to)
+}
+
 // Output writes the file that a sink of a run published to a writer, and compares it with the digest that the server names.
 func (c *Client) Output(ctx context.Context, run, sink string, to io.Writer) error {
 	return c.download(ctx, path("runs", run, "outputs", sink), nil, to)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -132,7 +133,26 @@ func (c *Client) Edges(ctx context.Context, run string) ([]client.Edge, error) {
 
 // Rows returns the rows that a filter selects, without values, at most limit of them; 0 for all.
 func (c *Client) Rows(ctx context.Context, run string, f client.RowFilter, limit int) iter.Seq2[client.Row, error] {
-	return list[client.Row](ctx, c, path("runs", run, "rows"), words("node", f.Node, "edge", f.Edge, "sink", f.Sink), limit)
+	return func(yield func(client.Row, error) bool) {
+		at, err := c.asOf(ctx, run, f.At)
+		if err != nil {
+			yield(client.Row{}, err)
+			return
+		}
+		list[client.Row](ctx, c, path("runs", run, "rows"), words("node", f.Node, "edge", f.Edge, "sink", f.Sink, "at", at), limit)(yield)
+	}
+}
+
+// asOf is a moment of a run as the API takes it; empty if it is unknown, which is now.
+func (c *Client) asOf(ctx context.Context, run string, at client.Time) (string, error) {
+	if !at.Known() {
+		return "", nil
+	}
+	report, err := c.Run(ctx, run)
+	if err != nil {
+		return "", err
+	}
+	return strconv.FormatInt(int64(max(at-report.Started, 0)), 10), nil
 }
 
 // Errors returns why rows of the run were refused, in groups. Texts and numbers that messages quote are left out.
@@ -153,6 +173,15 @@ func (c *Client) Effects(ctx context.Context, run string, limit int) iter.Seq2[c
 // Timeline returns where the time of a run went.
 func (c *Client) Timeline(ctx context.Context, run string) (*client.Timeline, error) {
 	return ask[*client.Timeline](ctx, c, get(path("runs", run, "timeline"), nil))
+}
+
+// Past returns the run as it stood at a moment: as it stands now if that is unknown, or after its end.
+func (c *Client) Past(ctx context.Context, run string, at client.Time) (*client.Past, error) {
+	since, err := c.asOf(ctx, run, at)
+	if err != nil {
+		return nil, err
+	}
+	return ask[*client.Past](ctx, c, get(path("runs", run, "past"), words("at", since)))
 }
 
 // Compare compares a run with an earlier one; with the one before it of the same pipeline if was is empty.

@@ -52,6 +52,7 @@ func (r *away) Find(ctx context.Context, word string) (landscape.Run, error) {
 	run, err := r.Client.Find(ctx, word)
 	return landscape.Run{RunHead: landscape.RunHead{
 		ID: run.ID, Pipeline: run.Pipeline, Status: run.Status, Final: run.Final, Epoch: run.Epoch, Reason: run.Reason, Environment: run.Environment,
+		Started: landscape.Micros(run.Started),
 	}}, err
 }
 
@@ -163,6 +164,13 @@ func (r *away) Explain(ctx context.Context, q audit.Question) (_ *audit.Explanat
 		return nil, err
 	}
 	return r.Client.Explain(ctx, atMost(q))
+}
+
+func (r *away) Dossier(ctx context.Context, q audit.Question, to io.Writer) (err error) {
+	if q.Run, err = r.named(ctx, q.Run); err != nil {
+		return err
+	}
+	return r.Client.Dossier(ctx, atMost(q), to)
 }
 
 func (r *away) WhyNot(ctx context.Context, q audit.Question, sink string) (_ *audit.Denial, err error) {

@@ -86,6 +86,9 @@ func (a *app) cancelWaiting(ctx context.Context, home *local.Home, run string, b
 		}
 		return a.printOrder(orderResult{Run: waiting.Run, Order: workflows.CancelUpdate, Changed: true}, "is cancelled before it began; nothing was read or written")
 	}
+	if run, err = home.StartedAs(ctx, run); err != nil {
+		return err
+	}
 	cancelled, err := home.CancelWaiting(ctx, run, by)
 	if err != nil {
 		return err

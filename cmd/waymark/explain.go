@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ type question struct {
 	limit  int
 	whyNot string
 	bytes  bool
+	file   string // to which the dossier goes
 }
 
 func (a *app) explainCommand() *cobra.Command {
@@ -42,14 +44,16 @@ Where a fork copies a row, or a coalesce or a barrier makes new rows, each gets 
 by_state:3; explain it with --token. The members of a batch are read from the landscape; verify computes batches again.
 A row's descendants are followed through barriers to every line of every output, up to --limit.
 If another pipeline published the row, and a trigger brought it, its story there follows, back to where it was read first.
---why-not SINK shows what kept the row, and its descendants, out of a sink.
+--why-not SINK shows what kept the row, and its descendants, out of a sink. --dossier FILE.html writes the row's story, its values and its proof as one
+file, which others read and verify in a browser, without a network.
 
 ` + runArgument,
 		Example: `  waymark explain last --row 4711
   waymark explain last --key airport="DALLAS/FORT WORTH INTL ARPT" --key flight_date=1999-10-19
   waymark explain 0198c1 --sink review --line 12
   waymark explain last --token orders:17/by_cost
-  waymark explain last --row 4711 --why-not ledger`,
+  waymark explain last --row 4711 --why-not ledger
+  waymark explain last --row 4711 --dossier 4711.html`,
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,6 +79,8 @@ If another pipeline published the row, and a trigger brought it, its story there
 	numberFlag(flags, &q.limit, "limit", "", 1, descendants, "follow at most this `number` of the row's descendants")
 	flags.BoolVar(&q.bytes, "bytes", false, "show which bytes of the record each field is; --json always does")
 	flags.StringVar(&q.whyNot, "why-not", "", "show what kept the row out of this `sink`")
+	flags.StringVar(&q.file, "dossier", "", "write the row's story, values and proof to this `file`; an existing one is replaced")
+	cmd.MarkFlagsMutuallyExclusive("why-not", "dossier")
 	return cmd
 }
 
@@ -99,6 +105,13 @@ func (q question) question() (audit.Question, error) {
 }
 
 func (a *app) explain(ctx context.Context, home record, asked audit.Question, q question) error {
+	if q.file != "" {
+		var text bytes.Buffer
+		if err := home.Dossier(ctx, asked, &text); err != nil {
+			return err
+		}
+		return a.written(q.file, text.Bytes())
+	}
 	if q.whyNot != "" {
 		denial, err := home.WhyNot(ctx, asked, q.whyNot)
 		if err != nil {

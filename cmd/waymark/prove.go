@@ -36,17 +36,10 @@ With --show the proof shows fields of the row with their values, as a sink got t
 				return wrongUsef("say where the proof goes: -o FILE.proof")
 			}
 			text, err := a.proof(cmd.Context(), args[0], source, row, show)
-			if err == nil {
-				err = os.WriteFile(file, text, 0o644) //nolint:gosec // it is for others
-			}
 			if err != nil {
 				return err
 			}
-			made := proved{file, len(text)}
-			return a.print(made, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s  %d bytes\n", made.File, made.Bytes)
-				return err
-			})
+			return a.written(file, text)
 		},
 	}
 	numberFlag(cmd.Flags(), &row, "row", "", 1, 0, "prove the row with this `number` in the source, from 1")
@@ -80,6 +73,18 @@ func (a *app) proof(ctx context.Context, word, source string, row int64, show []
 type proved struct {
 	File  string `json:"file"`
 	Bytes int    `json:"bytes"`
+}
+
+// written writes a proof to a file, and says so.
+func (a *app) written(file string, text []byte) error {
+	if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // it is for others
+		return err
+	}
+	made := proved{file, len(text)}
+	return a.print(made, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s  %d bytes\n", made.File, made.Bytes)
+		return err
+	})
 }
 
 // verifyProof verifies a proof without the landscape. record names a file with the record as read; empty for none.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"waymark/audit"
@@ -30,6 +31,7 @@ type runReader interface {
 	Effects(ctx context.Context, run, after string, limit int, events bool) ([]client.Effect, error)
 	Events(ctx context.Context, run string) ([]history.Event, error)
 	Timeline(ctx context.Context, run string) (*client.Timeline, error)
+	Past(ctx context.Context, run string, at client.Time) (*client.Past, error)
 	Compare(ctx context.Context, was, is string) (*client.Comparison, error)
 	Starts(ctx context.Context, state landscape.StartState, after string, limit int) ([]client.Start, error)
 	Queue(ctx context.Context) ([]client.Waiting, error)
@@ -46,6 +48,7 @@ type rowReader interface {
 	Rows(ctx context.Context, run string, filter client.RowFilter, after string, limit int) ([]client.Row, error)
 	Explain(ctx context.Context, q audit.Question) (*audit.Explanation, error)
 	WhyNot(ctx context.Context, q audit.Question, sink string) (*audit.Denial, error)
+	Dossier(ctx context.Context, q audit.Question, to io.Writer) error
 }
 
 // verifier computes again what is recorded.

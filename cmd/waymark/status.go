@@ -25,18 +25,35 @@ type statusOutput struct {
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "status RUN",
-		Short: "Show a run's status, with the counts of every node and sink",
+	at := ""
+	cmd := &cobra.Command{
+		Use:   "status RUN [--at MOMENT]",
+		Short: "Show a run's status, with the counts of every node and sink, now or at any moment since it began",
 		Long: `Shows how far a run is or how it ended, how many rows each node and sink got, where its outputs are, and what to do next.
 
+--at shows how the run stood at a moment, counted from what the record had then. A chunk of rows counts as read when it was read, and as passed when all of
+it was through the steps.
+
 ` + runArgument,
+		Example: `  waymark status last
+  waymark status last --at 2.5s`,
 		Args:              exactlyOne("run"),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if at != "" {
+				return a.askRun(cmd.Context(), args[0], func(r record, run landscape.Run) error {
+					moment, err := momentOf(run, at)
+					if err != nil {
+						return err
+					}
+					return a.pastStatus(cmd.Context(), r, run, moment)
+				})
+			}
 			return a.ask(cmd.Context(), func(r record) error { return a.status(cmd.Context(), r, args[0]) })
 		},
 	}
+	atFlag(cmd, &at)
+	return cmd
 }
 
 func (a *app) status(ctx context.Context, r record, word string) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"waymark/audit/dossier"
 	"waymark/landscape"
 )
 
@@ -20,12 +19,8 @@ func sendDossier(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	proof, err := c.server.Home.Prove(ctx, run.ID, story.Source.Name, story.Source.Row, nil)
-	if err != nil {
-		return nil, err
-	}
 	var page bytes.Buffer
-	if err := dossier.Write(&page, story, proof); err != nil {
+	if err := c.server.Home.DossierOf(ctx, story, &page); err != nil {
 		return nil, err
 	}
 	if err := c.disclose(run.ID, "dossier", story.Token); err != nil {

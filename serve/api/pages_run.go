@@ -146,7 +146,7 @@ func rowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) 
 		return ui.Page{}, err
 	}
 	if body.At.Known() {
-		command = "" // has no word for a moment
+		command += " --at " + sinceBegun(run, body.At)
 	}
 	return ui.Page{
 		Title: "Rows " + body.Of, Crumbs: crumbs(run, "rows "+body.Of), Command: command, Path: "/v1" + c.URL.RequestURI(), Body: body,
@@ -243,6 +243,11 @@ func (c *call) asOf(run landscape.Run) client.Time {
 	return client.Time(run.Started) + client.Time(min(since, mostSince))
 }
 
+// sinceBegun writes a moment of a run as commands take it.
+func sinceBegun(run landscape.Run, at client.Time) string {
+	return at.Time().Sub(run.Started.Time()).String()
+}
+
 // mostSince is how many microseconds after its beginning a run is looked at at most: a hundred years.
 const mostSince = 100 * 366 * 24 * 3600 * 1_000_000
 
@@ -270,7 +275,7 @@ func pastPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) 
 	}
 	at := strconv.FormatInt(int64(past.At), 10)
 	return ui.Page{
-		Title: run.Pipeline + " as it stood", Crumbs: crumbs(run, "as it stood"), Path: "/v1" + ui.PastPath(run.ID, past.Begun, past.At),
+		Title: run.Pipeline + " as it stood", Crumbs: crumbs(run, "as it stood"), Command: "waymark status " + run.ID + " --at " + sinceBegun(run, past.At), Path: "/v1" + ui.PastPath(run.ID, past.Begun, past.At),
 		SQL:  "select sum(rows) from chunks where run_id = '" + run.ID + "' and read_us <= " + at,
 		Body: ui.Past{Past: past, Figures: ui.FiguresOf(past.Status, past.Edges, past.At), Rates: ui.Timeline{Timeline: times}.Rates()},
 	}, nil

@@ -116,6 +116,15 @@ func table() []route {
 			stream: "application/json", status: http.StatusOK, handle: withRun(sendProof),
 		},
 		{
+			method: http.MethodGet, path: "/v1/runs/{run}/dossier", scope: read, about: "What happened to a row, with its values and its proof, as one file in HTML, as waymark explain --dossier writes it",
+			query:  question,
+			stream: "text/html", status: http.StatusOK, handle: withRun(sendDossier),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/payloads/{digest}", scope: read, about: "The bytes of a payload that the run needs, if they have the digest",
+			stream: "application/octet-stream", status: http.StatusOK, handle: withRun(sendPayload),
+		},
+		{
 			method: http.MethodGet, path: "/v1/runs/{run}/outputs/{sink}", scope: read, about: "The file that a sink published, if it still holds that; also in ranges",
 			stream: "application/octet-stream", status: http.StatusOK, handle: withRun(output),
 		},

@@ -1,0 +1,33 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"waymark/audit"
+	"waymark/audit/dossier"
+)
+
+// Dossier writes what happened to the row that a question means, with its values and its proof, as one file in HTML. Nothing is written if the error is one of Explain or Prove.
+func (h *Home) Dossier(ctx context.Context, q audit.Question, to io.Writer) error {
+	story, err := h.Explain(ctx, q)
+	if err != nil {
+		return err
+	}
+	return h.DossierOf(ctx, story, to)
+}
+
+// DossierOf is Dossier for a story that Explain told.
+func (h *Home) DossierOf(ctx context.Context, story *audit.Explanation, to io.Writer) error {
+	proof, err := h.Prove(ctx, story.Run, story.Source.Name, story.Source.Row, nil)
+	if err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	if err := dossier.Write(&page, story, proof); err != nil {
+		return err
+	}
+	_, err = page.WriteTo(to)
+	return err
+}
