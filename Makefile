@@ -115,8 +115,8 @@ bench-starts: build ## measure many small runs that are asked for through the HT
 	go run ./tests/bench/starts -binary bin/waymark
 
 .PHONY: bench-load
-bench-load: build ## keep 25 runs a second going for half an hour, asked for through the HTTP API
-	go run ./tests/bench/starts -binary bin/waymark -rate 25
+bench-load: build ## measure how many small runs are done in a second, and keep 80 % of that going for half an hour
+	go run ./tests/bench/starts -binary bin/waymark -runs 2000 -share 0.8
 
 .PHONY: bench-ui
 bench-ui: build ## measure the web pages on records of a million and of ten million rows

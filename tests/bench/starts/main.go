@@ -31,6 +31,7 @@ func main() {
 	flag.IntVar(&m.rows, "rows", 100, "rows of each run")
 	flag.IntVar(&m.atOnce, "at-once", 16, "how many services wait for a run at once")
 	flag.Float64Var(&m.rate, "rate", 0, "instead: start so many runs in a second, whether or not those before have ended")
+	flag.Float64Var(&m.share, "share", 0, "then: start runs at this share of the rate that was measured, whether or not those before have ended")
 	flag.DurationVar(&m.time, "time", 30*time.Minute, "how long to do that")
 	flag.Parse()
 	if err := m.take(context.Background()); err != nil {
@@ -42,7 +43,7 @@ func main() {
 type measurement struct {
 	binary             string
 	runs, rows, atOnce int
-	rate               float64
+	rate, share        float64
 	time               time.Duration
 
 	folder, url, token string
@@ -78,13 +79,17 @@ func (m *measurement) take(ctx context.Context) (err error) {
 	if m.rate > 0 {
 		return errors.Join(m.load(ctx, server), m.size(ctx))
 	}
-	if err := m.measure(ctx, server, max(m.runs/20, 10), 1); err != nil {
+	if _, err := m.measure(ctx, server, max(m.runs/20, 10), 1); err != nil {
 		return err
 	}
-	if err := m.measure(ctx, server, m.runs, m.atOnce); err != nil {
+	sustained, err := m.measure(ctx, server, m.runs, m.atOnce)
+	if err != nil {
 		return err
 	}
-	return m.size(ctx)
+	if m.rate = m.share * sustained; m.rate > 0 {
+		err = m.load(ctx, server)
+	}
+	return errors.Join(err, m.size(ctx))
 }
 
 // serve starts a server in the folder, and makes an access token.
@@ -130,8 +135,8 @@ func (m *measurement) serve(ctx context.Context) (process int, stop func(), err 
 	return 0, nil, fmt.Errorf("the server does not listen: %s", log.Name())
 }
 
-// measure starts so many runs, some at once, and waits for each.
-func (m *measurement) measure(ctx context.Context, server, runs, atOnce int) error {
+// measure starts so many runs, some at once, and waits for each. It returns how many were done in a second.
+func (m *measurement) measure(ctx context.Context, server, runs, atOnce int) (rate float64, err error) {
 	took := make([]time.Duration, runs)
 	var all errgroup.Group
 	all.SetLimit(atOnce)
@@ -143,13 +148,14 @@ func (m *measurement) measure(ctx context.Context, server, runs, atOnce int) err
 		})
 	}
 	if err := all.Wait(); err != nil {
-		return err
+		return 0, err
 	}
 	seconds := time.Since(began).Seconds()
+	rate = float64(runs) / seconds
 	slices.Sort(took)
 	fmt.Printf("%5d runs, %2d at once: %6.2f s, %6.1f runs/s, request to published: median %4d ms, 99th percentile %4d ms; %5.1f ms of CPU for each\n",
-		runs, atOnce, seconds, float64(runs)/seconds, took[runs/2].Milliseconds(), took[runs*99/100].Milliseconds(), 1000*(cpuSeconds(server)-before)/float64(runs))
-	return nil
+		runs, atOnce, seconds, rate, took[runs/2].Milliseconds(), took[runs*99/100].Milliseconds(), 1000*(cpuSeconds(server)-before)/float64(runs))
+	return rate, nil
 }
 
 // run starts a run, and waits for its end. It returns the run's id.
