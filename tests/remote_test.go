@@ -260,8 +260,8 @@ func (h *house) sameRun(t *testing.T, run, other string) {
 		h.sameDossier(t, run, row.Token)
 	}
 	h.samePast(t, run, edges[0].ID)
-	for _, refused := range listed[client.RowError](t, h.serving, "errors", run, "--each", "--limit", "1") {
-		h.same(t, "explain", run, "--token", refused.ID)
+	if refused := listed[client.RowError](t, h.serving, "errors", run, "--each", "--limit", "0"); len(refused) > 0 {
+		h.same(t, "explain", run, "--token", refused[0].ID)
 	}
 	h.same(t, "explain", run, "--sink", parts[0].Sink, "--line", "1")
 	h.same(t, "status", run[:len(run)-2])
