@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"io"
 
@@ -9,7 +8,7 @@ import (
 	"waymark/audit/dossier"
 )
 
-// Dossier writes what happened to the row that a question means, with its values and its proof, as one file in HTML. Nothing is written if the error is one of Explain or Prove.
+// Dossier writes what happened to the row that a question means, with its values and its proof, as one file in HTML. Nothing is written if the error is one of Explain or Prove; after another one the file is not whole.
 func (h *Home) Dossier(ctx context.Context, q audit.Question, to io.Writer) error {
 	story, err := h.Explain(ctx, q)
 	if err != nil {
@@ -24,10 +23,5 @@ func (h *Home) DossierOf(ctx context.Context, story *audit.Explanation, to io.Wr
 	if err != nil {
 		return err
 	}
-	var page bytes.Buffer
-	if err := dossier.Write(&page, story, proof); err != nil {
-		return err
-	}
-	_, err = page.WriteTo(to)
-	return err
+	return dossier.Write(to, story, proof)
 }

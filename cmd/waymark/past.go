@@ -31,7 +31,7 @@ func momentOf(run landscape.Run, word string) (client.Time, error) {
 	case err != nil:
 		return 0, wrongUsef("--at %q is no moment: write 1m30s for so long after the run began, or a time as 2026-10-01T06:00:00Z", word)
 	case moment < run.Started:
-		return 0, wrongUsef("--at %q is before the run began, at %s", word, moment.Time().Format(time.RFC3339Nano))
+		return 0, wrongUsef("--at %q is before the run began, at %s", word, run.Started.Time().Format(time.RFC3339Nano))
 	default:
 		return client.Time(moment), nil
 	}
@@ -62,20 +62,7 @@ func (a *app) writePast(w io.Writer, p *client.Past) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := writeNodes(w, s.Nodes); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	if len(s.Barriers) > 0 {
-		if err := writeBarriers(w, s.Barriers); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	if client.Complete(s.Status) {
-		return writeSinks(w, s.Sinks)
-	}
-	return writeOpenSinks(w, s.Sinks)
+	return writeTables(w, s)
 }
 
 // preciseMoment writes a moment to the microsecond: --at takes it.

@@ -151,6 +151,11 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 		return err
 	}
 	fmt.Fprintln(w)
+	return writeTables(w, s)
+}
+
+// writeTables writes the accounts of the nodes, and what there is of totals, policies, barriers and sinks.
+func writeTables(w io.Writer, s *client.Status) error {
 	if err := writeNodes(w, s.Nodes); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func isDue(due <-chan struct{}) bool {
 	}
 }
 
-// TestOneLookServesAllThatWait: a thousand requests cost as many looks as one, and each is told when its own run is over.
+// TestOneLookServesAllThatWait checks that a thousand waiting requests cause no more looks than one would, and that each is told when its own run has ended.
 func TestOneLookServesAllThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flights{}
@@ -75,7 +75,7 @@ func TestOneLookServesAllThatWait(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsNobodyLooks: the record is left alone when the last one has left, and looked at again for the next.
+// TestNobodyWaitsNobodyLooks checks that the record is left alone once the last waiter has left, and is looked at again for the next one.
 func TestNobodyWaitsNobodyLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flights{}
