@@ -31,7 +31,7 @@ CAMPAIGNS := bad-rows refusals lost-commits lost-replies
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS) ## long campaigns of tests
 
-NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages reproductions arrivals voices
+NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages commands long reproductions arrivals voices
 .PHONY: nightly $(NIGHTLY)
 nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
@@ -103,7 +103,7 @@ shots: ## show every web page in two themes and two sizes, on out/shots/index.ht
 
 .PHONY: pictures
 pictures: ## take docs/img/page-*.png, the pictures of web pages in README.md, from runs of the example
-	CI=true WAYMARK_PICTURES=$(CURDIR)/docs/img go test ./tests -count=1 -run 'TestPictures$$'
+	CI=true WAYMARK_PICTURES=$(CURDIR)/docs/img go test ./tests -count=1 -every 1 -run 'TestPictures$$'
 
 .PHONY: bench
 bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of processes; BESIDE=BINARY also measures another build of it
@@ -152,14 +152,18 @@ zombies: ## stop 200 worker processes in the middle of their work, and let them 
 	go test ./tests/zombies -zombies 200 -count=1 -v -timeout 30m
 
 moments: # kill a server at every moment of a slot, and of starts that wait
-	go test ./tests/crash -run '^TestServeIsKilled|^TestForgettingIsKilled$$|^TestPurgeIsKilled$$|^TestLabReportsLostProtection$$' -every 1 -count=1
+	go test ./tests/crash -run '^TestServeIsKilled|^TestForgettingIsKilled$$|^TestPurgeIsKilled$$|^TestLabReportsLostProtection$$|^TestEveryMomentIsReached$$' -every 1 -count=1
 damages: # every change of a record that verify and the views must notice
-	go test ./audit ./landscape/sqlitestore -run '^TestVerify|^TestViewsOfDamagedRecords$$' -every 1 -count=1
+	go test ./audit ./landscape/history ./landscape/sqlitestore -run '^TestVerify|^TestChangedLines$$|^TestViewsOfDamagedRecords$$|^TestTablesAndViewsAgree$$|^TestAuditTablesOnlyGrow$$' -every 1 -count=1
+commands: # also those whose packages have tests that say the same
+	go test ./cmd/waymark -run '^TestScripts$$' -every 1 -count=1 -timeout 30m
+long: # tests of whole processes that `go test` leaves out
+	go test ./tests -every 1 -count=1 -timeout 90m
 reproductions:
 	go test ./tests -run '^TestExamplesAreReproduced$$' -everywhere
 
 voices: # ask about random runs on pages, by the API, by commands and in SQL, and follow every link of a site with runs of all kinds
-	go test ./tests -run '^TestVoicesAgree$$|^TestCrawl$$' -voice 0 -voices 60 -every-row -count=1 -timeout 30m
+	go test ./tests -run '^TestVoicesAgree$$|^TestCrawl$$' -every 1 -voice 0 -voices 60 -every-row -count=1 -timeout 30m
 	go test ./tests -run '^TestRemoteSame$$' -documents 6 -count=1 -timeout 20m
 
 crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile

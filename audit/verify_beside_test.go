@@ -36,7 +36,7 @@ func TestVerifyBesideAWriter(t *testing.T) {
 			for at := range moments {
 				moments[at] = at
 			}
-			for _, at := range sample.Of(3, moments) {
+			for _, at := range sample.Of(6, moments) {
 				begun, pace := accepted+at/len(paces)+1, paces[at%len(paces)]
 				writer := &writing{Driver: memdriver.New(), left: all, pace: pace}
 				for range begun {

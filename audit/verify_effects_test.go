@@ -17,7 +17,7 @@ func TestVerifyHoldsEffectsAgainstTheirEvents(t *testing.T) {
 	s := play(t)
 	const write, publish = ` where sink = 'ledger' and chunk = 0`, ` where sink = 'ledger' and chunk = -1`
 	const made = `create temp table more as select * from effects` + write + `; update more set `
-	for _, c := range sample.Of(2, []struct{ name, statement, where, detail string }{
+	for _, c := range sample.Of(4, []struct{ name, statement, where, detail string }{
 		{"an attempt more", `update effects set fence = 2` + write, "ledger", "write of orders chunk 0 to ledger in run run-1: 2 attempts begun on record"},
 		{"an attempt less", `delete from effect_events where event = 'began' and sink = 'ledger' and chunk = 0`, "ledger", "1 attempt begun on record, its events say other ones"},
 		{"an attempt twice", `create temp table more as select * from effect_events where event = 'began' and sink = 'ledger' and chunk = 0;

@@ -40,7 +40,7 @@ func testCleanGraph(t *testing.T, s *system.System) {
 
 // testGraphRecord changes the record in the database, one thing at a time.
 func testGraphRecord(t *testing.T, s *system.System) {
-	for _, c := range sample.Of(3, []struct{ name, statement, kind, where, detail string }{
+	for _, c := range sample.Of(6, []struct{ name, statement, kind, where, detail string }{
 		{"a member", `update members set batches = cast(x'00000009' || substr(batches, 5) as blob) where node = 'by_place'`, audit.RecordDiffers, "by_place", ""},
 		{"a member to another batch", `update members set batches = cast(substr(batches, 5, 4) || substr(batches, 1, 4) || substr(batches, 9) as blob) where node = 'meet' and source = 'orders' and chunk = 0`, audit.RecordDiffers, "meet", ""},
 		{"a member less", `delete from members where node = 'by_place'`, audit.RecordDiffers, "by_place", ""},

@@ -21,7 +21,7 @@ import (
 // TestVerifyFindsEveryChange changes what can be computed again, or adds up, one thing at a time.
 func TestVerifyFindsEveryChange(t *testing.T) {
 	s := play(t)
-	for _, c := range sample.Of(2, []struct{ name, statement, kind, where, detail string }{
+	for _, c := range sample.Of(4, []struct{ name, statement, kind, where, detail string }{
 		{"document", `update runs set document = document || ' '`, audit.RecordDiffers, "orders", "the document on record hashes to "},
 		{"plan", `update runs set plan = plan || ' '`, audit.RecordDiffers, "orders", "the plan on record hashes to "},
 		{"references", `update runs set refs = '[]'`, audit.RecordDiffers, "orders", "refs should be "},

@@ -14,11 +14,13 @@ import (
 
 	"waymark/client/local"
 	"waymark/tests/browser"
+	"waymark/tests/sample"
 )
 
 // TestKilledWhileWatched pauses a run from its page, kills the server with SIGKILL while the page is open, and starts the server again. The run is then resumed
 // from its page by keyboard alone, and the page shows it complete.
 func TestKilledWhileWatched(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	folder := t.TempDir()
 	const rows = 4_000

@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/browser"
+	"waymark/tests/sample"
 )
 
 // TestPictures takes the pictures of web pages that the README shows, of runs of its example. It keeps them if WAYMARK_PICTURES names a folder.
 func TestPictures(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	into := cmp.Or(os.Getenv("WAYMARK_PICTURES"), t.TempDir())
 	folder := t.TempDir()

@@ -47,7 +47,7 @@ type crowd struct {
 }
 
 // crowdStarts are how many runs a crowd asks for; make crowd asks for 200.
-var crowdStarts = flag.Int("starts", 36, "how many runs TestACrowdWaitsForPlaces asks for")
+var crowdStarts = flag.Int("starts", 20, "how many runs TestACrowdWaitsForPlaces asks for")
 
 const crowdTerminated = 5 // each time
 

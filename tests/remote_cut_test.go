@@ -16,6 +16,7 @@ import (
 	"waymark/client"
 	"waymark/client/remote"
 	"waymark/landscape"
+	"waymark/tests/sample"
 )
 
 // cutter is a proxy that breaks connections.
@@ -83,6 +84,7 @@ func (c *cutter) pass(near net.Conn) {
 
 // TestRemoteCut: however often connections break, a start starts one run, follow sees its end, and the outbox stream has each event once.
 func TestRemoteCut(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	var rows strings.Builder
 	rows.WriteString("id,kind\n")

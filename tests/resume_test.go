@@ -22,6 +22,7 @@ import (
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/tests/held"
+	"waymark/tests/sample"
 	"waymark/workflows"
 )
 
@@ -198,6 +199,7 @@ func (d *disturbed) requireUndisturbed(run string) {
 
 // TestResumedRunsAreAsIfUndisturbed stops a run in the middle by what operators fear, and resumes it.
 func TestResumedRunsAreAsIfUndisturbed(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	d := newDisturbed(t)
 	for name, disturb := range map[string]func(){

@@ -14,6 +14,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"waymark/landscape"
+	"waymark/tests/sample"
 	"waymark/workflows/slots"
 )
 
@@ -134,6 +135,7 @@ func (s *serving) kill(t *testing.T, after time.Duration) *serving {
 
 // A server that is killed again and again misses no slot, and begins none twice, whatever rings in Temporal and how often.
 func TestSlotsOutliveTheServer(t *testing.T) {
+	sample.Rarely(t)
 	if testing.Short() {
 		t.Skip("kills servers")
 	}
@@ -169,6 +171,7 @@ func TestSlotsOutliveTheServer(t *testing.T) {
 
 // What people do in Temporal to the alarm of a schedule counts, and is on record; but an alarm that they delete is set again.
 func TestAlarmsInTemporal(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel() // most of it is waiting
 	s := serve(t, t.TempDir())
 	s.scheduledPipeline(t, "often", "beat: {every: 2s}")
@@ -334,6 +337,7 @@ func TestSchedulesByCommand(t *testing.T) {
 
 // A backfill of slots of values goes on after a kill -9: each slot has one complete run, with outputs and a latest one of its value.
 func TestBackfillOfValuesOutlivesTheServer(t *testing.T) {
+	sample.Rarely(t)
 	if testing.Short() {
 		t.Skip("kills servers")
 	}

@@ -11,12 +11,14 @@ import (
 	"waymark/client/local"
 	"waymark/pipeline"
 	"waymark/tests/held"
+	"waymark/tests/sample"
 	"waymark/workflows"
 )
 
 // TestServeAfterRunsOfOtherProcesses: a server answers questions about runs that processes executed by themselves before it came; and one that died
 // then is interrupted, and can be resumed.
 func TestServeAfterRunsOfOtherProcesses(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	d := newDisturbed(t)
 	d.startAndKill(3*resumedChunk, "run", "pipeline.yaml", "--run-id", "one")

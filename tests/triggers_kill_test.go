@@ -25,8 +25,8 @@ import (
 )
 
 var (
-	arrivingFiles = flag.Int("files", 80, "how many files arrive in TestFilesArriveWhileProcessesAreKilled")
-	arrivalKills  = flag.Int("kills", 3, "how often a process is killed meanwhile")
+	arrivingFiles = flag.Int("files", 30, "how many files arrive in TestFilesArriveWhileProcessesAreKilled")
+	arrivalKills  = flag.Int("kills", 1, "how often a process is killed meanwhile")
 )
 
 const (

@@ -20,6 +20,7 @@ import (
 	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/tests/graphs"
+	"waymark/tests/sample"
 )
 
 var (
@@ -31,6 +32,7 @@ var (
 // with --json, and SQL as docs/landscape.md gives it. All say the same: counts, edges, rows, refusals, effects, explanations and comparisons.
 // `go test ./tests -run TestVoicesAgree -voice N -voices 1` repeats one seed.
 func TestVoicesAgree(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := serveAPI(t)
 	v := &voice{apiServer: s, person: s.signIn(t, s.grant(t, "ann", "--role", "auditor,operator"))}

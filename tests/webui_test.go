@@ -11,6 +11,7 @@ import (
 	"waymark/activities"
 	"waymark/pipeline"
 	"waymark/tests/browser"
+	"waymark/tests/sample"
 	"waymark/workflows"
 )
 
@@ -45,6 +46,7 @@ func (p temporalsPages) open(t *testing.T, id string, words ...string) {
 // TestTemporalsPages starts runs as a person does on Temporal's pages, in a real browser: what they show of a run and of a bad input, and that
 // nobody does harm to a run there.
 func TestTemporalsPages(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	window := browser.Open(t, 1400, 1300)
 	s, _ := forStrangers(t)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // rounds is how often a writer refers to a payload in TestPurgeBesideWriters: `make campaigns` takes 1,700 three times, each in a new landscape.
-var rounds = flag.Int("rounds", 250, "how often writers refer to a payload that a purger wants to delete")
+var rounds = flag.Int("rounds", 100, "how often writers refer to a payload that a purger wants to delete")
 
 const (
 	writers  = 8

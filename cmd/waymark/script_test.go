@@ -27,6 +27,7 @@ import (
 	"waymark/internal/failpoint"
 	"waymark/internal/sqlitefile"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 )
 
 func TestMain(m *testing.M) {
@@ -53,10 +54,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(condition string) (bool, error) {
-			if condition != "failpoints" {
-				return false, fmt.Errorf("unknown condition %q", condition)
+			switch condition {
+			case "failpoints":
+				return failpoint.Enabled, nil
+			case "nightly":
+				return sample.All(), nil
 			}
-			return failpoint.Enabled, nil
+			return false, fmt.Errorf("unknown condition %q", condition)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await, "told": told,

@@ -12,6 +12,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/history"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 )
 
 // records are those of a run of which one write is confirmed, one failed, and one has not begun.
@@ -119,7 +120,11 @@ func TestChangedLines(t *testing.T) {
 	require.Equal(t, events, read)
 	want := head(t, events)
 	last := strings.LastIndexByte(text[:len(text)-1], '\n') + 1
-	for at := range len(text) {
+	places := make([]int, len(text))
+	for i := range places {
+		places[i] = i
+	}
+	for _, at := range sample.Of(17, places) {
 		changed := []byte(text)
 		changed[at] ^= 1
 		read, _, err := history.Read(bytes.NewReader(changed))

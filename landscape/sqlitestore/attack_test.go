@@ -16,6 +16,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/plugin"
+	"waymark/tests/sample"
 )
 
 // attacked returns the path of a landscape with three runs: r1 is complete but not finished, r2 has read three chunks, of
@@ -133,11 +134,13 @@ func guarded() map[string]string {
 func TestAuditTablesOnlyGrow(t *testing.T) {
 	path := attacked(t)
 	db := stranger(t, path, "")
+	tried := 0 // the tables before: each has another of its attacks tried by the shell too
 	for table, column := range guarded() {
 		t.Run(table, func(t *testing.T) {
+			defer func() { tried++ }()
 			before := content(t, db, table)
 			require.NotEmpty(t, before, "the attack needs something to attack")
-			for _, attack := range []string{
+			for i, attack := range []string{
 				`delete from ` + table,
 				`update ` + table + ` set ` + column + ` = ` + column,
 				`update or replace ` + table + ` set ` + column + ` = ` + column,
@@ -146,7 +149,9 @@ func TestAuditTablesOnlyGrow(t *testing.T) {
 			} {
 				_, err := db.Exec(attack)
 				require.ErrorContains(t, err, table+": ", attack)
-				shellRefuses(t, path, attack)
+				if i == tried%5 || sample.All() {
+					shellRefuses(t, path, attack)
+				}
 			}
 			require.Equal(t, before, content(t, db, table))
 		})

@@ -27,7 +27,7 @@ func TestRelationsAreTheViews(t *testing.T) {
 		"read":       played(func(t *testing.T, g graph) []error { return []error{g.begin(t.Context()), g.read(t.Context())} }),
 		"held":       played(held),
 		"slices": func(t *testing.T, d landscape.Driver) {
-			require.NoError(t, landscapetest.GraphScene{Run: "r", Chunks: 3, ChunkRows: 2_100}.PlayToEnd(t.Context(), landscape.New(d, nil)))
+			require.NoError(t, landscapetest.GraphScene{Run: "r", Chunks: 2, ChunkRows: 1_100}.PlayToEnd(t.Context(), landscape.New(d, nil)))
 		},
 		"branches in one part": played(func(t *testing.T, g graph) []error { return branchesInOnePart(t, g) }),
 		"many ways":            manyWays,
@@ -73,7 +73,7 @@ func manyWays(t *testing.T, d landscape.Driver) {
 
 // TestViewsOfDamagedRecords does the same with records that are missing. A graph that is not whole is an error.
 func TestViewsOfDamagedRecords(t *testing.T) {
-	for _, damage := range sample.Of(4, []string{
+	for _, damage := range sample.Of(7, []string{
 		`delete from chunk_rows where slice = 0`,
 		`delete from hashes where slice = 1`,
 		`delete from way_steps where seq = 1`,

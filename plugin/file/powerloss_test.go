@@ -26,7 +26,7 @@ const (
 
 var (
 	losses = flag.Uint64("losses", 1, "in how many ways TestPowerLoss takes the power at a moment, for each percentage that survives; make check has 3")
-	rounds = flag.Uint64("rounds", 100, "how many rounds TestInterleaved has; make check has 400")
+	rounds = flag.Uint64("rounds", 30, "how many rounds TestInterleaved has; make check has 400")
 )
 
 // percents are how likely what was not synced is to survive; all but 0 are tried with as many seeds as there are losses.

@@ -33,7 +33,7 @@ import (
 
 var (
 	duckSeed  = flag.Uint64("seed", 1, "the first seed of TestDuckDB")
-	duckFiles = flag.Int("files", 300, "how many files TestDuckDB has")
+	duckFiles = flag.Int("files", 100, "how many files TestDuckDB has")
 )
 
 // duck is a process with DuckDB, which reads files in its own way.

@@ -23,7 +23,7 @@ import (
 )
 
 // lost is how often something is lost, or done by several at once, in the tests of that.
-var lost = flag.Int("lost", 50, "how many commits, and how many replies to commits, are lost")
+var lost = flag.Int("lost", 12, "how many commits, and how many replies to commits, are lost")
 
 var idAndName = []plugin.Field{{Name: "id", Kind: row.Int}, {Name: "name", Kind: row.String}}
 

@@ -26,7 +26,7 @@ import (
 	"waymark/workflows"
 )
 
-var deaths = flag.Uint64("deaths", 3, "how many seeds TestRunsDieAndGoOn tries; make nightly tries 14")
+var deaths = flag.Uint64("deaths", 2, "how many seeds TestRunsDieAndGoOn tries; make nightly tries 14")
 
 // TestRunsDieAndGoOn lets the processes of random documents die at random moments, in the run and in what resumes it, and
 // continues with them to their end. What is recorded then, read back by SQL, is what the interpreter says, and what an

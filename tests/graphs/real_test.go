@@ -24,7 +24,7 @@ import (
 
 var (
 	firstSeed = flag.Uint64("seed", 0, "the first seed of TestRealRuns and TestRunsDieAndGoOn")
-	seeds     = flag.Uint64("seeds", 6, "how many seeds TestRealRuns tries; make nightly tries 80")
+	seeds     = flag.Uint64("seeds", 4, "how many seeds TestRealRuns tries; make nightly tries 80")
 	onStorage = flag.String("storage", "", "the one storage of all seeds, such as postgres+s3; without it "+storages.Memory+" has them all, and the others the first few")
 )
 

@@ -17,7 +17,7 @@ import (
 	"waymark/tests/inprocess"
 )
 
-var most = flag.Int("branches", 3, "how many branches a coalesce has at most; make nightly has four, which are all, every merge of three in every order, and sweeps all that is recorded")
+var most = flag.Int("branches", 2, "how many branches a coalesce has at most; make nightly has four, which are all, every merge of three in every order, and sweeps all that is recorded")
 
 // records are lent to the tests that run side by side.
 type records chan *record

@@ -20,7 +20,7 @@ import (
 	"waymark/tests/inprocess"
 )
 
-var step = flag.Int64("step", 29, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, and all if it is 1; the others try all that they know if it is at most 11")
+var step = flag.Int64("step", 59, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, and all if it is 1; the others try all that they know if it is at most 11")
 
 // all says that tests try everything, and not a part of it in turns.
 func all() bool { return *step <= 11 }

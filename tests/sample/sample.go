@@ -1,7 +1,10 @@
-// Package sample thins out lists of cases that are much alike and of which each takes long: `go test` tries some of them, and `make nightly` all.
+// Package sample has `go test` leave out some of what takes long: cases of lists that are much alike, and tests of what shorter tests say in part. `make nightly` tries all.
 package sample
 
-import "flag"
+import (
+	"flag"
+	"testing"
+)
 
 var every = flag.Int("every", 0, "try every so many of the cases of a long list; 0 for what each list says")
 
@@ -17,4 +20,12 @@ func Of[T any](n int, cases []T) (tried []T) {
 		tried = append(tried, cases[i])
 	}
 	return tried
+}
+
+// Rarely skips a test unless every case is to be tried: one that takes long, of which other tests say a part.
+func Rarely(t testing.TB) {
+	t.Helper()
+	if !All() {
+		t.Skip("make nightly tries it")
+	}
 }

@@ -22,7 +22,7 @@ import (
 	"waymark/tests/services"
 )
 
-var wanted = flag.Int("zombies", 6, "how many processes are stopped in the middle of an activity")
+var wanted = flag.Int("zombies", 3, "how many processes are stopped in the middle of an activity")
 
 var buildWorker = sync.OnceValues(func() (string, error) {
 	return programs.Build("waymark/tests/zombies/worker", "-tags", "failpoints")
