@@ -112,7 +112,7 @@ var (
 
 func address[F any](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
 
-// A process that has used SQLite already, and thereby its allocator, goes on with that one.
+// A process that has used SQLite already, and thereby its allocator, keeps that one.
 func init() {
 	tls := libc.NewTLS()
 	defer tls.Close()
