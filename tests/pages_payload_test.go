@@ -55,6 +55,7 @@ func TestPayloadPages(t *testing.T) {
 	require.Equal(t, "default-src 'none'; sandbox", answer.Header.Get("Content-Security-Policy"))
 	sum := sha256.Sum256([]byte(bytes))
 	require.Equal(t, stored.digest, hex.EncodeToString(sum[:]))
+	require.Equal(t, bytes, s.waymark(t, "payload", "stored", stored.digest))
 	require.Equal(t, 6, strings.Count(s.waymark(t, "access", "disclosures", "--limit", "0"), stored.digest[:12]), "each look at it, and that somebody took it")
 
 	_, page = p.get(t, "/runs/stored")
@@ -80,6 +81,10 @@ func TestPayloadPages(t *testing.T) {
 		answer, page = p.get(t, lost.path+"/bytes")
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, run)
 		require.NotContains(t, page, "secret", run)
+		told, err := s.try(t.Context(), "payload", run, lost.digest)
+		require.Error(t, err)
+		require.Contains(t, told, "waymark: the payload is "+run, run)
+		require.NotContains(t, told, "secret", run)
 	}
 	for run, row := range map[string]string{"purged": "in:1", "forgotten": "in:7"} {
 		path := "/runs/" + run + "/explain?token=" + row

@@ -3,6 +3,7 @@ package tests
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -259,6 +260,7 @@ func (h *house) sameRun(t *testing.T, run, other string) {
 		h.same(t, "explain", run, "--token", row.Token, "--why-not", parts[0].Sink)
 		h.sameDossier(t, run, row.Token)
 	}
+	h.samePayload(t, run)
 	h.samePast(t, run, edges[0].ID)
 	if refused := listed[client.RowError](t, h.serving, "errors", run, "--each", "--limit", "0"); len(refused) > 0 {
 		h.same(t, "explain", run, "--token", refused[0].ID)
@@ -280,6 +282,15 @@ func (h *house) sameDossier(t *testing.T, run, token string) {
 	}
 	require.Equal(t, string(files[0]), string(files[1]))
 	require.Contains(t, string(files[0]), token)
+}
+
+// samePayload takes the bytes of the run's document, as a payload.
+func (h *house) samePayload(t *testing.T, run string) {
+	var status client.RunReport
+	require.NoError(t, json.Unmarshal([]byte(h.command(t, true, "status", run, "--json").out), &status))
+	here, away := h.command(t, false, "payload", run, status.Document), h.command(t, true, "payload", run, status.Document)
+	require.Equal(t, here, away)
+	require.Equal(t, status.Document, fmt.Sprintf("%x", sha256.Sum256([]byte(away.out))))
 }
 
 // samePast asks how a run stood at its beginning and at a moment within, and for the rows that had taken an edge then.

@@ -49,6 +49,7 @@ type rowReader interface {
 	Explain(ctx context.Context, q audit.Question) (*audit.Explanation, error)
 	WhyNot(ctx context.Context, q audit.Question, sink string) (*audit.Denial, error)
 	Dossier(ctx context.Context, q audit.Question, to io.Writer) error
+	Payload(ctx context.Context, run, digest string, to io.Writer) error
 }
 
 // verifier computes again what is recorded.

@@ -53,7 +53,7 @@ Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, w
 	root.SetGlobalNormalizationFunc(shortEnvironment)
 	a.bind(root.PersistentFlags())
 	group(root, "Run pipelines", a.runCommand(), a.followCommand(), a.resumeCommand(), a.pauseCommand(), a.cancelCommand())
-	group(root, "Ask", a.runsCommand(), a.startsCommand(), a.queueCommand(), a.statusCommand(), a.rowsCommand(), a.explainCommand(), a.findCommand(), a.timelineCommand(), a.subjectCommand(), a.errorsCommand(), a.effectsCommand(), a.eventsCommand(), a.replayCommand(), a.outboxCommand(),
+	group(root, "Ask", a.runsCommand(), a.startsCommand(), a.queueCommand(), a.statusCommand(), a.rowsCommand(), a.explainCommand(), a.findCommand(), a.payloadCommand(), a.timelineCommand(), a.subjectCommand(), a.errorsCommand(), a.effectsCommand(), a.eventsCommand(), a.replayCommand(), a.outboxCommand(),
 		a.outputsCommand(), a.attestCommand(), a.verifyCommand(), a.reproduceCommand(), a.compareCommand(), a.whatIfCommand(), a.exportCommand(), a.proveCommand(), a.logCommand(), a.sealCommand(), a.signOffCommand())
 	group(root, "Write pipelines", a.initCommand(), a.validateCommand(), a.planCommand(), a.scheduleCommand(), a.schemaCommand())
 	group(root, "Deploy pipelines", a.deployCommand(), a.pipelinesCommand(), a.promoteCommand(), a.rollbackCommand(), a.retireCommand(),

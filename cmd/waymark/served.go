@@ -17,7 +17,7 @@ const serverFlag = "server"
 
 // served are the commands that a server obeys, each with its flags for which the HTTP API has no word.
 var served = map[string][]string{
-	"runs": nil, "status": nil, "errors": {"pipeline"}, "rows": nil, "explain": {"all", "limit"}, "effects": {"all"}, "timeline": nil, "events": nil, "compare": nil, "find": nil, "starts": nil, "queue": nil,
+	"runs": nil, "status": nil, "errors": {"pipeline"}, "rows": nil, "explain": {"all", "limit"}, "effects": {"all"}, "timeline": nil, "events": nil, "compare": nil, "find": nil, "payload": nil, "starts": nil, "queue": nil,
 	"pipelines": nil, "pipelines show": nil, "pipelines diff": {"param"}, "pipelines history": nil, "schedule list": nil,
 	"schedule grid": nil, "schedule pause": {"until"}, "schedule resume": {"make-up"}, "access list": nil, "access revoke": nil, "access disclosures": nil, "outbox": nil,
 	"verify": {"deep"}, "what-if": {"pipeline", "param"}, "prove": nil,

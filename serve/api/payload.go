@@ -37,7 +37,7 @@ func payloadPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, erro
 
 // payload looks at the payload that is asked for, and records that somebody is about to be shown what it holds.
 func (c *call) payload(ctx context.Context, run landscape.Run, after, limit int) (*audit.Payload, error) {
-	found, err := c.server.Home.Payload(ctx, run.ID, c.PathValue("digest"), after, limit)
+	found, err := c.server.Home.StoredPayload(ctx, run.ID, c.PathValue("digest"), after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +50,12 @@ func sendPayload(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found.State != audit.Stored {
-		return nil, &client.Error{Kind: client.NotFound, Code: client.PayloadNotFound, Message: "the payload is " + string(found.State), Run: run.ID}
+	data, err := client.BytesOf(found)
+	if err != nil {
+		return nil, err
 	}
 	c.attach("application/octet-stream", found.Digest, "no-store")
-	sum := sha256.Sum256(found.Data)
-	c.sendFile(bytes.NewReader(found.Data), sum[:])
+	sum := sha256.Sum256(data)
+	c.sendFile(bytes.NewReader(data), sum[:])
 	return nil, nil
 }
