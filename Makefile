@@ -49,6 +49,7 @@ refusals:
 graphs:
 	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$|^TestManyLanesDieAndGoOn$$' -seeds 80 -deaths 14 -lane-deaths 2
 storages:
+	go test ./payload/s3store -run '^TestBackend$$' -every 1
 	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
 parquet:
 	go test ./plugin/parquet -run '^TestDuckDB$$' -files 3000
@@ -164,7 +165,7 @@ reproductions:
 
 voices: # ask about random runs on pages, by the API, by commands and in SQL, and follow every link of a site with runs of all kinds
 	go test ./tests -run '^TestVoicesAgree$$|^TestCrawl$$' -every 1 -voice 0 -voices 60 -every-row -count=1 -timeout 30m
-	go test ./tests -run '^TestRemoteSame$$' -documents 6 -count=1 -timeout 20m
+	go test ./tests -run '^TestRemoteSame$$' -every 1 -documents 6 -count=1 -timeout 20m
 
 crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile
 	go test ./tests -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m

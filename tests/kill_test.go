@@ -17,6 +17,7 @@ import (
 
 	"waymark/payload"
 	"waymark/payload/fsstore"
+	"waymark/tests/sample"
 )
 
 const killedDocument = `name: killed
@@ -41,6 +42,7 @@ const killedRows = 15_000
 
 // TestKilledRunsLeaveNothingTorn kills the real binary in the middle of runs and looks at what is left.
 func TestKilledRunsLeaveNothingTorn(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	binary := buildWaymark(t)
 	folder := t.TempDir()

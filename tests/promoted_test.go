@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"waymark/tests/sample"
 
 	"github.com/stretchr/testify/require"
 )
 
 // TestAKilledRunKeepsItsVersion kills a run, has another version promoted meanwhile, and resumes the run.
 func TestAKilledRunKeepsItsVersion(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	binary, folder := buildWaymark(t), t.TempDir()
 	writeInput(t, filepath.Join(folder, "in.csv"), killedRows)

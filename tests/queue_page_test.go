@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client/local"
+	"waymark/tests/sample"
 )
 
 var moments = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`)
@@ -23,6 +24,7 @@ func shownAlike(text string) string {
 
 // TestConcurrencyPage executes the commands of docs/concurrency.md on its document beside `waymark serve`, and compares what they print.
 func TestConcurrencyPage(t *testing.T) {
+	sample.Rarely(t)
 	text := page(t, "concurrency.md")
 	documents, console := blocks(text, "yaml"), blocks(text, "console")
 	require.Len(t, documents, 1)

@@ -23,6 +23,7 @@ import (
 	"waymark/client"
 	"waymark/landscape"
 	"waymark/tests/graphs"
+	"waymark/tests/sample"
 )
 
 var randomDocuments = flag.Int("documents", 1, "of how many random documents TestRemoteSame compares the commands; make nightly takes 6")
@@ -154,6 +155,7 @@ schedules: {daily: {every: day}}
 
 // TestRemoteSame: whatever is asked of the record, a server says the same, byte for byte.
 func TestRemoteSame(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	files := map[string]string{}
 	for seed := range uint64(*randomDocuments) {

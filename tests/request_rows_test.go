@@ -19,6 +19,7 @@ import (
 
 	"waymark/client"
 	"waymark/client/remote"
+	"waymark/tests/sample"
 )
 
 // requested is a document whose rows come with the request for a run.
@@ -252,6 +253,7 @@ func TestFiftyRequestsWithRows(t *testing.T) {
 
 // TestRunWithRows gives rows on the command line: to a file's run in this process, to a deployed pipeline, and to a server.
 func TestRunWithRows(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(strings.ReplaceAll(requested, "FOLDER", folder)), 0o600))

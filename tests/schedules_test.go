@@ -221,6 +221,7 @@ func TestAlarmsInTemporal(t *testing.T) {
 
 // A backfill is what is recorded of it: it goes on after a kill -9, also if all that Temporal knew is lost, and what is done stays.
 func TestBackfillOutlivesTheServer(t *testing.T) {
+	sample.Rarely(t)
 	if testing.Short() {
 		t.Skip("kills servers")
 	}

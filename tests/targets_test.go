@@ -17,6 +17,7 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/workflows"
 )
 
@@ -130,6 +131,7 @@ func TestAProcessOfItsOwnBeginsWhenItMay(t *testing.T) {
 // TestNobodyWaitsForADeadServer kills the server of a run, and of one that waits for its target: a process of its own is refused, and names first the
 // one and then the other, with what moves them. Nothing of them is lost.
 func TestNobodyWaitsForADeadServer(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	const rows = 50_000
 	s := serve(t, sharing(t, rows))

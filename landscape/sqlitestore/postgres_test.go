@@ -71,6 +71,7 @@ func TestPageAnswersOnPostgres(t *testing.T) {
 // TestTablesAndViewsAgree holds that every table and view has the same columns and rows in both: the documented runs, and the graph
 // before its end.
 func TestTablesAndViewsAgree(t *testing.T) {
+	sample.Rarely(t)
 	plays := map[string]func(*testing.T, landscape.Driver){
 		"documented": document,
 		"held": func(t *testing.T, d landscape.Driver) {
@@ -80,7 +81,7 @@ func TestTablesAndViewsAgree(t *testing.T) {
 			}
 		},
 	}
-	for _, name := range sample.Of(2, slices.Sorted(maps.Keys(plays))) {
+	for _, name := range slices.Sorted(maps.Keys(plays)) {
 		t.Run(name, func(t *testing.T) {
 			play := plays[name]
 			store, path := create(t)
