@@ -56,7 +56,7 @@ parquet:
 power-payloads:
 	go test ./payload/fsstore -run '^TestPowerLoss$$' -losses 40
 power-files:
-	go test ./plugin/file -run '^TestPowerLoss$$|^TestInterleaved$$' -losses 3 -rounds 200
+	go test ./plugin/file -run '^TestPowerLoss$$|^TestInterleaved$$' -every 1 -losses 3 -rounds 200
 bundle-bytes:
 	go test ./audit/evidence/bundle -run '^TestSingleByte$$' -every 1
 lost-commits:
@@ -100,7 +100,7 @@ picture: ## draw docs/img/run.svg, the picture in README.md, from a run of the e
 
 .PHONY: shots
 shots: ## show every web page in two themes and two sizes, on out/shots/index.html, with the last pictures beside
-	CI=true WAYMARK_SCREENSHOTS=$(CURDIR)/out/shots go test ./tests -count=1 -run 'TestPages$$'
+	CI=true WAYMARK_SCREENSHOTS=$(CURDIR)/out/shots go test ./tests -count=1 -every 1 -run 'TestPages$$'
 
 .PHONY: pictures
 pictures: ## take docs/img/page-*.png, the pictures of web pages in README.md, from runs of the example
@@ -158,8 +158,9 @@ damages: # every change of a record that verify and the views must notice
 	go test ./audit ./landscape/history ./landscape/sqlitestore -run '^TestVerify|^TestChangedLines$$|^TestViewsOfDamagedRecords$$|^TestTablesAndViewsAgree$$|^TestAuditTablesOnlyGrow$$' -every 1 -count=1
 commands: # also those whose packages have tests that say the same
 	go test ./cmd/waymark -run '^TestScripts$$' -every 1 -count=1 -timeout 30m
-long: # tests of whole processes that `go test` leaves out
+long: # what `go test` leaves out of tests of whole processes, of pages and of databases
 	go test ./tests -every 1 -count=1 -timeout 90m
+	go test ./tests/cluster ./tests/daemon ./landscape/sqlitestore ./landscape/pgstore -every 1 -count=1 -timeout 60m
 reproductions:
 	go test ./tests -run '^TestExamplesAreReproduced$$' -everywhere
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"waymark/pipeline"
+	"waymark/tests/sample"
 )
 
 var everyRow = flag.Bool("every-row", false, "let TestCrawl follow the links to all rows, and not to one of "+strconv.Itoa(someRows)+"; make nightly does")
@@ -26,6 +27,7 @@ const someRows = 50
 // TestCrawl follows every link of a site with runs of all kinds. There is no error, and behind a number are as many rows as it says. One of the runs is
 // paused at first, then it writes while its pages are followed, then it is complete.
 func TestCrawl(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := buildSite(t)
 	s.web.Hold(movingRows / 2)

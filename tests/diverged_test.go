@@ -20,6 +20,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/system"
 	"waymark/workflows"
 	"waymark/workflows/recovery"
@@ -93,6 +94,7 @@ func TestOlderRecordIsNoticed(t *testing.T) {
 // TestInitialStateIsCompared compares runs that went on in many executions: only the latest one's
 // history is asked, and what it began with is part of it.
 func TestInitialStateIsCompared(t *testing.T) {
+	sample.Rarely(t)
 	s := system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 30})
 	s.Write(t, map[string]string{"first.csv": numbered(0, 240)})
 	_, err := s.Run(t, "long", diverging)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/browser"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 )
 
@@ -105,10 +106,10 @@ func (s *apiServer) opened(t *testing.T) *browser.Browser {
 	return window
 }
 
-// eachLook shows every scene in each of these looks.
+// eachLook shows every scene in some of these looks, and with every case in each.
 func (s *apiServer) eachLook(t *testing.T, window *browser.Browser, looks []look, do func(scene, look)) {
 	t.Helper()
-	for _, l := range looks {
+	for _, l := range sample.Of(3, looks) {
 		window.Resize(t, l.width, l.height)
 		window.Dark(t, l.dark)
 		for _, at := range s.scenes(t) {

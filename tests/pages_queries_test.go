@@ -20,6 +20,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/serve/api"
+	"waymark/tests/sample"
 )
 
 // askedRuns are the runs of the documents of TestPagesAskLittle, with so many rows in each of their four chunks.
@@ -40,6 +41,7 @@ const otherRuns = 12
 
 // TestPagesAskLittle counts with how many queries each kind of page reads the record: few, and not more of a run with 30 times the rows, or among more runs, but for the lists of runs.
 func TestPagesAskLittle(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	folder := t.TempDir()
 	state := local.Folder(filepath.Join(folder, "state"))

@@ -19,6 +19,7 @@ import (
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/system"
 	"waymark/workflows"
 	"waymark/workflows/recovery"
@@ -217,6 +218,7 @@ func TestAWorkflowOfAnotherNameSaysHowItsRunEnded(t *testing.T) {
 
 // TestAWorkflowOfAnotherNameOutlivesAResumption: who resumes a run without a server closes its workflow, and starts another one.
 func TestAWorkflowOfAnotherNameOutlivesAResumption(t *testing.T) {
+	sample.Rarely(t)
 	d := open(t)
 	digest, err := d.Payloads.Put(t.Context(), []byte(strings.Replace(one("queue"), "chunk: {rows: 20}", "chunk: {rows: 5}", 1)))
 	require.NoError(t, err)

@@ -135,6 +135,7 @@ func TestRowsComeWithARequest(t *testing.T) {
 
 // TestRowsThatNobodyReads: a request of which no run comes leaves rows that can be purged, and its key is free.
 func TestRowsThatNobodyReads(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	h := asks(t)
 	const body = `{"pipeline":"orders","rows":{"orders":[{"id":4711}]}}`
@@ -215,6 +216,7 @@ func TestRowsOfARequestAreChecked(t *testing.T) {
 
 // TestFiftyRequestsWithRows come at once under one key: they are one run.
 func TestFiftyRequestsWithRows(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	h := asks(t)
 	server, err := remote.New(remote.Options{URL: h.url, Token: h.token})

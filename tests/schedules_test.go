@@ -56,6 +56,7 @@ schedules:
 
 // TestASlotNeedsNoParameter: a schedule runs a pipeline in which nothing depends on the slot, such as one that replaces its output each time.
 func TestASlotNeedsNoParameter(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := serve(t, t.TempDir())
 	in, out := filepath.Join(s.folder, "in.csv"), filepath.Join(s.folder, "out.csv")
@@ -254,6 +255,7 @@ func TestBackfillOutlivesTheServer(t *testing.T) {
 
 // A run that a person begins for a slot is the slot's: the record says so, and a backfill leaves it as it is.
 func TestARunByHandIsTheSlots(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel() // most of it is waiting
 	s := serve(t, t.TempDir())
 	s.scheduledPipeline(t, "yearly", "beat: {every: year}")
@@ -269,6 +271,7 @@ func TestARunByHandIsTheSlots(t *testing.T) {
 
 // A run that fails before its slot is due has failed, whatever the schedule will do when the slot is due; another one may take its place.
 func TestARunThatFailsBeforeItsSlotIsDue(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel() // most of it is waiting
 	s := serve(t, t.TempDir())
 	s.scheduledPipeline(t, "yearly", "beat: {every: year, covers: -1000y..-999y}")
@@ -290,6 +293,7 @@ func TestARunThatFailsBeforeItsSlotIsDue(t *testing.T) {
 
 // Another run of a slot that is done, as no worker has seen yet, changes nothing if it fails before it begins; the grid says that it did.
 func TestAnotherRunThatFailsLeavesItsSlotDone(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel() // most of it is waiting
 	s := serve(t, t.TempDir())
 	s.scheduledPipeline(t, "yearly", "beat: {every: year}")

@@ -109,6 +109,7 @@ func TestATriggerAfterAnotherPipeline(t *testing.T) {
 
 // TestOutputsInPartsArrive as one, of which the run reads all parts.
 func TestOutputsInPartsArrive(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := upstream(t, `", parts: true}`, "review-*/part-*.jsonl", "batch: {files: 2, wait: 1m}")
 	s.put(t, "a.csv", "id\n200\n")
@@ -174,6 +175,7 @@ func (s *serving) deployWith(t *testing.T, name string, texts ...string) {
 
 // TestWhatIsOverwritten before a run took it is gone: only what was published last can be read.
 func TestWhatIsOverwritten(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := upstream(t, `.jsonl"}`, "review-*.jsonl", "changed: again")
 	s.waymark(t, "triggers", "pause", "reviews/strikes", "--why", "to see")

@@ -15,6 +15,7 @@ import (
 
 	"waymark/client"
 	"waymark/landscape"
+	"waymark/tests/sample"
 )
 
 // arrivingDocument is one with a trigger of each kind.
@@ -74,6 +75,7 @@ func (s *serving) arrivedRun(t *testing.T) string {
 
 // TestTriggerDoors: what commands say of triggers and tell them, the API does as well, and so do commands that ask a server.
 func TestTriggerDoors(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := serveAPI(t)
 	s.arrive(t)

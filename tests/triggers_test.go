@@ -191,6 +191,7 @@ func TestAFailedRunKeepsItsFiles(t *testing.T) {
 
 // TestAFileOfARunThatIsGivenUp is read by another run.
 func TestAFileOfARunThatIsGivenUp(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := drop(t, "at_once: 1")
 	s.put(t, "bad.csv", "nobody\n1\n")

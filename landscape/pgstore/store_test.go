@@ -15,6 +15,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/pgstore"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 )
 
@@ -150,6 +151,7 @@ func TestMigrateRefusesWhatIsNotOurs(t *testing.T) {
 }
 
 func TestUnsafeServers(t *testing.T) {
+	sample.Rarely(t)
 	for _, setting := range []string{"fsync", "full_page_writes", "synchronous_commit"} {
 		db := services.PrivatePostgres(t, setting+"=off").Database(t)
 		_, _, err := pgstore.Migrate(t.Context(), db.DSN())

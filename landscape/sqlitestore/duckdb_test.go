@@ -14,12 +14,14 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 )
 
 // TestPageAnswersInDuckDB asks DuckDB every question of docs/landscape.md, from the Parquet files of the record in each database, and compares the
 // answers with the page. Both databases give the same files.
 func TestPageAnswersInDuckDB(t *testing.T) {
+	sample.Rarely(t)
 	modules := services.NodeModules(t, "@duckdb/node-api")
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"waymark/internal/disk/disktest"
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
+	"waymark/tests/sample"
 )
 
 const (
@@ -29,8 +30,8 @@ var (
 	rounds = flag.Uint64("rounds", 30, "how many rounds TestInterleaved has; make check has 400")
 )
 
-// percents are how likely what was not synced is to survive; all but 0 are tried with as many seeds as there are losses.
-var percents = []int{0, 10, 50, 100}
+// percents returns how likely what was not synced is to survive; all but 0 are tried with as many seeds as there are losses.
+func percents() []int { return sample.Of(3, []int{0, 10, 50, 100}) }
 
 // outputKind is one way in which an output lies on the disk.
 type outputKind struct{ parts, overwrite, plain bool }
@@ -152,7 +153,7 @@ func (l *outputLab) remains(d *disktest.Disk) []string {
 // blackout takes the power away in many ways, and checks what is left each time. It returns nil.
 func (l *outputLab) blackout(call string) error {
 	l.moment++
-	for _, percent := range percents {
+	for _, percent := range percents() {
 		for seed := range *losses {
 			if percent == 0 && seed > 0 {
 				break
@@ -467,7 +468,7 @@ func TestPowerLoss(t *testing.T) {
 		}
 	})
 	t.Logf("%d crash states", states.Load())
-	require.GreaterOrEqual(t, uint64(states.Load()), leastMoments*(1+3**losses))
+	require.GreaterOrEqual(t, uint64(states.Load()), leastMoments*(1+uint64(len(percents())-1)**losses))
 }
 
 // TestInterleaved lets two processes change something in turn, as chance has it. What is visible is whole or what was there

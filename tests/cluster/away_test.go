@@ -18,6 +18,7 @@ import (
 	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/serve/api"
+	"waymark/tests/sample"
 	"waymark/workflows"
 )
 
@@ -67,6 +68,7 @@ var askings = []asking{
 // TestStartsWhileAServiceIsAway asks for runs while workers, the record or Temporal are away. Each start that was accepted is a complete run as soon as the service is
 // back, and only those; who was refused knows, and may ask again.
 func TestStartsWhileAServiceIsAway(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	c := start(t)
 	c.deploy(10)

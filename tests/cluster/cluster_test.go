@@ -18,7 +18,7 @@ import (
 	"waymark/workflows"
 )
 
-var rows = flag.Int("rows", 150_000, "rows of the input")
+var rows = flag.Int("rows", 60_000, "rows of the input")
 
 // atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
 const atOnce = 3

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"waymark/tests/sample"
 
 	"github.com/stretchr/testify/require"
 )
@@ -35,6 +36,7 @@ func (p *process) refused(why string) {
 // TestAWorkerWithoutTheKeysHarmsNobody lets workers without the right keys come before a run and in the middle of it, while the worker
 // that holds the run is killed.
 func TestAWorkerWithoutTheKeysHarmsNobody(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	other := "two:" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("o", 32)))
 	c := start(t)

@@ -14,12 +14,14 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/plugin"
+	"waymark/tests/sample"
 	"waymark/worker/daemon"
 	"waymark/workflows"
 )
 
 // TestOneProcessAttests lets three processes with keys share a landscape, of which one sees other files: each turn one attests, and another one after that is gone.
 func TestOneProcessAttests(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := newSite(t)
 	s.write(t, "pipelines/orders.yaml", "attest: {every: 2s, for: 1h}\n"+strings.TrimPrefix(orders, "\n"))
