@@ -10,11 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/plugin"
+	"waymark/tests/sample"
 )
 
 // TestOutputsAreAttestedUnasked serves a folder, kills the process, edits an output, and serves again: the edit is found, told to others, and shown; and when the output
 // is as it was, that is found as well.
 func TestOutputsAreAttestedUnasked(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(served+"attest: {every: 1s, for: 1h}\n"), 0o600))

@@ -20,6 +20,7 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/sample"
 	"waymark/workflows"
 )
 
@@ -143,6 +144,7 @@ schedules: {daily: {every: day}}
 
 // TestTheSameCauseHasTheSameWords starts runs in every way for every cause: the record and the answer say the same whichever door was used.
 func TestTheSameCauseHasTheSameWords(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	d := openDoorsteps(t)
 	for _, stage := range causes {
