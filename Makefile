@@ -60,11 +60,11 @@ power-files:
 bundle-bytes:
 	go test ./audit/evidence/bundle -run '^TestSingleByte$$' -every 1
 lost-commits:
-	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=200
+	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=60
 purges:
 	go test ./audit/retain -run '^TestPurgeBesideWriters$$/^sqlite' -count=3 -rounds 1700
 lost-replies:
-	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=200
+	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=60
 
 .PHONY: race
 race: ## pass the tests of packages that do several things at once under the race detector
@@ -143,10 +143,10 @@ crash: lab ## kill runs at every moment, and recoveries at 2,000 more, and compa
 
 .PHONY: crash-quick
 crash-quick: lab ## the same for a few moments of every name
-	bin/lab -singles 30 -pairs 10 tests/crash/reference.yaml
-	bin/lab -singles 5 tests/crash/timed.yaml
-	bin/lab -singles 10 tests/crash/repeats.yaml
-	bin/lab -singles 10 tests/crash/small.yaml
+	bin/lab -singles 12 -pairs 4 tests/crash/reference.yaml
+	bin/lab -singles 2 tests/crash/timed.yaml
+	bin/lab -singles 4 tests/crash/repeats.yaml
+	bin/lab -singles 4 tests/crash/small.yaml
 
 .PHONY: zombies
 zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it
