@@ -27,11 +27,12 @@ test: ## pass all tests
 check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
 
 # What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
+LOST := 60
 CAMPAIGNS := bad-rows refusals lost-commits lost-replies
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS) ## long campaigns of tests
 
-NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd damages commands long reproductions arrivals voices
+NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd every-case lost reproductions arrivals voices
 .PHONY: nightly $(NIGHTLY)
 nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
@@ -49,7 +50,6 @@ refusals:
 graphs:
 	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$|^TestManyLanesDieAndGoOn$$' -seeds 80 -deaths 14 -lane-deaths 2
 storages:
-	go test ./payload/s3store -run '^TestBackend$$' -every 1
 	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
 parquet:
 	go test ./plugin/parquet -run '^TestDuckDB$$' -files 3000
@@ -60,11 +60,11 @@ power-files:
 bundle-bytes:
 	go test ./audit/evidence/bundle -run '^TestSingleByte$$' -every 1
 lost-commits:
-	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=60
+	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=$(LOST)
 purges:
 	go test ./audit/retain -run '^TestPurgeBesideWriters$$/^sqlite' -count=3 -rounds 1700
 lost-replies:
-	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=60
+	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=$(LOST)
 
 .PHONY: race
 race: ## pass the tests of packages that do several things at once under the race detector
@@ -152,15 +152,13 @@ crash-quick: lab ## the same for a few moments of every name
 zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it
 	go test ./tests/zombies -zombies 200 -count=1 -v -timeout 30m
 
-moments: # kill a server at every moment of a slot, and of starts that wait
-	go test ./tests/crash -run '^TestServeIsKilled|^TestForgettingIsKilled$$|^TestPurgeIsKilled$$|^TestLabReportsLostProtection$$|^TestEveryMomentIsReached$$' -every 1 -count=1
-damages: # every change of a record that verify and the views must notice
-	go test ./audit ./landscape/history ./landscape/sqlitestore -run '^TestVerify|^TestChangedLines$$|^TestViewsOfDamagedRecords$$|^TestTablesAndViewsAgree$$|^TestAuditTablesOnlyGrow$$' -every 1 -count=1
-commands: # also those whose packages have tests that say the same
-	go test ./cmd/waymark -run '^TestScripts$$' -every 1 -count=1 -timeout 30m
-long: # what `go test` leaves out of tests of whole processes, of pages and of databases
-	go test ./tests -every 1 -count=1 -timeout 90m
-	go test ./tests/cluster ./tests/daemon ./landscape/sqlitestore ./landscape/pgstore -every 1 -count=1 -timeout 60m
+moments: # kill servers at every moment of a slot and of starts that wait, and commands at every moment of forgetting, purging and archiving
+	go test ./tests/crash -run '^TestServeIsKilled|^TestForgetting|^TestArchivingIsKilled$$|^TestPurgeIsKilled$$|^TestLabReportsLostProtection$$|^TestEveryMomentIsReached$$' -every 1 -count=1
+every-case: # every case of every list, and the tests that `go test` skips because shorter ones say a part of them
+	go test ./audit ./cmd/waymark ./landscape/history ./landscape/pgstore ./landscape/sqlitestore ./payload/s3store ./tests ./tests/daemon -every 1 -count=1 -timeout 90m
+	go test ./tests/cluster -every 1 -rows 150000 -count=1 -timeout 30m
+lost: # as many lost commits and replies as a campaign has not the time for
+	$(MAKE) lost-commits lost-replies LOST=200
 reproductions:
 	go test ./tests -run '^TestExamplesAreReproduced$$' -everywhere
 

@@ -13,7 +13,7 @@ import (
 
 // fateStride is how far apart the writes are that TestFates and TestFatesOfATable lose. What a write's loss shows, that of its
 // neighbours mostly shows as well.
-var fateStride = flag.Int64("stride", 29, "TestFates loses every so many writes of a run; make check loses every one")
+var fateStride = flag.Int64("stride", 29, "TestFates loses every so many writes of a run; make nightly loses every fourth")
 
 // playOnce plays the run without any fault, and returns what it left.
 func playOnce(r *rig) (records map[string][]map[string]any, outputs map[string]string) {

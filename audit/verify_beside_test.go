@@ -32,11 +32,7 @@ func TestVerifyBesideAWriter(t *testing.T) {
 			s, all := recorded(t, scene.document, scene.files)
 			accepted := slices.IndexFunc(all, beginsRun)
 			inFlight := 0
-			moments := make([]int, len(paces)*(len(all)-accepted-1))
-			for at := range moments {
-				moments[at] = at
-			}
-			for _, at := range sample.Of(6, moments) {
+			for at := 0; at < len(paces)*(len(all)-accepted-1); at += sample.Step(6) {
 				begun, pace := accepted+at/len(paces)+1, paces[at%len(paces)]
 				writer := &writing{Driver: memdriver.New(), left: all, pace: pace}
 				for range begun {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(services.Main(m))
 }
 
-// rounds is how often a writer refers to a payload in TestPurgeBesideWriters: `make campaigns` takes 1,700 three times, each in a new landscape.
+// rounds is how often a writer refers to a payload in TestPurgeBesideWriters: `make nightly` takes 1,700 three times, each in a new landscape.
 var rounds = flag.Int("rounds", 100, "how often writers refer to a payload that a purger wants to delete")
 
 const (

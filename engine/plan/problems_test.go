@@ -245,7 +245,7 @@ sinks: {out: {csv: {path: out.csv}, from: s1}}
 	require.ErrorContains(t, err, `sinks.out: the name "out" is taken by a branch`)
 }
 
-var damages = flag.Int("damages", 150, "how many damaged documents to compile")
+var damages = flag.Int("damages", 400, "how many damaged documents to compile")
 
 var word = regexp.MustCompile(`[A-Za-z0-9_.]+|[{}\[\],:]`)
 

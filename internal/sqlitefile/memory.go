@@ -13,7 +13,7 @@ import (
 // all its pages whenever another one has written. The allocator that comes with it returns to the operating system what is empty for a moment, only to ask for it again. This one keeps
 // what SQLite lets go of for the next block of its size: a process holds as much as it once needed.
 //
-// A block has a power of two of bytes. Its first word says how many bytes were asked for and, while nobody has it, where the next free block of its size is.
+// A block has a power of two of bytes. Its first word says how many bytes were asked for, or, while it is free, where the next free block of its size is.
 type blocks struct {
 	mu   sync.Mutex
 	free [32]uintptr // the first free block of each size, by the logarithm of the size

@@ -17,7 +17,7 @@ import (
 	"waymark/payload"
 )
 
-var losses = flag.Uint64("losses", 3, "in how many ways TestPowerLoss takes the power at a moment, for each percentage that survives; make check has 40")
+var losses = flag.Uint64("losses", 3, "in how many ways TestPowerLoss takes the power at a moment, for each percentage that survives; make nightly has 40")
 
 // percents are how likely what was not synced is to survive; all but 0 are tried with as many seeds as there are losses.
 var percents = []int{0, 10, 50, 100}

@@ -46,7 +46,7 @@ func openWhole(t testing.TB, b *services.Bucket) *Store {
 	return s
 }
 
-// TestBackend runs the contract, and with every case in full, which takes half a minute more.
+// TestBackend runs the contract; make nightly runs it in full, which takes half a minute more.
 func TestBackend(t *testing.T) {
 	if !sample.All() {
 		shortly(t)

@@ -50,7 +50,7 @@ func isDue(due <-chan struct{}) bool {
 	}
 }
 
-// TestOneLookServesAllThatWait checks that a thousand waiting requests cause no more looks than one would, and that each is told when its own run has ended.
+// TestOneLookServesAllThatWait checks that a thousand waiting requests read the record no more often than a single one does, and that each returns when its own run ends.
 func TestOneLookServesAllThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flights{}

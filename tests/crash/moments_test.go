@@ -115,7 +115,7 @@ func TestThePageListsEveryMoment(t *testing.T) {
 // laboratory, a crash of its recovery with the first, what people do besides, and for what only faults of disks lead to, the tests of
 // the packages.
 func TestEveryMomentIsReached(t *testing.T) {
-	sample.Rarely(t) // packages are built anew for it
+	sample.Rarely(t) // it rebuilds packages with failpoints
 	binary := build(t)
 	reached := map[string]int{}
 	for _, report := range []*lab.Report{

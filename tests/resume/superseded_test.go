@@ -67,8 +67,8 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 		asked = append(asked, attempt{"StopRun", stop})
 	}
 	refused := map[string]int{}
-	moments := []int64{deeds - 6, deeds - 12} // before and while outputs are published
-	for at := int64(20); at < deeds; at += deeds / 3 {
+	moments := []int64{deeds - 6, deeds - 9, deeds - 12, deeds - 15} // before and while outputs are published
+	for at := int64(20); at < deeds; at += deeds / 8 {
 		moments = append(moments, at)
 	}
 	slices.Sort(moments)

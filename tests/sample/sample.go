@@ -11,12 +11,17 @@ var every = flag.Int("every", 0, "try every so many of the cases of a long list;
 // All reports whether every case is to be tried.
 func All() bool { return *every == 1 }
 
+// Step returns how far it is from one case of a list to the next that is tried: n, and with -every N it is N.
+func Step(n int) int {
+	if *every > 0 {
+		return *every
+	}
+	return n
+}
+
 // Of returns each nth of the cases, beginning with the first; with -every N each Nth.
 func Of[T any](n int, cases []T) (tried []T) {
-	if *every > 0 {
-		n = *every
-	}
-	for i := 0; i < len(cases); i += n {
+	for i := 0; i < len(cases); i += Step(n) {
 		tried = append(tried, cases[i])
 	}
 	return tried
