@@ -131,12 +131,12 @@ func TestOutputsInABucketArrive(t *testing.T) {
 	s := serve(t, t.TempDir(), "--allow-network", "127.0.0.0/8")
 	require.NoError(t, os.Mkdir(filepath.Join(s.folder, "in"), 0o700))
 	options := fmt.Sprintf(`", s3: {endpoint: %q, path_style: true}, `, bucket.Endpoint)
-	for name, document := range map[string]string{
-		"strikes": strings.NewReplacer("FOLDER/out/review-${param:part}TARGET", "s3://"+bucket.Name+"/out/${param:part}"+options+"parts: true}").Replace(strikes),
-		"reviews": strings.NewReplacer(`FOLDER/out/PATTERN", `, "s3://"+bucket.Name+"/out/*/*/part-*.jsonl"+options, ", TRIGGER", "").Replace(reviews),
+	for _, d := range []struct{ name, document string }{
+		{"strikes", strings.NewReplacer("FOLDER/out/review-${param:part}TARGET", "s3://"+bucket.Name+"/out/${param:part}"+options+"parts: true}").Replace(strikes)},
+		{"reviews", strings.NewReplacer(`FOLDER/out/PATTERN", `, "s3://"+bucket.Name+"/out/*/*/part-*.jsonl"+options, ", TRIGGER", "").Replace(reviews)},
 	} {
-		require.NoError(t, os.WriteFile(filepath.Join(s.folder, name+".yaml"), []byte(strings.ReplaceAll(document, "FOLDER", s.folder)), 0o600))
-		s.waymark(t, "deploy", name+".yaml", "--allow-path", s.folder, "--allow-network", "127.0.0.0/8")
+		require.NoError(t, os.WriteFile(filepath.Join(s.folder, d.name+".yaml"), []byte(strings.ReplaceAll(d.document, "FOLDER", s.folder)), 0o600))
+		s.waymark(t, "deploy", d.name+".yaml", "--allow-path", s.folder, "--allow-network", "127.0.0.0/8")
 	}
 	s.put(t, "a.csv", "id\n200\n1\n300\n")
 	s.holds(t, "done", s.follows(t, landscape.ArrivalDone, 1)[0].Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
