@@ -50,6 +50,9 @@ func (c *Client) Follow(ctx context.Context, word string) (_ *Execution, err err
 		}
 	}
 	if missing != nil {
+		if _, err := c.Find(ctx, word); err == nil { // it began and ended meanwhile
+			return c.Follow(ctx, word)
+		}
 		return c.followNone(ctx, word, missing)
 	}
 	now, err := c.log.Run(ctx, run.ID)
