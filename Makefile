@@ -5,7 +5,7 @@ GOBIN := $(shell go env GOPATH)/bin
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
 # Packages that do several things at once, and whose tests do not link Temporal or a database: the race detector builds them in a minute or two, those in ten.
-LEAN = ./engine/... ./landscape ./landscape/memdriver ./payload ./payload/cache ./payload/fsstore ./payload/memstore ./plugin/egress ./worker/delivery ./internal/memory
+LEAN = ./engine ./engine/firsts ./landscape ./landscape/memdriver ./payload ./payload/cache ./payload/fsstore ./payload/memstore ./plugin/egress ./worker/delivery ./internal/memory
 
 .PHONY: help
 help: ## print this list
@@ -27,12 +27,12 @@ test: ## pass all tests
 check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
 
 # What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
-LOST := 60
-CAMPAIGNS := bad-rows refusals lost-commits lost-replies
+LOST := 30
+CAMPAIGNS := lost-commits lost-replies
 .PHONY: campaigns $(CAMPAIGNS)
 campaigns: $(CAMPAIGNS) ## long campaigns of tests
 
-NIGHTLY := power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd every-case lost reproductions arrivals voices
+NIGHTLY := bad-rows refusals power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd every-case lost reproductions arrivals voices
 .PHONY: nightly $(NIGHTLY)
 nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
 calendar:
@@ -73,7 +73,7 @@ race: ## pass the tests of packages that do several things at once under the rac
 
 race-rest: # these bring databases and their clients with them, or do one thing after the other
 	go test -race -skip '^TestPowerLoss$$' ./plugin/file ./plugin/postgres ./plugin/csv ./plugin/jsonl ./plugin/lookup
-	go test -race ./activities/... ./landscape/history ./worker/telemetry ./internal/failpoint
+	go test -race ./activities/... ./engine/barrier ./engine/plan ./landscape/history ./worker/telemetry ./internal/failpoint
 	go test -race ./client ./landscape/admit ./landscape/seal ./worker ./worker/daemon ./worker/formats ./worker/storage ./workflows/...
 	go test -race -run '^TestDriver$$/^(Concurrency|Claim|Guards)$$|^TestGroup|^TestManyCreate$$' ./landscape/sqlitestore ./landscape/pgstore
 	go test -race -run '^TestBackend$$|^TestManyWriters|^TestHealers' ./payload/s3store
@@ -84,7 +84,7 @@ race-rest: # these bring databases and their clients with them, or do one thing 
 # What go vet looks for, govet does among golangci-lint's linters.
 lint: $(GOBIN)/golangci-lint $(GOBIN)/workflowcheck ## vet, formatting, linters, determinism of workflow code, words
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these files'; exit 1; }
-	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(GOBIN)/golangci-lint run ./...
+	GOLANGCI_LINT_CACHE=$(HOME)/.cache/golangci-lint$(CURDIR) $(GOBIN)/golangci-lint run ./...
 	$(GOBIN)/workflowcheck ./workflows ./workflows/slots
 	go test -count=1 ./tests/words
 
@@ -153,7 +153,7 @@ zombies: ## stop 200 worker processes in the middle of their work, and let them 
 	go test ./tests/zombies -zombies 200 -count=1 -v -timeout 30m
 
 moments: # kill servers at every moment of a slot and of starts that wait, and commands at every moment of forgetting, purging and archiving
-	go test ./tests/crash -run '^TestServeIsKilled|^TestForgetting|^TestArchivingIsKilled$$|^TestPurgeIsKilled$$|^TestLabReportsLostProtection$$|^TestEveryMomentIsReached$$' -every 1 -count=1
+	go test ./tests/crash -run '^TestServeIsKilled|^TestForgetting|^TestArchivingIsKilled$$|^TestPurgeIsKilled$$|^TestExecutionIsKilled$$|^TestRotationIsKilled$$|^TestLabReportsLostProtection$$|^TestEveryMomentIsReached$$' -every 1 -count=1
 every-case: # every case of every list, and the tests that `go test` skips because shorter ones say a part of them
 	go test ./audit ./cmd/waymark ./landscape/history ./landscape/pgstore ./landscape/sqlitestore ./payload/s3store ./tests ./tests/daemon -every 1 -count=1 -timeout 90m
 	go test ./tests/cluster -every 1 -rows 150000 -count=1 -timeout 30m

@@ -106,33 +106,34 @@ func (s *apiServer) opened(t *testing.T) *browser.Browser {
 	return window
 }
 
-// eachLook shows every scene in each of these looks.
-func (s *apiServer) eachLook(t *testing.T, window *browser.Browser, looks []look, do func(scene, look)) {
-	t.Helper()
-	for _, l := range looks {
+// looks holds that no page executes anything or is wider than the window, that axe finds nothing that keeps somebody from using it, and that the browser
+// complains of nothing. It takes pictures, if there is a folder for them, and puts them on one sheet, with those of the last time beside them.
+func (s *apiServer) looks(t *testing.T) {
+	axe, err := os.ReadFile(filepath.Join(services.NodeModules(t, "axe-core"), "axe-core", "axe.min.js"))
+	require.NoError(t, err)
+	window := s.opened(t)
+	complaints := window.Complaints(t)
+	folder := os.Getenv(browser.Shots)
+	var found []string
+	for _, l := range sample.Of(3, looks) {
 		window.Resize(t, l.width, l.height)
 		window.Dark(t, l.dark)
 		for _, at := range s.scenes(t) {
 			window.Do(t, chromedp.Navigate(s.url+at.path))
 			window.Await(t, "as of")
-			do(at, l)
+			require.True(t, window.Holds(t, `window.broken === undefined && document.documentElement.scrollWidth <= window.innerWidth`),
+				"%s executes nothing, and is not wider than %s: %s", at.path, l, window.Evaluate(t, `[...document.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > window.innerWidth + 1 && !e.closest('table, .graph')).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
+			if folder != "" {
+				keepPicture(t, folder, fmt.Sprintf("%s-%s.png", at.name, l), window.Picture(t, true))
+			}
+			if l == looks[0] || sample.All() && l == looks[3] { // each theme and each width once
+				for _, violation := range window.Violations(t, string(axe)) {
+					found = append(found, fmt.Sprintf("%s %s: %s", at.name, l, violation))
+				}
+			}
 		}
 	}
-}
-
-// looks holds that no page executes anything or is wider than the window, and that the browser complains of nothing. It takes pictures, if there is a
-// folder for them, and puts them on one sheet, with those of the last time beside them.
-func (s *apiServer) looks(t *testing.T) {
-	window := s.opened(t)
-	complaints := window.Complaints(t)
-	folder := os.Getenv(browser.Shots)
-	s.eachLook(t, window, sample.Of(3, looks), func(at scene, l look) {
-		require.True(t, window.Holds(t, `window.broken === undefined && document.documentElement.scrollWidth <= window.innerWidth`),
-			"%s executes nothing, and is not wider than %s: %s", at.path, l, window.Evaluate(t, `[...document.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > window.innerWidth + 1 && !e.closest('table, .graph')).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
-		if folder != "" {
-			keepPicture(t, folder, fmt.Sprintf("%s-%s.png", at.name, l), window.Picture(t, true))
-		}
-	})
+	require.Empty(t, found)
 	if folder != "" {
 		s.sheet(t, folder)
 	}
@@ -167,18 +168,4 @@ func (s *apiServer) sheet(t *testing.T, folder string) {
 		text.WriteString("\n")
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "index.html"), []byte(text.String()), 0o600))
-}
-
-// everybody holds that axe finds nothing on any page that keeps somebody from using it.
-func (s *apiServer) everybody(t *testing.T) {
-	axe, err := os.ReadFile(filepath.Join(services.NodeModules(t, "axe-core"), "axe-core", "axe.min.js"))
-	require.NoError(t, err)
-	window := s.opened(t)
-	var found []string
-	s.eachLook(t, window, sample.Of(2, []look{looks[0], looks[3]}), func(at scene, l look) {
-		for _, violation := range window.Violations(t, string(axe)) {
-			found = append(found, fmt.Sprintf("%s %s: %s", at.name, l, violation))
-		}
-	})
-	require.Empty(t, found)
 }

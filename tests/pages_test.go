@@ -52,8 +52,7 @@ func TestPages(t *testing.T) {
 	t.Run("schedules and access", s.pageSchedules)
 	t.Run("triggers", s.pageTriggers)
 	t.Run("a person at the browser", s.person)
-	t.Run("how it looks", s.looks)
-	t.Run("everybody can use it", s.everybody)
+	t.Run("how it looks, and who can use it", s.looks)
 }
 
 // nasty are texts that would do something, or would be shown otherwise than they are, if a page let them.

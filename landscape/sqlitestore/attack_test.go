@@ -149,7 +149,7 @@ func TestAuditTablesOnlyGrow(t *testing.T) {
 				_, err := db.Exec(attack)
 				require.ErrorContains(t, err, table+": ", attack)
 			}
-			for _, attack := range sample.Of(2, attacks) {
+			for _, attack := range sample.Of(5, attacks) {
 				shellRefuses(t, path, attack)
 			}
 			require.Equal(t, before, content(t, db, table))

@@ -16,7 +16,7 @@ import (
 // Whenever archiving is killed, each run is in the landscape or in a bundle that verifies, answers as before, and the next order archives the rest.
 func TestArchivingIsKilled(t *testing.T) {
 	binary := build(t)
-	for _, moment := range sample.Of(6, []string{
+	for _, moment := range sample.Of(10, []string{
 		"archive.exported", "archive.filled", "archive.written", "archive.verified", // nothing was removed
 		"landscape.archives.committing", "landscape.archives.committed", "archive.removed",
 		"archive.written@2", "landscape.archives.committing@2", "archive.removed@2", // of the second run

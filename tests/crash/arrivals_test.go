@@ -16,7 +16,7 @@ import (
 // Whatever a server was about to do for a file that arrived when it was killed: the file is in one complete run.
 func TestServeIsKilledAtMomentsOfAnArrival(t *testing.T) {
 	binary := build(t)
-	for _, moment := range sample.Of(8, []string{
+	for _, moment := range sample.Of(16, []string{
 		"arrival.found", "arrival.taken", "arrival.started", "landscape.triggers.committed", "landscape.watches.begin", "landscape.watches.committing", "landscape.watches.committed", "landscape.watches.inserted@2",
 		"landscape.watches.committing@2", "landscape.watches.committed@2", "landscape.watches.committing@3", "landscape.watches.committed@3", "activity.OpenRun.begin", "landscape.runs.committed", "activity.OpenRun.end", "activity.ConcludeRun.end",
 	}) {

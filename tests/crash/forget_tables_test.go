@@ -51,7 +51,7 @@ func TestForgettingInATableIsKilled(t *testing.T) {
 		"mode: upsert, key: [id]": "out row 4 (sink out): a later row with its key was written",
 		"mode: insert":            "out row 4 (sink out): deleted",
 	} {
-		for _, moment := range sample.Of(6, []string{
+		for _, moment := range sample.Of(12, []string{
 			"landscape.purges.committing", "forget.ordered", // the order
 			"sink.erasing", "sink.erased", "landscape.erased.committing", "landscape.erased.committed", "forget.erased", "sink.erasing@2", "forget.erased@2", // each run's rows
 			"forget.blanked", "forget.certified",
@@ -124,7 +124,7 @@ func TestForgettingInATableThatIsAway(t *testing.T) {
 // Orders that are given while one waits for a table leave it what it needs, wherever they are killed: it deletes the rows there when it is carried out, and then the person is nowhere.
 func TestForgettingBesideAnOrderThatWaits(t *testing.T) {
 	binary, server := build(t), services.PrivatePostgres(t)
-	for _, moment := range sample.Of(3, []string{"forget.blanked", "forget.stored", "landscape.deletions.committed", "purge.deleted", "forget.certified"}) {
+	for _, moment := range sample.Of(5, []string{"forget.blanked", "forget.stored", "landscape.deletions.committed", "purge.deleted", "forget.certified"}) {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel()
 			p, conn := inTable(t, binary, server, "mode: insert")

@@ -17,7 +17,7 @@ import (
 // Whenever the forgetting of a person is killed, nothing accuses the runs of it, the next one finishes it, and then the person is nowhere.
 func TestForgettingIsKilled(t *testing.T) {
 	binary := build(t)
-	for _, moment := range sample.Of(7, []string{
+	for _, moment := range sample.Of(14, []string{
 		"landscape.purges.committing", "landscape.purges.committed", "forget.ordered", // the order, its rows and the end of their salts
 		"forget.blanked", "forget.blanked@2", // chunk by chunk
 		"forget.stored", "landscape.deletions.committed", "forget.begun@2", // the packs

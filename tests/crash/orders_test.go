@@ -104,7 +104,7 @@ func TestExecutionIsKilled(t *testing.T) {
 			whole := base.copied(t)
 			whole.env = append(whole.env, "WAYMARK_FAILPOINT_LOG="+filepath.Join(whole.folder, "moments"))
 			require.Contains(t, whole.run(t, 0, execute...), "is executed")
-			for _, moment := range sample.Of(25, passed(t, whole)) {
+			for _, moment := range sample.Of(50, passed(t, whole)) {
 				t.Run(moment, func(t *testing.T) { base.copied(t).killedAt(t, o, moment, execute) })
 			}
 		})

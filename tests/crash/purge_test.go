@@ -11,7 +11,7 @@ import (
 // Whenever a purge is killed, the next one finishes it, and a run that reads the same meanwhile has all that it refers to.
 func TestPurgeIsKilled(t *testing.T) {
 	binary := build(t)
-	for _, moment := range sample.Of(5, []string{
+	for _, moment := range sample.Of(10, []string{
 		"landscape.purges.committed", "purge.ordered", // the order
 		"landscape.deletions.committed", "purge.begun", // the payloads may be deleted
 		"payload.deleted", "purge.deleted@3", // some are

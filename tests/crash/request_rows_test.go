@@ -19,7 +19,7 @@ import (
 // Whatever a server was about to do for a request with rows when it was killed: who repeats it until it is answered finds its rows in one complete run.
 func TestServeIsKilledAtMomentsOfARequest(t *testing.T) {
 	binary := build(t)
-	for _, moment := range sample.Of(8, []string{
+	for _, moment := range sample.Of(16, []string{
 		"request.stored", "request.stored@3", "payload.renamed", "landscape.starts.begin@2", "landscape.starts.inserted@2", "landscape.starts.committed@2", "run.prepared", "run.started@2",
 		"activity.OpenRun.begin", "landscape.runs.committed", "activity.OpenRun.end", "activity.ConcludeRun.end",
 	}) {

@@ -7,21 +7,26 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/sample"
 )
 
 // TestRotationIsKilled: wherever a rotation of the log's key is killed, the next run finishes it or there was none, nothing of the log is wrong, and what the old key
 // vouched for still holds.
 func TestRotationIsKilled(t *testing.T) {
 	binary := build(t)
-	for plan, replaced := range map[string]bool{
-		"landscape.log.begin=kill":      false,
-		"landscape.log.committing=kill": false,
-		"landscape.log.committed=kill":  true,
-		"log.rotated=kill":              true,
-		"log.signed=kill":               true,
-		"log.anchored=kill":             true,
-	} {
-		t.Run(plan, func(t *testing.T) {
+	for _, moment := range sample.Of(3, []struct {
+		plan     string
+		replaced bool
+	}{
+		{"landscape.log.begin=kill", false},
+		{"landscape.log.committing=kill", false},
+		{"log.rotated=kill", true},
+		{"landscape.log.committed=kill", true},
+		{"log.signed=kill", true},
+		{"log.anchored=kill", true},
+	}) {
+		t.Run(moment.plan, func(t *testing.T) {
 			t.Parallel()
 			p := in(t, binary, "plain.yaml", "orders.csv")
 			document, err := os.ReadFile("plain.yaml")
@@ -29,7 +34,7 @@ func TestRotationIsKilled(t *testing.T) {
 			p.write(t, "two.yaml", strings.Replace(string(document), "out/plain.csv", "out/two.csv", 1))
 			p.at("").run(t, 3, "run", "plain.yaml", "--run-id", "one")
 			p.write(t, "trust.policy", p.run(t, 0, "keys", "policy"))
-			p.at(plan).run(t, -1, "keys", "rotate", "log", "--why", "yearly")
+			p.at(moment.plan).run(t, -1, "keys", "rotate", "log", "--why", "yearly")
 			p.at("").run(t, 0, "log", "check")
 			p.run(t, 3, "run", "two.yaml", "--run-id", "two")
 			p.run(t, 0, "log", "check")
@@ -37,11 +42,11 @@ func TestRotationIsKilled(t *testing.T) {
 			p.run(t, 0, "verify", "one.zip", "--policy", "trust.policy")
 			left, err := filepath.Glob(filepath.Join(p.folder, ".waymark/keys/log.next.key"))
 			require.NoError(t, err)
-			require.Equal(t, replaced, left == nil, "a key that the log does not have waits for the next rotation")
-			require.Equal(t, replaced, p.logKeys(t) == 2)
+			require.Equal(t, moment.replaced, left == nil, "a key that the log does not have waits for the next rotation")
+			require.Equal(t, moment.replaced, p.logKeys(t) == 2)
 			p.run(t, 0, "keys", "rotate", "log", "--why", "again")
 			p.run(t, 0, "log", "check")
-			require.Equal(t, map[bool]int{true: 3, false: 2}[replaced], p.logKeys(t))
+			require.Equal(t, map[bool]int{true: 3, false: 2}[moment.replaced], p.logKeys(t))
 		})
 	}
 }

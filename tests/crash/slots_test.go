@@ -17,7 +17,7 @@ import (
 // Whatever a server was about to do for a slot when it was killed: the slot gets one complete run.
 func TestServeIsKilledAtMomentsOfASlot(t *testing.T) {
 	binary := build(t)
-	for _, moment := range sample.Of(9, []string{
+	for _, moment := range sample.Of(18, []string{
 		"slot.due", "slot.taken", "slot.started", "landscape.slots.committing", "landscape.slots.committed", "landscape.slot_events.committing", "landscape.slot_events.committed", "landscape.schedules.committed", "activity.OpenRun.begin",
 		"landscape.starts.committed", "landscape.runs.committed", "activity.OpenRun.end", "activity.PassSmall.end", "activity.ConcludeRun.end",
 	}) {

@@ -16,7 +16,7 @@ import (
 // A run that a service asked for begins once, and its start is what became of it, whenever the server is killed; repeating the request changes nothing.
 func TestServeIsKilledAtMomentsOfAStart(t *testing.T) {
 	binary := build(t)
-	for _, moment := range sample.Of(5, []string{
+	for _, moment := range sample.Of(10, []string{
 		"run.prepared", "landscape.starts.begin", "landscape.starts.committed", "run.started", "activity.OpenRun.begin", "landscape.runs.committed", "activity.ConcludeRun.end",
 	}) {
 		t.Run(moment, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 // Whatever a server was about to do for what was posted to it when it was killed: who repeats until it is answered finds each delivery in one complete run.
 func TestServeIsKilledAtMomentsOfADelivery(t *testing.T) {
 	binary := build(t)
-	for _, moment := range sample.Of(9, []string{
+	for _, moment := range sample.Of(18, []string{
 		"webhook.stored", "webhook.recorded", "webhook.stored@2", "webhook.recorded@3", "landscape.arrivals.begin", "landscape.arrivals.inserted", "landscape.arrivals.committing", "landscape.arrivals.committed", "landscape.arrivals.committed@2",
 		"arrival.taken", "arrival.started", "activity.OpenRun.begin", "landscape.runs.committed", "activity.ConcludeRun.end",
 	}) {
