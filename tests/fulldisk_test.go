@@ -60,9 +60,9 @@ func TestFullDisk(t *testing.T) {
 	want := undisturbed.outputs()
 	outside := []string{"--landscape", "sqlite:landscape.db", "--payloads", "file:payloads"}
 	for name, disk := range map[string]fullDisk{
-		"payloads":               {free: 350 << 10, mount: "small", flags: []string{"--payloads", "file:small/payloads"}, says: waitsForSpace},
+		"payloads":               {free: 350 << 10, mount: "small", flags: []string{"--payloads", "file:small/payloads"}, says: waitsForSpace, more: true},
 		"landscape":              {free: 3 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace},
-		"outputs":                {free: 400 << 10, mount: "out", says: waitsForSpace},
+		"outputs":                {free: 400 << 10, mount: "out", says: waitsForSpace, more: true},
 		"everything":             {free: 4 << 20, mount: ".waymark", says: waitsForSpace, more: true},
 		"everything, and killed": {free: 4 << 20, mount: ".waymark", says: waitsForSpace, kill: true},
 		"landscape, and killed":  {free: 3 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace, kill: true, more: true},

@@ -16,10 +16,12 @@ import (
 	"waymark/activities"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/sample"
 )
 
 // TestGoProgram builds the program of docs/go.md in a module of its own, kills it while it executes a run, and lets it resume the run.
 func TestGoProgram(t *testing.T) {
+	sample.Rarely(t)
 	folder := t.TempDir()
 	binary := buildProgram(t, folder)
 	document := writeOrders(t, folder, 60_000)

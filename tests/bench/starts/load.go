@@ -17,58 +17,65 @@ import (
 // verified is how many runs of a load are verified at its end.
 const verified = 50
 
-// minute is what happened in one minute of a load.
-type minute struct {
-	took    []time.Duration // of the runs that began in it, from request to published
-	waiting int             // runs that had been asked for and were not complete when it ended
-	memory  int64           // bytes that the server had then
+// loaded is what happened under a load since it was told last.
+type loaded struct {
+	mu      sync.Mutex
+	took    []time.Duration // of the runs that ended, from request to published
+	waiting int             // runs that were asked for and have not ended
+	cpu     float64         // seconds that the server had kept processors busy when it was told
 }
 
-// load starts runs at a rate, whether or not those before have ended, and prints each minute. Then it verifies some of them, evenly spread.
+// load starts runs at a rate, whether or not those before have ended, and prints what ended in each minute. Then it verifies some of them, evenly spread.
 func (m *measurement) load(ctx context.Context, server int) error {
-	fmt.Printf("%.0f runs/s for %v\n", m.rate, m.time)
-	minutes, runs, err := m.keepRate(ctx, server)
-	if err != nil {
-		return err
-	}
-	for i, at := range minutes {
-		slices.Sort(at.took)
-		fmt.Printf("minute %2d: %5d runs, median %5d ms, 99th percentile %5d ms, longest %5d ms; at its end %3d waited, and the server had %4d MB\n", i+1, len(at.took),
-			at.took[len(at.took)/2].Milliseconds(), at.took[len(at.took)*99/100].Milliseconds(), at.took[len(at.took)-1].Milliseconds(), at.waiting, at.memory>>20)
-	}
-	return m.verify(ctx, runs)
-}
-
-// keepRate returns the minutes, and the ids of all runs in the order in which they were asked for.
-func (m *measurement) keepRate(ctx context.Context, server int) (minutes []minute, runs []string, err error) {
+	fmt.Printf("%.1f runs/s for %v\n", m.rate, m.time)
 	var all errgroup.Group
-	var mutex sync.Mutex
-	waiting, total := 0, int(m.rate*m.time.Seconds())
-	minutes, runs = make([]minute, (m.time+time.Minute-1)/time.Minute), make([]string, total)
-	began := time.Now()
-	for i := range total {
+	now := loaded{cpu: cpuSeconds(server)}
+	runs, began := make([]string, int(m.rate*m.time.Seconds())), time.Now()
+	for i := range runs {
 		at := time.Duration(float64(i) / m.rate * float64(time.Second))
-		in := &minutes[at/time.Minute]
 		time.Sleep(time.Until(began.Add(at)))
-		mutex.Lock()
-		waiting++
-		in.waiting = waiting
-		mutex.Unlock()
-		if i%int(m.rate+1) == 0 {
-			in.memory = residentBytes(server)
+		if before := time.Duration(float64(i-1) / m.rate * float64(time.Second)); at/time.Minute > before/time.Minute {
+			now.tell(int(at/time.Minute), server)
 		}
-		all.Go(func() error {
-			run, took, err := m.run(ctx, fmt.Sprintf("load-%d", i))
-			mutex.Lock()
-			defer mutex.Unlock()
-			waiting--
-			runs[i], in.took = run, append(in.took, took)
+		now.asked()
+		all.Go(func() (err error) {
+			var took time.Duration
+			runs[i], took, err = m.run(ctx, fmt.Sprintf("load-%d", i))
+			now.ended(took)
 			return err
 		})
 	}
-	err = all.Wait()
-	fmt.Printf("all %d runs were complete %v after the last one was asked for\n", total, time.Since(began.Add(m.time)).Round(time.Millisecond))
-	return minutes, runs, err
+	if err := all.Wait(); err != nil {
+		now.tell(int(time.Since(began)/time.Minute)+1, server)
+		return err
+	}
+	fmt.Printf("all %d runs were complete %v after the last one was asked for\n", len(runs), time.Since(began.Add(m.time)).Round(time.Millisecond))
+	return m.verify(ctx, runs)
+}
+
+func (l *loaded) asked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting++
+}
+
+func (l *loaded) ended(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting--
+	l.took = append(l.took, took)
+}
+
+// tell prints what happened in a minute that ends.
+func (l *loaded) tell(minute, server int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	took, cpu := l.took, cpuSeconds(server)
+	if slices.Sort(took); len(took) > 0 {
+		fmt.Printf("minute %2d: %5d runs ended, median %5d ms, 99th percentile %5d ms, longest %5d ms, %5.1f ms of CPU for each; %4d wait, and the server has %4d MB\n", minute, len(took),
+			took[len(took)/2].Milliseconds(), took[len(took)*99/100].Milliseconds(), took[len(took)-1].Milliseconds(), 1000*(cpu-l.cpu)/float64(len(took)), l.waiting, residentBytes(server)>>20)
+	}
+	l.took, l.cpu = nil, cpu
 }
 
 // verify verifies some of the runs as `waymark verify` does.
