@@ -30,12 +30,13 @@ func (m *measurement) load(ctx context.Context, server int) error {
 	fmt.Printf("%.1f runs/s for %v\n", m.rate, m.time)
 	var all errgroup.Group
 	now := loaded{cpu: cpuSeconds(server)}
-	runs, began := make([]string, int(m.rate*m.time.Seconds())), time.Now()
+	runs, began, told := make([]string, int(m.rate*m.time.Seconds())), time.Now(), 0
 	for i := range runs {
 		at := time.Duration(float64(i) / m.rate * float64(time.Second))
 		time.Sleep(time.Until(began.Add(at)))
-		if before := time.Duration(float64(i-1) / m.rate * float64(time.Second)); at/time.Minute > before/time.Minute {
-			now.tell(int(at/time.Minute), server)
+		if minute := int(at / time.Minute); minute > told {
+			told = minute
+			now.tell(told, server)
 		}
 		now.asked()
 		all.Go(func() (err error) {
@@ -45,8 +46,9 @@ func (m *measurement) load(ctx context.Context, server int) error {
 			return err
 		})
 	}
-	if err := all.Wait(); err != nil {
-		now.tell(int(time.Since(began)/time.Minute)+1, server)
+	err := all.Wait()
+	now.tell(told+1, server)
+	if err != nil {
 		return err
 	}
 	fmt.Printf("all %d runs were complete %v after the last one was asked for\n", len(runs), time.Since(began.Add(m.time)).Round(time.Millisecond))
