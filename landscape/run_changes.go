@@ -78,14 +78,17 @@ func (r *Reader) runRecords(ctx context.Context, run string, tx Tx, yield func(n
 	if err != nil {
 		return err
 	}
-	unsealed := Unsealed()
-	for _, t := range Tables() {
-		if unsealed[t.Name] != "" {
-			continue
-		}
+	tables := leafTables()
+	filled, err := r.filled(ctx, run, tables)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
 		m := &merging{changes: c, pending: c.next[t.Name], yield: yield, more: true}
-		if err := r.leavesOf(ctx, t, c, m.stored); err != nil {
-			return err
+		if slices.Contains(filled, t.Name) {
+			if err := r.leavesOf(ctx, t, c, m.stored); err != nil {
+				return err
+			}
 		}
 		if m.until(nil); !m.more {
 			return nil

@@ -2,6 +2,7 @@ package landscape
 
 import (
 	"context"
+	"slices"
 )
 
 // RunLeaf is a record of a run as the run's seal binds it.
@@ -47,6 +48,39 @@ func (r *Reader) RunLeaves(ctx context.Context, run string, yield func(RunLeaf) 
 		line = t.AppendLine(line[:0], record)
 		return yield(RunLeaf{t.Name, t.Key(t.AppendValues(nil, record)), line})
 	})
+}
+
+// A TableFinder is a driver that can say at once which tables have records of a run.
+type TableFinder interface {
+	// TablesWith returns those of the tables that have records of a run, in their order; nil if none has. Each must have a column run_id.
+	TablesWith(ctx context.Context, run string, tables []string) ([]string, error)
+}
+
+// leafTables returns the tables that have leaves in seals, in their order.
+func leafTables() []*Table {
+	unsealed := Unsealed()
+	return slices.DeleteFunc(Tables(), func(t *Table) bool { return unsealed[t.Name] != "" })
+}
+
+// filled returns the names of those of the tables in which records of a run may be; of most runs some are in less than half of the tables. They are all if the driver cannot
+// tell, and if nothing is in those that an archive empties: the run may be archived.
+func (r *Reader) filled(ctx context.Context, run string, tables []*Table) ([]string, error) {
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.Name
+	}
+	finder, is := r.plain.(TableFinder)
+	if !is {
+		return names, nil
+	}
+	filled, err := finder.TablesWith(ctx, run, names)
+	if err != nil {
+		return nil, mark(err)
+	}
+	if !slices.ContainsFunc(Archivable(), func(t *Table) bool { return slices.Contains(filled, t.Name) }) {
+		return names, nil
+	}
+	return filled, nil
 }
 
 // leavesOf calls leaf with the stored records of one table that are leaves of a run, or become ones with what changes.

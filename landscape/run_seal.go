@@ -342,9 +342,8 @@ func (b *binding) add(now, next Record) bool {
 func (b *binding) seal() *NewSeal {
 	root := b.tree.Root()
 	b.new.Root, b.new.Tables = root[:], string(encode(b.tables))
-	unsealed := Unsealed()
-	for _, t := range Tables() {
-		if unsealed[t.Name] == "" && t.Name != (RowError{}).Table() {
+	for _, t := range leafTables() {
+		if t.Name != (RowError{}).Table() {
 			b.new.Counts = append(b.new.Counts, TableCount{t.Name, b.tables[t.Name]})
 		}
 	}

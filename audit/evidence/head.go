@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,22 +88,51 @@ type tree struct {
 
 // ReadHashes does what tlog.HashReader says.
 func (t *tree) ReadHashes(numbers []int64) ([]tlog.Hash, error) {
+	kept, err := t.kept(numbers)
+	if err != nil {
+		return nil, err
+	}
 	hashes := make([]tlog.Hash, len(numbers))
 	for i, number := range numbers {
-		if hash, is := t.new[number]; is {
-			hashes[i] = hash
-			continue
+		hash, is := t.new[number]
+		if !is {
+			hash, is = kept[number]
 		}
-		kept, err := landscape.Select[landscape.LogHash](t.ctx, t.log, number)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(kept) == 0 || len(kept[0].Hash) != tlog.HashSize:
+		if !is {
 			return nil, fmt.Errorf("log_hashes %d: %w", number, landscape.ErrNotFound)
 		}
-		hashes[i] = tlog.Hash(kept[0].Hash)
+		hashes[i] = hash
 	}
 	return hashes, nil
+}
+
+// together is among how many numbers one is wanted, at least on average, if they are read at once: those of a tile are.
+const together = 3
+
+// kept reads those of the hashes that the landscape keeps.
+func (t *tree) kept(numbers []int64) (map[int64]tlog.Hash, error) {
+	wanted := slices.DeleteFunc(slices.Clone(numbers), func(number int64) bool { _, is := t.new[number]; return is })
+	slices.Sort(wanted)
+	kept := make(map[int64]tlog.Hash, len(wanted))
+	for len(wanted) > 0 {
+		n := len(wanted)
+		if span := wanted[n-1] - wanted[0] + 1; span > together*int64(n) {
+			n = 1
+		}
+		first, last := wanted[0], wanted[n-1]
+		q := landscape.Query{After: []any{first - 1}, Limit: int(last - first + 1)}
+		found, err := landscape.Page[landscape.LogHash](t.ctx, t.log, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range found {
+			if len(h.Hash) == tlog.HashSize {
+				kept[h.Number] = tlog.Hash(h.Hash)
+			}
+		}
+		wanted = wanted[n:]
+	}
+	return kept, nil
 }
 
 // grow adds the next entry, whose position is that, and returns the hashes that are to be kept with it.

@@ -54,6 +54,7 @@ func runSeals(t *testing.T, d landscape.Driver) {
 	t.Run("late", func(t *testing.T) { sealedLate(t, d) })
 	t.Run("what is changed while the run is stopped", func(t *testing.T) { changedStopped(t, d) })
 	t.Run("a seal counts records", func(t *testing.T) { sealCounts(t, d) })
+	t.Run("tables with records of a run", func(t *testing.T) { tablesWith(t, d) })
 }
 
 // sealedEnd seals each of a run's ends, with an entry of the log.
@@ -328,4 +329,37 @@ func sealCounts(t *testing.T, d landscape.Driver) {
 	require.Empty(t, stored[landscape.RunSeal](t, d, "counted"))
 	require.NoError(t, d.Commit(t.Context(), landscape.Tx{Seal: &made}))
 	require.Equal(t, []landscape.RunSeal{made.RunSeal}, stored[landscape.RunSeal](t, d, "counted"))
+}
+
+// tablesWith compares what a driver says at once with the records themselves, if it does.
+func tablesWith(t *testing.T, d landscape.Driver) {
+	finder, is := d.(landscape.TableFinder)
+	if !is {
+		t.Skip("this driver cannot tell")
+	}
+	begun(t, d, Scene{Run: "filled"})
+	var tables, want []string
+	for _, table := range landscape.Tables() {
+		at := slices.IndexFunc(table.Columns, func(c landscape.Column) bool { return c.Name == "run_id" })
+		if at < 0 {
+			continue
+		}
+		tables = append(tables, table.Name)
+		has := false
+		require.NoError(t, d.Read(t.Context(), table.Zero(), landscape.Query{}, func(r landscape.Record) bool {
+			has = table.AppendValues(nil, r)[at] == "filled"
+			return !has
+		}))
+		if has {
+			want = append(want, table.Name)
+		}
+	}
+	found, err := finder.TablesWith(t.Context(), "filled", tables)
+	require.NoError(t, err)
+	require.Equal(t, want, found)
+	require.Contains(t, found, "nodes")
+	require.NotContains(t, found, "actions")
+	found, err = finder.TablesWith(t.Context(), "nobody", tables)
+	require.NoError(t, err)
+	require.Nil(t, found)
 }

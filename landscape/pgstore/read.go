@@ -55,6 +55,26 @@ func (s *Store) each(ctx context.Context, t *landscape.Table, query string, args
 	return rows.Err()
 }
 
+// TablesWith does what landscape.TableFinder says.
+func (s *Store) TablesWith(ctx context.Context, run string, tables []string) (filled []string, err error) {
+	parts, has, into := make([]string, len(tables)), make([]bool, len(tables)), make([]any, len(tables))
+	for i, table := range tables {
+		parts[i], into[i] = "exists (select from "+table+" where run_id = $1)", &has[i]
+	}
+	err = again(ctx, func() error {
+		return s.pool.QueryRow(ctx, "select "+strings.Join(parts, ", "), landscape.PortableText(run)).Scan(into...)
+	})
+	if err != nil {
+		return nil, explain(s.place, fmt.Errorf("look for records of run %s: %w", run, err))
+	}
+	for i, table := range tables {
+		if has[i] {
+			filled = append(filled, table)
+		}
+	}
+	return filled, nil
+}
+
 // read returns the values of the present row, as landscape.Table has them.
 func read(rows pgx.Rows) ([]any, error) {
 	values, err := rows.Values()

@@ -26,7 +26,10 @@ type Store struct {
 	columns columns
 }
 
-var _ landscape.Driver = (*Store)(nil)
+var (
+	_ landscape.Driver      = (*Store)(nil)
+	_ landscape.TableFinder = (*Store)(nil)
+)
 
 // Open opens the landscape at a URL such as postgres://user@host:5432/database?schema=waymark&pool_max_conns=10. Beside schema,
 // which names the landscape's schema, the parameters are those of pgxpool; what the URL leaves out is taken from the PG… variables

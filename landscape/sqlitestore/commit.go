@@ -37,7 +37,7 @@ func (s *Store) Commit(ctx context.Context, b landscape.Tx) (err error) {
 		}
 	}
 	if b.Seal != nil {
-		if w.counts, err = s.writes.all(ctx, s.write, countQueries(b.Seal)...); err != nil {
+		if w.counts, err = s.writes.of(ctx, s.write, countSQL(b.Seal)); err != nil {
 			return fmt.Errorf("landscape: seal: %w", err)
 		}
 	}
@@ -120,35 +120,31 @@ func balanced(ctx context.Context, tx *sql.Tx, run string, prepared []*sql.Stmt)
 	return err
 }
 
-// countQueries count the records that a seal binds, table by table, and then how often effects were moved.
-func countQueries(s *landscape.NewSeal) []string {
-	queries := make([]string, 0, len(s.Counts)+1)
+// countSQL counts the records that a seal binds, table by table, and then how often effects were moved. Its parameter is the run.
+func countSQL(s *landscape.NewSeal) string {
+	parts := make([]string, 0, len(s.Counts)+1)
 	for _, c := range s.Counts {
-		queries = append(queries, "select count(*) from "+c.Table+" where run_id = ?")
+		parts = append(parts, "(select count(*) from "+c.Table+" where run_id = ?1)")
 	}
-	return append(queries, fmt.Sprintf("select coalesce(sum(changed_us & %d), 0) from effects where run_id = ?", landscape.MovedBits))
+	parts = append(parts, fmt.Sprintf("(select coalesce(sum(changed_us & %d), 0) from effects where run_id = ?1)", landscape.MovedBits))
+	return "select " + strings.Join(parts, ", ")
 }
 
-// seal inserts the seal of a run, unless the run has other records than it binds. counts are the statements of countQueries.
-func seal(ctx context.Context, tx *sql.Tx, s landscape.NewSeal, counts []*sql.Stmt) error {
-	count := func(i int, table string, want int64) error {
-		var found int64
-		stmt := tx.StmtContext(ctx, counts[i]) //nolint:sqlclosecheck // the transaction closes it
-		if err := stmt.QueryRowContext(ctx, s.Run).Scan(&found); err != nil {
-			return fmt.Errorf("landscape: seal: count %s: %w", table, err)
-		}
-		if found != want {
-			return fmt.Errorf("%s of run %s: %w", table, s.Run, landscape.ErrStale)
-		}
-		return nil
+// seal inserts the seal of a run, unless the run has other records than it binds. counts is the statement of countSQL.
+func seal(ctx context.Context, tx *sql.Tx, s landscape.NewSeal, counts *sql.Stmt) error {
+	wanted := append(slices.Clip(s.Counts), landscape.TableCount{Table: "effects", Records: s.Moved})
+	found, into := make([]int64, len(wanted)), make([]any, len(wanted))
+	for i := range found {
+		into[i] = &found[i]
 	}
-	for i, c := range s.Counts {
-		if err := count(i, c.Table, c.Records); err != nil {
-			return err
-		}
+	stmt := tx.StmtContext(ctx, counts) //nolint:sqlclosecheck // the transaction closes it
+	if err := stmt.QueryRowContext(ctx, s.Run).Scan(into...); err != nil {
+		return fmt.Errorf("landscape: seal: count the records of run %s: %w", s.Run, err)
 	}
-	if err := count(len(s.Counts), "effects", s.Moved); err != nil {
-		return err
+	for i, c := range wanted {
+		if found[i] != c.Records {
+			return fmt.Errorf("%s of run %s: %w", c.Table, s.Run, landscape.ErrStale)
+		}
 	}
 	t := landscape.TableOf(s.RunSeal)
 	return insertOne(ctx, tx, t, t.AppendValues(nil, s.RunSeal))

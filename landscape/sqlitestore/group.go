@@ -29,7 +29,7 @@ type waiting struct {
 	pass  *pass
 
 	checks []*sql.Stmt // of the sweep
-	counts []*sql.Stmt // of the seal
+	counts *sql.Stmt   // of the seal
 
 	append *sql.Stmt // nil if nothing is appended to the log
 	done   bool      // it was dealt with; written with turn held, as err is

@@ -42,6 +42,28 @@ func (s *Store) Read(ctx context.Context, kind landscape.Record, q landscape.Que
 	return nil
 }
 
+// TablesWith does what landscape.TableFinder says.
+func (s *Store) TablesWith(ctx context.Context, run string, tables []string) (filled []string, err error) {
+	defer func() { err = explain(s.path, err) }()
+	parts, has, into := make([]string, len(tables)), make([]bool, len(tables)), make([]any, len(tables))
+	for i, table := range tables {
+		parts[i], into[i] = "exists (select 1 from "+table+" where run_id = ?1)", &has[i]
+	}
+	stmt, err := s.reads.of(ctx, s.read, "select "+strings.Join(parts, ", ")) //nolint:sqlclosecheck // it stays
+	if err == nil {
+		err = stmt.QueryRowContext(ctx, run).Scan(into...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("landscape: look for records of run %s: %w", run, err)
+	}
+	for i, table := range tables {
+		if has[i] {
+			filled = append(filled, table)
+		}
+	}
+	return filled, nil
+}
+
 // row returns room for the columns of one record, and pointers to it for Scan.
 func row(t *landscape.Table) (values, targets []any) {
 	values, targets = make([]any, len(t.Columns)), make([]any, len(t.Columns))

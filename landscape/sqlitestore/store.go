@@ -49,7 +49,10 @@ type Store struct {
 	group   group
 }
 
-var _ landscape.Driver = (*Store)(nil)
+var (
+	_ landscape.Driver      = (*Store)(nil)
+	_ landscape.TableFinder = (*Store)(nil)
+)
 
 // Open opens the landscape at path and brings its schema up to date, unless opts.Keep is set.
 //

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -131,9 +133,20 @@ type schemaTarget struct {
 }
 
 func (s schemaTarget) Exec(statement string, args ...any) error {
+	if index := createsIndex.FindStringSubmatch(statement); index != nil && !slices.Contains(listIndexes, index[1]) {
+		return nil
+	}
 	_, err := s.tx.Exec(statement, args...)
 	return err
 }
+
+// createsIndex matches a statement that makes an index of the table by which executions are listed.
+var createsIndex = regexp.MustCompile(`(?i)^\s*create index (\w+)\s+on executions_visibility\b`)
+
+// listIndexes are the indexes of that table which are made. Temporal's schema has one for each attribute that an execution can have, some 60, and each
+// execution is inserted into all of them when it starts, whenever it is labelled, and when it ends. A query by another attribute
+// reads the table.
+var listIndexes = []string{"default_idx", "by_workflow_id", "by_status", "by_temporal_scheduled_by_id", "by_temporal_namespace_division"}
 
 // damaged reports whether the file is anything but a whole SQLite database.
 func damaged(path string) bool {
