@@ -100,11 +100,11 @@ picture: ## draw docs/img/run.svg, the picture in README.md, from a run of the e
 
 .PHONY: shots
 shots: ## show every web page in two themes and two sizes, on out/shots/index.html, with the last pictures beside
-	CI=true WAYMARK_SCREENSHOTS=$(CURDIR)/out/shots go test ./tests -count=1 -every 1 -run 'TestPages$$'
+	CI=true WAYMARK_SCREENSHOTS=$(CURDIR)/out/shots go test ./tests/pages -count=1 -every 1 -run 'TestPages$$'
 
 .PHONY: pictures
 pictures: ## take docs/img/page-*.png, the pictures of web pages in README.md, from runs of the example
-	CI=true WAYMARK_PICTURES=$(CURDIR)/docs/img go test ./tests -count=1 -every 1 -run 'TestPictures$$'
+	CI=true WAYMARK_PICTURES=$(CURDIR)/docs/img go test ./tests/pages -count=1 -every 1 -run 'TestPictures$$'
 
 .PHONY: bench
 bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of processes; BESIDE=BINARY also measures another build of it
@@ -155,7 +155,7 @@ zombies: ## stop 200 worker processes in the middle of their work, and let them 
 moments: # kill servers at every moment of a slot and of starts that wait, and commands at every moment of forgetting, purging and archiving
 	go test ./tests/crash -run '^TestServeIsKilled|^TestForgetting|^TestArchivingIsKilled$$|^TestPurgeIsKilled$$|^TestExecutionIsKilled$$|^TestRotationIsKilled$$|^TestLabReportsLostProtection$$|^TestEveryMomentIsReached$$' -every 1 -count=1
 every-case: # every case of every list, and the tests that `go test` skips because shorter ones say a part of them
-	go test ./audit ./cmd/waymark ./landscape/history ./landscape/pgstore ./landscape/sqlitestore ./payload/s3store ./tests ./tests/daemon -every 1 -count=1 -timeout 90m
+	go test ./audit ./cmd/waymark ./landscape/history ./landscape/pgstore ./landscape/sqlitestore ./payload/s3store ./tests ./tests/api ./tests/daemon ./tests/pages ./tests/triggers -every 1 -count=1 -timeout 90m
 	go test ./tests/cluster -every 1 -rows 150000 -count=1 -timeout 30m
 lost: # as many lost commits and replies as a campaign has not the time for
 	$(MAKE) lost-commits lost-replies LOST=200
@@ -163,14 +163,14 @@ reproductions:
 	go test ./tests -run '^TestExamplesAreReproduced$$' -everywhere
 
 voices: # ask about random runs on pages, by the API, by commands and in SQL, and follow every link of a site with runs of all kinds
-	go test ./tests -run '^TestVoicesAgree$$|^TestCrawl$$' -every 1 -voice 0 -voices 60 -every-row -count=1 -timeout 30m
-	go test ./tests -run '^TestRemoteSame$$' -every 1 -documents 6 -count=1 -timeout 20m
+	go test ./tests/pages -run '^TestVoicesAgree$$|^TestCrawl$$' -every 1 -voice 0 -voices 60 -every-row -count=1 -timeout 30m
+	go test ./tests/api -run '^TestRemoteSame$$' -every 1 -documents 6 -count=1 -timeout 20m
 
 crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile
 	go test ./tests -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m
 
 arrivals: # put 10,000 files into a folder, and 10,000 objects into a bucket, and kill who watches and works meanwhile
-	go test ./tests -run '^TestFilesArriveWhileProcessesAreKilled$$' -files 10000 -kills 12 -count=1 -v -timeout 60m
+	go test ./tests/triggers -run '^TestFilesArriveWhileProcessesAreKilled$$' -files 10000 -kills 12 -count=1 -v -timeout 60m
 
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against

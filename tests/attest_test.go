@@ -18,6 +18,7 @@ import (
 	"waymark/audit"
 	"waymark/client"
 	"waymark/plugin"
+	"waymark/tests/manual"
 	"waymark/tests/services"
 	"waymark/tests/system"
 	"waymark/worker"
@@ -37,11 +38,11 @@ func attested(t *testing.T, s *system.System, run, sink string) (string, client.
 
 // TestAttestationsPage runs the document of docs/sinks.md, edits its output as the page does, and finds what the page says.
 func TestAttestationsPage(t *testing.T) {
-	_, text, found := strings.Cut(page(t, "sinks.md"), "\n## Attestations\n")
+	_, text, found := strings.Cut(manual.Page(t, "sinks.md"), "\n## Attestations\n")
 	require.True(t, found)
 	s := system.Start(t, nil)
 	s.Write(t, map[string]string{"orders.csv": "id,total\n1,100\n2,200\n3,300\n"})
-	_, err := s.Run(t, "one", blocks(text, "yaml")[0])
+	_, err := s.Run(t, "one", manual.Blocks(text, "yaml")[0])
 	require.NoError(t, err)
 	counts, _ := attested(t, s, "one", "")
 	require.Equal(t, "3 0 0 0 0", counts)

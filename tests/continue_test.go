@@ -1,12 +1,12 @@
 package tests
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/tests/fixtures"
 	"waymark/tests/system"
 )
 
@@ -32,7 +32,7 @@ sinks:
 // barriers hold continues, in the middle of the rows and at their end.
 func TestBarriersContinueAsNew(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{"first.csv": numbered(0, 80), "second.csv": numbered(50, 50)}
+	files := map[string]string{"first.csv": fixtures.Numbered(0, 80), "second.csv": fixtures.Numbered(50, 50)}
 	var outputs []string
 	for _, settings := range []map[string]any{nil, {"limit.historyCount.suggestContinueAsNew": 30}} {
 		s := system.Start(t, settings)
@@ -45,14 +45,4 @@ func TestBarriersContinueAsNew(t *testing.T) {
 	}
 	require.Equal(t, outputs[0], outputs[1])
 	require.Equal(t, 1+100, strings.Count(outputs[0][strings.Index(outputs[0], "id,kind"):], "\n"), "one row for each id, and the header")
-}
-
-// numbered returns rows with ids from first on.
-func numbered(first, rows int) string {
-	var b strings.Builder
-	b.WriteString("id,kind\n")
-	for i := range rows {
-		fmt.Fprintf(&b, "%d,%c\n", first+i, 'a'+i%7)
-	}
-	return b.String()
 }

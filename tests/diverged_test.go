@@ -20,6 +20,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
+	"waymark/tests/fixtures"
 	"waymark/tests/sample"
 	"waymark/tests/system"
 	"waymark/workflows"
@@ -61,7 +62,7 @@ var divergences = []struct{ name, change, says string }{
 func TestOlderRecordIsNoticed(t *testing.T) {
 	t.Parallel()
 	s := system.Start(t, nil)
-	s.Write(t, map[string]string{"first.csv": numbered(0, 130)})
+	s.Write(t, map[string]string{"first.csv": fixtures.Numbered(0, 130)})
 	_, err := s.Run(t, "diverges", diverging)
 	require.NoError(t, err)
 	require.NoError(t, recovery.Compare(t.Context(), s.Temporal, s.Log.Reader, "diverges"))
@@ -96,7 +97,7 @@ func TestOlderRecordIsNoticed(t *testing.T) {
 func TestInitialStateIsCompared(t *testing.T) {
 	sample.Rarely(t)
 	s := system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 30})
-	s.Write(t, map[string]string{"first.csv": numbered(0, 240)})
+	s.Write(t, map[string]string{"first.csv": fixtures.Numbered(0, 240)})
 	_, err := s.Run(t, "long", diverging)
 	require.NoError(t, err)
 	require.NoError(t, recovery.Compare(t.Context(), s.Temporal, s.Log.Reader, "long"))
@@ -122,7 +123,7 @@ func TestInitialStateIsCompared(t *testing.T) {
 func TestARunWhoseWorkflowIsGoneIsTakenUp(t *testing.T) {
 	mayEnd := make(chan struct{})
 	s := system.StartWith(t, system.Options{Planner: func(p recompute.Planner) recompute.Planner { return idlePlanner{p, mayEnd} }})
-	s.Write(t, map[string]string{"first.csv": numbered(0, 130)})
+	s.Write(t, map[string]string{"first.csv": fixtures.Numbered(0, 130)})
 	first := s.Begin(t, "gone", diverging)
 	require.Eventually(t, func() bool {
 		progress, err := s.Log.Progress(t.Context(), "gone")

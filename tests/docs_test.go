@@ -18,26 +18,12 @@ import (
 	"waymark/internal/temporal/attributes"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/fixtures"
+	"waymark/tests/manual"
 	"waymark/tests/system"
 	"waymark/worker"
 	"waymark/workflows"
 )
-
-func page(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../docs", name))
-	require.NoError(t, err)
-	return string(text)
-}
-
-// blocks returns the code blocks of the language.
-func blocks(text, language string) []string {
-	var found []string
-	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
-		found = append(found, block[1])
-	}
-	return found
-}
 
 // documented is what the documents of docs/pipelines.md make of its files, by the name of the document.
 var documented = map[string]struct {
@@ -88,11 +74,11 @@ var documented = map[string]struct {
 // TestPipelinesPageRuns compiles and runs every document of docs/pipelines.md.
 func TestPipelinesPageRuns(t *testing.T) {
 	t.Setenv("REGION", "north")
-	text := page(t, "pipelines.md")
+	text := manual.Page(t, "pipelines.md")
 	s := system.Start(t, nil)
-	files := blocks(text, "csv")
+	files := manual.Blocks(text, "csv")
 	s.Write(t, map[string]string{"orders.csv": files[0], "countries.csv": files[1]})
-	documents := blocks(text, "yaml")
+	documents := manual.Blocks(text, "yaml")
 	require.Len(t, documents, len(documented))
 	for _, document := range documents {
 		name, found := strings.CutPrefix(strings.SplitN(document, "\n", 2)[0], "name: ")
@@ -131,7 +117,7 @@ func requireRefusals(t *testing.T, text, bad string) {
 
 // TestEveryCodeIsDocumented finds the code of every rejection and fault in the packages that make them, and on the page.
 func TestEveryCodeIsDocumented(t *testing.T) {
-	text := page(t, "codes.md")
+	text := manual.Page(t, "codes.md")
 	constant := regexp.MustCompile(`(?m)^(?:const|\s)\s*[cC]ode[A-Z]\w+\s+= "([A-Z0-9_]+)"`)
 	codes := 0
 	for _, folder := range []string{"pipeline/row", "pipeline/expr", "engine/barrier", "engine", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/object", "plugin/parquet", "plugin/postgres", "plugin/webhook"} {
@@ -152,7 +138,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 
 // TestEveryProblemIsDocumented finds the word of every problem that verify names, and on the page.
 func TestEveryProblemIsDocumented(t *testing.T) {
-	_, section, found := strings.Cut(page(t, "codes.md"), "\n## Problems that `verify` names\n")
+	_, section, found := strings.Cut(manual.Page(t, "codes.md"), "\n## Problems that `verify` names\n")
 	require.True(t, found)
 	words := wordsOf(t, "../audit/verify.go", `(?m)^\t[A-Z]\w+\s+= "([a-z]+(?:_[a-z]+)+)"`)
 	require.Greater(t, len(words), 12)
@@ -165,7 +151,7 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 
 // TestEveryFaultIsDocumented finds the type of every error that no retry cures, and on the page.
 func TestEveryFaultIsDocumented(t *testing.T) {
-	text := page(t, "codes.md")
+	text := manual.Page(t, "codes.md")
 	types := wordsOf(t, "../activities/errors.go", `\bType[A-Z]\w+\s+= "(\w+)"`)
 	require.Greater(t, len(types), 15)
 	for _, word := range types {
@@ -182,7 +168,7 @@ func TestEveryFaultIsDocumented(t *testing.T) {
 // TestEveryVerbIsDocumented finds the verb of everything that people do to a run, and on the page. Those of orders to a workflow are
 // their names.
 func TestEveryVerbIsDocumented(t *testing.T) {
-	_, section, found := strings.Cut(page(t, "landscape.md"), "\n### `actions`\n")
+	_, section, found := strings.Cut(manual.Page(t, "landscape.md"), "\n### `actions`\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n### ")
 	verbs := wordsOf(t, "../landscape/run_status.go", `\bVerb[A-Z]\w+\s+= "(\w+)"`)
@@ -206,7 +192,7 @@ func wordsOf(t *testing.T, file, pattern string) []string {
 
 // TestOperationsPage: the page says what to do about every status of a run, every state of an effect, and every exit code.
 func TestOperationsPage(t *testing.T) {
-	text := page(t, "operations.md")
+	text := manual.Page(t, "operations.md")
 	for _, status := range []pipeline.RunStatus{
 		pipeline.Running, pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty, pipeline.Failed, pipeline.Interrupted,
 		pipeline.Cancelled, pipeline.Blocked,
@@ -225,12 +211,12 @@ func TestOperationsPage(t *testing.T) {
 
 // TestTemporalPage starts runs by the page alone: its inputs, queries, orders and lists are those of real runs, and it has every type of failure.
 func TestTemporalPage(t *testing.T) {
-	text, pipelines := page(t, "temporal.md"), t.TempDir()
+	text, pipelines := manual.Page(t, "temporal.md"), t.TempDir()
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: pipelines}}})
-	for name, content := range map[string]string{"orders.yaml": shownOrders, "orders.csv": fourOrders} {
+	for name, content := range map[string]string{"orders.yaml": fixtures.Orders, "orders.csv": fourOrders} {
 		require.NoError(t, os.WriteFile(filepath.Join(pipelines, name), []byte(content), 0o600))
 	}
-	objects := blocks(text, "json")
+	objects := manual.Blocks(text, "json")
 	require.Len(t, objects, 4)
 	var result, said map[string]any
 	require.NoError(t, system.Execute(t, s.Temporal, "", json.RawMessage(objects[0])).Get(t.Context(), &result))

@@ -23,6 +23,7 @@ import (
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/fixtures"
 	"waymark/tests/system"
 	"waymark/workflows"
 	"waymark/workflows/recovery"
@@ -51,7 +52,7 @@ const doorRows = 500
 func open(t *testing.T) door {
 	t.Helper()
 	d := door{system.Start(t, short)}
-	d.Write(t, map[string]string{"in.csv": numbered(0, doorRows)})
+	d.Write(t, map[string]string{"in.csv": fixtures.Numbered(0, doorRows)})
 	return d
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/fixtures"
 )
 
 const fullDocument = `name: full
@@ -107,7 +109,7 @@ type fullRun struct {
 func newFullRun(t *testing.T, binary string) *fullRun {
 	t.Helper()
 	r := &fullRun{t: t, binary: binary, folder: t.TempDir()}
-	writeInput(t, filepath.Join(r.folder, "in.csv"), fullRows)
+	fixtures.Write(t, filepath.Join(r.folder, "in.csv"), fullRows)
 	require.NoError(t, os.WriteFile(filepath.Join(r.folder, "pipeline.yaml"), []byte(fullDocument), 0o600))
 	return r
 }

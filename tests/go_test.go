@@ -16,6 +16,7 @@ import (
 	"waymark/activities"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/manual"
 	"waymark/tests/sample"
 )
 
@@ -63,7 +64,7 @@ func requireStarter(t *testing.T, path string) {
 // buildProgram builds the second block of docs/go.md beside this module, as the page says.
 func buildProgram(t *testing.T, folder string) (binary string) {
 	t.Helper()
-	programs := blocks(page(t, "go.md"), "go")
+	programs := manual.Blocks(manual.Page(t, "go.md"), "go")
 	require.Len(t, programs, 2)
 	require.Less(t, strings.Count(programs[1], "\n"), 90)
 	module := filepath.Join(folder, "birds")

@@ -17,6 +17,7 @@ import (
 
 	"waymark/payload"
 	"waymark/payload/fsstore"
+	"waymark/tests/fixtures"
 	"waymark/tests/sample"
 )
 
@@ -46,7 +47,7 @@ func TestKilledRunsLeaveNothingTorn(t *testing.T) {
 	t.Parallel()
 	binary := buildWaymark(t)
 	folder := t.TempDir()
-	writeInput(t, filepath.Join(folder, "in.csv"), killedRows)
+	fixtures.Write(t, filepath.Join(folder, "in.csv"), killedRows)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(killedDocument), 0o600))
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -66,16 +67,6 @@ func TestKilledRunsLeaveNothingTorn(t *testing.T) {
 	require.FileExists(t, filepath.Join(folder, "out/low.jsonl"))
 	out, err = waymark(binary, folder, "verify", "last")
 	require.NoError(t, err, "%s", out)
-}
-
-func writeInput(t *testing.T, path string, rows int) {
-	t.Helper()
-	var b bytes.Buffer
-	b.WriteString("id,amount,note\n")
-	for i := range rows {
-		fmt.Fprintf(&b, "%d,%d,note on row %d\n", i, i*7919%1000, i)
-	}
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 }
 
 // killOne starts a run and kills it when its sinks have staged that many bytes more than the runs before left there. It

@@ -14,6 +14,8 @@ import (
 
 	"waymark/activities"
 	"waymark/client"
+	"waymark/tests/fixtures"
+	"waymark/tests/manual"
 	"waymark/tests/system"
 	"waymark/workflows"
 )
@@ -39,13 +41,13 @@ func list(t *testing.T, s *system.System, input any) (found activities.PipelineL
 // TestListPipelines: a program that has only Temporal learns which pipelines there are, as docs/temporal.md shows it.
 func TestListPipelines(t *testing.T) {
 	data := t.TempDir()
-	s := offering(t, map[string]string{"orders.yaml": shownOrders, "invoices.yaml": "name: invoices\n", "No Name.yaml": shownOrders}, data)
+	s := offering(t, map[string]string{"orders.yaml": fixtures.Orders, "invoices.yaml": "name: invoices\n", "No Name.yaml": fixtures.Orders}, data)
 	file := filepath.Join(t.TempDir(), "any.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(invoices, "/data", data)), 0o600))
 	_, err := s.Client.Deploy(t.Context(), client.DeployRequest{By: client.By{Actor: "ann"}, File: file, Params: map[string]string{"customer": "x"}})
 	require.NoError(t, err)
 	var want activities.PipelineList
-	require.NoError(t, json.Unmarshal([]byte(blocks(page(t, "temporal.md"), "json")[3]), &want))
+	require.NoError(t, json.Unmarshal([]byte(manual.Blocks(manual.Page(t, "temporal.md"), "json")[3]), &want))
 	found, err := list(t, s, nil)
 	require.NoError(t, err)
 	require.Equal(t, want, found)
@@ -70,9 +72,9 @@ func TestListManyPipelines(t *testing.T) {
 	files := map[string]string{"p000.yaml": "name: [\n"}
 	for i := range 220 {
 		name := fmt.Sprintf("p%03d", i+1)
-		files[name+".yaml"] = called(name, shownOrders)
+		files[name+".yaml"] = called(name, fixtures.Orders)
 	}
-	files["p100.yaml"] = shownOrders
+	files["p100.yaml"] = fixtures.Orders
 	s := offering(t, files)
 	names, after := map[string]bool{}, ""
 	for pages := 1; ; pages++ {

@@ -9,16 +9,17 @@ import (
 
 	"waymark/client"
 	"waymark/pipeline"
+	"waymark/tests/manual"
 	"waymark/tests/system"
 )
 
 // TestPoliciesPageRuns runs the document of docs/policies.md, to the end that the page says, waives the policy, and asks the page's question.
 func TestPoliciesPageRuns(t *testing.T) {
-	text := page(t, "policies.md")
-	documents := blocks(text, "yaml")
+	text := manual.Page(t, "policies.md")
+	documents := manual.Blocks(text, "yaml")
 	require.Len(t, documents, 1)
 	s := system.Start(t, nil)
-	s.Write(t, map[string]string{"orders.csv": blocks(page(t, "pipelines.md"), "csv")[0]})
+	s.Write(t, map[string]string{"orders.csv": manual.Blocks(manual.Page(t, "pipelines.md"), "csv")[0]})
 	_, err := s.Run(t, "large", documents[0])
 	_, reason, found := strings.Cut(text, "is blocked: ")
 	require.True(t, found)

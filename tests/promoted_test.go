@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"waymark/tests/sample"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/fixtures"
+	"waymark/tests/sample"
 )
 
 // TestAKilledRunKeepsItsVersion kills a run, has another version promoted meanwhile, and resumes the run.
@@ -15,7 +17,7 @@ func TestAKilledRunKeepsItsVersion(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	binary, folder := buildWaymark(t), t.TempDir()
-	writeInput(t, filepath.Join(folder, "in.csv"), killedRows)
+	fixtures.Write(t, filepath.Join(folder, "in.csv"), killedRows)
 	document := strings.NewReplacer(": in.csv", ": "+folder+"/in.csv", ": out/", ": "+folder+"/out/").Replace(killedDocument)
 	deploy := func(name, amount string) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(strings.ReplaceAll(document, "500", amount)), 0o600))

@@ -37,18 +37,6 @@ func offering(t *testing.T, files map[string]string, allowed ...string) *system.
 	return system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: folder}}, Planner: allowing})
 }
 
-// give gives an order to a workflow, and returns when it is obeyed.
-func give(t *testing.T, c client.Client, workflow, name string, order any) error {
-	t.Helper()
-	update, err := c.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
-		WorkflowID: workflow, UpdateName: name, Args: []any{order}, WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err != nil {
-		return err
-	}
-	return update.Get(t.Context(), nil)
-}
-
 // asked asks a workflow how its run is.
 func asked(t *testing.T, s *system.System, workflow string) (view workflows.View) {
 	t.Helper()
@@ -64,13 +52,13 @@ func TestOrdersUnderAnyID(t *testing.T) {
 	input := map[string]any{"pipeline": "recorded", "key": "k"}
 	started := system.Execute(t, s.Temporal, "ann-wants", input)
 	order := map[string]any{"actor": "ann", "why": "to see"}
-	require.NoError(t, give(t, s.Temporal, "ann-wants", workflows.PauseUpdate, order), "as early as it likes")
+	require.NoError(t, system.Give(t, s.Temporal, "ann-wants", workflows.PauseUpdate, order), "as early as it likes")
 	view := asked(t, s, "ann-wants")
 	run := workflows.WorkflowID(view.Run)
 	require.Equal(t, workflows.View{Run: view.Run, Workflow: run, Status: "paused", Paused: &workflows.Command{Actor: "ann", Why: "to see"}}, view)
 	again := map[string]any{"actor": "bob", "why": "he did not look"}
-	require.NoError(t, give(t, s.Temporal, "ann-wants", workflows.PauseUpdate, again), "so it is")
-	require.NoError(t, give(t, s.Temporal, run, workflows.PauseUpdate, again))
+	require.NoError(t, system.Give(t, s.Temporal, "ann-wants", workflows.PauseUpdate, again), "so it is")
+	require.NoError(t, system.Give(t, s.Temporal, run, workflows.PauseUpdate, again))
 	require.Equal(t, view, asked(t, s, "ann-wants"), "the pause stays that of who paused it")
 	own := asked(t, s, run)
 	require.Equal(t, view.Paused, own.Paused)
@@ -79,12 +67,12 @@ func TestOrdersUnderAnyID(t *testing.T) {
 	require.Contains(t, currentDetails(t, s, "ann-wants"), "the workflow `"+run+"`")
 
 	joined := system.Execute(t, s.Temporal, "bob-wants", input)
-	require.ErrorContains(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "x", "force": true}), `the unknown key "force"`)
-	require.ErrorContains(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob"}), "does not say why")
-	require.NoError(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "go"}))
-	require.NoError(t, give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, again), "so it is")
+	require.ErrorContains(t, system.Give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "x", "force": true}), `the unknown key "force"`)
+	require.ErrorContains(t, system.Give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob"}), "does not say why")
+	require.NoError(t, system.Give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, map[string]any{"actor": "bob", "why": "go"}))
+	require.NoError(t, system.Give(t, s.Temporal, "bob-wants", workflows.ContinueUpdate, again), "so it is")
 	require.Equal(t, "running", asked(t, s, run).Status)
-	require.NoError(t, give(t, s.Temporal, "bob-wants", workflows.CancelUpdate, order))
+	require.NoError(t, system.Give(t, s.Temporal, "bob-wants", workflows.CancelUpdate, order))
 	var result workflows.RunResult
 	require.NoError(t, started.Get(t.Context(), &result))
 	require.Equal(t, pipeline.Cancelled, result.Status)
@@ -130,7 +118,7 @@ func TestAnOrderThatComesWithTheStart(t *testing.T) {
 	started, err := startPaused(t, s.Temporal, "r", map[string]any{"pipeline": "recorded", "run": "r"}, order)
 	require.NoError(t, err)
 	require.Equal(t, "paused", asked(t, s, started.GetID()).Status)
-	require.NoError(t, give(t, s.Temporal, started.GetID(), workflows.ContinueUpdate, order))
+	require.NoError(t, system.Give(t, s.Temporal, started.GetID(), workflows.ContinueUpdate, order))
 	require.NoError(t, started.Get(t.Context(), nil))
 	requireNoFailedTask(t, system.Events(t, s.Temporal, started.GetID(), ""))
 
@@ -148,13 +136,13 @@ func TestOnePersonCancelsNoRunForGood(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Log.Rule(t.Context(), landscape.OrderRuling{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann", Why: "four eyes"})
 	require.NoError(t, err)
-	err = give(t, s.Temporal, started.GetID(), workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see", "final": true})
+	err = system.Give(t, s.Temporal, started.GetID(), workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see", "final": true})
 	var refused *temporal.ApplicationError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, activities.TypeOrderRefused, refused.Type())
 	require.ErrorContains(t, err, "cancel_final needs 2 persons")
 	require.Equal(t, "paused", asked(t, s, started.GetID()).Status)
-	require.NoError(t, give(t, s.Temporal, started.GetID(), workflows.ContinueUpdate, order))
+	require.NoError(t, system.Give(t, s.Temporal, started.GetID(), workflows.ContinueUpdate, order))
 	require.NoError(t, started.Get(t.Context(), nil))
 	requireNoFailedTask(t, system.Events(t, s.Temporal, started.GetID(), ""))
 	s.Verify(t, "r")
@@ -165,7 +153,7 @@ func TestAnOrderToARunThatDoesNotBegin(t *testing.T) {
 	s := offering(t, nil)
 	started := system.Execute(t, s.Temporal, "ann-wants", map[string]any{"pipeline": "nothing"})
 	begun := time.Now()
-	err := give(t, s.Temporal, "ann-wants", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see"})
+	err := system.Give(t, s.Temporal, "ann-wants", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see"})
 	require.Error(t, err)
 	require.Less(t, time.Since(begun), patience)
 	require.Error(t, started.Get(t.Context(), nil))

@@ -19,6 +19,7 @@ import (
 	"waymark/landscape/admit"
 	"waymark/payload"
 	"waymark/pipeline"
+	"waymark/tests/fixtures"
 	"waymark/tests/storages"
 	"waymark/tests/system"
 	"waymark/workflows"
@@ -82,7 +83,7 @@ func interrupted(t *testing.T) (door, *meanwhile) {
 			return interruptedDriver{driver, m}, backend
 		},
 	})}
-	d.Write(t, map[string]string{"in.csv": numbered(0, doorRows)})
+	d.Write(t, map[string]string{"in.csv": fixtures.Numbered(0, doorRows)})
 	return d, m
 }
 

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client/local"
+	"waymark/tests/manual"
 	"waymark/tests/sample"
+	"waymark/tests/serving"
 )
 
 var moments = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`)
@@ -25,14 +27,14 @@ func shownAlike(text string) string {
 // TestConcurrencyPage executes the commands of docs/concurrency.md on its document beside `waymark serve`, and compares what they print.
 func TestConcurrencyPage(t *testing.T) {
 	sample.Rarely(t)
-	text := page(t, "concurrency.md")
-	documents, console := blocks(text, "yaml"), blocks(text, "console")
+	text := manual.Page(t, "concurrency.md")
+	documents, console := manual.Blocks(text, "yaml"), manual.Blocks(text, "console")
 	require.Len(t, documents, 1)
 	require.Len(t, console, 1)
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(documents[0]), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.csv"), []byte("id,total\n1,5\n"), 0o600))
-	s := serve(t, folder)
+	s := serving.Start(t, folder)
 	begun := make(chan string, 2)
 	commands := strings.Split(console[0], "$ waymark ")[1:]
 	for _, command := range commands {
@@ -43,16 +45,16 @@ func TestConcurrencyPage(t *testing.T) {
 			if line == "limit list" { // when the run that waited has ended
 				require.Contains(t, <-begun+<-begun, "orders: completed")
 			}
-			require.Equal(t, shownAlike(want), shownAlike(s.waymark(t, args...)), line)
+			require.Equal(t, shownAlike(want), shownAlike(s.Waymark(t, args...)), line)
 			continue
 		}
 		run := args[len(args)-1]
 		go func() {
-			out, _ := s.try(t.Context(), args...)
+			out, _ := s.Try(t.Context(), args...)
 			begun <- out
 		}()
 		require.Eventually(t, func() bool {
-			_, err := s.try(t.Context(), "status", run)
+			_, err := s.Try(t.Context(), "status", run)
 			return err == nil
 		}, patience, 100*time.Millisecond)
 	}

@@ -23,6 +23,8 @@ import (
 	"waymark/landscape/admit"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
+	"waymark/tests/fixtures"
+	"waymark/tests/serving"
 	"waymark/workflows"
 )
 
@@ -40,7 +42,7 @@ pools: POOLS
 type crowd struct {
 	*testing.T
 	folder    string
-	serving   *serving
+	serving   *serving.Server
 	temporal  sdk.Client
 	pipelines []string
 	chance    *rand.Rand
@@ -84,7 +86,7 @@ func TestACrowdWaitsForPlaces(t *testing.T) {
 
 func newCrowd(t *testing.T) *crowd {
 	c := &crowd{T: t, folder: t.TempDir(), chance: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // no secret
-	require.NoError(t, os.WriteFile(filepath.Join(c.folder, "in.csv"), []byte(numbered(0, 50)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(c.folder, "in.csv"), []byte(fixtures.Numbered(0, 50)), 0o600))
 	for i, pools := range []string{"{db: 1}", "{llm: 1}", "{net: 1}", "{db: 1, llm: 2}", "{llm: 1, net: 1}", "{db: 1, llm: 1, net: 1}"} {
 		name := fmt.Sprint("p", i)
 		document := strings.NewReplacer("NAME", name, "POOLS", pools).Replace(pooled)
@@ -95,18 +97,18 @@ func newCrowd(t *testing.T) *crowd {
 }
 
 func (c *crowd) serve() {
-	c.serving = serve(c.T, c.folder)
-	c.temporal = c.serving.temporal(c.T)
+	c.serving = serving.Start(c.T, c.folder)
+	c.temporal = c.serving.Temporal(c.T)
 }
 
 func (c *crowd) kill() {
-	require.NoError(c, c.serving.cmd.Process.Kill())
-	_ = c.serving.cmd.Wait()
+	require.NoError(c, c.serving.Command.Process.Kill())
+	_ = c.serving.Command.Wait()
 	c.serve()
 }
 
 func (c *crowd) limit(pool string, places int) {
-	c.serving.waymark(c.T, "limit", "set", "pool:"+pool, fmt.Sprint(places), "--why", "to see")
+	c.serving.Waymark(c.T, "limit", "set", "pool:"+pool, fmt.Sprint(places), "--why", "to see")
 }
 
 // ask starts the runs with these numbers, several at once.
@@ -145,9 +147,9 @@ func (c *crowd) settle() {
 		return err == nil && answer.GetCount() == 0
 	}, 5*time.Minute, time.Second, "somebody waits in vain")
 	require.Eventually(c, func() bool { // a worker looks for terminated ones every 20 seconds
-		running := func(run listedRun) bool { return run.Status == pipeline.Running }
-		return len(listed[struct{}](c.T, c.serving, "queue")) == 0 &&
-			!slices.ContainsFunc(listed[listedRun](c.T, c.serving, "runs", "--limit", "0"), running)
+		running := func(run serving.Run) bool { return run.Status == pipeline.Running }
+		return len(serving.Listed[struct{}](c.T, c.serving, "queue")) == 0 &&
+			!slices.ContainsFunc(serving.Listed[serving.Run](c.T, c.serving, "runs", "--limit", "0"), running)
 	}, time.Minute, time.Second)
 }
 

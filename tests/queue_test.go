@@ -19,6 +19,7 @@ import (
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/fixtures"
 	"waymark/tests/sample"
 	"waymark/tests/system"
 	"waymark/workflows"
@@ -184,16 +185,16 @@ func TestAWorkflowOfAnotherNameSaysHowItsRunEnded(t *testing.T) {
 	}
 	order := map[string]any{"actor": "ann", "why": "to see"}
 	first := asked("first", "queue", landscape.StartBegun)
-	require.NoError(t, give(t, d.Temporal, first.GetID(), workflows.PauseUpdate, order))
+	require.NoError(t, system.Give(t, d.Temporal, first.GetID(), workflows.PauseUpdate, order))
 	second := asked("second", "cancel", landscape.StartWaiting)
 	gave := result(t, first)
 	require.Equal(t, []any{pipeline.Cancelled, "cancelled by run second: it takes its place, because of concurrency.when_full: cancel"}, []any{gave.Status, gave.Reason})
 	require.Equal(t, "cancelled", status(first))
-	require.NoError(t, give(t, d.Temporal, second.GetID(), workflows.CancelUpdate, order))
+	require.NoError(t, system.Give(t, d.Temporal, second.GetID(), workflows.CancelUpdate, order))
 	require.Equal(t, "cancelled by ann: to see", result(t, second).Reason)
 
 	third := asked("third", "queue", landscape.StartBegun)
-	require.NoError(t, give(t, d.Temporal, third.GetID(), workflows.PauseUpdate, order))
+	require.NoError(t, system.Give(t, d.Temporal, third.GetID(), workflows.PauseUpdate, order))
 	fourth := asked("fourth", "queue", landscape.StartWaiting)
 	for _, terminated := range []struct { // the one that waits first: it would begin once the other one ended
 		client.WorkflowRun
@@ -226,7 +227,7 @@ func TestAWorkflowOfAnotherNameOutlivesAResumption(t *testing.T) {
 		Run: "r", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
 	}})
 	d.becomes(t, "r", landscape.StartBegun)
-	require.NoError(t, give(t, d.Temporal, "mine", workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}))
+	require.NoError(t, system.Give(t, d.Temporal, "mine", workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}))
 	require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), workflows.WorkflowID("r"), "", "its process ended"))
 	_, err = system.End(t, system.Resume(t, d.Client, "r", "its process ended"))
 	require.NoError(t, err)
@@ -322,7 +323,7 @@ func TestARefusedOrderSaysWhy(t *testing.T) {
 	d.answers(t, "mine", workflows.View{Run: "w", Workflow: "run-w", Status: "waiting", Waits: reason})
 	for _, workflow := range []string{"run-w", "mine"} {
 		var refused *temporal.ApplicationError
-		require.ErrorAs(t, give(t, d.Temporal, workflow, workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}), &refused)
+		require.ErrorAs(t, system.Give(t, d.Temporal, workflow, workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}), &refused)
 		require.Equal(t, activities.TypeOrderRefused, refused.Type())
 		require.Equal(t, "run w waits for places, and can only be cancelled until it begins", refused.Message())
 		require.NotContains(t, strings.TrimPrefix(refused.Error(), refused.Message()), "waits for places")
@@ -330,7 +331,7 @@ func TestARefusedOrderSaysWhy(t *testing.T) {
 		require.NoError(t, refused.Details(&problem))
 		require.Equal(t, activities.ProblemOf(activities.TypeOrderRefused, refused.Message()), problem)
 	}
-	require.NoError(t, give(t, d.Temporal, "mine", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "enough"}))
+	require.NoError(t, system.Give(t, d.Temporal, "mine", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "enough"}))
 	require.Equal(t, pipeline.Cancelled, result(t, waiting).Status)
 	d.order(t, workflows.ContinueUpdate)
 }
@@ -347,9 +348,9 @@ func (d door) answers(t *testing.T, id string, want workflows.View) {
 
 // TestStartersKnowThatTheirRunWaits: the one that began it, and one that asks for it under the same key.
 func TestStartersKnowThatTheirRunWaits(t *testing.T) {
-	s := offering(t, map[string]string{"many.yaml": one("queue"), "in.csv": numbered(0, 10)})
+	s := offering(t, map[string]string{"many.yaml": one("queue"), "in.csv": fixtures.Numbered(0, 10)})
 	d := door{System: s}
-	s.Write(t, map[string]string{"in.csv": numbered(0, 10)})
+	s.Write(t, map[string]string{"in.csv": fixtures.Numbered(0, 10)})
 	d.holder(t, one("queue"))
 	in := map[string]any{"pipeline": "many", "key": "k"}
 	first := system.Execute(t, s.Temporal, "first", in)

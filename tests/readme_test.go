@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,7 +39,7 @@ func TestReadmePipelineRuns(t *testing.T) {
 
 // TestReadmeCommands types the commands that README.md shows, in their order, and compares the summary it shows.
 func TestReadmeCommands(t *testing.T) {
-	requireTool(t, "sqlite3")
+	services.Program(t, "sqlite3", "sqlite3")
 	folder := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(folder, "examples"), os.DirFS("../examples")))
 	require.NoError(t, os.RemoveAll(filepath.Join(folder, "examples/bird-strikes/out")))
@@ -74,30 +73,10 @@ func TestReadmeCommands(t *testing.T) {
 	require.Contains(t, answers[1], shown[1], "the answer that README.md shows for its second command")
 }
 
-// requireTool skips the test on a machine without the tool, and fails in CI.
-func requireTool(t *testing.T, name string) {
-	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		require.Empty(t, os.Getenv("CI"), "%s is missing", name)
-		t.Skipf("%s is not installed", name)
-	}
-}
-
-// built is the binary, which is built once for all tests.
-var built = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark") })
-
-// atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
-const atOnce = 4
-
-func TestMain(m *testing.M) {
-	services.SideBySide(atOnce)
-	os.Exit(services.Main(m))
-}
-
 // buildWaymark returns the path of a freshly built binary.
 func buildWaymark(t *testing.T) string {
 	t.Helper()
-	binary, err := built()
+	binary, err := programs.Waymark()
 	require.NoError(t, err)
 	return binary
 }

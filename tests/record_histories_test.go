@@ -227,7 +227,7 @@ func recordEarly(t *testing.T, name string) {
 	r, order := recorder{offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})}, map[string]any{"actor": "ann", "why": "to record it"}
 	run, err := startPaused(t, r.Temporal, name, map[string]any{"pipeline": "recorded", "run": name}, order)
 	require.NoError(t, err)
-	require.NoError(t, give(t, r.Temporal, run.GetID(), workflows.ContinueUpdate, order))
+	require.NoError(t, system.Give(t, r.Temporal, run.GetID(), workflows.ContinueUpdate, order))
 	require.NoError(t, run.Get(t.Context(), nil))
 	r.save(t, name)
 }
@@ -242,7 +242,7 @@ func recordIdle(t *testing.T, name string) {
 	run, err := startPaused(t, r.Temporal, name, map[string]any{"pipeline": "recorded", "run": name}, order)
 	require.NoError(t, err)
 	for _, again := range []string{workflows.PauseUpdate, workflows.ContinueUpdate} {
-		require.NoError(t, give(t, r.Temporal, run.GetID(), again, order))
+		require.NoError(t, system.Give(t, r.Temporal, run.GetID(), again, order))
 	}
 	require.NoError(t, run.Get(t.Context(), nil))
 	r.save(t, name)
@@ -265,7 +265,7 @@ func recordWaiting(t *testing.T) {
 			d.becomes(t, ask[0], landscape.StartWaiting)
 		}
 	}
-	require.NoError(t, give(t, d.Temporal, "run-waiting-cancelled", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to record it"}))
+	require.NoError(t, system.Give(t, d.Temporal, "run-waiting-cancelled", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to record it"}))
 	d.order(t, workflows.ContinueUpdate)
 	for _, run := range asked {
 		require.NoError(t, run.Get(t.Context(), nil))
@@ -302,7 +302,7 @@ func recordOutlived(t *testing.T, name string) {
 	require.NoError(t, err)
 	asked := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{Run: "r", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder}})
 	d.becomes(t, "r", landscape.StartBegun)
-	require.NoError(t, give(t, d.Temporal, "mine", workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}))
+	require.NoError(t, system.Give(t, d.Temporal, "mine", workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}))
 	require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), workflows.WorkflowID("r"), "", "its process ended"))
 	_, err = system.End(t, system.Resume(t, d.Client, "r", "its process ended"))
 	require.NoError(t, err)
@@ -346,9 +346,9 @@ func recordRang(t *testing.T, name string) {
 	if isRecorded(name) {
 		return
 	}
-	s := serve(t, t.TempDir())
+	s := serveSchedules(t, t.TempDir())
 	s.scheduledPipeline(t, "often", "beat: {every: 2s}")
-	r, query := recorder{&system.System{Temporal: s.temporal(t)}}, "WorkflowType = '"+slots.RingName+"' and ExecutionStatus = 'Completed'"
+	r, query := recorder{&system.System{Temporal: s.Temporal(t)}}, "WorkflowType = '"+slots.RingName+"' and ExecutionStatus = 'Completed'"
 	var rang []*workflow.WorkflowExecutionInfo
 	require.Eventually(t, func() bool {
 		answer, err := r.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
@@ -368,7 +368,7 @@ func recordAskedOrders(t *testing.T, name string) {
 	run := system.Execute(t, r.Temporal, name, map[string]any{"pipeline": "recorded", "run": "r"})
 	r.awaitRows(t, "r")
 	for _, order := range []string{workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate} {
-		require.NoError(t, give(t, r.Temporal, name, order, map[string]any{"actor": "ann", "why": "to record it"}))
+		require.NoError(t, system.Give(t, r.Temporal, name, order, map[string]any{"actor": "ann", "why": "to record it"}))
 	}
 	require.NoError(t, run.Get(t.Context(), nil))
 	r.saveAs(t, name, name)

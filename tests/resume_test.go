@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -21,35 +20,14 @@ import (
 	"waymark/internal/sqlitefile"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
+	"waymark/tests/fixtures"
 	"waymark/tests/held"
 	"waymark/tests/sample"
 	"waymark/workflows"
 )
 
-// resumedDocument has the address of a server of the input in the place of %s.
-const resumedDocument = `name: resumed
-chunk: {rows: 24}
-sources:
-  in:
-    csv: {path: "%s/in.csv"}
-    on_invalid: bad
-    schema: {fields: {id: int, amount: int, note: string}}
-steps:
-  - {name: both, fork: [grouped, single]}
-  - {name: by_amount, from: grouped, aggregate: {group_by: [amount], compute: {n: count(), top: max(row.id)}}, trigger: {rows: 36}}
-  - {name: band, from: single, set: {band: "row.amount > 500 ? 'high' : 'low'"}}
-  - {name: triage, gate: row.band == 'high', routes: {"true": high, "false": continue}}
-sinks:
-  high: {csv: {path: out/high.csv}}
-  low: {jsonl: {path: out/low.jsonl}, from: triage}
-  sums: {csv: {path: out/sums.csv}, from: by_amount}
-  bad: {jsonl: {path: out/bad.jsonl}}
-`
-
 // resumedRows are ten chunks.
-const resumedRows = 10 * resumedChunk
-
-const resumedChunk = 24
+const resumedRows = 10 * fixtures.ResumedChunk
 
 // disturbed is a run by the real binary that can be disturbed, and the output of the same run undisturbed.
 type disturbed struct {
@@ -64,29 +42,13 @@ func newDisturbed(t *testing.T) *disturbed {
 	d := &disturbed{t: t, binary: buildWaymark(t), folder: t.TempDir()}
 	d.web = held.Serve(d.folder)
 	t.Cleanup(d.web.Close)
-	writeInput(t, filepath.Join(d.folder, "in.csv"), resumedRows)
-	addBadRows(t, filepath.Join(d.folder, "in.csv"))
-	require.NoError(t, os.WriteFile(filepath.Join(d.folder, "pipeline.yaml"), fmt.Appendf(nil, resumedDocument, d.web.URL), 0o600))
+	fixtures.Write(t, filepath.Join(d.folder, "in.csv"), resumedRows)
+	fixtures.AddBadRows(t, filepath.Join(d.folder, "in.csv"))
+	require.NoError(t, os.WriteFile(filepath.Join(d.folder, "pipeline.yaml"), fmt.Appendf(nil, fixtures.Resumed, d.web.URL), 0o600))
 	d.ends(3, "run", "pipeline.yaml", "--run-id", "undisturbed")
 	d.want = d.take()
 	require.Len(t, d.want, 4)
 	return d
-}
-
-// addBadRows puts a row that the source refuses now and then into a file that writeInput wrote.
-func addBadRows(t *testing.T, path string) {
-	t.Helper()
-	input, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var b bytes.Buffer
-	lines := 0
-	for line := range bytes.Lines(input) {
-		b.Write(line)
-		if lines++; lines%60 == 0 {
-			fmt.Fprintf(&b, "x%d,1,not a number\n", lines)
-		}
-	}
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 }
 
 // take reads the output and removes it.
@@ -134,7 +96,7 @@ func (d *disturbed) start(rows int, args ...string) (*exec.Cmd, <-chan error) {
 	require.NoError(d.t, command.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
-	for deadline := time.Now().Add(2 * time.Minute); d.written("one") < rows/resumedChunk; {
+	for deadline := time.Now().Add(2 * time.Minute); d.written("one") < rows/fixtures.ResumedChunk; {
 		require.True(d.t, time.Now().Before(deadline), "it does not come so far")
 		select {
 		case err := <-ended:

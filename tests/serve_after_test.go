@@ -10,8 +10,10 @@ import (
 
 	"waymark/client/local"
 	"waymark/pipeline"
+	"waymark/tests/fixtures"
 	"waymark/tests/held"
 	"waymark/tests/sample"
+	"waymark/tests/serving"
 	"waymark/workflows"
 )
 
@@ -21,14 +23,14 @@ func TestServeAfterRunsOfOtherProcesses(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	d := newDisturbed(t)
-	d.startAndKill(3*resumedChunk, "run", "pipeline.yaml", "--run-id", "one")
+	d.startAndKill(3*fixtures.ResumedChunk, "run", "pipeline.yaml", "--run-id", "one")
 	d.web.Release()
 	home, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(d.folder, ".waymark")), Existing: true})
 	require.NoError(t, err)
 	defer home.Close()
 
-	s := serve(t, d.folder, "--allow-network", held.Networks)
-	temporal := s.temporal(t)
+	s := serving.Start(t, d.folder, "--allow-network", held.Networks)
+	temporal := s.Temporal(t)
 	require.Equal(t, string(pipeline.CompletedWithFailures), progress(t, temporal, "undisturbed").Status)
 	require.Eventually(t, func() bool {
 		run, err := home.Find(t.Context(), "one")
@@ -38,7 +40,7 @@ func TestServeAfterRunsOfOtherProcesses(t *testing.T) {
 	_, err = temporal.QueryWorkflow(t.Context(), workflows.WorkflowID("nobody"), "", workflows.ProgressQuery)
 	require.ErrorContains(t, err, "not found")
 
-	out, err := s.try(t.Context(), "resume", "one", "--detach")
+	out, err := s.Try(t.Context(), "resume", "one", "--detach")
 	require.NoError(t, err, out)
 	require.NoError(t, temporal.GetWorkflow(t.Context(), workflows.WorkflowID("one"), "").Get(t.Context(), nil))
 	require.Equal(t, d.want, d.take())

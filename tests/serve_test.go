@@ -2,16 +2,12 @@ package tests
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,149 +24,20 @@ import (
 	"waymark/activities"
 	"waymark/client"
 	"waymark/client/local"
-	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/fixtures"
+	"waymark/tests/serving"
 	"waymark/workflows"
 )
-
-// patience is how long something is waited for that comes at once on an idle machine. It is less than the two minutes after which a run
-// that waits asks by itself: what comes earlier was told.
-const patience = 100 * time.Second
-
-// serving is a `waymark serve` on a folder of its own.
-type serving struct {
-	folder string
-	pages  string
-	cmd    *exec.Cmd
-	log    *lines
-}
-
-// lines is what a process has written so far.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(text)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// serve begins to serve the folder, and waits until there is a worker.
-func serve(t *testing.T, folder string, flags ...string) *serving {
-	t.Helper()
-	for {
-		s := begin(t, folder, flags...)
-		require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "msg=working") || s.portIsTaken() }, patience, 20*time.Millisecond)
-		if !s.portIsTaken() {
-			return s
-		}
-	}
-}
-
-// portIsTaken reports whether somebody else listens where the pages were to be, since it was looked for a port.
-func (s *serving) portIsTaken() bool {
-	return strings.Contains(s.log.String(), s.pages+": bind: address already in use")
-}
-
-func begin(t *testing.T, folder string, flags ...string) *serving {
-	t.Helper()
-	binary, err := built()
-	require.NoError(t, err)
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := &serving{folder: folder, pages: listener.Addr().String(), log: new(lines)}
-	require.NoError(t, listener.Close())
-	args := append([]string{"serve", ".", "--port", "0", "--http", "off", "--api", "off", "--pages", s.pages}, flags...)
-	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = folder, s.log, s.log
-	require.NoError(t, s.cmd.Start())
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(s.log.String())
-		}
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
-	})
-	return s
-}
-
-// temporal connects to its Temporal.
-func (s *serving) temporal(t *testing.T) sdk.Client {
-	t.Helper()
-	address, queue := local.Folder(filepath.Join(s.folder, ".waymark")).Server()
-	require.Equal(t, workflows.TaskQueue, queue)
-	c, err := embedded.Dial(t.Context(), address, sdk.Options{})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	return c
-}
-
-// waymark runs a command beside it.
-func (s *serving) waymark(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := s.try(t.Context(), args...)
-	require.NoError(t, err, out)
-	return out
-}
-
-func (s *serving) try(ctx context.Context, args ...string) (string, error) {
-	binary, err := built()
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Dir = s.folder
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// give gives an order to a workflow, and returns when it is obeyed.
-func (s *serving) give(t *testing.T, workflow, name string, order any) error {
-	t.Helper()
-	return give(t, s.temporal(t), workflow, name, order)
-}
-
-// listed is what a command prints with --json.
-func listed[T any](t *testing.T, s *serving, args ...string) (all []T) {
-	t.Helper()
-	for line := range strings.Lines(s.waymark(t, append(args, "--json")...)) {
-		var one T
-		require.NoError(t, json.Unmarshal([]byte(line), &one), line)
-		all = append(all, one)
-	}
-	return all
-}
-
-type listedRun struct {
-	Run     string             `json:"run"`
-	Status  pipeline.RunStatus `json:"status"`
-	Trigger string             `json:"trigger"`
-}
-
-const served = `
-name: served
-params: {to: {type: string, default: out/served.csv}}
-chunk: {rows: 2000}
-sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int, kind: string}}}}
-sinks: {out: {csv: {path: "${param:to}", overwrite: true}}}
-`
 
 // TestServe serves a folder: several commands start runs there at once, so does a schedule, and Temporal's pages show them.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(served), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, 5_000)), 0o600))
-	s := serve(t, folder)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(fixtures.Served), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(fixtures.Numbered(0, 5_000)), 0o600))
+	s := serving.Start(t, folder)
 
 	var side errgroup.Group
 	for i := range 4 {
@@ -179,7 +46,7 @@ func TestServe(t *testing.T) {
 			if i%2 == 0 {
 				args = []string{"run", "served.yaml"}
 			}
-			out, err := s.try(t.Context(), append(args, "--param", fmt.Sprintf("to=out/%d.csv", i), "--run-id", fmt.Sprint("r", i))...)
+			out, err := s.Try(t.Context(), append(args, "--param", fmt.Sprintf("to=out/%d.csv", i), "--run-id", fmt.Sprint("r", i))...)
 			if err != nil {
 				err = fmt.Errorf("%w: %s", err, out)
 			}
@@ -187,10 +54,10 @@ func TestServe(t *testing.T) {
 		})
 	}
 	require.NoError(t, side.Wait())
-	ready := strings.ReplaceAll(strings.Replace(served, "in.csv", filepath.Join(folder, "in.csv"), 1), "out/served.csv", filepath.Join(folder, "ready.csv"))
+	ready := strings.ReplaceAll(strings.Replace(fixtures.Served, "in.csv", filepath.Join(folder, "in.csv"), 1), "out/served.csv", filepath.Join(folder, "ready.csv"))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "ready.yaml"), []byte(ready), 0o600))
-	require.Contains(t, s.waymark(t, "deploy", "ready.yaml", "--allow-path", folder, "--dry-run", "--json"), `"state":"ready"}],"worker":true`, "a worker looks")
-	temporal := s.temporal(t)
+	require.Contains(t, s.Waymark(t, "deploy", "ready.yaml", "--allow-path", folder, "--dry-run", "--json"), `"state":"ready"}],"worker":true`, "a worker looks")
+	temporal := s.Temporal(t)
 	schedule, err := temporal.ScheduleClient().Create(t.Context(), sdk.ScheduleOptions{
 		ID: "each-second", Spec: sdk.ScheduleSpec{Intervals: []sdk.ScheduleIntervalSpec{{Every: time.Second}}}, RemainingActions: 1,
 		Action: &sdk.ScheduleWorkflowAction{
@@ -199,21 +66,21 @@ func TestServe(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		runs := listed[listedRun](t, s, "runs")
+		runs := serving.Listed[serving.Run](t, s, "runs")
 		return len(runs) == 5 && runs[0].Trigger == activities.TriggerSchedule && runs[0].Status == pipeline.Completed
 	}, patience, 100*time.Millisecond)
 	require.NoError(t, schedule.Delete(t.Context()))
-	for _, run := range listed[listedRun](t, s, "runs") {
+	for _, run := range serving.Listed[serving.Run](t, s, "runs") {
 		require.Equal(t, pipeline.Completed, run.Status)
-		s.waymark(t, "verify", run.Run)
+		s.Waymark(t, "verify", run.Run)
 	}
 	fired(t, s, temporal)
-	starts := listed[struct{ Schedule, Workflow string }](t, s, "starts")
+	starts := serving.Listed[struct{ Schedule, Workflow string }](t, s, "starts")
 	require.Equal(t, "each-second", starts[3].Schedule)
 	require.Contains(t, starts[3].Workflow, "nightly-")
 
 	for path, want := range map[string]string{"/": "<!doctype html>", "/api/v1/namespaces/default/workflows": `"workflowId": "run-r0"`} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.pages+path, http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Pages+path, http.NoBody)
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -223,19 +90,19 @@ func TestServe(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 		require.Contains(t, body.String(), want)
 	}
-	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, s.cmd.Wait())
+	require.NoError(t, s.Command.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, s.Command.Wait())
 	address, _ := local.Folder(filepath.Join(folder, ".waymark")).Server()
 	require.Empty(t, address)
 }
 
 // fired makes a schedule of Temporal ring for three days that are over, of which one has a gap in the zone's clocks: each run knows its day.
-func fired(t *testing.T, s *serving, temporal sdk.Client) {
+func fired(t *testing.T, s *serving.Server, temporal sdk.Client) {
 	t.Helper()
-	daily := strings.Replace(served, "params: {to: {type: string, default: out/served.csv}}",
+	daily := strings.Replace(fixtures.Served, "params: {to: {type: string, default: out/served.csv}}",
 		"params: {day: {type: date, default: \"${slot:date}\"}}\nschedules: {nightly: {every: day, at: \"02:30\", zone: Europe/Berlin}}", 1)
 	daily = strings.NewReplacer("name: served", "name: daily", "${param:to}\", overwrite: true", "out/${param:day}.csv\"").Replace(daily)
-	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "daily.yaml"), []byte(daily), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "daily.yaml"), []byte(daily), 0o600))
 	schedule, err := temporal.ScheduleClient().Create(t.Context(), sdk.ScheduleOptions{
 		ID: "backfilled", Paused: true, Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
 		Spec: sdk.ScheduleSpec{
@@ -252,7 +119,7 @@ func fired(t *testing.T, s *serving, temporal sdk.Client) {
 	days := []string{"2026-03-27", "2026-03-28", "2026-03-29"}
 	require.Eventually(t, func() bool {
 		var slots []string
-		for _, start := range listed[struct {
+		for _, start := range serving.Listed[struct {
 			Slot     string
 			Schedule string
 			Run      string
@@ -266,7 +133,7 @@ func fired(t *testing.T, s *serving, temporal sdk.Client) {
 	}, patience, 100*time.Millisecond)
 	for _, day := range days {
 		require.Eventually(t, func() bool {
-			_, err := os.Stat(filepath.Join(s.folder, "out", day+".csv"))
+			_, err := os.Stat(filepath.Join(s.Folder, "out", day+".csv"))
 			return err == nil
 		}, patience, 50*time.Millisecond, day)
 	}
@@ -312,14 +179,14 @@ func TestServeIsKilled(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	const rows = 400_000
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(served), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, rows)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(fixtures.Served), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(fixtures.Numbered(0, rows)), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "secrets"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "secrets", "hook"), []byte("whsec_"+strings.Repeat("QUJD", 8)+"\n"), 0o600))
 	delivering, hook := []string{"--secrets-dir", "secrets", "--allow-network", "127.0.0.1"}, newReceiver(t)
-	s := serve(t, folder, delivering...)
-	s.waymark(t, "endpoint", "add", "hook", "--url", hook.URL, "--secret", "hook", "--why", "test")
-	s.waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
+	s := serving.Start(t, folder, delivering...)
+	s.Waymark(t, "endpoint", "add", "hook", "--url", hook.URL, "--secret", "hook", "--why", "test")
+	s.Waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
 	home, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(folder, ".waymark")), Existing: true})
 	require.NoError(t, err)
 	defer home.Close()
@@ -327,14 +194,14 @@ func TestServeIsKilled(t *testing.T) {
 		status, err := home.Counts(t.Context(), "r")
 		return err == nil && status.Rows > rows/10 && len(hook.got()) == 1
 	}, patience, 5*time.Millisecond)
-	require.NoError(t, s.cmd.Process.Kill())
-	_ = s.cmd.Wait()
-	require.Contains(t, s.waymark(t, "status", "r"), "waymark serve continues it; without a server: waymark resume r")
-	out, err := s.try(t.Context(), "follow", "r")
+	require.NoError(t, s.Command.Process.Kill())
+	_ = s.Command.Wait()
+	require.Contains(t, s.Waymark(t, "status", "r"), "waymark serve continues it; without a server: waymark resume r")
+	out, err := s.Try(t.Context(), "follow", "r")
 	require.Error(t, err)
 	require.Contains(t, out, "nobody works for run r; waymark serve continues it")
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "other.yaml"), []byte(strings.Replace(served, "in.csv", "other.csv", 1)), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "other.csv"), []byte(numbered(0, 1)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "other.yaml"), []byte(strings.Replace(fixtures.Served, "in.csv", "other.csv", 1)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "other.csv"), []byte(fixtures.Numbered(0, 1)), 0o600))
 	alone, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(folder, ".waymark"))})
 	require.NoError(t, err)
 	other, err := alone.Start(t.Context(), client.StartRequest{File: filepath.Join(folder, "other.yaml"), Params: map[string]string{"to": "out/other.csv"}})
@@ -349,13 +216,13 @@ func TestServeIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Running, run.Status, "and leaves it to the next one that serves")
 
-	s = serve(t, folder, delivering...)
+	s = serving.Start(t, folder, delivering...)
 	require.Eventually(t, func() bool {
 		run, err := home.Find(t.Context(), "r")
 		return err == nil && run.Status == pipeline.Completed
 	}, patience, 100*time.Millisecond)
 	var ids []string
-	for _, event := range listed[client.OutboxEvent](t, s, "outbox") {
+	for _, event := range serving.Listed[client.OutboxEvent](t, s, "outbox") {
 		ids = append(ids, event.ID)
 	}
 	require.Eventually(t, func() bool { return len(hook.got()) > len(ids) }, patience, 50*time.Millisecond)
@@ -366,8 +233,8 @@ func TestServeIsKilled(t *testing.T) {
 	written, err := os.ReadFile(filepath.Join(folder, "out", "served.csv"))
 	require.NoError(t, err)
 	require.Equal(t, rows+1, bytes.Count(written, []byte("\n")))
-	s.waymark(t, "verify", "r")
-	require.Equal(t, landscape.StartBegun, listed[struct{ State landscape.StartState }](t, s, "starts")[0].State)
+	s.Waymark(t, "verify", "r")
+	require.Equal(t, landscape.StartBegun, serving.Listed[struct{ State landscape.StartState }](t, s, "starts")[0].State)
 }
 
 // TestFollowersOfAServerThatEnded: who follows a run that a server executes follows it on another port, if the server comes back there, and else
@@ -375,41 +242,32 @@ func TestServeIsKilled(t *testing.T) {
 func TestFollowersOfAServerThatEnded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(served), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, 10)), 0o600))
-	s := serve(t, folder)
-	s.waymark(t, "run", "--pipeline", "served", "--run-id", "whole")
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(numbered(0, 400_000)), 0o600))
-	s.waymark(t, "run", "--pipeline", "served", "--run-id", "moved", "--detach")
-	s.isRecorded(t, "moved")
-	s.waymark(t, "pause", "moved", "--why", "to end the server")
-	said := s.followAndKill(t, "moved")
-	s = serve(t, folder)
-	s.waymark(t, "cancel", "moved", "--why", "seen at the other address")
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "served.yaml"), []byte(fixtures.Served), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(fixtures.Numbered(0, 10)), 0o600))
+	s := serving.Start(t, folder)
+	s.Waymark(t, "run", "--pipeline", "served", "--run-id", "whole")
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(fixtures.Numbered(0, 400_000)), 0o600))
+	s.Waymark(t, "run", "--pipeline", "served", "--run-id", "moved", "--detach")
+	s.IsRecorded(t, "moved")
+	s.Waymark(t, "pause", "moved", "--why", "to end the server")
+	said := followAndKill(t, s, "moved")
+	s = serving.Start(t, folder)
+	s.Waymark(t, "cancel", "moved", "--why", "seen at the other address")
 	require.Contains(t, said(), "run moved was cancelled by ")
 
-	s.waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
-	s.isRecorded(t, "r")
-	s.waymark(t, "pause", "r", "--why", "to end the server")
-	out := s.followAndKill(t, "r")()
+	s.Waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")
+	s.IsRecorded(t, "r")
+	s.Waymark(t, "pause", "r", "--why", "to end the server")
+	out := followAndKill(t, s, "r")()
 	require.Contains(t, out, "the process that worked for run r ended; waymark serve continues it, and waymark follow r follows it then")
 	require.Contains(t, out, "exit status 130")
 }
 
-// isRecorded waits until the run that began has a record.
-func (s *serving) isRecorded(t *testing.T, run string) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		_, err := s.try(t.Context(), "status", run)
-		return err == nil
-	}, patience, 50*time.Millisecond)
-}
-
 // followAndKill kills the server while somebody follows the run, and returns what gives what that one has said when it has ended.
-func (s *serving) followAndKill(t *testing.T, run string) func() string {
+func followAndKill(t *testing.T, s *serving.Server, run string) func() string {
 	t.Helper()
-	said := s.followed(t, run)[run]
-	require.NoError(t, s.cmd.Process.Kill())
-	_ = s.cmd.Wait()
+	said := followed(t, s, run)[run]
+	require.NoError(t, s.Command.Process.Kill())
+	_ = s.Command.Wait()
 	return said
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/serving"
 )
 
 // TestOrdersThroughTheAPIAreInTheLog cancels runs that nobody executes through the API of a process that serves: the log has an entry about each new seal.
@@ -21,13 +23,13 @@ policies: [{name: none, assert: "run.read == 0", gate: publish}]
 sinks: {out: {csv: {path: out.csv}}}
 `), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "rows.csv"), []byte("id\n1\n"), 0o600))
-	s := serve(t, folder, "--api", "127.0.0.1:0")
+	s := serving.Start(t, folder, "--api", "127.0.0.1:0")
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
-	require.Eventually(t, func() bool { return listens.MatchString(s.log.String()) }, patience, 10*time.Millisecond)
-	token := strings.TrimSpace(s.waymark(t, "access", "grant", "operator", "--role", "operator", "--why", "a test"))
+	require.Eventually(t, func() bool { return listens.MatchString(s.Log.String()) }, patience, 10*time.Millisecond)
+	token := strings.TrimSpace(s.Waymark(t, "access", "grant", "operator", "--role", "operator", "--why", "a test"))
 	order := func(run, verb, body string) {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+listens.FindStringSubmatch(s.log.String())[1]+"/v1/runs/"+run+"/"+verb, strings.NewReader(body))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+listens.FindStringSubmatch(s.Log.String())[1]+"/v1/runs/"+run+"/"+verb, strings.NewReader(body))
 		require.NoError(t, err)
 		request.Header.Set("Authorization", "Bearer "+token)
 		request.Header.Set("Content-Type", "application/json")
@@ -37,10 +39,10 @@ sinks: {out: {csv: {path: out.csv}}}
 		require.Less(t, answer.StatusCode, 300)
 	}
 	for _, run := range []string{"stopped", "final"} {
-		_, err := s.try(t.Context(), "run", "p.yaml", "--run-id", run)
+		_, err := s.Try(t.Context(), "run", "p.yaml", "--run-id", run)
 		require.Error(t, err, "it is blocked")
 	}
 	order("stopped", "cancel", `{"why":"a test"}`)
 	order("final", "cancel", `{"why":"a test","final":true}`)
-	require.Contains(t, s.waymark(t, "log", "check"), "the recorded runs agree")
+	require.Contains(t, s.Waymark(t, "log", "check"), "the recorded runs agree")
 }

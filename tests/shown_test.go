@@ -22,19 +22,11 @@ import (
 	"waymark/activities"
 	"waymark/client"
 	"waymark/internal/temporal/attributes"
+	"waymark/tests/fixtures"
 	"waymark/tests/system"
 	"waymark/worker"
 	"waymark/workflows"
 )
-
-// shownOrders is a pipeline of which one row of four is refused.
-const shownOrders = `
-name: orders
-sources:
-  in: {csv: {path: orders.csv}, schema: {fields: {id: int}}}
-sinks:
-  out: {jsonl: {path: out/orders.jsonl, overwrite: true}}
-`
 
 const fourOrders = "id\n1\n2\nthree\n4\n"
 
@@ -68,10 +60,10 @@ func TestRunsAreFoundByTheirAttributes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := system.StartWith(t, system.Options{Attributes: c.registered})
 			s.Write(t, map[string]string{"orders.csv": fourOrders})
-			result, err := s.Run(t, "r1", shownOrders)
+			result, err := s.Run(t, "r1", fixtures.Orders)
 			require.NoError(t, err)
 			require.EqualValues(t, 1, result.Refused)
-			_, err = s.Run(t, "r2", strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1))
+			_, err = s.Run(t, "r2", strings.Replace(fixtures.Orders, "schema:", "on_invalid: fail, schema:", 1))
 			require.Error(t, err)
 			_, err = s.Run(t, "r3", "name: nothing\n")
 			require.Error(t, err)
@@ -143,7 +135,7 @@ func TestRunsAreListed(t *testing.T) {
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: pipelines}}})
 
 	for name, content := range map[string]string{
-		"orders.yaml": shownOrders, "strict.yaml": called("strict", strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1)), "orders.csv": fourOrders,
+		"orders.yaml": fixtures.Orders, "strict.yaml": called("strict", strings.Replace(fixtures.Orders, "schema:", "on_invalid: fail, schema:", 1)), "orders.csv": fourOrders,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(pipelines, name), []byte(content), 0o600))
 	}
@@ -197,7 +189,7 @@ func TestAPauseIsShown(t *testing.T) {
 func TestTheResultOfARun(t *testing.T) {
 	s := system.Start(t, nil)
 	s.Write(t, map[string]string{"orders.csv": fourOrders})
-	result, err := s.Run(t, "r1", shownOrders)
+	result, err := s.Run(t, "r1", fixtures.Orders)
 	require.NoError(t, err)
 	content := s.Read(t, "out/orders.jsonl")
 	require.Equal(t, activities.Ending{
@@ -218,7 +210,7 @@ func TestTheResultOfARun(t *testing.T) {
 		branches = append(branches, fmt.Sprintf("b%02d", i))
 		sinks = append(sinks, fmt.Sprintf("  s%02d: {jsonl: {path: out/%02d.jsonl, overwrite: true}, from: b%02d}\n", i, i, i))
 	}
-	head, _, _ := strings.Cut(shownOrders, "sinks:")
+	head, _, _ := strings.Cut(fixtures.Orders, "sinks:")
 	result, err = s.Run(t, "r2", head+"steps:\n  - {name: copies, fork: ["+strings.Join(branches, ", ")+"]}\nsinks:\n"+strings.Join(sinks, ""))
 	require.NoError(t, err)
 	require.Len(t, result.Outputs, activities.MaxOutputs)
@@ -230,8 +222,8 @@ func TestFailuresAreProblems(t *testing.T) {
 	pipelines := t.TempDir()
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Pipelines: pipelines}}})
 	for name, content := range map[string]string{
-		"orders.yaml": shownOrders, "strict.yaml": called("strict", strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1)), "orders.csv": fourOrders,
-		"broken.yaml": strings.Replace(shownOrders, "jsonl:", "jsonlines:", 1), "lost.yaml": called("lost", strings.Replace(shownOrders, "orders.csv", "lost.csv", 1)), "wrong.yaml": shownOrders,
+		"orders.yaml": fixtures.Orders, "strict.yaml": called("strict", strings.Replace(fixtures.Orders, "schema:", "on_invalid: fail, schema:", 1)), "orders.csv": fourOrders,
+		"broken.yaml": strings.Replace(fixtures.Orders, "jsonl:", "jsonlines:", 1), "lost.yaml": called("lost", strings.Replace(fixtures.Orders, "orders.csv", "lost.csv", 1)), "wrong.yaml": fixtures.Orders,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(pipelines, name), []byte(content), 0o600))
 	}
@@ -278,12 +270,12 @@ func TestFailuresAreProblems(t *testing.T) {
 func TestWhatARunLeavesInTemporal(t *testing.T) {
 	s := system.Start(t, nil)
 	s.Write(t, map[string]string{"orders.csv": fourOrders})
-	strict := strings.Replace(shownOrders, "schema:", "on_invalid: fail, schema:", 1)
+	strict := strings.Replace(fixtures.Orders, "schema:", "on_invalid: fail, schema:", 1)
 	for run, c := range map[string]struct {
 		document string
 		now      []string
 	}{
-		"r1": {shownOrders, []string{"**orders** · completed_with_failures · 4 rows read · 1 refused", "`waymark errors r1`"}},
+		"r1": {fixtures.Orders, []string{"**orders** · completed_with_failures · 4 rows read · 1 refused", "`waymark errors r1`"}},
 		"r2": {strict, []string{"**orders** · failed", "row 3", "`waymark resume r2"}},
 		"r3": {"name: nothing\n", []string{"refused", "sources", "`waymark starts`"}},
 	} {

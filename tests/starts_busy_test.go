@@ -12,17 +12,20 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"waymark/landscape"
+	"waymark/tests/fixtures"
+	"waymark/tests/serving"
+	"waymark/tests/system"
 	"waymark/workflows"
 )
 
 // holder writes the document of a run that writes to the targets of all ways, slowly enough to be paused, and returns its file.
 func (d *doorsteps) holder(t *testing.T) (file string) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(d.folder, "many.csv"), []byte(numbered(0, 20_000)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(d.Folder, "many.csv"), []byte(fixtures.Numbered(0, 20_000)), 0o600))
 	var branches, sinks []string
 	for i, w := range ways {
 		branches = append(branches, fmt.Sprint("b", i))
-		sinks = append(sinks, fmt.Sprintf("  s%d: {from: b%[1]d, csv: {path: %[2]q, overwrite: true}}\n", i, filepath.Join(d.folder, "out", w.target("busy", i))))
+		sinks = append(sinks, fmt.Sprintf("  s%d: {from: b%[1]d, csv: {path: %[2]q, overwrite: true}}\n", i, filepath.Join(d.Folder, "out", w.target("busy", i))))
 	}
 	document := fmt.Sprintf(`
 name: holder
@@ -30,8 +33,8 @@ chunk: {rows: 100}
 sources: {in: {csv: {path: %q}, schema: {fields: {id: int, kind: string}}}}
 steps: [{name: few, filter: row.id < 2}, {name: all, fork: [%s]}]
 sinks:
-%s`, filepath.Join(d.folder, "many.csv"), strings.Join(branches, ", "), strings.Join(sinks, ""))
-	require.NoError(t, os.WriteFile(filepath.Join(d.folder, "holder.yaml"), []byte(document), 0o600))
+%s`, filepath.Join(d.Folder, "many.csv"), strings.Join(branches, ", "), strings.Join(sinks, ""))
+	require.NoError(t, os.WriteFile(filepath.Join(d.Folder, "holder.yaml"), []byte(document), 0o600))
 	return "holder.yaml"
 }
 
@@ -42,20 +45,20 @@ func (d *doorsteps) hold(t *testing.T) {
 		map[string]string{"pipeline": "holder", "run": "holder"})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		return give(t, d.temporal, workflows.WorkflowID("holder"), workflows.PauseUpdate, workflows.Command{Actor: "ann", Why: "to hold the targets"}) == nil
+		return system.Give(t, d.temporal, workflows.WorkflowID("holder"), workflows.PauseUpdate, workflows.Command{Actor: "ann", Why: "to hold the targets"}) == nil
 	}, patience, 10*time.Millisecond, "it can be paused when it has begun")
 }
 
 // release lets the holder end.
 func (d *doorsteps) release(t *testing.T) {
 	t.Helper()
-	require.NoError(t, give(t, d.temporal, workflows.WorkflowID("holder"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "all wait"}))
+	require.NoError(t, system.Give(t, d.temporal, workflows.WorkflowID("holder"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "all wait"}))
 }
 
 // requireWaiting requires that the runs of all ways wait for the holder, and that starts, queue and status say so in the same words.
 func (d *doorsteps) requireWaiting(t *testing.T, c cause) {
 	t.Helper()
-	folder, err := filepath.EvalSymlinks(filepath.Join(d.folder, "out"))
+	folder, err := filepath.EvalSymlinks(filepath.Join(d.Folder, "out"))
 	require.NoError(t, err)
 	words := map[string]string{} // by the reason, the way
 	for i, w := range ways {
@@ -87,10 +90,10 @@ func (d *doorsteps) requireWaiting(t *testing.T, c cause) {
 func (d *doorsteps) reasons(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	reasons := map[string]string{}
-	for _, one := range listed[struct {
+	for _, one := range serving.Listed[struct {
 		Run    string `json:"run"`
 		Reason string `json:"reason"`
-	}](t, d.serving, args...) {
+	}](t, d.Server, args...) {
 		reasons[one.Run] = one.Reason
 	}
 	return reasons

@@ -21,12 +21,13 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/tests/sample"
+	"waymark/tests/serving"
 	"waymark/workflows"
 )
 
 // doorsteps is one landscape that a server and a process of its own share, and all the ways of starting runs there.
 type doorsteps struct {
-	*serving
+	*serving.Server
 	log      *landscape.Reader
 	temporal sdk.Client
 	served   *client.Client // what it starts, the server executes
@@ -247,7 +248,7 @@ func (d *doorsteps) clientRefuses(w way) bool {
 func openDoorsteps(t *testing.T) *doorsteps {
 	t.Helper()
 	folder := t.TempDir()
-	d := &doorsteps{serving: serve(t, folder)}
+	d := &doorsteps{Server: serving.Start(t, folder)}
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "out"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte("id\n1\n2\n"), 0o600))
 	files := []string{d.holder(t)}
@@ -263,7 +264,7 @@ func openDoorsteps(t *testing.T) *doorsteps {
 	var deploying errgroup.Group
 	for _, file := range files {
 		deploying.Go(func() error {
-			out, err := d.try(t.Context(), "deploy", file, "--allow-path", folder, "--anyway", "to see")
+			out, err := d.Try(t.Context(), "deploy", file, "--allow-path", folder, "--anyway", "to see")
 			if err != nil {
 				err = fmt.Errorf("%w: %s", err, out)
 			}
@@ -271,11 +272,11 @@ func openDoorsteps(t *testing.T) *doorsteps {
 		})
 	}
 	require.NoError(t, deploying.Wait())
-	d.waymark(t, "retire", "old", "--why", "to see")
-	d.waymark(t, "limit", "set", "pool:none", "9", "--why", "runs before")
+	d.Waymark(t, "retire", "old", "--why", "to see")
+	d.Waymark(t, "limit", "set", "pool:none", "9", "--why", "runs before")
 	d.connect(t, local.Folder(filepath.Join(folder, ".waymark")))
 	d.prepare(t)
-	d.waymark(t, "limit", "set", "pool:none", "0", "--why", "to see")
+	d.Waymark(t, "limit", "set", "pool:none", "0", "--why", "to see")
 	_, err := d.temporal.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{ID: "first", TaskQueue: workflows.TaskQueue}, workflows.RunPipelineName, map[string]string{"pipeline": "full", "for": "2026-09-01"})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
@@ -288,14 +289,14 @@ func openDoorsteps(t *testing.T) *doorsteps {
 // connect opens what the ways go through.
 func (d *doorsteps) connect(t *testing.T, state local.Folder) {
 	t.Helper()
-	d.temporal = d.serving.temporal(t)
+	d.temporal = d.Server.Temporal(t)
 	store, err := sqlitestore.Open(t.Context(), state.File("landscape.db"), sqlitestore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	d.log = landscape.NewReader(store)
 	address, queue := state.Server()
 	d.served = homeOf(t, local.Options{State: state, Cluster: &client.Cluster{Address: address, Queue: queue}})
-	d.own = homeOf(t, local.Options{State: local.Folder(t.TempDir()), Landscape: state.Landscape(), Payloads: state.Payloads(), Allow: []string{d.folder}})
+	d.own = homeOf(t, local.Options{State: local.Folder(t.TempDir()), Landscape: state.Landscape(), Payloads: state.Payloads(), Allow: []string{d.Folder}})
 	other := sdkworker.New(d.temporal, "others", sdkworker.Options{})
 	other.RegisterWorkflowWithOptions(wants, workflow.RegisterOptions{Name: "Wants"})
 	require.NoError(t, other.Start())
@@ -315,7 +316,7 @@ func (d *doorsteps) prepare(t *testing.T) {
 	}
 	require.NoError(t, all.Wait())
 	for i, w := range ways {
-		require.NoError(t, os.WriteFile(filepath.Join(d.folder, "out", w.target("taken", i)), nil, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(d.Folder, "out", w.target("taken", i)), nil, 0o600))
 	}
 }
 

@@ -43,7 +43,7 @@ func command(args ...string) func(context.Context, *doorsteps, asking) (answer, 
 
 // execute returns the exit code of a command, empty for 0, and what it wrote.
 func (d *doorsteps) execute(ctx context.Context, args ...string) (word, said string, err error) {
-	out, err := d.try(ctx, append(args, "--quiet")...)
+	out, err := d.Try(ctx, append(args, "--quiet")...)
 	if exit, failed := errors.AsType[*exec.ExitError](err); failed {
 		return fmt.Sprint(exit.ExitCode()), out, nil
 	}
@@ -54,7 +54,7 @@ func library(from func(*doorsteps) *client.Client, file bool) func(context.Conte
 	return func(ctx context.Context, d *doorsteps, a asking) (answer, error) {
 		request := client.StartRequest{Run: a.run, Pipeline: a.pipeline, Params: a.params, For: a.day}
 		if file {
-			request.Pipeline, request.File = "", filepath.Join(d.folder, a.pipeline+".yaml")
+			request.Pipeline, request.File = "", filepath.Join(d.Folder, a.pipeline+".yaml")
 		}
 		got := answer{start: d.startOf(a.run)}
 		e, err := from(d).Start(ctx, request)
@@ -213,13 +213,13 @@ func quarantined(ctx context.Context, d *doorsteps, a asking) error {
 
 // retried lets the records be retried that quarantined left.
 func retried(ctx context.Context, d *doorsteps, a asking) (answer, error) {
-	word, said, err := d.execute(ctx, "errors", a.before, "--retry", "--run-id", a.run, "--param", "by=1", "--allow-path", d.folder)
+	word, said, err := d.execute(ctx, "errors", a.before, "--retry", "--run-id", a.run, "--param", "by=1", "--allow-path", d.Folder)
 	return answer{d.startOf(a.run), word, said}, err
 }
 
 // stopped lets a run fail because a folder is where its output is to be.
 func stopped(ctx context.Context, d *doorsteps, a asking) error {
-	in := filepath.Join(d.folder, "out", a.pipeline+"-"+a.day+".csv")
+	in := filepath.Join(d.Folder, "out", a.pipeline+"-"+a.day+".csv")
 	if err := os.Mkdir(in, 0o700); err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func stopped(ctx context.Context, d *doorsteps, a asking) error {
 
 // forked begins a run in the place of the one that stopped. Its start is known by why it was asked for: it has an id of its own.
 func forked(ctx context.Context, d *doorsteps, a asking) (answer, error) {
-	word, said, err := d.execute(ctx, "resume", a.before, "--fork", "--why", a.run, "--allow-path", d.folder)
+	word, said, err := d.execute(ctx, "resume", a.before, "--fork", "--why", a.run, "--allow-path", d.Folder)
 	return answer{word: word, said: said, start: func(ctx context.Context) (landscape.Start, error) {
 		starts, err := d.log.Starts(ctx, "", nil, 0)
 		for _, start := range starts {

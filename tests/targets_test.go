@@ -17,7 +17,10 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/fixtures"
+	"waymark/tests/programs"
 	"waymark/tests/sample"
+	"waymark/tests/serving"
 	"waymark/workflows"
 )
 
@@ -50,28 +53,28 @@ func TestAKilledRunKeepsItsTarget(t *testing.T) {
 	t.Parallel()
 	const rows = 100_000
 	folder := sharing(t, rows)
-	s := serve(t, folder)
+	s := serving.Start(t, folder)
 	home, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(folder, ".waymark")), Existing: true})
 	require.NoError(t, err)
 	defer home.Close()
-	s.waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
+	s.Waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
 	require.Eventually(t, func() bool {
 		status, err := home.Counts(t.Context(), "a")
 		return err == nil && status.Rows > rows/10
 	}, patience, 5*time.Millisecond)
-	s.waymark(t, "pause", "a", "--why", "to ask for the other")
-	s.waymark(t, "run", "--pipeline", "b", "--run-id", "b", "--detach")
+	s.Waymark(t, "pause", "a", "--why", "to ask for the other")
+	s.Waymark(t, "run", "--pipeline", "b", "--run-id", "b", "--detach")
 	require.Eventually(t, func() bool {
-		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
+		return strings.Contains(s.Waymark(t, "queue"), "/out/shared.csv is being written by run a")
 	}, patience, 50*time.Millisecond)
-	require.NoError(t, s.give(t, workflows.WorkflowID("a"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "to see"}))
-	require.NoError(t, s.cmd.Process.Kill())
-	_ = s.cmd.Wait()
+	require.NoError(t, s.Give(t, workflows.WorkflowID("a"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "to see"}))
+	require.NoError(t, s.Command.Process.Kill())
+	_ = s.Command.Wait()
 	run, err := home.Find(t.Context(), "a")
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Running, run.Status)
 
-	s = serve(t, folder)
+	s = serving.Start(t, folder)
 	require.Eventually(t, func() bool {
 		run, err := home.Find(t.Context(), "b")
 		return err == nil && run.Status == pipeline.Completed
@@ -82,23 +85,23 @@ func TestAKilledRunKeepsItsTarget(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Completed, a.Status)
 	require.LessOrEqual(t, a.Finished, b.Started)
-	s.requireShared(t, 2)
-	s.waymark(t, "verify", "b")
+	requireShared(t, s, 2)
+	s.Waymark(t, "verify", "b")
 }
 
 // TestADeadRunLetsGoOfItsTarget kills a process that executes a run of its own: the next run of the folder does not wait for it. While that runs, the dead
 // one is not resumed; after that it is, and its output is the later one.
 func TestADeadRunLetsGoOfItsTarget(t *testing.T) {
 	t.Parallel()
-	binary, err := built()
+	binary, err := programs.Waymark()
 	require.NoError(t, err)
 	const rows = 50_000
-	s := &serving{folder: sharing(t, rows)}
-	require.True(t, killOne(t, binary, s.folder, 100_000, "a.yaml", "--run-id", "a"), "it is killed half-way")
-	s.waymark(t, "run", "b.yaml", "--run-id", "b")
-	s.requireShared(t, 2)
-	s.waymark(t, "resume", "a")
-	s.requireShared(t, rows)
+	s := &serving.Server{Folder: sharing(t, rows)}
+	require.True(t, killOne(t, binary, s.Folder, 100_000, "a.yaml", "--run-id", "a"), "it is killed half-way")
+	s.Waymark(t, "run", "b.yaml", "--run-id", "b")
+	requireShared(t, s, 2)
+	s.Waymark(t, "resume", "a")
+	requireShared(t, s, rows)
 }
 
 // TestAProcessOfItsOwnBeginsWhenItMay lets a process with a Temporal of its own wait for the target of a run that a server executes: it begins soon
@@ -107,25 +110,25 @@ func TestAProcessOfItsOwnBeginsWhenItMay(t *testing.T) {
 	t.Parallel()
 	const rows = 50_000
 	folder := sharing(t, rows)
-	s := serve(t, folder)
-	s.waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
-	s.waymark(t, "pause", "a", "--why", "to ask for the other")
+	s := serving.Start(t, folder)
+	s.Waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
+	s.Waymark(t, "pause", "a", "--why", "to ask for the other")
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.try(t.Context(), "run", "b.yaml", "--run-id", "b", "--state", "own", "--landscape", "sqlite:.waymark/landscape.db", "--payloads", "file:.waymark/payloads")
+		_, err := s.Try(t.Context(), "run", "b.yaml", "--run-id", "b", "--state", "own", "--landscape", "sqlite:.waymark/landscape.db", "--payloads", "file:.waymark/payloads")
 		ended <- err
 	}()
 	require.Eventually(t, func() bool {
-		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
+		return strings.Contains(s.Waymark(t, "queue"), "/out/shared.csv is being written by run a")
 	}, patience, 50*time.Millisecond)
-	require.NoError(t, s.give(t, workflows.WorkflowID("a"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "to see"}))
+	require.NoError(t, s.Give(t, workflows.WorkflowID("a"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "to see"}))
 	select {
 	case err := <-ended:
 		require.NoError(t, err)
 	case <-time.After(patience): // by itself it would ask after two
 		require.Fail(t, "it was not told that it may begin")
 	}
-	s.requireShared(t, 2)
+	requireShared(t, s, 2)
 }
 
 // TestNobodyWaitsForADeadServer kills the server of a run, and of one that waits for its target: a process of its own is refused, and names first the
@@ -134,17 +137,17 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	const rows = 50_000
-	s := serve(t, sharing(t, rows))
-	s.waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
-	require.Eventually(t, func() bool { return strings.Contains(s.waymark(t, "runs"), "running") }, patience, 20*time.Millisecond)
-	s.waymark(t, "pause", "a", "--why", "to ask for the other")
-	s.waymark(t, "run", "--pipeline", "b", "--run-id", "b", "--detach")
+	s := serving.Start(t, sharing(t, rows))
+	s.Waymark(t, "run", "--pipeline", "a", "--run-id", "a", "--detach")
+	require.Eventually(t, func() bool { return strings.Contains(s.Waymark(t, "runs"), "running") }, patience, 20*time.Millisecond)
+	s.Waymark(t, "pause", "a", "--why", "to ask for the other")
+	s.Waymark(t, "run", "--pipeline", "b", "--run-id", "b", "--detach")
 	require.Eventually(t, func() bool {
-		return strings.Contains(s.waymark(t, "queue"), "/out/shared.csv is being written by run a")
+		return strings.Contains(s.Waymark(t, "queue"), "/out/shared.csv is being written by run a")
 	}, patience, 50*time.Millisecond)
-	followers := s.followed(t, "a", "b")
-	require.NoError(t, s.cmd.Process.Kill())
-	_ = s.cmd.Wait()
+	followers := followed(t, s, "a", "b")
+	require.NoError(t, s.Command.Process.Kill())
+	_ = s.Command.Wait()
 	a, b := followers["a"](), followers["b"]()
 	require.Contains(t, a, `"status":"interrupted"`)
 	require.Contains(t, b, `"status":"waiting"`)
@@ -156,34 +159,34 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 	refused := func(id, why string) {
 		ctx, stop := context.WithTimeout(t.Context(), patience) // it may not wait
 		defer stop()
-		out, err := s.try(ctx, "run", "b.yaml", "--run-id", id)
+		out, err := s.Try(ctx, "run", "b.yaml", "--run-id", id)
 		require.ErrorContains(t, err, "exit status 2", out)
 		require.Contains(t, out, why)
-		require.Equal(t, activities.TypeHolderGone, listed[struct{ Refusal string }](t, s, "starts")[0].Refusal)
+		require.Equal(t, activities.TypeHolderGone, serving.Listed[struct{ Refusal string }](t, s, "starts")[0].Refusal)
 	}
 	refused("c", "is being written by run a; run b comes before it; the process of run a is gone: waymark serve continues it, as does waymark resume a")
-	s.waymark(t, "resume", "a")
-	s.requireShared(t, rows)
-	require.Contains(t, s.waymark(t, "queue"), "there are places, but its process is gone: waymark serve begins it")
+	s.Waymark(t, "resume", "a")
+	requireShared(t, s, rows)
+	require.Contains(t, s.Waymark(t, "queue"), "there are places, but its process is gone: waymark serve begins it")
 	refused("d", "run b comes before it; the process of run b is gone: waymark serve begins it, and waymark cancel b --why TEXT cancels it")
 
-	s = serve(t, s.folder)
+	s = serving.Start(t, s.Folder)
 	require.Eventually(t, func() bool {
-		return strings.Contains(s.waymark(t, "runs", "--json"), `"run":"b","pipeline":"b","status":"completed"`)
+		return strings.Contains(s.Waymark(t, "runs", "--json"), `"run":"b","pipeline":"b","status":"completed"`)
 	}, patience, 50*time.Millisecond)
-	s.requireShared(t, 2)
+	requireShared(t, s, 2)
 }
 
 // followed follows runs, from commands of their own. It returns, when all are at it, what gives what each has said when it has ended.
-func (s *serving) followed(t *testing.T, runs ...string) map[string]func() string {
+func followed(t *testing.T, s *serving.Server, runs ...string) map[string]func() string {
 	t.Helper()
-	binary, err := built()
+	binary, err := programs.Waymark()
 	require.NoError(t, err)
 	said := map[string]func() string{}
 	for _, run := range runs {
-		var out lines
+		var out serving.Log
 		cmd := exec.CommandContext(t.Context(), binary, "follow", run, "--json")
-		cmd.Dir, cmd.Stdout, cmd.Stderr = s.folder, &out, &out
+		cmd.Dir, cmd.Stdout, cmd.Stderr = s.Folder, &out, &out
 		require.NoError(t, cmd.Start())
 		said[run] = func() string { return fmt.Sprint(cmd.Wait(), out.String()) }
 		require.Eventually(t, func() bool { return out.String() != "" }, patience, 20*time.Millisecond, "it says what keeps the run")
@@ -196,17 +199,17 @@ func sharing(t *testing.T, rows int) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
 	for name, rows := range map[string]int{"a": rows, "b": 2} {
-		document := strings.NewReplacer("name: served", "name: "+name, "in.csv", name+".csv", "served.csv", "shared.csv").Replace(served)
+		document := strings.NewReplacer("name: served", "name: "+name, "in.csv", name+".csv", "served.csv", "shared.csv").Replace(fixtures.Served)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name+".yaml"), []byte(document), 0o600))
-		require.NoError(t, os.WriteFile(filepath.Join(folder, name+".csv"), []byte(numbered(0, rows)), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name+".csv"), []byte(fixtures.Numbered(0, rows)), 0o600))
 	}
 	return folder
 }
 
 // requireShared requires that the target of both pipelines has so many rows, and a header.
-func (s *serving) requireShared(t *testing.T, rows int) {
+func requireShared(t *testing.T, s *serving.Server, rows int) {
 	t.Helper()
-	out, err := os.ReadFile(filepath.Join(s.folder, "out", "shared.csv"))
+	out, err := os.ReadFile(filepath.Join(s.Folder, "out", "shared.csv"))
 	require.NoError(t, err)
 	require.Equal(t, rows+1, bytes.Count(out, []byte("\n")))
 }

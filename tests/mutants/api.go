@@ -14,37 +14,37 @@ var doors = []mutant{
 	{
 		name: "a text is written as it is", never: "a row of a file does in the browser of an auditor what its author wants",
 		file: "serve/ui/shown.go", old: "b.WriteString(template.HTMLEscapeString(string(r)))", new: "b.WriteString(string(r))",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "what turns a text around has no name", never: "an auditor reads another text than is in the row",
 		file: "serve/ui/shown.go", old: "name = invisible(r)", new: "name = \"\"",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "what a target refused late is shown among the rows that it holds", never: "a page says that 3 rows arrived, and behind the number are 4",
 		file: "client/rows.go", old: "if filter.Sink != \"\" && !ended.InSink {", new: "if false {",
-		pkg: "./tests", run: crawlTest,
+		pkg: "./tests/pages", run: crawlTest,
 	},
 	{
 		name: "a page leaves out rows that were made", never: "the page of a run has other counts than the commands and SQL",
 		file: "serve/ui/bodies.go", old: "return a.In + a.Created }", new: "return a.In }",
-		pkg: "./tests", run: voicesTest,
+		pkg: "./tests/pages", run: voicesTest,
 	},
 	{
 		name: "pages take the token of a request", never: "what a browser was made to send is obeyed in the name of a program",
 		file: "serve/api/signin.go", old: "if !c.route.page() {", new: "if !c.route.page() || c.Header.Get(\"Authorization\") != \"\" {",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "a form that was refused begins later", never: "a run begins that nobody wants any more",
 		file: "serve/api/pages_deployed.go", old: "ui.Form{Run: client.NewRunID(), Params", new: "ui.Form{Run: asked.Run, Params",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "a retry with a version writes over outputs", never: "the rows that were delivered are replaced by the ones that were refused",
 		file: "client/retry.go", old: "SlotOf{})\n\t\tif err == nil {\n\t\t\terr = doc.compile(s.Planner, beside)", new: "SlotOf{})\n\t\tif err == nil {\n\t\t\terr = doc.compile(s.Planner, \"\")",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "an older schema is taken as it is", never: "a landscape of an earlier release is opened, and nothing can be recorded in it",
@@ -54,27 +54,27 @@ var doors = []mutant{
 	{
 		name: "a session outlives its token", never: "who left the house goes on looking",
 		file: "client/access.go", old: "return token, same && token.Valid(time.Now()), nil", new: "return token, same, nil",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "one is sent anywhere after signing in", never: "a stranger's page asks for the token again, and looks like ours",
 		file: "serve/api/session.go", old: "return elsewhere(ours(c.PostForm.Get(\"to\"))), nil", new: "return elsewhere(c.PostForm.Get(\"to\")), nil",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "anybody sees the values of refused rows", never: "a viewer reads what only an auditor may",
 		file: "serve/api/pages_run.go", old: "if !body.Offer {", new: "if false {",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "a run is cancelled for ever by one click", never: "work of a night is thrown away by mistake",
 		file: "serve/api/forms.go", old: "if c.PostFormValue(\"confirm\") != run.Pipeline {", new: "if false {",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "roles are not asked for", never: "a viewer cancels runs, and reads values",
 		file: "serve/api/server.go", old: "if !token.Has(allowed[c.route.scope]...) {", new: "if false {",
-		pkg: "./tests", run: apiTest,
+		pkg: "./tests/api", run: apiTest,
 	},
 	{
 		name: "a revoked token counts", never: "who left the house still starts runs",
@@ -84,12 +84,12 @@ var doors = []mutant{
 	{
 		name: "the secret of a token is not compared", never: "who knows an id, which logs have, acts as somebody else",
 		file: "client/access.go", old: "return token, same && token.Valid(time.Now()), nil", new: "_ = same\n\treturn token, token.Valid(time.Now()), nil",
-		pkg: "./tests", run: apiTest,
+		pkg: "./tests/api", run: apiTest,
 	},
 	{
 		name: "patterns of pipelines are not looked at", never: "a service of one team sees the runs of another",
 		file: "serve/api/runs.go", old: "return c.token.Sees(pipeline) && ", new: "return ",
-		pkg: "./tests", run: apiTest,
+		pkg: "./tests/api", run: apiTest,
 	},
 	{
 		name: "values are shown before that is recorded", never: "somebody looks at a person's row, and nobody knows",
@@ -99,27 +99,27 @@ var doors = []mutant{
 	{
 		name: "messages of groups quote values", never: "a viewer reads what only an auditor may",
 		file: "serve/api/look.go", old: "groups[i].Message, groups[i].Values = landscape.WithoutValues(groups[i].Message), nil", new: "",
-		pkg: "./tests", run: apiTest,
+		pkg: "./tests/api", run: apiTest,
 	},
 	{
 		name: "a key is good for any parameters", never: "a service believes that its second order ran",
 		file: "serve/api/runs.go", old: "if !same || len(params) < len(asked.Params) || !first.SameRows(asked.Rows) {", new: "if false {",
-		pkg: "./tests", run: apiTest,
+		pkg: "./tests/api", run: apiTest,
 	},
 	{
 		name: "pages of other sites may use the API", never: "a page that somebody opens cancels runs",
 		file: "serve/api/server.go", old: "case s.crossSite.Check(r) != nil:", new: "case false:",
-		pkg: "./tests", run: apiTest,
+		pkg: "./tests/api", run: apiTest,
 	},
 	{
 		name: "any host is this machine", never: "a page whose name was given the address of this machine reads what the API shows",
 		file: "serve/api/server.go", old: "case s.Private && !loopback(r.Host) && !isDelivery(r.URL.Path):", new: "case false:",
-		pkg: "./tests", run: apiTest,
+		pkg: "./tests/api", run: apiTest,
 	},
 	{
 		name: "a member that is there twice is taken", never: "a proxy checks one value, and the API takes the other",
 		file: "serve/api/decode.go", old: "if seen[name] {", new: "if false {",
-		pkg: "./tests", run: apiTest,
+		pkg: "./tests/api", run: apiTest,
 	},
 	{
 		name: "a place is good for any list", never: "a page leaves items out",
@@ -129,17 +129,17 @@ var doors = []mutant{
 	{
 		name: "a link to sign in works again and again", never: "who reads the terminal's history acts as who began the server",
 		file: "serve/api/session.go", old: "if fits && take {", new: "if false {",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "who may not see values may guess records", never: "a viewer learns what a cell says by asking for each value that it may have",
 		file: "serve/api/look.go", old: "Guess: c.token.Has(allowed[read]...),", new: "Guess: true,",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "a form that was sent before leads to the run that it began", never: "somebody goes back, writes another parameter, and believes that the second run has it",
 		file: "serve/api/pages_deployed.go", old: "if _, other := c.before(asked); other != nil {", new: "if false {",
-		pkg: "./tests", run: pagesTest,
+		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
 		name: "compare takes outputs that differ for the same", never: "a changed aggregate is said to make the same",

@@ -103,16 +103,16 @@ var issuers = []mutant{
 	{
 		name: "one is sent anywhere after signing in at the issuer", never: "a stranger's page asks for the password again, and looks like ours",
 		file: "serve/api/signin.go", old: "Begin(c.Context(), redirect, ours(c.query.Get(\"to\")))", new: "Begin(c.Context(), redirect, c.query.Get(\"to\"))",
-		pkg: "./tests", run: "^TestPages$/sign-in",
+		pkg: "./tests/pages", run: "^TestPages$/sign-in",
 	},
 	{
 		name: "a session outlives the token of the issuer", never: "who left the house goes on looking",
 		file: "serve/api/session.go", old: " || s.caller != nil && !s.caller.Valid(now)", new: "",
-		pkg: "./tests", run: "^TestPages$/sign-in",
+		pkg: "./tests/pages", run: "^TestPages$/sign-in",
 	},
 	{
 		name: "who comes back from the issuer is led on by it", never: "the browser leaves the cookie of the session out, and everybody has to sign in again and again",
 		file: "serve/api/signin.go", old: "return ui.Page{Title: \"Signed in\", Body: ui.SignedIn{To: to}}, nil", new: "return elsewhere(to), nil",
-		pkg: "./tests", run: "^TestPages$/a_person_who",
+		pkg: "./tests/pages", run: "^TestPages$/a_person_who",
 	},
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -52,6 +53,9 @@ func Build(program string, flags ...string) (string, error) {
 	}
 	return path, sweep(folder, name)
 }
+
+// Waymark is the path of the command waymark, which is built when a test first asks for it.
+var Waymark = sync.OnceValues(func() (string, error) { return Build("waymark/cmd/waymark") })
 
 // folderOf makes a folder for programs of this checkout, and removes those of checkouts that are gone.
 func folderOf(kind string) (string, error) {

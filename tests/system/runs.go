@@ -83,3 +83,15 @@ func Events(t testing.TB, c sdk.Client, workflow, execution string) (events []*h
 	}
 	return events
 }
+
+// Give gives an order to a workflow, and returns when it is obeyed.
+func Give(t testing.TB, c sdk.Client, workflow, name string, order any) error {
+	t.Helper()
+	update, err := c.UpdateWorkflow(t.Context(), sdk.UpdateWorkflowOptions{
+		WorkflowID: workflow, UpdateName: name, Args: []any{order}, WaitForStage: sdk.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return update.Get(t.Context(), nil)
+}

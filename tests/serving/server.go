@@ -1,0 +1,178 @@
+// Package serving is a `waymark serve` of the real program, for tests of what people and programs see of it.
+package serving
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+
+	"waymark/client/local"
+	"waymark/internal/temporal/embedded"
+	"waymark/pipeline"
+	"waymark/tests/fixtures"
+	"waymark/tests/programs"
+	"waymark/tests/system"
+	"waymark/workflows"
+)
+
+// Patience is how long something is waited for that comes at once on an idle machine. It is less than the two minutes after which a run
+// that waits asks by itself: what comes earlier was told.
+const Patience = 100 * time.Second
+
+// Server is a `waymark serve` on a folder of its own.
+type Server struct {
+	Folder  string
+	Pages   string // HOST:PORT of Temporal's web pages
+	Command *exec.Cmd
+	Log     *Log // what it has written so far
+}
+
+// Log is what a process has written so far.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write adds what the process writes.
+func (l *Log) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+// String returns all of it.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Start begins to serve the folder, and waits until there is a worker. The server ends with the test.
+func Start(t *testing.T, folder string, flags ...string) *Server {
+	t.Helper()
+	for {
+		s := begin(t, folder, flags...)
+		require.Eventually(t, func() bool { return strings.Contains(s.Log.String(), "msg=working") || s.portIsTaken() }, Patience, 20*time.Millisecond)
+		if !s.portIsTaken() {
+			return s
+		}
+	}
+}
+
+// portIsTaken reports whether somebody else listens where the pages were to be, since it was looked for a port.
+func (s *Server) portIsTaken() bool {
+	return strings.Contains(s.Log.String(), s.Pages+": bind: address already in use")
+}
+
+func begin(t *testing.T, folder string, flags ...string) *Server {
+	t.Helper()
+	binary, err := programs.Waymark()
+	require.NoError(t, err)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &Server{Folder: folder, Pages: listener.Addr().String(), Log: new(Log)}
+	require.NoError(t, listener.Close())
+	args := append([]string{"serve", ".", "--port", "0", "--http", "off", "--api", "off", "--pages", s.Pages}, flags...)
+	s.Command = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
+	s.Command.Dir, s.Command.Stdout, s.Command.Stderr = folder, s.Log, s.Log
+	require.NoError(t, s.Command.Start())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.Log.String())
+		}
+		_ = s.Command.Process.Kill()
+		_ = s.Command.Wait()
+	})
+	return s
+}
+
+// Temporal connects to its Temporal.
+func (s *Server) Temporal(t *testing.T) sdk.Client {
+	t.Helper()
+	address, queue := local.Folder(filepath.Join(s.Folder, ".waymark")).Server()
+	require.Equal(t, workflows.TaskQueue, queue)
+	c, err := embedded.Dial(t.Context(), address, sdk.Options{})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// Waymark runs a command beside it, and returns what that printed.
+func (s *Server) Waymark(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := s.Try(t.Context(), args...)
+	require.NoError(t, err, out)
+	return out
+}
+
+// Try is Waymark for a command that may fail.
+func (s *Server) Try(ctx context.Context, args ...string) (string, error) {
+	binary, err := programs.Waymark()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = s.Folder
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// Give gives an order to a workflow, and returns when it is obeyed.
+func (s *Server) Give(t *testing.T, workflow, name string, order any) error {
+	t.Helper()
+	return system.Give(t, s.Temporal(t), workflow, name, order)
+}
+
+// IsRecorded waits until the run that began has a record.
+func (s *Server) IsRecorded(t *testing.T, run string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := s.Try(t.Context(), "status", run)
+		return err == nil
+	}, Patience, 50*time.Millisecond)
+}
+
+// Listed is what a command prints with --json.
+func Listed[T any](t *testing.T, s *Server, args ...string) (all []T) {
+	t.Helper()
+	for line := range strings.Lines(s.Waymark(t, append(args, "--json")...)) {
+		var one T
+		require.NoError(t, json.Unmarshal([]byte(line), &one), line)
+		all = append(all, one)
+	}
+	return all
+}
+
+// Run is what `waymark runs --json` prints of a run.
+type Run struct {
+	Run     string             `json:"run"`
+	Status  pipeline.RunStatus `json:"status"`
+	Trigger string             `json:"trigger"`
+}
+
+// strangersRows are so many that a run can be paused.
+const strangersRows = 300_001
+
+// StartForStrangers serves a pipeline named orders, of whose rows one is refused, and returns the address of its Temporal.
+func StartForStrangers(t *testing.T) (s *Server, address string) {
+	t.Helper()
+	folder := t.TempDir()
+	rows := strings.Replace(fixtures.Numbered(0, strangersRows), "\n7,", "\nseven,", 1)
+	document := strings.Replace(fixtures.Orders, "id: int", "id: int, kind: string", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(document), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.csv"), []byte(rows), 0o600))
+	s = Start(t, folder)
+	address, _ = local.Folder(filepath.Join(folder, ".waymark")).Server()
+	return s, address
+}
