@@ -155,7 +155,7 @@ zombies: ## stop 200 worker processes in the middle of their work, and let them 
 moments: # kill servers at every moment of a slot and of starts that wait, and commands at every moment of forgetting, purging and archiving
 	go test ./tests/crash -run '^TestServeIsKilled|^TestForgetting|^TestArchivingIsKilled$$|^TestPurgeIsKilled$$|^TestExecutionIsKilled$$|^TestRotationIsKilled$$|^TestLabReportsLostProtection$$|^TestEveryMomentIsReached$$' -every 1 -count=1
 every-case: # every case of every list, and the tests that `go test` skips because shorter ones say a part of them
-	go test ./audit ./cmd/waymark ./landscape/history ./landscape/pgstore ./landscape/sqlitestore ./payload/s3store ./tests ./tests/api ./tests/daemon ./tests/pages ./tests/triggers -every 1 -count=1 -timeout 90m
+	go test ./audit ./cmd/waymark ./landscape/history ./landscape/pgstore ./landscape/sqlitestore ./payload/s3store ./tests ./tests/api ./tests/daemon ./tests/pages ./tests/serve ./tests/triggers -every 1 -count=1 -timeout 90m
 	go test ./tests/cluster -every 1 -rows 150000 -count=1 -timeout 30m
 lost: # as many lost commits and replies as a campaign has not the time for
 	$(MAKE) lost-commits lost-replies LOST=200
@@ -167,7 +167,7 @@ voices: # ask about random runs on pages, by the API, by commands and in SQL, an
 	go test ./tests/api -run '^TestRemoteSame$$' -every 1 -documents 6 -count=1 -timeout 20m
 
 crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile
-	go test ./tests -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m
+	go test ./tests/serve -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m
 
 arrivals: # put 10,000 files into a folder, and 10,000 objects into a bucket, and kill who watches and works meanwhile
 	go test ./tests/triggers -run '^TestFilesArriveWhileProcessesAreKilled$$' -files 10000 -kills 12 -count=1 -v -timeout 60m

@@ -3,9 +3,7 @@ package tests
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -145,7 +143,7 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return strings.Contains(s.Waymark(t, "queue"), "/out/shared.csv is being written by run a")
 	}, patience, 50*time.Millisecond)
-	followers := followed(t, s, "a", "b")
+	followers := s.Followed(t, "a", "b")
 	require.NoError(t, s.Command.Process.Kill())
 	_ = s.Command.Wait()
 	a, b := followers["a"](), followers["b"]()
@@ -175,23 +173,6 @@ func TestNobodyWaitsForADeadServer(t *testing.T) {
 		return strings.Contains(s.Waymark(t, "runs", "--json"), `"run":"b","pipeline":"b","status":"completed"`)
 	}, patience, 50*time.Millisecond)
 	requireShared(t, s, 2)
-}
-
-// followed follows runs, from commands of their own. It returns, when all are at it, what gives what each has said when it has ended.
-func followed(t *testing.T, s *serving.Server, runs ...string) map[string]func() string {
-	t.Helper()
-	binary, err := programs.Waymark()
-	require.NoError(t, err)
-	said := map[string]func() string{}
-	for _, run := range runs {
-		var out serving.Log
-		cmd := exec.CommandContext(t.Context(), binary, "follow", run, "--json")
-		cmd.Dir, cmd.Stdout, cmd.Stderr = s.Folder, &out, &out
-		require.NoError(t, cmd.Start())
-		said[run] = func() string { return fmt.Sprint(cmd.Wait(), out.String()) }
-		require.Eventually(t, func() bool { return out.String() != "" }, patience, 20*time.Millisecond, "it says what keeps the run")
-	}
-	return said
 }
 
 // sharing is a folder with two pipelines of one target: a has so many rows, b two.

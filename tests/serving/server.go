@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -141,6 +142,23 @@ func (s *Server) IsRecorded(t *testing.T, run string) {
 		_, err := s.Try(t.Context(), "status", run)
 		return err == nil
 	}, Patience, 50*time.Millisecond)
+}
+
+// Followed follows runs, from commands of their own. It returns, when all are at it, what gives what each has said when it has ended.
+func (s *Server) Followed(t *testing.T, runs ...string) map[string]func() string {
+	t.Helper()
+	binary, err := programs.Waymark()
+	require.NoError(t, err)
+	said := map[string]func() string{}
+	for _, run := range runs {
+		var out Log
+		cmd := exec.CommandContext(t.Context(), binary, "follow", run, "--json")
+		cmd.Dir, cmd.Stdout, cmd.Stderr = s.Folder, &out, &out
+		require.NoError(t, cmd.Start())
+		said[run] = func() string { return fmt.Sprint(cmd.Wait(), out.String()) }
+		require.Eventually(t, func() bool { return out.String() != "" }, Patience, 20*time.Millisecond, "it says what keeps the run")
+	}
+	return said
 }
 
 // Listed is what a command prints with --json.

@@ -1,4 +1,4 @@
-package tests
+package serve_test
 
 import (
 	"bytes"
@@ -266,7 +266,7 @@ func TestFollowersOfAServerThatEnded(t *testing.T) {
 // followAndKill kills the server while somebody follows the run, and returns what gives what that one has said when it has ended.
 func followAndKill(t *testing.T, s *serving.Server, run string) func() string {
 	t.Helper()
-	said := followed(t, s, run)[run]
+	said := s.Followed(t, run)[run]
 	require.NoError(t, s.Command.Process.Kill())
 	_ = s.Command.Wait()
 	return said

@@ -1,4 +1,4 @@
-package tests
+package serve_test
 
 import (
 	"context"
@@ -289,7 +289,7 @@ func openDoorsteps(t *testing.T) *doorsteps {
 // connect opens what the ways go through.
 func (d *doorsteps) connect(t *testing.T, state local.Folder) {
 	t.Helper()
-	d.temporal = d.Server.Temporal(t)
+	d.temporal = d.Temporal(t)
 	store, err := sqlitestore.Open(t.Context(), state.File("landscape.db"), sqlitestore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })

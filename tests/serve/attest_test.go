@@ -1,4 +1,4 @@
-package tests
+package serve_test
 
 import (
 	"os"

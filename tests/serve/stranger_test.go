@@ -1,4 +1,4 @@
-package tests
+package serve_test
 
 import (
 	"crypto/sha256"
@@ -52,7 +52,7 @@ func requireServed(t *testing.T, s *serving.Server, program *exec.Cmd, address s
 func TestAStrangerInGo(t *testing.T) {
 	t.Parallel()
 	module := t.TempDir()
-	require.NoError(t, os.CopyFS(module, os.DirFS("stranger")))
+	require.NoError(t, os.CopyFS(module, os.DirFS("../stranger")))
 	programs := manual.Blocks(manual.Page(t, "services.md"), "go")
 	require.Len(t, programs, 1)
 	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(programs[0]), 0o600))
