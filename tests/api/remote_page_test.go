@@ -57,7 +57,7 @@ func TestRemotePage(t *testing.T) {
 	module := filepath.Join(other, "program")
 	require.NoError(t, os.Mkdir(module, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(manual.Blocks(text, "go")[0]), 0o600))
-	here, err := filepath.Abs("..")
+	here, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	for _, command := range [][]string{{"mod", "init", "example.com/program"}, {"mod", "edit", "-go=" + strings.TrimPrefix(runtime.Version(), "go")}, {"work", "init", ".", here}, {"build", "-ldflags=-s -w", "-o", "program", "."}} {
 		step := exec.CommandContext(t.Context(), "go", command...)
