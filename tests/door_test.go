@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -151,7 +152,9 @@ func (d door) complete(t *testing.T, run string) {
 func refused(t *testing.T, handle client.WorkflowRun, kind string, words ...string) {
 	t.Helper()
 	begun := time.Now()
-	err := handle.Get(t.Context(), nil)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	err := handle.Get(ctx, nil)
 	var application *temporal.ApplicationError
 	require.ErrorAs(t, err, &application)
 	require.Equal(t, kind, application.Type(), "%v", err)
@@ -215,7 +218,7 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 		refused(t, d.reset(t, "run-r", all[0], decision), activities.TypeExists, "RUN_EXISTS: run r is recorded: completed of many", "nothing is left to do")
 	}
 	latest := d.executions(t, "run-r")
-	refused(t, d.reset(t, "run-r", latest[len(latest)-1], -1), activities.TypeExists, "RUN_EXISTS")
+	refused(t, d.reset(t, "run-r", latest[len(latest)-1], 0), activities.TypeExists, "RUN_EXISTS")
 	require.Equal(t, record, d.run(t, "r"))
 	d.Verify(t, "r")
 }
