@@ -275,8 +275,12 @@ func (r *Reader) termsOfRunning(ctx context.Context, run string) (*admit.Terms, 
 
 // forgetTerms forgets the terms of all runs but these.
 func (r *Reader) forgetTerms(but []RunHead) {
+	stay := make(map[string]bool, len(but))
+	for _, head := range but {
+		stay[head.ID] = true
+	}
 	r.terms.Range(func(run, _ any) bool {
-		if !slices.ContainsFunc(but, func(head RunHead) bool { return head.ID == run }) {
+		if !stay[run.(string)] {
 			r.terms.Delete(run)
 		}
 		return true

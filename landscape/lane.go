@@ -75,8 +75,8 @@ func (r *Reader) Lanes(ctx context.Context, run string) ([]Lane, error) { return
 
 // lanesOf returns the lanes of a run, which never change: they are read once.
 func (r *Reader) lanesOf(ctx context.Context, run string) (lanes, error) {
-	if known, ok := r.lanes.Load(run); ok {
-		return known.(lanes), nil
+	if known, ok := r.lanes.Get(run); ok {
+		return known, nil
 	}
 	found, err := Select[Lane](ctx, r.from, run)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Reader) lanesOf(ctx context.Context, run string) (lanes, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("lanes of run %s: %w", run, ErrNotFound)
 	}
-	r.lanes.Store(run, lanes(found))
+	r.lanes.Add(run, found)
 	return found, nil
 }
 

@@ -45,8 +45,8 @@ type sealing struct {
 
 // sealingOf returns what the seals of a run begin with; nil if it has no key: an earlier release began it.
 func (r *Reader) sealingOf(ctx context.Context, run string) (*sealing, error) {
-	if known, ok := r.sealings.Load(run); ok {
-		return known.(*sealing), nil
+	if known, ok := r.sealings.Get(run); ok {
+		return known, nil
 	}
 	salts, err := get[Salts](ctx, r.from, run, "", int64(rootOfSalts))
 	if errors.Is(err, ErrNotFound) {
@@ -69,7 +69,7 @@ func (r *Reader) sealingOf(ctx context.Context, run string) (*sealing, error) {
 		}
 		s.nodes[node.Node] = uint16(node.Seq)
 	}
-	r.sealings.Store(run, s)
+	r.sealings.Add(run, s)
 	return s, nil
 }
 

@@ -43,6 +43,26 @@ func TestServersShareAHandle(t *testing.T) {
 	require.FileExists(t, path)
 }
 
+// TestExecutionsHaveFewIndexes checks which indexes of the list of executions are made: a newer Temporal may rename one that queries need.
+func TestExecutionsHaveFewIndexes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "temporal.db")
+	require.NoError(t, prepareDatabase(t.Context(), Options{DatabasePath: path}))
+	db, err := openDatabase(path)
+	require.NoError(t, err)
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), "select name from sqlite_master where type = 'index' and tbl_name = 'executions_visibility' and sql is not null")
+	require.NoError(t, err)
+	defer rows.Close()
+	var made []string
+	for rows.Next() {
+		var name string
+		require.NoError(t, rows.Scan(&name))
+		made = append(made, name)
+	}
+	require.NoError(t, rows.Err())
+	require.ElementsMatch(t, listIndexes, made)
+}
+
 func TestPathTooLongForSQLite(t *testing.T) {
 	folder := t.TempDir()
 	for len(folder) < 500 {
