@@ -52,6 +52,21 @@ type NewSeal struct {
 	Moved  int64        // the sum of MovedBits of its effects
 }
 
+// Counted returns what drivers count before they insert the seal: Counts, and then Moved, as a count of effects.
+func (s NewSeal) Counted() []TableCount {
+	return append(slices.Clip(s.Counts), TableCount{Effect{}.Table(), s.Moved})
+}
+
+// Fits returns an error that wraps ErrStale if what a driver found of Counted, in its order, is not what the seal binds.
+func (s NewSeal) Fits(found []int64) error {
+	for i, c := range s.Counted() {
+		if found[i] != c.Records {
+			return fmt.Errorf("%s of run %s: %w", c.Table, s.Run, ErrStale)
+		}
+	}
+	return nil
+}
+
 // TableCount is how many records of a run are in a table.
 type TableCount struct {
 	Table   string

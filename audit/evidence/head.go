@@ -106,7 +106,7 @@ func (t *tree) ReadHashes(numbers []int64) ([]tlog.Hash, error) {
 	return hashes, nil
 }
 
-// together is among how many numbers one is wanted, at least on average, if they are read at once: those of a tile are.
+// together is how many numbers there may be for each that is wanted, if they are read at once. In a tile of the lowest level there are two.
 const together = 3
 
 // kept reads those of the hashes that the landscape keeps.

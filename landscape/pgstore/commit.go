@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -134,8 +133,7 @@ func seal(ctx context.Context, tx pgx.Tx, s landscape.NewSeal, inserts []*insert
 
 // counted refuses a seal of a run that has other records than it binds.
 func counted(ctx context.Context, tx pgx.Tx, s landscape.NewSeal) error {
-	moved := landscape.TableCount{Table: "effects", Records: s.Moved}
-	wanted := append(slices.Clip(s.Counts), moved)
+	wanted := s.Counted()
 	parts, found, into := make([]string, len(wanted)), make([]int64, len(wanted)), make([]any, len(wanted))
 	for i, c := range wanted {
 		parts[i], into[i] = "(select count(*) from "+c.Table+" where run_id = $1)", &found[i]
@@ -144,12 +142,7 @@ func counted(ctx context.Context, tx pgx.Tx, s landscape.NewSeal) error {
 	if err := tx.QueryRow(ctx, "select "+strings.Join(parts, ", "), landscape.PortableText(s.Run)).Scan(into...); err != nil {
 		return fmt.Errorf("count the records of run %s: %w", s.Run, err)
 	}
-	for i, c := range wanted {
-		if found[i] != c.Records {
-			return fmt.Errorf("%s of run %s: %w", c.Table, s.Run, landscape.ErrStale)
-		}
-	}
-	return nil
+	return s.Fits(found)
 }
 
 // appendSQL appends an entry to the log, and holds the log's head until the transaction ends: it is the last statement of all.

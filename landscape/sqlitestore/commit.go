@@ -132,8 +132,8 @@ func countSQL(s *landscape.NewSeal) string {
 
 // seal inserts the seal of a run, unless the run has other records than it binds. counts is the statement of countSQL.
 func seal(ctx context.Context, tx *sql.Tx, s landscape.NewSeal, counts *sql.Stmt) error {
-	wanted := append(slices.Clip(s.Counts), landscape.TableCount{Table: "effects", Records: s.Moved})
-	found, into := make([]int64, len(wanted)), make([]any, len(wanted))
+	n := len(s.Counted())
+	found, into := make([]int64, n), make([]any, n)
 	for i := range found {
 		into[i] = &found[i]
 	}
@@ -141,10 +141,8 @@ func seal(ctx context.Context, tx *sql.Tx, s landscape.NewSeal, counts *sql.Stmt
 	if err := stmt.QueryRowContext(ctx, s.Run).Scan(into...); err != nil {
 		return fmt.Errorf("landscape: seal: count the records of run %s: %w", s.Run, err)
 	}
-	for i, c := range wanted {
-		if found[i] != c.Records {
-			return fmt.Errorf("%s of run %s: %w", c.Table, s.Run, landscape.ErrStale)
-		}
+	if err := s.Fits(found); err != nil {
+		return err
 	}
 	t := landscape.TableOf(s.RunSeal)
 	return insertOne(ctx, tx, t, t.AppendValues(nil, s.RunSeal))

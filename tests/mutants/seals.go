@@ -49,7 +49,7 @@ var seals = []mutant{
 	},
 	{
 		name: "the seal of a run does not count records", never: "what is recorded while a run is sealed looks like a change",
-		file: "landscape/memdriver/driver.go", old: "n != c.Records {", new: "n < 0 {",
+		file: "landscape/run_seal.go", old: "found[i] != c.Records {", new: "found[i] < 0 {",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^RunSeals$",
 	},
 	{

@@ -12,10 +12,4 @@ import (
 // patience is how long something is waited for that comes at once on an idle machine.
 const patience = serving.Patience
 
-// atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
-const atOnce = 4
-
-func TestMain(m *testing.M) {
-	services.SideBySide(atOnce)
-	os.Exit(services.Main(m))
-}
+func TestMain(m *testing.M) { os.Exit(services.MainWaiting(m)) }

@@ -52,6 +52,15 @@ func SideBySide(tests int) {
 	}
 }
 
+// waitingAtOnce is how many tests that mostly wait go on at a time.
+const waitingAtOnce = 4
+
+// MainWaiting is Main for packages whose tests mostly wait: some more of them go on side by side.
+func MainWaiting(m *testing.M) int {
+	SideBySide(waitingAtOnce)
+	return Main(m)
+}
+
 // MainInMemory is Main, with the temporary folders of tests in memory if there is room: for packages whose tests say nothing of disks,
 // and would wait for one at every commit.
 func MainInMemory(m *testing.M) int {
