@@ -109,7 +109,7 @@ type VerifyOptions struct {
 	// Logged, if not nil, returns what the log says of the run and is not recorded so: what somebody removed, and what was lost with a restored backup.
 	Logged func(ctx context.Context, run string) (removed, lost []string, err error)
 
-	Deep bool // ask the database of every token through its views as well, as auditors do: it takes much longer
+	Deep bool // ask the database of every token through its views as well, as auditors do, and a large one whether it is whole: it takes much longer
 
 	// Progress, if not nil, is called with how much of the work is done, from one goroutine at a time: each row counts when its
 	// token is counted, and when it went through the steps again.

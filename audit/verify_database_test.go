@@ -27,6 +27,25 @@ func TestVerifyAsksTheDatabase(t *testing.T) {
 	require.Equal(t, audit.CheckedDatabase, report.Checked[0].What)
 }
 
+// TestVerifyLeavesALargeDatabase makes the file large: verification of a run looks through it only if it is asked to.
+func TestVerifyLeavesALargeDatabase(t *testing.T) {
+	s := play(t)
+	path := filepath.Join(t.TempDir(), "copy.db")
+	execute(t, s.Database, `vacuum into '`+path+`'`)
+	execute(t, path, `create table filler (bytes); insert into filler values (zeroblob(140000000)); drop table filler`)
+	lessEntries(t, path, "effects_by_ordinal")
+	auditor := audit.New(opened(t, path), s.Payloads, s.Planner)
+	quick, err := auditor.VerifyWith(t.Context(), run, audit.VerifyOptions{})
+	require.NoError(t, err)
+	require.Contains(t, toJSON(t, quick.NotChecked), "only --deep looks through so much")
+	for _, problem := range quick.Problems {
+		require.NotEqual(t, audit.DatabaseDamaged, problem.Kind)
+	}
+	deep, err := auditor.Verify(t.Context(), run)
+	require.NoError(t, err)
+	require.Contains(t, toJSON(t, deep.Problems), "missing from index effects_by_ordinal")
+}
+
 // TestVerifyWithoutATable drops a table: that is what is said, and of all else that it was not compared.
 func TestVerifyWithoutATable(t *testing.T) {
 	s := play(t)

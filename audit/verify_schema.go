@@ -3,21 +3,35 @@ package audit
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
+	"waymark/internal/text"
 	"waymark/landscape"
 )
 
+// smallDatabase is the size up to which a database is always asked whether it is whole, in bytes: SQLite looks through some 80 MB in a second.
+// A larger one would take longer than most of its runs, and each verification would read all of it.
+const smallDatabase = 128 << 20
+
 // verifyDatabase asks the database whether it is whole: all else is read through its tables and indexes.
 func (v *verification) verifyDatabase(ctx context.Context) error {
-	found, asked, err := v.log.Damage(ctx)
-	if err != nil || !asked {
+	most := int64(smallDatabase)
+	if v.options.Deep {
+		most = math.MaxInt64
+	}
+	damage, err := v.log.Damage(ctx, most)
+	switch {
+	case err != nil:
 		return err
+	case damage.Asked:
+		for _, what := range damage.Found {
+			v.add(DatabaseDamaged, "landscape", "%s", what)
+		}
+		v.compared(CheckedDatabase, "", "pages, tables and indexes against each other, and every row against its constraints (pragma integrity_check)")
+	case damage.Bytes > 0:
+		v.skipped(CheckedDatabase, "", "the file has %s, with the records of all runs, and only --deep looks through so much", text.Size(damage.Bytes))
 	}
-	for _, what := range found {
-		v.add(DatabaseDamaged, "landscape", "%s", what)
-	}
-	v.compared(CheckedDatabase, "", "pages, tables and indexes against each other, and every row against its constraints (pragma integrity_check)")
 	return nil
 }
 

@@ -49,7 +49,7 @@ proof of one row, and is verified in the same way. A file is known by its conten
 			return a.with(cmd.Context(), o, func(home *local.Home) error { return a.verify(cmd.Context(), home, args[0], options) })
 		},
 	}
-	cmd.Flags().BoolVar(&options.Deep, "deep", false, "also check every row through the database's views, which takes much longer")
+	cmd.Flags().BoolVar(&options.Deep, "deep", false, "also check every row through the database's views, and a large database as a whole, which takes much longer")
 	cmd.Flags().StringVar(&policy, "policy", "", "trust policy: the `file` that says which key the log has, and which witnesses must have cosigned it")
 	cmd.Flags().StringVar(&record, "record", "", "of a proof: the `file` with the row's record as it was read, without its line end, to compare")
 	return cmd

@@ -37,6 +37,12 @@ func (s *Store) Damage(ctx context.Context) ([]string, error) {
 	}
 }
 
+// Bytes is the size of all pages that were committed, those that wait in the write-ahead log among them.
+func (s *Store) Bytes(ctx context.Context) (bytes int64, err error) {
+	err = s.read.QueryRowContext(ctx, `select page_count * page_size from pragma_page_count, pragma_page_size`).Scan(&bytes)
+	return bytes, explain(s.path, err)
+}
+
 func (s *Store) damageBesidesConstraints(ctx context.Context) (found []string, err error) {
 	db, err := connect(s.path, "rw", busyTimeout, "query_only(1)", "ignore_check_constraints(1)")
 	if err != nil {
