@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -99,7 +98,7 @@ func (i *explaining) begin(ctx context.Context) (err error) {
 	}
 	i.index = int(i.asked.Row - i.chunk.FirstRow)
 	i.explanation = &Explanation{Run: i.run.ID, Pipeline: i.run.Pipeline, Status: string(i.run.Status), Token: i.id(i.asked)}
-	return i.log.CheckShape(ctx, i.chunk)
+	return i.log.CheckShapeAt(ctx, i.chunk, i.index)
 }
 
 // id returns the id of a token as people read it.
@@ -138,19 +137,19 @@ func (i *explaining) request(ctx context.Context, source *Origin) error {
 
 // origin fills in where the record came from, and keeps its chunk if the payload is to be had.
 func (i *explaining) origin(ctx context.Context) error {
-	rows, err := i.log.Records(ctx, i.run.ID, landscape.ChunkKey{Source: i.asked.Source, Chunk: i.chunk.Chunk})
+	rows, err := i.log.RecordAt(ctx, i.run.ID, i.chunk.Key(), i.index)
 	if err != nil {
 		return err
 	}
 	line := i.chunk.FirstLine + int64(i.index)
 	if rows.Lines != nil {
-		line = i.chunk.FirstLine + int64(rows.Lines[i.index])
+		line = i.chunk.FirstLine + int64(rows.Lines[0])
 	}
 	source := &i.explanation.Source
 	*source = Origin{
 		Name: i.asked.Source, Row: i.asked.Row, File: i.chunk.File, Line: line,
-		ByteOffset: i.chunk.FirstOffset + int64(rows.Offsets[i.index]), ByteLength: int64(rows.Lengths[i.index]),
-		SHA256: hex.EncodeToString(rows.Hashes[sha256.Size*i.index : sha256.Size*(i.index+1)]), Payload: i.chunk.Pack, Index: i.index, State: Stored,
+		ByteOffset: i.chunk.FirstOffset + int64(rows.Offsets[0]), ByteLength: int64(rows.Lengths[0]),
+		SHA256: hex.EncodeToString(rows.Hashes), Payload: i.chunk.Pack, Index: i.index, State: Stored,
 	}
 	if err := i.arrival(ctx, source); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,7 +15,7 @@ type view struct {
 	chunk   landscape.Chunk
 	routes  []landscape.LaneRoutes             // nil if the chunk did not go through the steps yet
 	members map[string][]landscape.LaneMembers // by barrier
-	lines   map[string]map[landscape.Token]int // by sink: the place of each token in what the sink got of the chunk, from 1
+	sinks   map[string][]landscape.Token       // by sink: what it got of the chunk, by row and lane
 }
 
 // see makes f.view that of the token's chunk. Tokens are looked at in the order of chunks, so one is kept.
@@ -31,7 +32,7 @@ func (f *following) see(ctx context.Context, token landscape.Token) error {
 		return err
 	}
 	f.view = &view{
-		log: f.log, chunk: chunk, routes: routes, members: map[string][]landscape.LaneMembers{}, lines: map[string]map[landscape.Token]int{},
+		log: f.log, chunk: chunk, routes: routes, members: map[string][]landscape.LaneMembers{}, sinks: map[string][]landscape.Token{},
 	}
 	return nil
 }
@@ -64,18 +65,19 @@ func (v *view) batchOf(ctx context.Context, token landscape.Token, node string) 
 
 // place returns the place of a token in what a sink got of the chunk, from 1; 0 if it got none such.
 func (v *view) place(ctx context.Context, token landscape.Token, write landscape.EffectKey) (int, error) {
-	if _, known := v.lines[write.Sink]; !known {
-		tokens, err := v.log.SinkTokens(ctx, write)
-		if err != nil {
+	tokens, known := v.sinks[write.Sink]
+	if !known {
+		var err error
+		if tokens, err = v.log.SinkTokens(ctx, write); err != nil {
 			return 0, err
 		}
-		lines := make(map[landscape.Token]int, len(tokens))
-		for i, token := range tokens {
-			lines[token] = i + 1
-		}
-		v.lines[write.Sink] = lines
+		v.sinks[write.Sink] = tokens
 	}
-	return v.lines[write.Sink][token], nil
+	at, got := slices.BinarySearchFunc(tokens, token, func(a, b landscape.Token) int { return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Lane, b.Lane)) })
+	if !got {
+		return 0, nil
+	}
+	return at + 1, nil
 }
 
 // fired returns the batch of a barrier, if it fired.

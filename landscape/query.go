@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -198,24 +199,58 @@ func (r *Reader) ChunkOf(ctx context.Context, run, source string, row int64) (Ch
 }
 
 // RawHashes returns the SHA-256 of each record of a chunk as it was read, 32 bytes each; zeros for a record that was forgotten.
-func (r *Reader) RawHashes(ctx context.Context, run string, at ChunkKey) (hashes []byte, err error) {
-	err = each(ctx, r.from, []any{run, at.Source, at.Chunk}, func(s ChunkRowsRecord) bool {
-		hashes = append(hashes, s.RawHashes...)
+func (r *Reader) RawHashes(ctx context.Context, run string, at ChunkKey) ([]byte, error) {
+	var parts [][]byte
+	err := each(ctx, r.from, []any{run, at.Source, at.Chunk}, func(s rawHashes) bool {
+		parts = append(parts, s.RawHashes)
 		return true
 	})
-	return hashes, err
+	return bytes.Join(parts, nil), err
 }
+
+// rawHashes is what of a ChunkRowsRecord says which records the slice has.
+type rawHashes struct {
+	Run       string `db:"run_id,key"`
+	Source    string `db:"source,key"`
+	Chunk     int64  `db:"chunk,key"`
+	Slice     int64  `db:"slice,key"`
+	RawHashes []byte `db:"raw_hashes"`
+}
+
+// Table returns chunk_rows.
+func (rawHashes) Table() string { return "chunk_rows" }
 
 // Records returns the columns of a chunk's records.
 func (r *Reader) Records(ctx context.Context, run string, at ChunkKey) (Records, error) {
-	slices, err := Select[ChunkRowsRecord](ctx, r.from, run, at.Source, at.Chunk)
+	parts, err := Select[ChunkRowsRecord](ctx, r.from, run, at.Source, at.Chunk)
 	if err != nil {
 		return Records{}, err
 	}
-	var columns Records
-	for _, s := range slices {
+	rows := 0
+	for _, s := range parts {
+		rows += len(s.Offsets) / 4
+	}
+	columns := Records{Offsets: make([]uint32, 0, rows), Lengths: make([]uint32, 0, rows), Hashes: make([]byte, 0, HashBytes*rows)}
+	if rows > 0 && parts[0].Lines != nil {
+		columns.Lines = make([]uint32, 0, rows)
+	}
+	for _, s := range parts {
 		columns.Offsets, columns.Lengths, columns.Lines = unpack(columns.Offsets, s.Offsets), unpack(columns.Lengths, s.Lengths), unpack(columns.Lines, s.Lines)
 		columns.Hashes = append(columns.Hashes, s.RawHashes...)
 	}
 	return columns, nil
+}
+
+// RecordAt returns the columns of one of a chunk's records, which CheckShapeAt must have looked at.
+func (r *Reader) RecordAt(ctx context.Context, run string, at ChunkKey, index int) (Records, error) {
+	s, err := get[ChunkRowsRecord](ctx, r.from, run, at.Source, at.Chunk, int64(index/SliceRows))
+	if err != nil {
+		return Records{}, err
+	}
+	i := index % SliceRows
+	one := Records{Offsets: unpack(nil, s.Offsets[4*i:4*i+4]), Lengths: unpack(nil, s.Lengths[4*i:4*i+4]), Hashes: hashAt(s.RawHashes, i)}
+	if s.Lines != nil {
+		one.Lines = unpack(nil, s.Lines[4*i:4*i+4])
+	}
+	return one, nil
 }

@@ -31,10 +31,11 @@ func (r *Reader) TokensBehind(ctx context.Context, run string, want func(EdgeKey
 			if used, err = b.next(ctx); err != nil || used == nil {
 				break
 			}
-			var tokens []Ended
-			tokens, err = b.tokens(ctx, used)
-			for _, token := range tokens {
-				if (after == nil || after.before(token.Token)) && !yield(token, nil) {
+			for token, failed := range b.tokens(ctx, used, after) {
+				if err = failed; err != nil {
+					break
+				}
+				if !yield(token, nil) {
 					return
 				}
 			}
@@ -153,27 +154,70 @@ func (b *behind) next(ctx context.Context) (used []ChunkWayRecord, err error) {
 	}
 }
 
-// tokens returns the wanted tokens of the chunk, by row and lane.
-func (b *behind) tokens(ctx context.Context, used []ChunkWayRecord) ([]Ended, error) {
-	e, err := b.ending(ctx, used)
-	if err != nil {
-		return nil, err
+// tokens returns the wanted tokens of the chunk, by row and lane, that come after the token after; all if that is nil. After an error it ends.
+func (b *behind) tokens(ctx context.Context, used []ChunkWayRecord, after *Token) iter.Seq2[Ended, error] {
+	return func(yield func(Ended, error) bool) {
+		e, err := b.ending(ctx, used)
+		var lanes []wantedLane
+		if err == nil {
+			lanes, err = e.wantedLanes(ctx, used)
+		}
+		if err != nil {
+			yield(Ended{}, err)
+			return
+		}
+		first := int64(0)
+		if after != nil && after.Source == e.chunk.Source {
+			first = max(0, after.Row-e.chunk.FirstRow)
+		}
+		for i := first; i < e.chunk.Rows; i++ {
+			for _, lane := range lanes {
+				id := lane.wayOf(i)
+				token := Token{Source: e.chunk.Source, Lane: lane.lane, Row: e.chunk.FirstRow + i}
+				if id == "" || !e.whole[id] && !e.refused[token] || after != nil && !after.before(token) {
+					continue
+				}
+				ended, err := e.end(ctx, token, e.ways[id])
+				if !yield(ended, err) || err != nil {
+					return
+				}
+			}
+		}
 	}
+}
+
+// wantedLane is a lane of a chunk in which tokens may be wanted.
+type wantedLane struct {
+	lane  int64
+	codes []uint16          // by row
+	ways  map[uint16]string // by code; only those of which tokens may be wanted
+}
+
+// wayOf returns the way of the token of a row; empty if it is not wanted.
+func (l wantedLane) wayOf(row int64) string {
+	if row >= int64(len(l.codes)) {
+		return ""
+	}
+	return l.ways[l.codes[row]]
+}
+
+// wantedLanes returns the lanes in which tokens took these ways, in order.
+func (e *ending) wantedLanes(ctx context.Context, used []ChunkWayRecord) (lanes []wantedLane, err error) {
 	if len(e.refused) == 0 {
-		used = slices.DeleteFunc(used, func(u ChunkWayRecord) bool { return !b.whole[u.Way] })
+		used = slices.DeleteFunc(used, func(u ChunkWayRecord) bool { return !e.whole[u.Way] })
 	}
-	var tokens []Ended
 	for len(used) > 0 {
 		n := sameLane(used)
-		if tokens, err = e.appendLane(ctx, tokens, used[:n]); err != nil {
+		lane := wantedLane{lane: used[0].Lane, ways: map[uint16]string{}}
+		if lane.codes, err = e.codes(ctx, lane.lane); err != nil {
 			return nil, err
 		}
-		used = used[n:]
+		for _, u := range used[:n] {
+			lane.ways[uint16(u.Code)] = u.Way
+		}
+		lanes, used = append(lanes, lane), used[n:]
 	}
-	slices.SortFunc(tokens, func(x, y Ended) int {
-		return cmp.Or(cmp.Compare(x.Token.Row, y.Token.Row), cmp.Compare(x.Token.Lane, y.Token.Lane))
-	})
-	return tokens, nil
+	return lanes, nil
 }
 
 // sameLane is how many of these begin the list and are of one lane.
@@ -303,32 +347,6 @@ type endKey struct {
 	code uint16
 	path pipeline.Path
 	node string
-}
-
-// appendLane appends the wanted tokens of a lane, which took these ways.
-func (e *ending) appendLane(ctx context.Context, tokens []Ended, used []ChunkWayRecord) ([]Ended, error) {
-	lane := used[0].Lane
-	codes, err := e.codes(ctx, lane)
-	if err != nil {
-		return nil, err
-	}
-	ways := map[uint16]string{}
-	for _, u := range used {
-		ways[uint16(u.Code)] = u.Way
-	}
-	for i, code := range codes {
-		id, wanted := ways[code]
-		token := Token{Source: e.chunk.Source, Lane: lane, Row: e.chunk.FirstRow + int64(i)}
-		if !wanted || !e.whole[id] && !e.refused[token] {
-			continue
-		}
-		ended, err := e.end(ctx, token, e.ways[id])
-		if err != nil {
-			return nil, err
-		}
-		tokens = append(tokens, ended)
-	}
-	return tokens, nil
 }
 
 // end says how a token of the way ended.

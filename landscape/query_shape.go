@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // CheckShape reports whether the columns on record about a chunk can be read as its rows: every slice is there, and every
@@ -14,6 +15,23 @@ func (r *Reader) CheckShape(ctx context.Context, chunk Chunk) error {
 		r.checkRowColumns, r.checkPassageShape, r.checkHashColumns, r.checkKeyColumns, r.checkParentColumns,
 	} {
 		if err := check(ctx, chunk); err != nil {
+			return fmt.Errorf("source %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
+		}
+	}
+	return nil
+}
+
+// CheckShapeAt does what CheckShape does for one record of the chunk: of columns that are in slices it looks at the slice with the record.
+func (r *Reader) CheckShapeAt(ctx context.Context, chunk Chunk, index int) error {
+	slice := int64(index / SliceRows)
+	for _, check := range []func() error{
+		func() error { return r.checkRowSlice(ctx, chunk, slice) },
+		func() error { return r.checkPassageShape(ctx, chunk) },
+		func() error { return r.checkHashSlices(ctx, chunk, slice) },
+		func() error { return r.checkKeyColumns(ctx, chunk) },
+		func() error { return r.checkParentSlice(ctx, chunk, slice) },
+	} {
+		if err := check(); err != nil {
 			return fmt.Errorf("source %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
 		}
 	}
@@ -36,16 +54,35 @@ func (r *Reader) checkRowColumns(ctx context.Context, chunk Chunk) error {
 		return incomplete("chunk_rows has %d slices of it, not %d", len(slices), want)
 	}
 	for i, s := range slices {
-		n := chunk.sliceRows(int64(i))
-		lines := len(s.Lines) == 4*n || s.Lines == nil
-		if s.Slice != int64(i) || s.Rows != int64(n) || len(s.Offsets) != 4*n || len(s.Lengths) != 4*n || len(s.RawHashes) != HashBytes*n || !lines {
-			return incomplete("slice %d of chunk_rows does not hold %d rows", i, n)
+		if err := s.check(chunk, int64(i)); err != nil {
+			return err
 		}
 		if (s.Lines == nil) != (slices[0].Lines == nil) {
 			return incomplete("some slices of chunk_rows have lines, others have none")
 		}
 	}
 	return nil
+}
+
+// check reports whether s is this slice of the chunk.
+func (s ChunkRowsRecord) check(chunk Chunk, slice int64) error {
+	n := chunk.sliceRows(slice)
+	lines := len(s.Lines) == 4*n || s.Lines == nil
+	if s.Slice != slice || s.Rows != int64(n) || len(s.Offsets) != 4*n || len(s.Lengths) != 4*n || len(s.RawHashes) != HashBytes*n || !lines {
+		return incomplete("slice %d of chunk_rows does not hold %d rows", slice, n)
+	}
+	return nil
+}
+
+func (r *Reader) checkRowSlice(ctx context.Context, chunk Chunk, slice int64) error {
+	s, err := get[ChunkRowsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, slice)
+	if errors.Is(err, ErrNotFound) {
+		return incomplete("chunk_rows has no slice %d of it", slice)
+	}
+	if err != nil {
+		return err
+	}
+	return s.check(chunk, slice)
 }
 
 func (r *Reader) checkPassageShape(ctx context.Context, chunk Chunk) error {
@@ -96,13 +133,35 @@ func (r *Reader) checkParentColumns(ctx context.Context, chunk Chunk) error {
 		return incomplete("parents has %d slices of it, not %d", len(slices), want)
 	}
 	for i, p := range slices {
-		n := chunk.sliceRows(int64(i))
-		tokens := p.Tokens == nil || len(p.Tokens) == 8*n
-		if p.Slice != int64(i) || p.Rows != int64(n) || len(p.Batches) != 4*n || !tokens {
-			return incomplete("slice %d of parents does not hold %d rows", i, n)
+		if err := p.check(chunk, int64(i)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// check reports whether p is this slice of the chunk.
+func (p ParentsRecord) check(chunk Chunk, slice int64) error {
+	n := chunk.sliceRows(slice)
+	tokens := p.Tokens == nil || len(p.Tokens) == 8*n
+	if p.Slice != slice || p.Rows != int64(n) || len(p.Batches) != 4*n || !tokens {
+		return incomplete("slice %d of parents does not hold %d rows", slice, n)
+	}
+	return nil
+}
+
+func (r *Reader) checkParentSlice(ctx context.Context, chunk Chunk, slice int64) error {
+	if chunk.Fold == nil {
+		return nil
+	}
+	p, err := get[ParentsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, slice)
+	if errors.Is(err, ErrNotFound) {
+		return incomplete("parents has no slice %d of it", slice)
+	}
+	if err != nil {
+		return err
+	}
+	return p.check(chunk, slice)
 }
 
 func (r *Reader) checkWayShapes(ctx context.Context, chunk Chunk) error {
@@ -128,12 +187,37 @@ func (r *Reader) checkWayShapes(ctx context.Context, chunk Chunk) error {
 
 func (r *Reader) checkHashColumns(ctx context.Context, chunk Chunk) (err error) {
 	failed := each(ctx, r.from, []any{chunk.Run, chunk.Source, chunk.Chunk}, func(h HashesRecord) bool {
-		if n := chunk.sliceRows(h.Slice); h.Slice < 0 || n <= 0 || !h.fits(n) {
-			err = incomplete("slice %d of the hashes of %s does not hold %d rows", h.Slice, h.Node, max(n, 0))
-		}
+		err = h.check(chunk)
 		return err == nil
 	})
 	return errors.Join(failed, err)
+}
+
+// check reports whether h is a slice of the chunk.
+func (h HashesRecord) check(chunk Chunk) error {
+	if n := chunk.sliceRows(h.Slice); h.Slice < 0 || n <= 0 || !h.fits(n) {
+		return incomplete("slice %d of the hashes of %s does not hold %d rows", h.Slice, h.Node, max(n, 0))
+	}
+	return nil
+}
+
+// checkHashSlices looks at one slice of each column of hashes, and goes from column to column by their keys.
+func (r *Reader) checkHashSlices(ctx context.Context, chunk Chunk, slice int64) error {
+	for q := (Query{Prefix: []any{chunk.Run, chunk.Source, chunk.Chunk}, Limit: 1}); ; {
+		first, err := Page[HashesRecord](ctx, r.from, q)
+		if err != nil || len(first) == 0 {
+			return err
+		}
+		lane, node := first[0].Lane, first[0].Node
+		wanted, err := Select[HashesRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, lane, node, slice)
+		for _, h := range wanted { // none if no row of the slice left the node
+			err = errors.Join(err, h.check(chunk))
+		}
+		if err != nil {
+			return err
+		}
+		q.After = []any{lane, node, int64(math.MaxInt64)}
+	}
 }
 
 // fits reports whether the record is about n rows.

@@ -102,7 +102,7 @@ func (r *Reader) sinkTokens(ctx context.Context, chunk Chunk, sink string) ([]To
 	if err != nil {
 		return nil, err
 	}
-	var tokens []Token
+	tokens := make([]Token, 0, chunk.Rows)
 	for i := range int(chunk.Rows) {
 		for _, lane := range routes {
 			way, err := lane.WayAt(i)
@@ -143,9 +143,11 @@ func (r *Reader) SinkPosition(ctx context.Context, run string, token Token) (sin
 
 // place returns the place of a token within a write, from 1. The error wraps ErrNotFound if the target refused the token.
 func (r *Reader) place(ctx context.Context, part SinkPart, chunk Chunk, token Token) (int64, error) {
-	tokens, err := r.sinkTokens(ctx, chunk, part.Sink)
+	upTo := chunk // those after it do not matter
+	upTo.Rows = token.Row - chunk.FirstRow + 1
+	tokens, err := r.sinkTokens(ctx, upTo, part.Sink)
 	if err == nil {
-		tokens, err = r.kept(ctx, part, chunk, tokens)
+		tokens, err = r.kept(ctx, part, upTo, tokens)
 	}
 	if err != nil {
 		return 0, err

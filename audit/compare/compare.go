@@ -177,6 +177,7 @@ func runOf(r landscape.Run) Run {
 type trail struct {
 	end     int // number of the words about it
 	refused bool
+	alike   int64 // rows that took it in both runs, with the same values
 }
 
 // number returns the number of a text about an end.
@@ -205,11 +206,7 @@ func (c *comparing) source(ctx context.Context, name string) error {
 			number++
 			continue
 		}
-		was, err := c.was.chunkOf(ctx, name, number)
-		if err != nil {
-			return err
-		}
-		is, err := c.is.chunkOf(ctx, name, other)
+		was, is, err := c.chunksOf(ctx, name, number, other)
 		if err != nil {
 			return err
 		}
@@ -231,9 +228,7 @@ func (c *comparing) stretch(was, is *chunk, first, other, n int) {
 		before, after := first+i, other+i
 		trail := was.trails[before]
 		if trail == is.trails[after] && !unlike && !differing.at(before, after) {
-			c.found.Rows++
-			end := c.trails[trail].end
-			c.ends[[2]int{end, end}]++
+			c.trails[trail].alike++
 			continue
 		}
 		c.compare(was.row(before), is.row(after))
@@ -429,6 +424,12 @@ func endedApart(before, after *landscape.Ended, last string) string {
 
 // conclude brings what was counted into order.
 func (c *comparing) conclude() {
+	for _, trail := range c.trails {
+		if trail.alike > 0 {
+			c.found.Rows += trail.alike
+			c.ends[[2]int{trail.end, trail.end}] += trail.alike
+		}
+	}
 	for pair, rows := range c.ends {
 		c.found.Ends = append(c.found.Ends, audit.Ends{Was: c.words[pair[0]], Is: c.words[pair[1]], Rows: rows})
 	}

@@ -33,9 +33,9 @@ type hash = [landscape.HashBytes]byte
 // pair finds out which rows of a source are in both runs.
 func (c *comparing) pair(ctx context.Context, name string) (*pairs, error) {
 	p := &pairs{about: Source{Name: name}, moved: map[int64]int64{}}
-	was, stopWas := iter.Pull2(c.was.records(ctx, name))
+	was, stopWas := ahead(ctx, func(ctx context.Context) iter.Seq2[[]byte, error] { return c.was.records(ctx, name) })
 	defer stopWas()
-	is, stopIs := iter.Pull2(c.is.records(ctx, name))
+	is, stopIs := ahead(ctx, func(ctx context.Context) iter.Seq2[[]byte, error] { return c.is.records(ctx, name) })
 	defer stopIs()
 	var left, right waiting
 	for before, after := (block{}), (block{}); ; {
@@ -61,6 +61,35 @@ func (c *comparing) pair(ctx context.Context, name string) (*pairs, error) {
 	p.about.Moved = int64(len(p.moved))
 	p.about.OnlyWas, p.about.OnlyIs = int64(len(left.hashes)-len(p.moved)), int64(len(right.hashes)-len(p.moved))
 	return p, nil
+}
+
+// ahead returns what a sequence yields, and reads the next element while the last one is looked at. After stop nothing is read any more.
+func ahead(ctx context.Context, seq func(context.Context) iter.Seq2[[]byte, error]) (next func() ([]byte, error, bool), stop func()) {
+	type element struct {
+		hashes []byte
+		err    error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	read := make(chan element)
+	go func() {
+		defer close(read)
+		for hashes, err := range seq(ctx) {
+			select {
+			case read <- element{hashes, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	next = func() ([]byte, error, bool) {
+		e, more := <-read
+		return e.hashes, e.err, more
+	}
+	return next, func() {
+		cancel()
+		for range read { //nolint:revive // until it is closed
+		}
+	}
 }
 
 // block is hashes of records that follow each other, and have not been looked at.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -54,7 +56,7 @@ const keptChunks = 4
 type chunk struct {
 	landscape.Chunk
 	lanes  []landscape.LaneEnds
-	trails []int // numbers, by row
+	trails []int // numbers, by row; nil until they are numbered
 	hashes map[column][]byte
 }
 
@@ -103,44 +105,63 @@ func together(tokens []landscape.Ended) string {
 	return audit.Together(names)
 }
 
-// chunkOf returns the chunk that has a row.
-func (s *side) chunkOf(ctx context.Context, source string, number int64) (*chunk, error) {
+// chunksOf returns the chunk of the first run that has a row, and that of the second one that has another row. It reads both at once.
+func (c *comparing) chunksOf(ctx context.Context, source string, number, other int64) (was, is *chunk, err error) {
+	was, is = c.was.kept(source, number), c.is.kept(source, other)
+	if was != nil && is != nil {
+		return was, is, nil
+	}
+	var reads errgroup.Group
+	if was == nil {
+		reads.Go(func() (err error) { was, err = c.was.read(ctx, source, number); return err })
+	}
+	if is == nil {
+		reads.Go(func() (err error) { is, err = c.is.read(ctx, source, other); return err })
+	}
+	if err := reads.Wait(); err != nil {
+		return nil, nil, err
+	}
+	c.was.number(was)
+	c.is.number(is)
+	return was, is, nil
+}
+
+// kept returns the chunk that has a row, as the one that was used last; nil if it is not kept.
+func (s *side) kept(source string, number int64) *chunk {
 	for i, c := range s.chunks {
 		if c.Source == source && c.FirstRow <= number && number < c.FirstRow+c.Rows {
 			copy(s.chunks[1:i+1], s.chunks[:i])
 			s.chunks[0] = c
-			return c, nil
+			return c
 		}
 	}
+	return nil
+}
+
+// read reads what is recorded of the chunk that has a row, and keeps it.
+func (s *side) read(ctx context.Context, source string, number int64) (*chunk, error) {
 	about, err := s.log.ChunkOf(ctx, s.run, source, number)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.read(ctx, about)
-	if err != nil {
-		return nil, err
-	}
-	s.chunks = append([]*chunk{c}, s.chunks[:min(len(s.chunks), keptChunks-1)]...)
-	return c, nil
-}
-
-// read reads what is recorded of a chunk.
-func (s *side) read(ctx context.Context, about landscape.Chunk) (*chunk, error) {
-	c := &chunk{Chunk: about, trails: make([]int, about.Rows), hashes: map[column][]byte{}}
-	var err error
+	c := &chunk{Chunk: about, hashes: map[column][]byte{}}
 	if c.lanes, err = s.endsOf(ctx, about.Key()); err != nil {
 		return nil, err
 	}
-	s.number(c)
 	columns, err := s.log.Hashes(ctx, s.run, about.Key())
 	for _, one := range columns {
 		c.hashes[column{s.lanes[one.Lane].Name, one.Node}] = one.Hashes
 	}
+	s.chunks = append([]*chunk{c}, s.chunks[:min(len(s.chunks), keptChunks-1)]...)
 	return c, err
 }
 
-// number gives each row of the chunk the number of its trail.
+// number gives each row of the chunk the number of its trail, unless it has one. Both runs count on, so only one may number at a time.
 func (s *side) number(c *chunk) {
+	if c.trails != nil {
+		return
+	}
+	c.trails = make([]int, c.Rows)
 	numbers := map[string]int{} // by the codes of a row
 	var codes []byte
 	for i := range c.trails {

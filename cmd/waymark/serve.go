@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"waymark/client/local"
+	"waymark/internal/memory"
 	"waymark/serve/api"
 	"waymark/worker/daemon"
 	"waymark/workflows"
@@ -76,6 +77,9 @@ func addServing(flags *pflag.FlagSet, config *daemon.Config) {
 	})
 }
 
+// serveBytes is for a server with runs, Temporal's server included: some 50 MB of it are alive when sixteen small runs execute at once.
+const serveBytes = 360 << 20
+
 func (a *app) serve(ctx context.Context, s local.Serving, door *apiServing) error {
 	if a.temporal != "" && !a.joined {
 		return wrongUsef("serve has a Temporal of its own: leave out --temporal %s", a.temporal)
@@ -86,6 +90,7 @@ func (a *app) serve(ctx context.Context, s local.Serving, door *apiServing) erro
 	if s.Pages == off {
 		s.Pages = ""
 	}
+	defer memory.Limit(serveBytes, 200)()
 	return a.untilTold(ctx, s.Worker, func(ctx context.Context, config daemon.Config, p daemon.Program) error {
 		s.Worker, s.Program = config, p
 		s.Began = func(temporal string) { a.tellServing(s, temporal, door) }

@@ -68,9 +68,18 @@ func (s *Store) TablesWith(ctx context.Context, run string, tables []string) (fi
 func row(t *landscape.Table) (values, targets []any) {
 	values, targets = make([]any, len(t.Columns)), make([]any, len(t.Columns))
 	for i := range values {
-		targets[i] = &values[i]
+		targets[i] = kept{&values[i]}
 	}
 	return values, targets
+}
+
+// kept takes a value from the driver as it is. database/sql would clone each blob, and this driver gives each a memory of its own.
+type kept struct{ into *any }
+
+// Scan does what sql.Scanner says.
+func (k kept) Scan(value any) error {
+	*k.into = value
+	return nil
 }
 
 // selectSQL selects what q does. Its parameters are arguments.
