@@ -114,6 +114,7 @@ bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of 
 .PHONY: bench-starts
 bench-starts: build ## measure many small runs that are asked for through the HTTP API
 	go run ./tests/bench/starts -binary bin/waymark
+	go test ./tests/cluster -run '^$$' -bench SmallRuns -benchtime 1000x -timeout 20m
 
 .PHONY: bench-load
 bench-load: build ## measure how many small runs are done in a second, and keep 80 % of that going for half an hour

@@ -35,6 +35,23 @@ func TestCompare(t *testing.T) {
 		require.NoError(t, err)
 		return found
 	}
+	listed := func(was, is string, filter compare.Filter) []compare.PairedRow {
+		t.Helper()
+		before, err := s.Log.Run(t.Context(), was)
+		require.NoError(t, err)
+		after, err := s.Log.Run(t.Context(), is)
+		require.NoError(t, err)
+		all, err := compare.Rows(t.Context(), s.Log.Reader, before, after, filter, nil, 0)
+		require.NoError(t, err)
+		for at := range all { // the list that goes on after each row
+			token, err := s.Log.ParseToken(t.Context(), was, all[at].Was)
+			require.NoError(t, err)
+			rest, err := compare.Rows(t.Context(), s.Log.Reader, before, after, filter, &token, 2)
+			require.NoError(t, err)
+			require.Equal(t, append([]compare.PairedRow{}, all[at+1:min(at+3, len(all))]...), rest)
+		}
+		return all
+	}
 	first := begin(forked)
 	with := func(old, text string) *compare.Comparison {
 		t.Helper()
@@ -58,6 +75,22 @@ func TestCompare(t *testing.T) {
 		From: "good (default_flow) and small (gate_routed)", To: "good (default_flow) and large (default_flow)", Rows: 3, Examples: five,
 	}}, found.Flips)
 
+	ended := found.Flips[0]
+	var want []compare.PairedRow
+	for _, pair := range five {
+		want = append(want, compare.PairedRow{Pair: pair, From: ended.From, To: ended.To, Node: "triage"})
+	}
+	for _, filter := range []compare.Filter{{}, {Kind: compare.Flipped}, {Node: "triage"}, {From: ended.From, To: ended.To}, {From: ended.From, Kind: compare.Flipped, Node: "triage"}} {
+		require.Equal(t, want, listed(first, found.Is.ID, filter), "%+v", filter)
+	}
+	require.Empty(t, listed(first, found.Is.ID, compare.Filter{Kind: compare.Changed}))
+	require.Empty(t, listed(first, found.Is.ID, compare.Filter{Node: "few"}))
+	for _, ends := range found.Ends {
+		filter := compare.Filter{From: ends.Was, To: ends.Is}
+		require.Len(t, listed(first, found.Is.ID, filter), int(ends.Rows), "%+v", ends)
+		require.Equal(t, ends.Rows, found.Count(filter))
+	}
+
 	found = with("filter: row.n < 9", "filter: row.n < 8")
 	require.Equal(t, []any{"few", int64(4), int64(4)}, []any{found.Disagreed[0].Node, found.Disagreed[0].Rows, found.Disagreed[0].Flipped}, "a row that is dropped was dropped there")
 	require.Len(t, found.Disagreed, 1)
@@ -70,6 +103,9 @@ func TestCompare(t *testing.T) {
 	require.Equal(t, []any{int64(8), int64(4)}, []any{found.Flipped, found.Refused}, "four are refused now, and four are not any more")
 	require.Len(t, found.Disagreed, 1)
 	require.Equal(t, "half", found.Disagreed[0].Node)
+	require.Len(t, listed(first, found.Is.ID, compare.Filter{Kind: compare.Refused}), 4)
+	require.Len(t, listed(first, found.Is.ID, compare.Filter{Kind: compare.Flipped}), 8)
+	require.EqualValues(t, found.Changed, len(listed(first, found.Is.ID, compare.Filter{Kind: compare.Changed})))
 
 	found = with("  - {name: views,", "  - {name: marked, set: {mark: \"'x'\"}}\n  - {name: views,")
 	require.Equal(t, []any{"marked", int64(31)}, []any{found.Disagreed[0].Node, found.Disagreed[0].Rows}, "a new step is to blame")
@@ -94,6 +130,16 @@ sinks: {good: {jsonl: {path: out/good.jsonl}}}
 	found = compared(first, begin(forked))
 	require.Equal(t, []compare.Source{{Name: "orders", Was: 40, Is: 40, Moved: 29, OnlyWas: 1, OnlyIs: 1}}, found.Sources, "what is after the removed row has its place again")
 	require.EqualValues(t, 39, found.Rows)
+	require.Empty(t, listed(first, found.Is.ID, compare.Filter{}))
+	moved := 0
+	for _, ends := range found.Ends {
+		for _, row := range listed(first, found.Is.ID, compare.Filter{From: ends.Was, To: ends.Is}) {
+			if row.Was != row.Is {
+				moved++
+			}
+		}
+	}
+	require.Equal(t, 29, moved, "a row that moved has both of its numbers")
 	require.Empty(t, found.Disagreed)
 	require.False(t, found.Same())
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"waymark/internal/text"
 	"waymark/landscape"
 )
 
@@ -30,7 +29,7 @@ func (v *verification) verifyDatabase(ctx context.Context) error {
 		}
 		v.compared(CheckedDatabase, "", "pages, tables and indexes against each other, and every row against its constraints (pragma integrity_check)")
 	case damage.Bytes > 0:
-		v.skipped(CheckedDatabase, "", "the file has %s, with the records of all runs, and only --deep looks through so much", text.Size(damage.Bytes))
+		v.skipped(CheckedDatabase, "", "the file has %d MiB, with the records of all runs, and only --deep looks through so much", damage.Bytes>>20)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -62,6 +63,9 @@ func (c *Cluster) Dial(ctx context.Context, identity string) (*Connection, error
 		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
 	}
 	connected, err := cluster.Dial(ctx, o)
+	if fault, is := errors.AsType[*cluster.Fault](err); is && c.Present != nil && !fault.Lasting {
+		fault.Cure = "it is the server of the state folder, which starts or ends just now: try again, or start it again with waymark serve"
+	}
 	if err != nil {
 		return nil, UnlessAway(err)
 	}

@@ -30,25 +30,9 @@ type ParamChange struct {
 // Damaged if what is recorded of the rows' ways cannot be read.
 func (c *Client) Compare(ctx context.Context, was, is string) (_ *Comparison, err error) {
 	defer c.edge(ctx, &err)
-	var runs [2]landscape.Run
-	if runs[1], err = c.Find(ctx, is); err != nil {
+	runs, err := c.comparable(ctx, was, is)
+	if err != nil {
 		return nil, err
-	}
-	if was == "" {
-		if was, err = c.RunBefore(ctx, runs[1]); err != nil {
-			return nil, err
-		}
-	}
-	if runs[0], err = c.Find(ctx, was); err != nil {
-		return nil, err
-	}
-	for _, run := range runs {
-		if !Complete(run.Status) {
-			return nil, &Error{Kind: Conflict, Code: NotComparable, Run: run.ID, Message: fmt.Sprintf("run %s is %s: only complete runs can be compared", run.ID, run.Status)}
-		}
-	}
-	if runs[0].ID == runs[1].ID {
-		return nil, &Error{Kind: Invalid, Code: InvalidQuestion, Run: runs[0].ID, Message: fmt.Sprintf("run %s is equal to itself: name another one", runs[0].ID)}
 	}
 	found, err := compare.Runs(ctx, c.log.Reader, runs[0], runs[1])
 	if err != nil {
@@ -62,6 +46,73 @@ func (c *Client) Compare(ctx context.Context, was, is string) (_ *Comparison, er
 		made.Changes = append(made.Changes, diffLeaves(leavesIn(runs[0]), leavesIn(runs[1]))...)
 	}
 	return made, nil
+}
+
+// ComparedRows returns the rows of two complete runs that a filter selects, by source and by their numbers in the first run. They begin after the row of
+// the first run whose token is after, or with the first if that is empty, and are at most as many as limit says, or all if that is 0. was and is are as for
+// Compare. The error is as that of Compare, and an *Error of kind Invalid if the runs have no such node or row, or there is no such kind.
+func (c *Client) ComparedRows(ctx context.Context, was, is string, filter compare.Filter, after string, limit int) (rows []compare.PairedRow, err error) {
+	defer c.edge(ctx, &err)
+	runs, err := c.comparable(ctx, was, is)
+	if err != nil {
+		return nil, err
+	}
+	if filter.Kind != "" && !slices.Contains(compare.Kinds(), filter.Kind) {
+		return nil, &Error{Kind: Invalid, Code: InvalidQuestion, Run: runs[1].ID, Message: fmt.Sprintf("rows are flipped, refused or changed, and not %q", filter.Kind)}
+	}
+	if filter.Node != "" {
+		if err := c.eitherHas(ctx, runs, filter.Node); err != nil {
+			return nil, err
+		}
+	}
+	var from *landscape.Token
+	if after != "" {
+		token, err := c.log.ParseToken(ctx, runs[0].ID, after)
+		if err != nil {
+			return nil, noRow(runs[0].ID, after, err)
+		}
+		from = &token
+	}
+	rows, err = compare.Rows(ctx, c.log.Reader, runs[0], runs[1], filter, from, limit)
+	return rows, answered(err)
+}
+
+// comparable returns the two runs that words mean, if they can be compared.
+func (c *Client) comparable(ctx context.Context, was, is string) (runs [2]landscape.Run, err error) {
+	if runs[1], err = c.Find(ctx, is); err != nil {
+		return runs, err
+	}
+	if was == "" {
+		if was, err = c.RunBefore(ctx, runs[1]); err != nil {
+			return runs, err
+		}
+	}
+	if runs[0], err = c.Find(ctx, was); err != nil {
+		return runs, err
+	}
+	for _, run := range runs {
+		if !Complete(run.Status) {
+			return runs, &Error{Kind: Conflict, Code: NotComparable, Run: run.ID, Message: fmt.Sprintf("run %s is %s: only complete runs can be compared", run.ID, run.Status)}
+		}
+	}
+	if runs[0].ID == runs[1].ID {
+		return runs, &Error{Kind: Invalid, Code: InvalidQuestion, Run: runs[0].ID, Message: fmt.Sprintf("run %s is equal to itself: name another one", runs[0].ID)}
+	}
+	return runs, nil
+}
+
+// eitherHas is nil if one of the two runs has the node.
+func (c *Client) eitherHas(ctx context.Context, runs [2]landscape.Run, node string) error {
+	for _, run := range runs {
+		nodes, err := c.log.Nodes(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(nodes, func(n landscape.Node) bool { return n.Node == node }) {
+			return nil
+		}
+	}
+	return &Error{Kind: Invalid, Code: InvalidQuestion, Run: runs[1].ID, Message: fmt.Sprintf("neither run has a node %q", node)}
 }
 
 // RunBefore returns the id of the last run of the same pipeline that was complete when the run began, but for those that retry records: one of the same

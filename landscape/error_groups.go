@@ -72,18 +72,23 @@ func (r *Reader) RefusedBy(ctx context.Context, run string, most int64) (codes m
 
 // ErrorGroups returns the errors of a run in groups, the largest first.
 func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
-	type identity struct{ node, code, field, message string }
-	groups, shapes := map[identity]*ErrorGroup{}, map[*ErrorGroup]*shape{}
+	type identity struct{ node, code, field string }
+	groups, shapes := map[identity]map[string]*ErrorGroup{}, map[*ErrorGroup]*shape{} // groups also by what their messages have in common
+	var common []byte
 	rows, err := r.rowsOfSources(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	err = each(ctx, r.from, []any{run}, func(e ErrorHead) bool {
-		id := identity{e.Node, e.Code, e.Field, outline(e.Message)}
-		g := groups[id]
+		id := identity{e.Node, e.Code, e.Field}
+		common = appendReplaced(common[:0], e.Message, withoutValue)
+		g := groups[id][string(common)]
 		if g == nil {
 			g = &ErrorGroup{Node: id.node, Code: id.code, Field: id.field, Where: newSpread(e.Source, rows[e.Source])}
-			groups[id], shapes[g] = g, newShape(e.Message)
+			if groups[id] == nil {
+				groups[id] = map[string]*ErrorGroup{}
+			}
+			groups[id][string(common)], shapes[g] = g, newShape(e.Message)
 		} else {
 			shapes[g].join(e.Message)
 		}
@@ -99,8 +104,8 @@ func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, err
 	if err != nil {
 		return nil, err
 	}
-	sorted := make([]ErrorGroup, 0, len(groups))
-	for _, g := range groups {
+	sorted := make([]ErrorGroup, 0, len(shapes))
+	for g := range shapes {
 		if err := r.nameFiles(ctx, run, g.Samples); err != nil {
 			return nil, err
 		}
@@ -137,10 +142,7 @@ const (
 )
 
 var (
-	// aValue finds the texts and numbers that differ between messages of one group. Digits of a name or an SQLSTATE are none.
-	aValue = regexp.MustCompile(quotedText + `|\bSQLSTATE \w{5}\b|\b` + number + `\b`)
-
-	// aRowValue finds the texts and numbers as well, those with the word that says what they are together with that; noRowValue is what is no value of a row of that.
+	// aRowValue finds texts and numbers as values does, those with the word that says what they are together with that; noRowValue is what is no value of a row of that.
 	aRowValue  = regexp.MustCompile(quotedText + `|\b(?:` + named + `|` + thing + ` ` + number + `|` + number + ` ` + things + `|` + number + `)\b`)
 	noRowValue = regexp.MustCompile(`^(?:` + named + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
 )
@@ -156,9 +158,9 @@ func WithoutValues(message string) string {
 }
 
 // outline is what the messages of a group have in common: without values, places and counts.
-func outline(message string) string { return aValue.ReplaceAllStringFunc(message, withoutValue) }
+func outline(message string) string { return string(appendReplaced(nil, message, withoutValue)) }
 
-// rowValues says of each text and number that aValue finds in a message whether it may be a value of a row.
+// rowValues says of each of the values in a message whether it may be a value of a row.
 func rowValues(message string) (may []bool) {
 	var others [][]int
 	for _, found := range aRowValue.FindAllStringIndex(message, -1) {
@@ -166,10 +168,13 @@ func rowValues(message string) (may []bool) {
 			others = append(others, found)
 		}
 	}
-	for _, value := range aValue.FindAllStringIndex(message, -1) {
-		may = append(may, !slices.ContainsFunc(others, func(o []int) bool { return o[0] <= value[0] && value[1] <= o[1] }))
+	for v := (values{message: message}); ; {
+		begin, end, ok := v.next()
+		if !ok {
+			return may
+		}
+		may = append(may, !slices.ContainsFunc(others, func(o []int) bool { return o[0] <= begin && end <= o[1] }))
 	}
-	return may
 }
 
 func withoutValue(value string) string {
@@ -188,7 +193,7 @@ type shape struct {
 	values []string // of the first message
 	differ []bool   // whether another has another value there
 	ofRows []bool   // whether it may be a value of a row, and no place or count
-	counts []counter
+	counts []*counter
 	same   int64 // messages that are equal to the first
 }
 
@@ -196,7 +201,7 @@ type shape struct {
 const mostCounted = 3
 
 func newShape(message string) *shape {
-	values := aValue.FindAllString(message, -1)
+	values := valuesIn(message)
 	return &shape{first: message, values: values, differ: make([]bool, len(values)), ofRows: rowValues(message), counts: newCounters(min(len(values), mostCounted)), same: 1}
 }
 
@@ -206,7 +211,13 @@ func (s *shape) join(message string) {
 		s.same++
 		return
 	}
-	for i, value := range aValue.FindAllString(message, len(s.values)) {
+	v := values{message: message}
+	for i := range s.values {
+		begin, end, ok := v.next()
+		if !ok {
+			return // it says N itself, where the first one has a number
+		}
+		value := message[begin:end]
 		s.differ[i] = s.differ[i] || value != s.values[i]
 		if i < len(s.counts) {
 			s.counts[i].add(value, 1)
@@ -228,10 +239,10 @@ func (s *shape) often() []Quoted {
 // String returns the message, with placeholders for the values that differ.
 func (s *shape) String() string {
 	i := -1
-	return aValue.ReplaceAllStringFunc(s.first, func(value string) string {
+	return string(appendReplaced(nil, s.first, func(value string) string {
 		if i++; s.differ[i] {
 			return withoutValue(value)
 		}
 		return value
-	})
+	}))
 }

@@ -2,6 +2,7 @@ package landscape
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"slices"
 )
@@ -18,52 +19,75 @@ const (
 	shownValues   = 5
 )
 
-func newCounters(n int) []counter {
-	counters := make([]counter, n)
+func newCounters(n int) []*counter {
+	counters := make([]*counter, n)
 	for i := range counters {
-		counters[i] = counter{}
+		counters[i] = &counter{known: map[string]*counted{}}
 	}
 	return counters
 }
 
 // A counter counts values in bounded space (Space-Saving): one that is more than a 64th of all is always among those that it keeps, and of each it knows by how much
 // its count may be too high.
-type counter map[string]counted
-
-type counted struct{ count, tooHigh int64 }
-
-func (c counter) add(value string, times int64) {
-	known, ok := c[value]
-	if !ok && len(c) >= countedValues {
-		least := c.least()
-		known = counted{c[least].count, c[least].count}
-		delete(c, least)
-	}
-	known.count += times
-	c[value] = known
+type counter struct {
+	known map[string]*counted
+	least leastFirst // what is known
 }
 
-// least returns the value with the lowest count, the first by name of several.
-func (c counter) least() (least string) {
-	lowest := int64(-1)
-	for value, known := range c {
-		if lowest < 0 || known.count < lowest || known.count == lowest && value < least {
-			least, lowest = value, known.count
-		}
+type counted struct {
+	value          string
+	count, tooHigh int64
+	at             int // its place in the heap
+}
+
+func (c *counter) add(value string, times int64) {
+	known := c.known[value]
+	switch {
+	case known != nil:
+		known.count += times
+	case len(c.least) < countedValues:
+		known = &counted{value: value, count: times}
+		heap.Push(&c.least, known)
+	default: // it takes the place of the one with the lowest count, the first by name of several
+		known = c.least[0]
+		delete(c.known, known.value)
+		*known = counted{value: value, count: known.count + times, tooHigh: known.count}
 	}
-	return least
+	c.known[value] = known
+	heap.Fix(&c.least, known.at)
 }
 
 // most returns the values that came most often, and twice at least; nil if none did.
-func (c counter) most() (often []Quoted) {
-	for value, known := range c {
+func (c *counter) most() (often []Quoted) {
+	for _, known := range c.least {
 		if surely := known.count - known.tooHigh; surely > 1 {
-			often = append(often, Quoted{value, surely, known.tooHigh > 0})
+			often = append(often, Quoted{known.value, surely, known.tooHigh > 0})
 		}
 	}
 	slices.SortFunc(often, func(a, b Quoted) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) })
 	return often[:min(len(often), shownValues)]
 }
+
+// leastFirst is a heap of values with the lowest count first, and by name if counts are equal.
+type leastFirst []*counted
+
+func (h leastFirst) Len() int { return len(h) }
+func (h leastFirst) Less(i, k int) bool {
+	return cmp.Or(cmp.Compare(h[i].count, h[k].count), cmp.Compare(h[i].value, h[k].value)) < 0
+}
+func (h leastFirst) Swap(i, k int) {
+	h[i], h[k] = h[k], h[i]
+	h[i].at, h[k].at = i, k
+}
+
+// Push does what heap.Interface says.
+func (h *leastFirst) Push(x any) {
+	x.(*counted).at = len(*h)
+	*h = append(*h, x.(*counted))
+}
+
+// Pop does what heap.Interface says. Nothing is taken off.
+func (h *leastFirst) Pop() any { panic("nothing is taken off") }
 
 // Spread says where in a source rows are.
 type Spread struct {

@@ -87,10 +87,10 @@ var allowed = map[string][]string{
 	"audit":                      {"landscape/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare", "audit/evidence", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "plugin/webhook", "client/signature", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers"},
 	"client/signature":           {"pipeline"},
-	"serve/api":                  {"activities", "audit", "audit/evidence/bundle", "client", "client/local", "client/remote", "client/signature", "internal/text", "landscape", "pipeline", "serve/oidc", "serve/ui", "workflows"},
+	"serve/api":                  {"activities", "audit", "audit/compare", "audit/evidence/bundle", "client", "client/local", "client/remote", "client/signature", "internal/text", "landscape", "pipeline", "serve/oidc", "serve/ui", "workflows"},
 	"serve/oidc":                 {"landscape"},
 	"serve/ui":                   {"audit", "audit/compare", "client", "client/remote", "internal/text", "landscape", "pipeline", "serve/ui/draw"},
-	"client/remote":              {"activities", "audit", "client", "landscape", "landscape/history"},
+	"client/remote":              {"activities", "audit", "audit/compare", "client", "landscape", "landscape/history"},
 	"client/local": {
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/archive", "audit/dossier", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "landscape/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",

@@ -107,11 +107,27 @@ type comparing struct {
 	ends    map[[2]int]int64
 	flips   map[[2]int]*Flip
 	blamed  map[string]*Blame
+	list    *list // nil if rows are counted
 }
 
 // Runs compares two runs of a landscape. Both must be complete. The error wraps landscape.ErrIncomplete if what is recorded of the rows' ways is not
 // whole.
 func Runs(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (*Comparison, error) {
+	c, err := begin(ctx, log, was, is)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.sources() {
+		if err := c.source(ctx, name, 1); err != nil {
+			return nil, err
+		}
+	}
+	c.conclude()
+	return c.found, c.outputs(ctx, log)
+}
+
+// begin begins a comparison.
+func begin(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (_ *comparing, err error) {
 	c := &comparing{
 		numbers: map[string]int{}, known: map[string]int{}, ends: map[[2]int]int64{}, flips: map[[2]int]*Flip{}, blamed: map[string]*Blame{},
 		found: &Comparison{
@@ -119,22 +135,17 @@ func Runs(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (*C
 			Sources: []Source{}, Ends: []audit.Ends{}, Flips: []Flip{}, Disagreed: []Blame{},
 		},
 	}
-	var err error
 	if c.was, err = newSide(ctx, c, log, was.ID); err == nil {
 		c.is, err = newSide(ctx, c, log, is.ID)
 	}
-	if err != nil {
-		return nil, err
-	}
+	return c, err
+}
+
+// sources are those of both runs, by name.
+func (c *comparing) sources() []string {
 	names := append(slices.Clone(c.was.sources), c.is.sources...)
 	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		if err := c.source(ctx, name); err != nil {
-			return nil, err
-		}
-	}
-	c.conclude()
-	return c.found, c.outputs(ctx, log)
+	return slices.Compact(names)
 }
 
 // outputs compares what the runs published, as a whole.
@@ -190,14 +201,14 @@ func (c *comparing) number(word string) int {
 	return n
 }
 
-// source compares the rows of a source, stretch by stretch: rows that follow each other in both runs, and stand in one chunk of each.
-func (c *comparing) source(ctx context.Context, name string) error {
+// source compares the rows of a source from one on, stretch by stretch: rows that follow each other in both runs, and stand in one chunk of each.
+func (c *comparing) source(ctx context.Context, name string, first int64) error {
 	paired, err := c.pair(ctx, name)
 	if err != nil {
 		return err
 	}
 	c.found.Sources = append(c.found.Sources, paired.about)
-	for number := int64(1); number <= paired.about.Was; {
+	for number := first; number <= paired.about.Was && !c.list.full(); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -229,6 +240,7 @@ func (c *comparing) stretch(was, is *chunk, first, other, n int) {
 		trail := was.trails[before]
 		if trail == is.trails[after] && !unlike && !differing.at(before, after) {
 			c.trails[trail].alike++
+			c.list.take(c, was.row(before), is.row(after), "")
 			continue
 		}
 		c.compare(was.row(before), is.row(after))
@@ -269,6 +281,7 @@ func (c *comparing) compare(was, is rowOf) {
 	ends := [2]int{before.end, after.end}
 	c.ends[ends]++
 	node := c.firstDifference(was, is)
+	c.list.take(c, was, is, node)
 	flipped := before.end != after.end
 	switch {
 	case flipped:

@@ -14,6 +14,7 @@ import (
 
 	"waymark/activities"
 	"waymark/audit"
+	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/landscape"
 )
@@ -187,6 +188,12 @@ func (c *Client) Past(ctx context.Context, run string, at client.Time) (*client.
 // Compare compares a run with an earlier one; with the one before it of the same pipeline if was is empty.
 func (c *Client) Compare(ctx context.Context, was, is string) (*client.Comparison, error) {
 	return ask[*client.Comparison](ctx, c, get(path("runs", is, "compare"), words("with", was)))
+}
+
+// ComparedRows iterates over the rows of a run and an earlier one that a filter selects, by source and by their numbers in the earlier run; at most limit
+// of them, or all if that is 0. was is as for Compare.
+func (c *Client) ComparedRows(ctx context.Context, was, is string, f compare.Filter, limit int) iter.Seq2[compare.PairedRow, error] {
+	return list[compare.PairedRow](ctx, c, path("runs", is, "compare", "rows"), words("with", was, "from", f.From, "to", f.To, "node", f.Node, "kind", string(f.Kind)), limit)
 }
 
 // WhatIf returns what another version of its pipeline would have done with the rows of a run.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waymark/audit"
+	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/client/remote"
 	"waymark/landscape"
@@ -148,15 +149,27 @@ func (r *away) named(ctx context.Context, word string) (string, error) {
 }
 
 func (r *away) Compare(ctx context.Context, was, is string) (*client.Comparison, error) {
-	newer, err := r.named(ctx, is)
-	if err != nil {
-		return nil, err
-	}
-	older, err := r.named(ctx, was)
+	older, newer, err := r.bothNamed(ctx, was, is)
 	if err != nil {
 		return nil, err
 	}
 	return r.Client.Compare(ctx, older, newer)
+}
+
+func (r *away) ComparedRows(ctx context.Context, was, is string, filter compare.Filter, after string, limit int) ([]compare.PairedRow, error) {
+	older, newer, err := r.bothNamed(ctx, was, is)
+	if err != nil {
+		return nil, err
+	}
+	return since(r.Client.ComparedRows(ctx, older, newer, filter, most(after, limit)), after, limit, func(row compare.PairedRow) string { return row.Was })
+}
+
+// bothNamed returns the ids of the runs that two words mean.
+func (r *away) bothNamed(ctx context.Context, was, is string) (older, newer string, err error) {
+	if newer, err = r.named(ctx, is); err == nil {
+		older, err = r.named(ctx, was)
+	}
+	return older, newer, err
 }
 
 func (r *away) Explain(ctx context.Context, q audit.Question) (_ *audit.Explanation, err error) {

@@ -14,29 +14,65 @@ import (
 )
 
 func (a *app) compareCommand() *cobra.Command {
-	return &cobra.Command{
+	filter, rows, p := compare.Filter{}, false, page{}
+	cmd := &cobra.Command{
 		Use:   "compare [EARLIER] RUN",
 		Short: "Show which rows two runs treated differently, and the first node at which they did",
 		Long: `Compares what two complete runs made of the same rows: where each row ended in both, and the first node at which the two made something else
 of it. Rows are the same if they are equal as they were read, wherever they stand. It reads ways and hashes from the landscape, computes nothing
 again, and needs no payloads. Rows that aggregates and other barriers make are not compared one by one; outputs are compared as a whole. EARLIER is by default the last run of the same pipeline that was complete before. Exit code 3 if the runs differ in a row.
 
+--rows lists the rows that differ in anything, one by one; with --kind, --node, --from and --to those of which all of that is so. --from and --to are where
+a row ended, as the comparison writes it: with both it may be one that ended alike.
+
 ` + runArgument,
 		Example: `  waymark compare last
-  waymark compare 0198c1 last`,
+  waymark compare 0198c1 last
+  waymark compare last --rows --node triage --limit 10`,
 		Args:              takes(1, 2),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd.Context(), func(home record) error { return a.compare(cmd.Context(), home, args) })
+			was, is := "", args[len(args)-1]
+			if len(args) > 1 {
+				was = args[0]
+			}
+			if !rows && (filter != (compare.Filter{}) || cmd.Flags().Changed("limit") || cmd.Flags().Changed("after")) {
+				return wrongUsef("--kind, --node, --from, --to, --limit and --after say which rows to list: add --rows")
+			}
+			return a.ask(cmd.Context(), func(home record) error {
+				if rows {
+					return a.listCompared(cmd.Context(), home, was, is, filter, p)
+				}
+				return a.compare(cmd.Context(), home, was, is)
+			})
 		},
 	}
+	cmd.Flags().BoolVar(&rows, "rows", false, "list rows one by one")
+	cmd.Flags().StringVar((*string)(&filter.Kind), "kind", "", "list the rows that are `flipped` (ended elsewhere), refused (of these, those that passed before) or changed (ended alike and had other values on the way)")
+	cmd.Flags().StringVar(&filter.Node, "node", "", "list the rows that went apart first at this `node`")
+	cmd.Flags().StringVar(&filter.From, "from", "", "list the rows that ended `there` in the earlier run")
+	cmd.Flags().StringVar(&filter.To, "to", "", "list the rows that ended `there` in this run")
+	p.addFlags(cmd, "rows", 50)
+	return cmd
 }
 
-func (a *app) compare(ctx context.Context, home record, words []string) error {
-	was, is := "", words[len(words)-1]
-	if len(words) > 1 {
-		was = words[0]
+// listCompared lists the rows of two runs that a filter selects.
+func (a *app) listCompared(ctx context.Context, home record, was, is string, filter compare.Filter, p page) error {
+	rows, err := home.ComparedRows(ctx, was, is, filter, p.after, p.limit)
+	if err != nil {
+		return err
 	}
+	lines := [][]string{{"earlier", "now", "went apart at", "ended earlier", "ended now"}}
+	for _, r := range rows {
+		lines = append(lines, []string{r.Was, r.Is, r.Node, r.From, r.To})
+	}
+	if n := len(rows); n > 0 {
+		p.note(a, n, rows[n-1].Was)
+	}
+	return printList(a, rows, func(w io.Writer) error { return text.Table(w, lines...) })
+}
+
+func (a *app) compare(ctx context.Context, home record, was, is string) error {
 	found, err := home.Compare(ctx, was, is)
 	if err != nil {
 		return err

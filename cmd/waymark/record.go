@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"waymark/audit"
+	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/landscape"
@@ -33,6 +34,7 @@ type runReader interface {
 	Timeline(ctx context.Context, run string) (*client.Timeline, error)
 	Past(ctx context.Context, run string, at client.Time) (*client.Past, error)
 	Compare(ctx context.Context, was, is string) (*client.Comparison, error)
+	ComparedRows(ctx context.Context, was, is string, filter compare.Filter, after string, limit int) ([]compare.PairedRow, error)
 	Starts(ctx context.Context, state landscape.StartState, after string, limit int) ([]client.Start, error)
 	Queue(ctx context.Context) ([]client.Waiting, error)
 	Outbox(ctx context.Context, f client.OutboxFilter, yield func(client.OutboxEvent) error) (dropped int64, err error)

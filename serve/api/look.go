@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waymark/audit"
+	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/client/remote"
 	"waymark/landscape"
@@ -133,13 +134,37 @@ func timeline(ctx context.Context, c *call, run landscape.Run) (*client.Timeline
 
 // compareRuns compares the run with another one that the caller sees, which came before it if nothing else is asked for.
 func compareRuns(ctx context.Context, c *call, run landscape.Run) (*client.Comparison, error) {
-	with := c.query.Get("with")
-	if with != "" {
-		if _, err := c.recordOf(with); err != nil {
-			return nil, err
-		}
+	with, err := c.earlier()
+	if err != nil {
+		return nil, err
 	}
 	return c.server.Home.Compare(ctx, with, run.ID)
+}
+
+// earlier is the run with which another one is compared; empty if none is named. The error is that of a run which the caller does not see.
+func (c *call) earlier() (string, error) {
+	with := c.query.Get("with")
+	if with == "" {
+		return "", nil
+	}
+	_, err := c.recordOf(with)
+	return with, err
+}
+
+// comparedRows lists rows that the run treated as an earlier one did, or otherwise.
+func comparedRows(ctx context.Context, c *call, run landscape.Run) (remote.Page[compare.PairedRow], error) {
+	with, err := c.earlier()
+	if err != nil {
+		return remote.Page[compare.PairedRow]{}, err
+	}
+	return pageOf(c, func(row compare.PairedRow) string { return row.Was }, func(after string, limit int) ([]compare.PairedRow, error) {
+		return c.server.Home.ComparedRows(ctx, with, run.ID, c.comparedFilter(), after, limit)
+	})
+}
+
+// comparedFilter is which rows of two runs the query selects.
+func (c *call) comparedFilter() compare.Filter {
+	return compare.Filter{From: c.query.Get("from"), To: c.query.Get("to"), Node: c.query.Get("node"), Kind: compare.Kind(c.query.Get("kind"))}
 }
 
 // explain tells what happened to one row.

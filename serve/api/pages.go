@@ -29,6 +29,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}/timeline", scope: own, handle: withRun(timelinePage)},
 		{method: http.MethodGet, path: "/runs/{run}/past", scope: own, handle: withRun(pastPage), query: ofPast},
 		{method: http.MethodGet, path: "/runs/{run}/compare", scope: look, handle: withRun(comparePage), query: ofComparison},
+		{method: http.MethodGet, path: "/runs/{run}/compare/rows", scope: look, handle: withRun(comparedRowsPage), query: ofComparedRows},
 		{method: http.MethodGet, path: "/runs/{run}/effects", scope: own, handle: withRun(effectsPage), query: list},
 		{method: http.MethodGet, path: "/runs/{run}/evidence", scope: look, handle: withRun(evidencePage)},
 		{method: http.MethodPost, path: "/runs/{run}/verification", scope: read, handle: then(withRun(verifyRun), evidencePath)},

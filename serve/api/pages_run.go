@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"waymark/activities"
+	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/client/remote"
 	"waymark/landscape"
@@ -291,6 +292,53 @@ func comparePage(ctx context.Context, c *call, run landscape.Run) (ui.Page, erro
 		Title: "Compared with an earlier run", Crumbs: crumbs(run, "compared"), Command: "waymark compare " + found.Was.ID + " " + run.ID, Path: "/v1" + path,
 		Body: ui.Compare{Comparison: found, MayRead: c.token.Has(allowed[read]...)},
 	}, nil
+}
+
+func comparedRowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	page, err := comparedRows(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	found, err := compareRuns(ctx, c, run)
+	if err != nil {
+		return ui.Page{}, err
+	}
+	command := "waymark compare " + found.Was.ID + " " + run.ID + " --rows"
+	for _, name := range []string{"from", "to", "node", "kind"} {
+		if value := c.query.Get(name); value != "" {
+			command += " --" + name + " '" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+		}
+	}
+	filter := c.comparedFilter()
+	return ui.Page{
+		Title: "Rows of two runs", Crumbs: crumbs(run, "compared rows"), Command: command, Path: "/v1" + c.URL.RequestURI(),
+		Body: ui.Compared{
+			Was: found.Was.ID, Is: run.ID, Of: becameOf(filter), Count: found.Count(filter), Rows: page.Items, Next: c.next(page.Next), MayRead: c.token.Has(allowed[read]...),
+		},
+	}, nil
+}
+
+// becameOf says in words what became of the rows that a filter selects.
+func becameOf(f compare.Filter) string {
+	var words []string
+	if said := map[compare.Kind]string{
+		compare.Flipped: "ended elsewhere", compare.Refused: "are refused now and passed before", compare.Changed: "ended alike and had other values on the way",
+	}[f.Kind]; said != "" {
+		words = append(words, said)
+	}
+	if f.Node != "" {
+		words = append(words, "went apart at "+f.Node)
+	}
+	if f.From != "" {
+		words = append(words, "ended earlier in "+ui.Words(f.From))
+	}
+	if f.To != "" {
+		words = append(words, "end now in "+ui.Words(f.To))
+	}
+	if words == nil {
+		return "differ in anything"
+	}
+	return strings.Join(words, ", ")
 }
 
 func whyNotPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {

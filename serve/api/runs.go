@@ -200,7 +200,7 @@ func startRun(c *call) (any, error) {
 	}
 	c.w.Header().Set("Location", "/v1/runs/"+asked.Run)
 	if wait > 0 {
-		return c.await(asked.Run, wait)
+		return c.await(started, wait)
 	}
 	return pending(started), nil
 }
@@ -317,8 +317,9 @@ const (
 	mostPause  = 250 * time.Millisecond
 )
 
-// await returns how a run is when it has ended, or when the time is over.
-func (c *call) await(id string, wait time.Duration) (any, error) {
+// await returns how a run that was started is when it has ended, or when the time is over. Until a worker of a cluster records it, only the caller knows of it.
+func (c *call) await(started *client.Start, wait time.Duration) (any, error) {
+	id := started.Run
 	c.w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
 	until, cancel := context.WithTimeout(c.Context(), wait)
 	defer cancel()
@@ -339,7 +340,11 @@ func (c *call) await(id string, wait time.Duration) (any, error) {
 	if err := c.Context().Err(); err != nil {
 		return nil, client.UnlessStopped(c.Context(), err)
 	}
-	return c.reportOf(id)
+	report, err := c.reportOf(id)
+	if isMissing(err) {
+		return pending(started), nil
+	}
+	return report, err
 }
 
 // untilDue waits until the run has probably ended; false if the time is over, or the server ends.
@@ -363,6 +368,9 @@ func (c *call) ended(id string) (bool, error) {
 		return err == nil && run.Status != pipeline.Running, err
 	}
 	start, err := c.started(id)
+	if isMissing(err) {
+		return false, nil
+	}
 	return err == nil && start.Decided.Known() && start.State != landscape.StartWaiting && start.State != landscape.StartBegun, err
 }
 

@@ -2,8 +2,10 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"waymark/audit"
+	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/client/remote"
@@ -74,6 +76,11 @@ func table() []route {
 			method: http.MethodGet, path: "/v1/runs/{run}/compare", scope: look, about: "How a complete run differs from an earlier one: which rows ended elsewhere, and at which node the two went apart first",
 			query:  ofComparison,
 			answer: client.Comparison{}, status: http.StatusOK, handle: withRun(compareRuns),
+		},
+		{
+			method: http.MethodGet, path: "/v1/runs/{run}/compare/rows", scope: look, about: "The rows that a complete run treated otherwise than an earlier one, or those that ended so and so in both",
+			query:  ofComparedRows,
+			answer: remote.Page[compare.PairedRow]{}, status: http.StatusOK, handle: withRun(comparedRows),
 		},
 		{
 			method: http.MethodPost, path: "/v1/runs/{run}/retry", scope: order, about: "Retry the rows in quarantine with the document that refused them, or with another version, in a new, linked run",
@@ -328,8 +335,15 @@ var (
 // ofLookup are the parameters of a search.
 var ofLookup = []param{{name: "q", about: "what is looked for"}, {name: "run", about: "only in this run"}}
 
-// ofComparison are the parameters of a comparison.
-var ofComparison = []param{{name: "with", about: "the earlier run; the one before this, of the same pipeline, if it is left out"}}
+// ofComparison and ofComparedRows are the parameters of a comparison, and of lists of the rows that it counts.
+var (
+	ofComparison   = []param{{name: "with", about: "the earlier run; the one before this, of the same pipeline, if it is left out"}}
+	ofComparedRows = slices.Concat(ofComparison, []param{
+		{name: "from", about: "only rows that ended there in the earlier run, as ends says it"}, {name: "to", about: "only rows that ended there in this run"},
+		{name: "node", about: "only rows that went apart first at this node"},
+		{name: "kind", about: "flipped: that ended elsewhere; refused: of these, those that passed before; changed: that ended alike and had other values on the way", values: []string{"flipped", "refused", "changed"}},
+	}, list)
+)
 
 // inEnvironment, ofVersion, ofVersions and ofSlots are the parameters of what is deployed.
 var (

@@ -2,10 +2,12 @@ package ui
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
 	"waymark/audit"
+	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/client/remote"
 	"waymark/internal/text"
@@ -161,7 +163,7 @@ func GraphOf(nodes []landscape.NodeCount, edges []client.Edge) *Graph {
 		case edge.Kind == landscape.EndEdge:
 			for i := range nodes {
 				if nodes[i].Node == edge.From && edge.Rows > 0 {
-					g.Nodes[i].Below = strings.TrimPrefix(g.Nodes[i].Below+" · "+text.Grouped(edge.Rows)+" "+words(edge.Label), " · ")
+					g.Nodes[i].Below = strings.TrimPrefix(g.Nodes[i].Below+" · "+text.Grouped(edge.Rows)+" "+Words(edge.Label), " · ")
 				}
 			}
 			continue
@@ -320,6 +322,25 @@ type Find struct {
 type Compare struct {
 	*client.Comparison
 	MayRead bool // who looks may see the journeys of rows
+}
+
+// RowsPath is the path of the list of the rows of which the values of query parameters say what became: their names and values, one after the other.
+func (c Compare) RowsPath(pairs ...string) string {
+	query := url.Values{"with": {c.Was.ID}}
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
+	}
+	return RunPath(c.Is.ID, "compare", "rows") + "?" + query.Encode()
+}
+
+// Compared is a list of rows that a run treated as an earlier one did, or otherwise.
+type Compared struct {
+	Was, Is string // ids of the runs
+	Of      string // what the rows have in common, in words
+	Count   int64  // how many there are in all; -1 if that is not counted
+	Rows    []compare.PairedRow
+	Next    string // path of the next page; empty if there is none
+	MayRead bool   // who looks may see the journeys of rows
 }
 
 // mostColumns is how many ends a matrix shows at most: more do not fit on a page, and the list of flips says the same.

@@ -81,7 +81,7 @@ type Link struct{ Text, To string }
 var bodies = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(functions).ParseFS(files, "pages/frame.html", "pages/parts.html"))
 	parsed := map[string]*template.Template{}
-	for _, name := range []string{"home", "runs", "run", "past", "rows", "journey", "whynot", "errors", "compare", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "triggers", "trigger", "starts", "health", "access", "problem", "login", "signedin", "payload"} {
+	for _, name := range []string{"home", "runs", "run", "past", "rows", "journey", "whynot", "errors", "compare", "compared", "evidence", "find", "timeline", "effects", "pipelines", "pipeline", "diff", "schedules", "schedule", "triggers", "trigger", "starts", "health", "access", "problem", "login", "signedin", "payload"} {
 		parsed[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	return parsed
@@ -104,7 +104,7 @@ func Render(p Page) ([]byte, error) {
 
 // functions are what templates may call.
 var functions = template.FuncMap{
-	"count": text.Grouped, "typed": typed, "lines": func(raw string) []string { return strings.Split(strings.TrimSpace(raw), "\n") }, "shown": Shown, "mark": mark, "words": words, "when": when, "seconds": seconds, "share": share, "bytes": size,
+	"count": text.Grouped, "typed": typed, "lines": func(raw string) []string { return strings.Split(strings.TrimSpace(raw), "\n") }, "shown": Shown, "mark": mark, "words": Words, "when": when, "seconds": seconds, "share": share, "bytes": size,
 	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "int64Of": func(value *int64) int64 { return *value }, "wide": func(value int) int64 { return int64(value) }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath, "triggerPath": TriggerPath, "trouble": trouble, "arrivalMark": arrivalMark,
 	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "sinkPath": SinkPath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path }, "digestScript": func() string { return digest.Path }, "markingScript": func() string { return marking.Path },
 	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
@@ -252,8 +252,8 @@ func mark(status any) string {
 	return "▲"
 }
 
-// words writes a name of the record for people.
-func words(name any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(name), "_"), "_", " ") }
+// Words writes a name of the record for people.
+func Words(name any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(name), "_"), "_", " ") }
 
 func when(at client.Time) string {
 	if !at.Known() {

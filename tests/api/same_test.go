@@ -37,7 +37,8 @@ func (s *apiServer) sameAsCommands(t *testing.T) {
 	}
 	for path, command := range map[string][]string{
 		"/v1/runs?limit=500": {"runs", "--limit", "0"}, "/v1/runs/same/edges": {"rows", "same"}, "/v1/runs/same/errors/rows": {"errors", "same", "--each"}, "/v1/runs/same/effects": {"effects", "same"},
-		"/v1/pipelines": {"pipelines"}, "/v1/pipelines/deployed/history": {"pipelines", "history", "deployed"}, "/v1/schedules": {"schedule", "list"}, "/v1/starts?limit=500": {"starts", "--limit", "0"}, "/v1/events?limit=500": {"outbox"},
+		"/v1/runs/same/compare/rows": {"compare", "same", "--rows"},
+		"/v1/pipelines":              {"pipelines"}, "/v1/pipelines/deployed/history": {"pipelines", "history", "deployed"}, "/v1/schedules": {"schedule", "list"}, "/v1/starts?limit=500": {"starts", "--limit", "0"}, "/v1/events?limit=500": {"outbox"},
 	} {
 		_, body := s.Ask(t, "GET", path, auditor, "")
 		var list struct{ Items []json.RawMessage }

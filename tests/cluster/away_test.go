@@ -169,7 +169,8 @@ func (c *topology) serve() {
 		By: client.By{Why: "a test"}, Name: "service", Roles: []landscape.Role{landscape.Service, landscape.Operator}, Expires: time.Now().Add(time.Hour),
 	})
 	require.NoError(c.t, err)
-	c.api, err = remote.New(remote.Options{URL: "http://" + listener.Addr().String(), Token: granted.Token, Patience: time.Second})
+	c.url, c.token = "http://"+listener.Addr().String(), granted.Token
+	c.api, err = remote.New(remote.Options{URL: c.url, Token: c.token, Patience: time.Second})
 	require.NoError(c.t, err)
 }
 

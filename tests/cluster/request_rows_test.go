@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
@@ -18,7 +19,7 @@ import (
 	"waymark/workflows"
 )
 
-// TestRowsComeWithARequestToACluster: they are durable when the start is accepted, and no worker is there; they travel as the digest of a payload, and no other run can read them.
+// TestRowsComeWithARequestToACluster: who waits for a run that no worker has recorded yet hears that it was accepted. Rows are durable when the start is accepted, and no worker is there; they travel as the digest of a payload, and no other run can read them.
 func TestRowsComeWithARequestToACluster(t *testing.T) {
 	t.Parallel()
 	c := start(t)
@@ -42,6 +43,11 @@ sinks: {out: {jsonl: {path: "s3://BUCKET/out/${param:out}", parts: true, s3: {pa
 		})
 	}
 	run := ask("given", "in")
+	c.deploySmall()
+	c.serve()
+	status, err := c.askSmall(time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "accepted", status)
 	worker := c.worker("one")
 	await(t, "the start is decided", func() bool {
 		begun, err := c.log.LastStart(t.Context(), "given")
@@ -62,6 +68,9 @@ sinks: {out: {jsonl: {path: "s3://BUCKET/out/${param:out}", parts: true, s3: {pa
 	for _, event := range system.Events(t, c.temporal, run.Workflow, "") {
 		require.Less(t, len(event.String()), 32<<10, "rows are in the history")
 	}
+
+	_, err = c.runSmall()
+	require.NoError(t, err)
 
 	_, err = system.End(t, ask("wrong", "other"))
 	require.ErrorContains(t, err, "no source", "the workers say so")

@@ -74,6 +74,8 @@ type topology struct {
 	temporal sdk.Client
 	log      *landscape.Log
 	api      *remote.Client         // of a service; nil: nobody serves the API
+	url      string                 // of the API
+	token    string                 // of the service
 	build    func() (string, error) // the workers' program
 }
 

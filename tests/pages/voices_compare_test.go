@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,9 +13,12 @@ import (
 	"golang.org/x/net/html"
 
 	"waymark/audit"
+	"waymark/audit/compare"
 	"waymark/client"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/serving"
 )
 
 // pathOf is the path that a page writes with spaces.
@@ -131,6 +135,26 @@ func (v *voice) compared(t *testing.T, before, after string) {
 	}
 	require.Equal(t, flipped+changed, blamed, place...)
 	v.comparisonIsShown(t, v.page(t, query), found)
+	want := map[[2]string][]string{} // rows of the earlier run, by where they ended in both
+	for record, one := range was {
+		if other, both := is[record]; both {
+			token, _, _ := strings.Cut(record, " ")
+			pair := [2]string{one.together, other.together}
+			want[pair] = append(want[pair], token)
+		}
+	}
+	for pair, tokens := range want {
+		query := url.Values{"with": {before}, "from": {pair[0]}, "to": {pair[1]}, "limit": {"500"}}
+		_, body := v.Ask(t, "GET", "/v1/runs/"+after+"/compare/rows?"+query.Encode(), v.Tokens[landscape.Auditor], "")
+		var page remote.Page[compare.PairedRow]
+		require.NoError(t, json.Unmarshal(body, &page))
+		require.Equal(t, serving.Listed[compare.PairedRow](t, v.Server, "compare", before, after, "--rows", "--from", pair[0], "--to", pair[1], "--limit", "500"), page.Items)
+		listed := []string{}
+		for _, row := range page.Items {
+			listed = append(listed, row.Was)
+		}
+		require.ElementsMatch(t, tokens, listed, "%v of %s and %s", pair, before, after)
+	}
 }
 
 // comparisonIsShown looks for a comparison on its page.
