@@ -45,6 +45,11 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 		}
 		return executor.AwaitClosed(ctx, run.ID)
 	})
+	if err != nil { // the run may have ended while the order was in flight
+		if now, failed := c.recorded(ctx, run.ID); failed == nil && Complete(now.Status) {
+			_, err = cancellable(now.RunHead, final)
+		}
+	}
 	if err != nil || found && !alone {
 		return err == nil, err
 	}

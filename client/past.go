@@ -44,6 +44,9 @@ func (c *Client) Past(ctx context.Context, run string, at Time) (_ *Past, err er
 	if p.Status, err = then.counted(ctx, run); err != nil {
 		return nil, err
 	}
+	if p.Files, err = then.Files(ctx, run); err != nil {
+		return nil, err
+	}
 	p.OnWay = p.Rows - p.Passed
 	p.Edges, err = then.Edges(ctx, run)
 	if damaged, ok := errors.AsType[*Error](err); err != nil && (!ok || damaged.Kind != Damaged) {

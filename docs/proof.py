@@ -104,7 +104,7 @@ def verify_fields(fields, tree):
         where = (name, sink, f["index"] + 1, f["leaves"])
         check(f, f["line"].encode(), tree, "fields: %s of sink %s: its name or its value is not what was sealed as field %d of %d of the row" % where)
         told.append("shown %s = %s at sink %s" % (name, json.dumps(value, ensure_ascii=False), sink))
-    told.append("hidden: other fields of the row there: %d; and everything else that is recorded of it" % (fields[0]["leaves"] - len(fields)))
+    told.append("hidden: other fields of the row there, says who made the proof: %d; and everything else that is recorded of it" % (fields[0]["leaves"] - len(fields)))
     return row, told
 
 

@@ -112,8 +112,25 @@ func (l *Log) decision(ctx context.Context, run string, admission *Admission) (s
 	if !start.open() {
 		return nil, d, fmt.Errorf("%w: %s", ErrCalledOff, start.Reason)
 	}
+	if fresh, err := l.neverWanted(ctx, admission.Wants); err != nil || fresh {
+		return start, admit.Decision{Verdict: admit.Begin}, err
+	}
 	state, err := l.Places(ctx, l.clock(), admission.Wants...)
 	return start, admit.Decide(state, admit.Claim{Run: run, Since: start.Accepted.Time(), Terms: admission.Terms}), err
+}
+
+// neverWanted reports whether the places are those of targets that no run ever wanted: then nobody holds them or waits for them, however many runs do
+// something. Most runs write where none wrote before.
+func (r *Reader) neverWanted(ctx context.Context, wants []admit.Want) (bool, error) {
+	for _, want := range wants {
+		if !want.IsTarget() {
+			return false, nil
+		}
+		if _, err := get[Gate](ctx, r.from, want.Gate); !errors.Is(err, ErrNotFound) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // hold records that a run does not begin, or not yet.

@@ -118,6 +118,14 @@ func (d *Redaction) Rows(ctx context.Context) (rows []int64, records int, err er
 		}
 		return true
 	})
+	if err == nil {
+		err = each(ctx, d.log.from, []any{d.Run}, func(f Forgotten) bool { // those are not here by an order, and were not left out
+			if i, found := slices.BinarySearch(d.Sources, f.Source); found {
+				rows[i]--
+			}
+			return true
+		})
+	}
 	for _, leaf := range d.leaves {
 		if leaf.Order == RedactionOrder {
 			records++

@@ -23,7 +23,7 @@ of it. Rows are the same if they are equal as they were read, wherever they stan
 again, and needs no payloads. Rows that aggregates and other barriers make are not compared one by one; outputs are compared as a whole. EARLIER is by default the last run of the same pipeline that was complete before. Exit code 3 if the runs differ in a row.
 
 --rows lists the rows that differ in anything, one by one; with --kind, --node, --from and --to those of which all of that is so. --from and --to are where
-a row ended, as the comparison writes it: with both it may be one that ended alike.
+a row ended, as the comparison writes it: with both it may be one that ended alike. A list has exit code 0.
 
 ` + runArgument,
 		Example: `  waymark compare last

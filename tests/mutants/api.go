@@ -142,6 +142,16 @@ var doors = []mutant{
 		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
+		name: "the next page of compared rows begins with the last row again", never: "a row is there twice, or a list has no end",
+		file: "audit/compare/rows.go", old: "first = after.Row + 1", new: "first = after.Row",
+		pkg: "./audit", run: "^TestCompare$",
+	},
+	{
+		name: "rows that ended elsewhere are listed among those that ended alike", never: "the rows behind a number are others than it counts",
+		file: "audit/compare/rows.go", old: "differs = differs && !flipped", new: "_ = flipped",
+		pkg: "./audit", run: "^TestCompare$",
+	},
+	{
 		name: "compare takes outputs that differ for the same", never: "a changed aggregate is said to make the same",
 		file: "audit/compare/compare.go", old: "return c.Flipped+c.Changed == 0 && !only && !other", new: "return c.Flipped+c.Changed == 0 && !only && (other || !other)",
 		pkg: "./audit", run: "^TestCompare$",

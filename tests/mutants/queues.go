@@ -28,6 +28,11 @@ var queues = []mutant{
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
 	},
 	{
+		name: "a target that somebody wanted passes for one that nobody did", never: "two runs write the same output at the same time",
+		file: "landscape/admission.go", old: "; !errors.Is(err, ErrNotFound) {\n\t\t\treturn false, err", new: "; err != nil && !errors.Is(err, ErrNotFound) {\n\t\t\treturn false, err",
+		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+	},
+	{
 		name: "a resumed run does not ask for its places", never: "more runs have a place than there are",
 		file: "landscape/admission.go", old: "err == nil && d.Verdict != admit.Begin", new: "false && d.Verdict != admit.Begin",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",

@@ -136,6 +136,8 @@ func standsNow(t *testing.T, home *local.Home, run string, end *client.Past) {
 	now, err := home.Counts(t.Context(), run)
 	require.NoError(t, err)
 	now.Policies, now.Totals = nil, nil
+	now.Files, err = home.Files(t.Context(), run)
+	require.NoError(t, err)
 	for i := range now.Sinks {
 		now.Sinks[i].Attested = nil
 	}

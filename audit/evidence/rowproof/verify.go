@@ -30,7 +30,7 @@ type Report struct {
 	Ways     []Way    `json:"ways"`             // that the row and its copies took; empty, not nil, if there is none
 	Refusals int      `json:"refusals"`         // how often a node refused it or a copy of it
 	Fields   []Field  `json:"fields,omitempty"` // that are shown; nil if the proof is of the whole row
-	Hidden   int64    `json:"hidden,omitempty"` // other fields of the row that could be shown
+	Hidden   int64    `json:"hidden,omitempty"` // other fields of the row that could be shown; only who made the proof says so
 	Sealed   string   `json:"sealed,omitempty"` // when the run was sealed
 	Late     bool     `json:"late"`             // that was not when it ended: nothing is proven of the time before
 	Log      string   `json:"log,omitempty"`    // its name
@@ -259,7 +259,7 @@ func (r *Report) writeShown(b *strings.Builder) {
 	for _, f := range r.Fields {
 		fmt.Fprintf(b, "shown     %s = %s  at sink %s\n", escaped(f.Name), escaped(string(f.Value)), f.Sink)
 	}
-	fmt.Fprintf(b, "hidden    other fields of the row there: %d; and everything else that is recorded of it\n", r.Hidden)
+	fmt.Fprintf(b, "hidden    other fields of the row there, says who made the proof: %d; and everything else that is recorded of it\n", r.Hidden)
 }
 
 // escaped returns a text that a terminal prints as it is.
