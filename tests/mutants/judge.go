@@ -84,6 +84,27 @@ func (m mutant) overlay(folder string, changed []byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
+// rare reports whether `go test` skips the mutant's test unless it is told to try every case. root is the folder of the module.
+func (m mutant) rare(root string) (bool, error) {
+	name, below, _ := strings.Cut(strings.TrimPrefix(m.run, "^"), "$")
+	if name == "TestScripts" {
+		script, err := os.ReadFile(filepath.Join(root, "tests/cli", strings.Trim(below, "/^$")+".txtar"))
+		return bytes.HasPrefix(script, []byte("[!nightly] skip")), err
+	}
+	files, err := filepath.Glob(filepath.Join(root, m.pkg, "*_test.go"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return false, err
+		}
+		if _, test, found := bytes.Cut(text, []byte("\nfunc "+name+"(t *testing.T) {\n")); found {
+			body, _, _ := bytes.Cut(test, []byte("\n}\n"))
+			return bytes.Contains(body, []byte("sample.Rarely(t)")), nil
+		}
+	}
+	return false, err
+}
+
 // test runs the mutant's test, with the overlay if there is one, and returns what it printed. What the test builds is built with
 // the overlay as well. The error says that it failed.
 func (m mutant) test(ctx context.Context, overlay string) (string, error) {
@@ -91,7 +112,15 @@ func (m mutant) test(ctx context.Context, overlay string) (string, error) {
 	if overlay != "" {
 		args = append(args, "-failfast", "-count=1") // what the test builds is not part of what its result is remembered for
 	}
-	command := exec.CommandContext(ctx, "go", slices.Concat(args, []string{m.pkg}, m.flags)...)
+	rare, err := m.rare(".")
+	if err != nil {
+		return "", err
+	}
+	flags := m.flags
+	if rare {
+		flags = append(slices.Clip(flags), "-every=1")
+	}
+	command := exec.CommandContext(ctx, "go", slices.Concat(args, []string{m.pkg}, flags)...)
 	if overlay != "" {
 		usual, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
 		if err != nil {

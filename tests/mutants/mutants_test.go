@@ -29,6 +29,21 @@ func TestMutantsFitTheCode(t *testing.T) {
 	}
 }
 
+// TestRareTests knows tests and scripts that are skipped unless every case is tried, and others: who judges mutants by a test that is skipped finds that all survive.
+func TestRareTests(t *testing.T) {
+	for _, c := range []struct {
+		pkg, run string
+		rare     bool
+	}{
+		{"./tests/pages", "^TestCrawl$", true}, {"./cmd/waymark", "^TestScripts$/^orders$", true},
+		{"./audit", "^TestCompare$", false}, {"./cmd/waymark", "^TestScripts$/^forget$", false}, {"./landscape/memdriver", "^TestDriver$/^Admission$", false},
+	} {
+		rare, err := mutant{pkg: c.pkg, run: c.run}.rare("../..")
+		require.NoError(t, err)
+		require.Equal(t, c.rare, rare, c.run)
+	}
+}
+
 // TestEveryOldBugIsPutBack keeps the list of old bugs whole: each has as many mutants as it is to have.
 func TestEveryOldBugIsPutBack(t *testing.T) {
 	found := map[lesson]int{}
