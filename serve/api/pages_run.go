@@ -318,25 +318,25 @@ func comparedRowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page,
 	}, nil
 }
 
-// becameOf says in words what became of the rows that a filter selects.
+// becameOf says in words what became of the rows that a filter selects, after the word rows.
 func becameOf(f compare.Filter) string {
 	var words []string
 	if said := map[compare.Kind]string{
-		compare.Flipped: "ended elsewhere", compare.Refused: "are refused now and passed before", compare.Changed: "ended alike and had other values on the way",
+		compare.Flipped: "that ended elsewhere", compare.Refused: "that are refused now and passed before", compare.Changed: "that ended alike and had other values on the way",
 	}[f.Kind]; said != "" {
 		words = append(words, said)
 	}
 	if f.Node != "" {
-		words = append(words, "went apart at "+f.Node)
+		words = append(words, "that went apart at "+f.Node)
 	}
 	if f.From != "" {
-		words = append(words, "ended earlier in "+ui.Words(f.From))
+		words = append(words, "that ended earlier in "+ui.Words(f.From))
 	}
 	if f.To != "" {
-		words = append(words, "end now in "+ui.Words(f.To))
+		words = append(words, "that end now in "+ui.Words(f.To))
 	}
 	if words == nil {
-		return "differ in anything"
+		return "that differ in anything"
 	}
 	return strings.Join(words, ", ")
 }
