@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -73,7 +72,7 @@ func (v *view) place(ctx context.Context, token landscape.Token, write landscape
 		}
 		v.sinks[write.Sink] = tokens
 	}
-	at, got := slices.BinarySearchFunc(tokens, token, func(a, b landscape.Token) int { return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Lane, b.Lane)) })
+	at, got := slices.BinarySearchFunc(tokens, token, landscape.Token.Compare)
 	if !got {
 		return 0, nil
 	}

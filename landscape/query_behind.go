@@ -76,9 +76,9 @@ func (r *Reader) EndsOf(ctx context.Context, run string) (func(context.Context, 
 	}, nil
 }
 
-// before reports whether the token comes before another of a later chunk or of the same.
-func (t Token) before(other Token) bool {
-	return cmp.Or(cmp.Compare(t.Source, other.Source), cmp.Compare(t.Row, other.Row), cmp.Compare(t.Lane, other.Lane)) < 0
+// Compare orders tokens by source, row and lane: it is negative if the token comes before the other one, and 0 if they are the same.
+func (t Token) Compare(other Token) int {
+	return cmp.Or(cmp.Compare(t.Source, other.Source), cmp.Compare(t.Row, other.Row), cmp.Compare(t.Lane, other.Lane))
 }
 
 // behind is one call of TokensBehind.
@@ -174,7 +174,7 @@ func (b *behind) tokens(ctx context.Context, used []ChunkWayRecord, after *Token
 			for _, lane := range lanes {
 				id := lane.wayOf(i)
 				token := Token{Source: e.chunk.Source, Lane: lane.lane, Row: e.chunk.FirstRow + i}
-				if id == "" || !e.whole[id] && !e.refused[token] || after != nil && !after.before(token) {
+				if id == "" || !e.whole[id] && !e.refused[token] || after != nil && after.Compare(token) >= 0 {
 					continue
 				}
 				ended, err := e.end(ctx, token, e.ways[id])

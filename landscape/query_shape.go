@@ -74,11 +74,17 @@ func (s ChunkRowsRecord) check(chunk Chunk, slice int64) error {
 	return nil
 }
 
-func (r *Reader) checkRowSlice(ctx context.Context, chunk Chunk, slice int64) error {
-	s, err := get[ChunkRowsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, slice)
+// sliceOf returns one slice of a column of the chunk. The error wraps ErrIncomplete if it is not there.
+func sliceOf[T Record](ctx context.Context, d RecordReader, chunk Chunk, slice int64) (T, error) {
+	s, err := get[T](ctx, d, chunk.Run, chunk.Source, chunk.Chunk, slice)
 	if errors.Is(err, ErrNotFound) {
-		return incomplete("chunk_rows has no slice %d of it", slice)
+		err = incomplete("%s has no slice %d of it", s.Table(), slice)
 	}
+	return s, err
+}
+
+func (r *Reader) checkRowSlice(ctx context.Context, chunk Chunk, slice int64) error {
+	s, err := sliceOf[ChunkRowsRecord](ctx, r.from, chunk, slice)
 	if err != nil {
 		return err
 	}
@@ -154,10 +160,7 @@ func (r *Reader) checkParentSlice(ctx context.Context, chunk Chunk, slice int64)
 	if chunk.Fold == nil {
 		return nil
 	}
-	p, err := get[ParentsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, slice)
-	if errors.Is(err, ErrNotFound) {
-		return incomplete("parents has no slice %d of it", slice)
-	}
+	p, err := sliceOf[ParentsRecord](ctx, r.from, chunk, slice)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func ahead(ctx context.Context, seq func(context.Context) iter.Seq2[[]byte, erro
 	}
 	return next, func() {
 		cancel()
-		for range read { //nolint:revive // until it is closed
+		for range read { // until it is closed
 		}
 	}
 }

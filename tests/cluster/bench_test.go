@@ -50,8 +50,9 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkSmallRuns measures runs of a hundred rows that services ask for through the HTTP API, and wait for, eight for each processor at once: from an
-// object in a bucket to two objects, with the record in Postgres and the payloads in S3, all on this machine, by two worker processes, whose CPU time is told.
+// BenchmarkSmallRuns measures runs of a hundred rows. Services ask for them through the HTTP API and wait for their end, eight for each processor at once.
+// Each run reads an object from a bucket and writes two. The record is in Postgres, the payloads are in S3, and two worker processes do the work, all on this
+// machine. CPU time is that of the workers.
 func BenchmarkSmallRuns(b *testing.B) {
 	c := start(b)
 	c.build = buildReleased

@@ -84,7 +84,7 @@ func (m mutant) overlay(folder string, changed []byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// rare reports whether `go test` skips the mutant's test unless it is told to try every case. root is the folder of the module.
+// rare reports whether `go test` skips the mutant's test unless it runs with -every 1. root is the folder of the module.
 func (m mutant) rare(root string) (bool, error) {
 	name, below, _ := strings.Cut(strings.TrimPrefix(m.run, "^"), "$")
 	if name == "TestScripts" {
