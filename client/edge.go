@@ -115,7 +115,7 @@ const mostWhy = 4_000
 // giveWhy refuses an order or a decision that does not say why: the record could not answer for it.
 func (b By) giveWhy() error {
 	if strings.TrimSpace(b.Why) == "" {
-		return invalid("say why, for the record: the reason is empty")
+		return invalid("say why, for the record: By.Why is empty")
 	}
 	if n := utf8.RuneCountInString(b.Why); n > mostWhy {
 		return invalid(fmt.Sprintf("say why in at most %d characters, not %d", mostWhy, n))
