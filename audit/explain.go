@@ -24,6 +24,7 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (story *Explanation, 
 		return nil, err
 	}
 	defer sense(q.Run, &err)
+	a = New(a.log.Once(), a.payloads, a.planner)
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,10 @@ import (
 	"errors"
 	"sync/atomic"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"waymark/audit"
+	"waymark/audit/compare"
 	"waymark/landscape"
 	"waymark/landscape/persons"
 	"waymark/pipeline"
@@ -24,7 +27,8 @@ type Client struct {
 	place string
 	host  Host
 
-	closed atomic.Bool
+	closed      atomic.Bool
+	comparisons *lru.Cache[comparedRuns, *compare.Comparison] // that were made last
 
 	// Actor is who gives the orders and makes the requests that do not say who does; empty if all say so.
 	Actor string
@@ -35,7 +39,7 @@ type Client struct {
 
 // New returns a Client of a landscape. place says where that is, for people. The caller closes the landscape.
 func New(log *landscape.Log, place string, host Host) *Client {
-	return &Client{log: log, place: place, host: host}
+	return &Client{log: log, place: place, host: host, comparisons: newComparisons()}
 }
 
 // Place returns where the landscape is, for people.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"waymark/audit/compare"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -34,7 +36,7 @@ func (c *Client) Compare(ctx context.Context, was, is string) (_ *Comparison, er
 	if err != nil {
 		return nil, err
 	}
-	found, err := compare.Runs(ctx, c.log.Reader, runs[0], runs[1])
+	found, err := c.compared(ctx, runs)
 	if err != nil {
 		return nil, answered(err)
 	}
@@ -46,6 +48,44 @@ func (c *Client) Compare(ctx context.Context, was, is string) (_ *Comparison, er
 		made.Changes = append(made.Changes, diffLeaves(leavesIn(runs[0]), leavesIn(runs[1]))...)
 	}
 	return made, nil
+}
+
+// keptComparisons is how many comparisons a Client keeps: people go from one to its rows, page by page, and back.
+const keptComparisons = 16
+
+// newComparisons returns room for them.
+func newComparisons() *lru.Cache[comparedRuns, *compare.Comparison] {
+	kept, err := lru.New[comparedRuns, *compare.Comparison](keptComparisons)
+	if err != nil {
+		panic(err) // only of a size that makes no sense
+	}
+	return kept
+}
+
+// comparedRuns are two complete runs as they were compared. Nothing in their records changes any more but that rows are forgotten.
+type comparedRuns struct {
+	was, is                 string
+	forgottenWas, forgotten int64
+}
+
+// compared compares two runs, unless it did before. What it returns is not to be changed.
+func (c *Client) compared(ctx context.Context, runs [2]landscape.Run) (*compare.Comparison, error) {
+	key := comparedRuns{was: runs[0].ID, is: runs[1].ID}
+	var err error
+	if key.forgottenWas, err = c.log.ForgottenIn(ctx, key.was); err == nil {
+		key.forgotten, err = c.log.ForgottenIn(ctx, key.is)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if found, known := c.comparisons.Get(key); known {
+		return found, nil
+	}
+	found, err := compare.Runs(ctx, c.log.Reader, runs[0], runs[1])
+	if err == nil {
+		c.comparisons.Add(key, found)
+	}
+	return found, err
 }
 
 // ComparedRows returns the rows of two complete runs that a filter selects, by source and by their numbers in the first run. They begin after the row of

@@ -375,23 +375,31 @@ func (l *lookup) byRecord(ctx context.Context) error {
 
 // recordsOf finds the records of a chunk that are looked for.
 func (l *lookup) recordsOf(ctx context.Context, run landscape.RunHead, chunk landscape.Chunk, wanted []record) error {
-	hashes, err := l.log.RawHashes(ctx, run.ID, chunk.Key())
-	if err != nil {
-		return err
+	type place struct {
+		row  int64
+		what string
 	}
-	for _, want := range wanted {
-		for from := 0; ; from++ {
-			at := bytes.Index(hashes[from:], want.sum)
-			if at < 0 {
-				break
-			}
-			if from += at; from%landscape.HashBytes != 0 {
-				continue
-			}
-			if err := l.addRow(ctx, run, chunk.Source, chunk.FirstRow+int64(from/landscape.HashBytes), want.what); err != nil {
-				return err
+	var found []place
+	first := chunk.FirstRow
+	err := l.log.RawHashes(ctx, run.ID, chunk.Key(), func(hashes []byte) bool {
+		for _, want := range wanted {
+			for from := 0; ; from++ {
+				at := bytes.Index(hashes[from:], want.sum)
+				if at < 0 {
+					break
+				}
+				if from += at; from%landscape.HashBytes == 0 {
+					found = append(found, place{first + int64(from/landscape.HashBytes), want.what})
+				}
 			}
 		}
+		first += int64(len(hashes) / landscape.HashBytes)
+		return true
+	})
+	for _, at := range found {
+		if err == nil {
+			err = l.addRow(ctx, run, chunk.Source, at.row, at.what)
+		}
 	}
-	return nil
+	return err
 }

@@ -1,7 +1,6 @@
 package landscape
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -198,14 +197,10 @@ func (r *Reader) ChunkOf(ctx context.Context, run, source string, row int64) (Ch
 	return Chunk{}, fmt.Errorf("row %d of source %s in run %s: %w", row, source, run, ErrNotFound)
 }
 
-// RawHashes returns the SHA-256 of each record of a chunk as it was read, 32 bytes each; zeros for a record that was forgotten.
-func (r *Reader) RawHashes(ctx context.Context, run string, at ChunkKey) ([]byte, error) {
-	var parts [][]byte
-	err := each(ctx, r.from, []any{run, at.Source, at.Chunk}, func(s rawHashes) bool {
-		parts = append(parts, s.RawHashes)
-		return true
-	})
-	return bytes.Join(parts, nil), err
+// RawHashes calls yield with the SHA-256 of each record of a chunk as it was read, those of some records at a time, 32 bytes each, until it returns false; zeros for a record that was
+// forgotten.
+func (r *Reader) RawHashes(ctx context.Context, run string, at ChunkKey, yield func(hashes []byte) bool) error {
+	return each(ctx, r.from, []any{run, at.Source, at.Chunk}, func(s rawHashes) bool { return yield(s.RawHashes) })
 }
 
 // rawHashes is what of a ChunkRowsRecord says which records the slice has.

@@ -301,7 +301,7 @@ func (e *ending) ends(ctx context.Context, used []ChunkWayRecord) (LaneEnds, err
 	if err != nil {
 		return lane, err
 	}
-	plain := map[uint16]uint16{}   // by the code of a way whose tokens all end alike
+	var plain []uint16             // by the code of a way whose tokens all end alike, the number of that end; NoToken for other codes
 	others := map[uint16]Way{}     // ways whose tokens may end otherwise
 	numbers := map[endKey]uint16{} // of their ends
 	for _, u := range used {
@@ -309,6 +309,9 @@ func (e *ending) ends(ctx context.Context, used []ChunkWayRecord) (LaneEnds, err
 		if way.Path == pipeline.Buffered || way.ToSink() && len(e.refused) > 0 {
 			others[uint16(u.Code)] = way
 			continue
+		}
+		for len(plain) <= int(uint16(u.Code)) {
+			plain = append(plain, NoToken)
 		}
 		plain[uint16(u.Code)] = uint16(len(lane.Ends))
 		lane.Ends = append(lane.Ends, Ended{Path: way.Path, Node: way.Last(), Sink: way.Sink, InSink: e.confirmed[way.Sink], Way: way})
@@ -318,8 +321,8 @@ func (e *ending) ends(ctx context.Context, used []ChunkWayRecord) (LaneEnds, err
 		if code == NoToken {
 			continue
 		}
-		if number, alike := plain[code]; alike {
-			codes[i] = number
+		if int(code) < len(plain) && plain[code] != NoToken {
+			codes[i] = plain[code]
 			continue
 		}
 		way, known := others[code]

@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -14,26 +15,76 @@ func (r *Reader) Hashes(ctx context.Context, run string, at ChunkKey) ([]NodeHas
 	if err != nil {
 		return nil, err
 	}
-	slices, err := Select[HashesRecord](ctx, r.from, run, at.Source, at.Chunk)
-	if err != nil {
-		return nil, err
-	}
+	found, err := r.HashSlices(ctx, run, at)
 	var columns []NodeHashes
-	for _, slice := range slices {
-		if n := len(columns); n == 0 || columns[n-1].Node != slice.Node || columns[n-1].Lane != slice.Lane {
-			columns = append(columns, NodeHashes{Lane: slice.Lane, Node: slice.Node, Hashes: make([]byte, HashBytes*about.Rows)})
+	for _, of := range found {
+		columns = append(columns, NodeHashes{Lane: of.Lane, Node: of.Node, Hashes: of.joined(int(about.Rows))})
+	}
+	return columns, err
+}
+
+// HashSlices are the output hashes of one node in one lane, as they are stored.
+type HashSlices struct {
+	Lane int64
+	Node string
+
+	slices []HashesRecord // by number; the zero record where no row left the node
+}
+
+// HashSlices returns what Hashes does, without a copy of it.
+func (r *Reader) HashSlices(ctx context.Context, run string, at ChunkKey) (found []HashSlices, err error) {
+	err = each(ctx, r.from, []any{run, at.Source, at.Chunk}, func(slice HashesRecord) bool {
+		if n := len(found); n == 0 || found[n-1].Node != slice.Node || found[n-1].Lane != slice.Lane {
+			found = append(found, HashSlices{Lane: slice.Lane, Node: slice.Node})
 		}
-		column := columns[len(columns)-1].Hashes
-		if slice.Slots == nil { // every row has one
-			copy(column[HashBytes*SliceRows*slice.Slice:], slice.Hashes)
-			continue
+		last := &found[len(found)-1]
+		for int64(len(last.slices)) < slice.Slice {
+			last.slices = append(last.slices, HashesRecord{})
 		}
-		for i := slice.Slice * SliceRows; i < min(about.Rows, (slice.Slice+1)*SliceRows); i++ {
-			hash := slice.at(int(i - slice.Slice*SliceRows))
-			copy(hashAt(column, int(i)), hash[:])
+		last.slices = append(last.slices, slice)
+		return true
+	})
+	return found, err
+}
+
+// At returns the hash of a row by its index in the chunk; zero if it did not leave the node in this lane.
+func (h *HashSlices) At(index int) [HashBytes]byte {
+	if index/SliceRows >= len(h.slices) || h.slices[index/SliceRows].Hashes == nil {
+		return noHash
+	}
+	return h.slices[index/SliceRows].at(index % SliceRows)
+}
+
+// SameSlice reports whether the slices with a number, of SliceRows rows from one that is a multiple of it, are stored alike. If not, single hashes may be equal none the less.
+func (h *HashSlices) SameSlice(other *HashSlices, number int) bool {
+	one, two := h.slice(number), other.slice(number)
+	return bytes.Equal(one.Hashes, two.Hashes) && bytes.Equal(one.Slots, two.Slots)
+}
+
+func (h *HashSlices) slice(number int) (found HashesRecord) {
+	if number < len(h.slices) {
+		found = h.slices[number]
+	}
+	return found
+}
+
+// joined returns the hashes of all rows of a chunk.
+func (h *HashSlices) joined(rows int) []byte {
+	column := make([]byte, HashBytes*rows)
+	for n := range h.slices {
+		slice, first := &h.slices[n], n*SliceRows
+		switch {
+		case slice.Hashes == nil:
+		case slice.Slots == nil: // every row has one
+			copy(column[HashBytes*first:], slice.Hashes)
+		default:
+			for i := first; i < min(rows, first+SliceRows); i++ {
+				hash := slice.at(i - first)
+				copy(hashAt(column, i), hash[:])
+			}
 		}
 	}
-	return columns, nil
+	return column
 }
 
 // HashAt returns the hash of a token's canonical bytes as it left a node, or as it reached a sink. It is false if the
@@ -110,7 +161,7 @@ func (w Way) hashed(node string, nodes []Node) (Step, HashMode) {
 }
 
 // at returns the hash of row i of the slice; all zero if it has none.
-func (h HashesRecord) at(i int) (hash [HashBytes]byte) {
+func (h *HashesRecord) at(i int) (hash [HashBytes]byte) {
 	slot := uint16(i) + 1
 	if h.Slots != nil {
 		slot = binary.BigEndian.Uint16(h.Slots[2*i:])

@@ -3,7 +3,6 @@
 package compare
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -113,7 +112,9 @@ type comparing struct {
 // Runs compares two runs of a landscape. Both must be complete. The error wraps landscape.ErrIncomplete if what is recorded of the rows' ways is not
 // whole.
 func Runs(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (*Comparison, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	c, err := begin(ctx, log, was, is)
+	defer c.end(cancel)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +140,16 @@ func begin(ctx context.Context, log *landscape.Reader, was, is landscape.Run) (_
 		c.is, err = newSide(ctx, c, log, is.ID)
 	}
 	return c, err
+}
+
+// end ends what is being read ahead.
+func (c *comparing) end(cancel context.CancelFunc) {
+	cancel()
+	for _, side := range []*side{c.was, c.is} {
+		if side != nil && side.coming != nil {
+			<-side.coming.done
+		}
+	}
 }
 
 // sources are those of both runs, by name.
@@ -217,7 +228,7 @@ func (c *comparing) source(ctx context.Context, name string, first int64) error 
 			number++
 			continue
 		}
-		was, is, err := c.chunksOf(ctx, name, number, other)
+		was, is, err := c.chunksOf(ctx, paired.about, number, other)
 		if err != nil {
 			return err
 		}
@@ -232,9 +243,18 @@ func (c *comparing) source(ctx context.Context, name string, first int64) error 
 	return nil
 }
 
-// stretch compares n rows of a chunk with as many of another one, beginning with these.
+// stretch compares n rows of a chunk with as many of another one, beginning with these, slice by slice: most slices are stored alike.
 func (c *comparing) stretch(was, is *chunk, first, other, n int) {
-	differing, unlike := columns(was, is, first, other, n)
+	for end := first + n; first < end; {
+		some := min(end-first, landscape.SliceRows-first%landscape.SliceRows)
+		c.slice(was, is, first, other, some)
+		first, other = first+some, other+some
+	}
+}
+
+// slice compares n rows of a slice with as many rows of another chunk.
+func (c *comparing) slice(was, is *chunk, first, other, n int) {
+	differing, unlike := columns(was, is, first, other)
 	for i := range n {
 		before, after := first+i, other+i
 		trail := was.trails[before]
@@ -247,28 +267,28 @@ func (c *comparing) stretch(was, is *chunk, first, other, n int) {
 	}
 }
 
-// differ are columns of hashes of which not all rows of a stretch are equal.
-type differ [][2][]byte
+// differ are columns of hashes of which not all in a slice are known to be equal.
+type differ [][2]*landscape.HashSlices
 
 // at reports whether two rows differ in one of the columns.
 func (d differ) at(before, after int) bool {
 	for _, pair := range d {
-		if !bytes.Equal(hashAt(pair[0], before), hashAt(pair[1], after)) {
+		if pair[0].At(before) != pair[1].At(after) {
 			return true
 		}
 	}
 	return false
 }
 
-// columns returns the columns in which rows of a stretch differ; unlike says that one of the chunks has a column that the other has not.
-func columns(was, is *chunk, first, other, n int) (differing differ, unlike bool) {
+// columns returns the columns in which rows may differ of the slices of two rows; unlike says that one of the chunks has a column that the other has not.
+func columns(was, is *chunk, first, other int) (differing differ, unlike bool) {
 	for at, before := range was.hashes {
 		after := is.hashes[at]
 		switch {
 		case after == nil:
 			unlike = true
-		case !bytes.Equal(before[landscape.HashBytes*first:landscape.HashBytes*(first+n)], after[landscape.HashBytes*other:landscape.HashBytes*(other+n)]):
-			differing = append(differing, [2][]byte{before, after})
+		case first != other || !before.SameSlice(after, first/landscape.SliceRows):
+			differing = append(differing, [2]*landscape.HashSlices{before, after})
 		}
 	}
 	return differing, unlike || len(is.hashes) != len(was.hashes)
@@ -369,7 +389,7 @@ func (c *comparing) wentApart(before, after walk) string {
 		}
 		before.pass(step)
 		after.pass(other)
-		if step.Label != other.Label || !bytes.Equal(before.hash, after.hash) {
+		if step.Label != other.Label || before.hash != after.hash {
 			return step.Node
 		}
 		if step.Node != before.ended.Way.Sink {
@@ -384,8 +404,8 @@ type walk struct {
 	lanes []landscape.Lane // of its run
 	lane  landscape.Lane   // in which it ended
 	ended landscape.Ended
-	at    int    // number of the next step
-	hash  []byte // of the token as it left the last step; nil if none before had hashes
+	at    int  // number of the next step
+	hash  hash // of the token as it left the last step; zero if none before had hashes
 }
 
 // begin goes to the token's first step: those before it are those of the token from which it was copied.
@@ -413,14 +433,9 @@ func (w *walk) pass(step landscape.Step) (changed bool) {
 	if hashes == nil {
 		return false
 	}
-	hash := hashAt(hashes, w.row.index)
-	if !known(hash) { // it did not leave the node
-		w.hash = nil
-		return false
-	}
-	changed = !bytes.Equal(hash, w.hash)
-	w.hash = hash
-	return changed
+	before := w.hash
+	w.hash = hashes.At(w.row.index) // zero if it did not leave the node
+	return w.hash != hash{} && w.hash != before
 }
 
 // endedApart is the node at which two tokens ended otherwise that took the same steps; empty if they ended alike.

@@ -190,18 +190,24 @@ func (p *pairs) match(left, right waiting) {
 	}
 }
 
-// records returns the hashes of the records of a source as they were read, chunk by chunk; none if the run has no such source.
+// records returns the hashes of the records of a source as they were read, some at a time; none if the run has no such source.
 func (s *side) records(ctx context.Context, source string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if !slices.Contains(s.sources, source) {
 			return
 		}
 		for about, err := range s.log.Chunks(ctx, s.run, source) {
-			var hashes []byte
+			more := true
 			if err == nil {
-				hashes, err = s.log.RawHashes(ctx, s.run, about.Key())
+				err = s.log.RawHashes(ctx, s.run, about.Key(), func(hashes []byte) bool {
+					more = yield(hashes, nil)
+					return more
+				})
 			}
-			if !yield(hashes, err) || err != nil {
+			if err != nil && more {
+				yield(nil, err)
+			}
+			if err != nil || !more {
 				return
 			}
 		}

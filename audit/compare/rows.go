@@ -39,7 +39,9 @@ type PairedRow struct {
 // Rows returns the rows that a filter selects, by source and by their numbers in the first run, which come after a row of that run, or all if that is
 // nil; at most as many as limit says, or all if that is 0; empty, not nil, if there is none. It reads no further than to the last of them. The runs and the error are as those of Runs.
 func Rows(ctx context.Context, log *landscape.Reader, was, is landscape.Run, filter Filter, after *landscape.Token, limit int) ([]PairedRow, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	c, err := begin(ctx, log, was, is)
+	defer c.end(cancel)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type side struct {
 
 	barriers []string
 	chunks   []*chunk // that were read last, the newest first
+	coming   *coming  // nil if none is
 }
 
 func newSide(ctx context.Context, c *comparing, log *landscape.Reader, run string) (*side, error) {
@@ -57,7 +58,7 @@ type chunk struct {
 	landscape.Chunk
 	lanes  []landscape.LaneEnds
 	trails []int // numbers, by row; nil until they are numbered
-	hashes map[column][]byte
+	hashes map[column]*landscape.HashSlices
 }
 
 // column names the hashes of a node in a lane.
@@ -85,10 +86,6 @@ func (r rowOf) tokens() (tokens []landscape.Ended) {
 	return tokens
 }
 
-func hashAt(hashes []byte, index int) []byte {
-	return hashes[landscape.HashBytes*index : landscape.HashBytes*(index+1)]
-}
-
 // together says where the tokens of a row ended, in one text.
 func together(tokens []landscape.Ended) string {
 	var names []string
@@ -106,17 +103,18 @@ func together(tokens []landscape.Ended) string {
 }
 
 // chunksOf returns the chunk of the first run that has a row, and that of the second one that has another row. It reads both at once.
-func (c *comparing) chunksOf(ctx context.Context, source string, number, other int64) (was, is *chunk, err error) {
+func (c *comparing) chunksOf(ctx context.Context, paired Source, number, other int64) (was, is *chunk, err error) {
+	source := paired.Name
 	was, is = c.was.kept(source, number), c.is.kept(source, other)
 	if was != nil && is != nil {
 		return was, is, nil
 	}
 	var reads errgroup.Group
 	if was == nil {
-		reads.Go(func() (err error) { was, err = c.was.read(ctx, source, number); return err })
+		reads.Go(func() (err error) { was, err = c.was.next(ctx, source, number, paired.Was); return err })
 	}
 	if is == nil {
-		reads.Go(func() (err error) { is, err = c.is.read(ctx, source, other); return err })
+		reads.Go(func() (err error) { is, err = c.is.next(ctx, source, other, paired.Is); return err })
 	}
 	if err := reads.Wait(); err != nil {
 		return nil, nil, err
@@ -138,21 +136,56 @@ func (s *side) kept(source string, number int64) *chunk {
 	return nil
 }
 
-// read reads what is recorded of the chunk that has a row, and keeps it.
+// coming is a chunk that is being read.
+type coming struct {
+	number int64 // of its first row
+	done   chan struct{}
+	chunk  *chunk // nil if it cannot be read
+}
+
+// next returns the chunk that has a row, and keeps it. It begins to read the one after it, which is probably wanted next.
+func (s *side) next(ctx context.Context, source string, number, last int64) (c *chunk, err error) {
+	if ahead := s.coming; ahead != nil {
+		<-ahead.done
+		s.coming = nil
+		if c = ahead.chunk; ahead.number != number || c != nil && c.Source != source {
+			c = nil
+		}
+	}
+	if c == nil {
+		if c, err = s.read(ctx, source, number); err != nil {
+			return nil, err
+		}
+	}
+	s.chunks = append([]*chunk{c}, s.chunks[:min(len(s.chunks), keptChunks-1)]...)
+	if behind := c.FirstRow + c.Rows; behind <= last {
+		ahead := &coming{number: behind, done: make(chan struct{})}
+		s.coming = ahead
+		go func() {
+			defer close(ahead.done)
+			defer func() { _ = recover() }() // of a record that makes no sense: who wants it reads it again, and learns why
+			if read, err := s.read(ctx, source, behind); err == nil {
+				ahead.chunk = read
+			}
+		}()
+	}
+	return c, nil
+}
+
+// read reads what is recorded of the chunk that has a row.
 func (s *side) read(ctx context.Context, source string, number int64) (*chunk, error) {
 	about, err := s.log.ChunkOf(ctx, s.run, source, number)
 	if err != nil {
 		return nil, err
 	}
-	c := &chunk{Chunk: about, hashes: map[column][]byte{}}
+	c := &chunk{Chunk: about, hashes: map[column]*landscape.HashSlices{}}
 	if c.lanes, err = s.endsOf(ctx, about.Key()); err != nil {
 		return nil, err
 	}
-	columns, err := s.log.Hashes(ctx, s.run, about.Key())
-	for _, one := range columns {
-		c.hashes[column{s.lanes[one.Lane].Name, one.Node}] = one.Hashes
+	columns, err := s.log.HashSlices(ctx, s.run, about.Key())
+	for i := range columns {
+		c.hashes[column{s.lanes[columns[i].Lane].Name, columns[i].Node}] = &columns[i]
 	}
-	s.chunks = append([]*chunk{c}, s.chunks[:min(len(s.chunks), keptChunks-1)]...)
 	return c, err
 }
 
@@ -165,6 +198,10 @@ func (s *side) number(c *chunk) {
 	numbers := map[string]int{} // by the codes of a row
 	var codes []byte
 	for i := range c.trails {
+		if i > 0 && c.sameCodes(i-1, i) {
+			c.trails[i] = c.trails[i-1]
+			continue
+		}
 		codes = codes[:0]
 		for _, lane := range c.lanes {
 			codes = binary.BigEndian.AppendUint16(codes, lane.Codes[i])
@@ -176,6 +213,16 @@ func (s *side) number(c *chunk) {
 		}
 		c.trails[i] = number
 	}
+}
+
+// sameCodes reports whether two rows went the same ways.
+func (c *chunk) sameCodes(one, other int) bool {
+	for _, lane := range c.lanes {
+		if lane.Codes[one] != lane.Codes[other] {
+			return false
+		}
+	}
+	return true
 }
 
 // trail returns the number of a trail, which is the same in both runs if the ways are.
