@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"waymark/activities/bundle"
+	"waymark/activities/recompute"
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/payload"
@@ -36,12 +37,14 @@ func (c *Client) try(
 	return trials, err
 }
 
-// WhatIfRequest says what to try on a run: the document of a file, or a version of the run's pipeline that is deployed in its environment.
+// WhatIfRequest says what to try on a run: the document of a file, a version of the run's pipeline that is deployed in its environment, or a text in the place of the run's own document. One
+// of File, Version and Document is set.
 type WhatIfRequest struct {
-	Run     string            // all that Find takes
-	File    string            // empty for a version
-	Version int64             // 0 for a file
-	Params  map[string]string // in the place of those that the run had
+	Run      string            // all that Find takes
+	File     string            // its lookup tables are read as they are now
+	Version  int64             //
+	Document string            // it is compiled with the lookup tables and the values of its environment that the run had
+	Params   map[string]string // in the place of those that the run had
 }
 
 // WhatIf sends the stored source records of a complete run through another document, with the parameters that the run had unless they are given, and
@@ -89,7 +92,10 @@ func (c *Client) otherDocument(ctx context.Context, run landscape.Run, r WhatIfR
 	if err != nil {
 		return nil, err
 	}
-	if r.Version == 0 {
+	switch {
+	case r.Document != "":
+		return c.edited(ctx, deposit, run, r.Document, params)
+	case r.Version == 0:
 		return Compile(deposit.Planner, r.File, params)
 	}
 	found, err := c.findPipeline(ctx, run.Environment, fmt.Sprintf("%s@%d", run.Pipeline, r.Version))
@@ -107,6 +113,24 @@ func (c *Client) otherDocument(ctx context.Context, run landscape.Run, r WhatIfR
 	doc, err := compileBundle(deposit.Planner, made, made.Name, params, values)
 	if err != nil {
 		return nil, documentError(made.Name, err)
+	}
+	return doc, nil
+}
+
+// edited compiles a text in the place of a run's document.
+func (c *Client) edited(ctx context.Context, deposit *Deposit, run landscape.Run, text string, params map[string]string) (*Document, error) {
+	tables, err := recompute.Tables(ctx, c.log.Reader, deposit.Payloads, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	request, err := recompute.Request(ctx, c.log.Reader, run, tables)
+	if err != nil {
+		return nil, err
+	}
+	doc := &Document{File: "the document", Folder: request.Folder, Source: []byte(text), Params: params}
+	request.File, request.Document, request.Params = doc.File, doc.Source, doc.Params
+	if doc.Plan, err = deposit.Planner.Plan(request); err != nil {
+		return nil, documentError(doc.File, err)
 	}
 	return doc, nil
 }

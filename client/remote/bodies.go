@@ -46,6 +46,12 @@ type RetryRequest struct {
 	Run     string            `json:"run,omitempty"`     // id of the new run; empty for one that is made up
 }
 
+// WhatIfRequest is a document that is to be tried on a run.
+type WhatIfRequest struct {
+	Document string            `json:"document"`         // the text, in the place of the run's own document; not empty
+	Params   activities.Params `json:"params,omitempty"` // in the place of those that the run had
+}
+
 // CancelRequest says how a run is to be cancelled.
 type CancelRequest struct {
 	Why   string `json:"why"`             // not empty

@@ -201,6 +201,11 @@ func (c *Client) WhatIf(ctx context.Context, run string, version int64) (*audit.
 	return ask[*audit.Trial](ctx, c, get(path("runs", run, "what-if"), words("version", number(version))))
 }
 
+// WhatIfDocument returns what another document would have done with the rows of a run, with its lookup tables and the values of its environment. It is for the role deployer.
+func (c *Client) WhatIfDocument(ctx context.Context, run string, r WhatIfRequest) (*audit.Trial, error) {
+	return ask[*audit.Trial](ctx, c, post(path("runs", run, "what-if"), run, r, true))
+}
+
 // Explain returns what happened to the row that a question means, with its values. It is for the role auditor, and recorded. All and Limit of the question do not travel: the error is of kind
 // Invalid if one is set.
 func (c *Client) Explain(ctx context.Context, q audit.Question) (*audit.Explanation, error) {

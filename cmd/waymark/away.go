@@ -372,7 +372,14 @@ func (r *away) WhatIf(ctx context.Context, q client.WhatIfRequest) (*audit.Trial
 	if err != nil {
 		return nil, err
 	}
-	return r.Client.WhatIf(ctx, run, q.Version)
+	if q.File == "" {
+		return r.Client.WhatIf(ctx, run, q.Version)
+	}
+	text, err := client.ReadDocument(q.File)
+	if err != nil {
+		return nil, err
+	}
+	return r.Client.WhatIfDocument(ctx, run, remote.WhatIfRequest{Document: string(text), Params: q.Params})
 }
 
 // proof returns the proof of a row of the run that word means.

@@ -107,6 +107,26 @@ func whatIf(ctx context.Context, c *call, run landscape.Run) (*audit.Trial, erro
 	return trial, err
 }
 
+// whatIfDocument leaves out what a message quotes.
+func whatIfDocument(ctx context.Context, c *call, run landscape.Run) (*audit.Trial, error) {
+	var asked remote.WhatIfRequest
+	if err := c.decode(&asked); err != nil {
+		return nil, err
+	}
+	if asked.Document == "" {
+		return nil, faulty("/document", "write the text of the document")
+	}
+	return c.whatIf(ctx, run, asked)
+}
+
+func (c *call) whatIf(ctx context.Context, run landscape.Run, asked remote.WhatIfRequest) (*audit.Trial, error) {
+	trial, err := c.server.Home.WhatIf(ctx, client.WhatIfRequest{Run: run.ID, Document: asked.Document, Params: asked.Params})
+	if err == nil {
+		trial.Stops = landscape.WithoutValues(trial.Stops)
+	}
+	return trial, err
+}
+
 // find finds what a word may mean, among what the caller sees.
 func find(c *call) (any, error) {
 	request := client.LookupRequest{Word: c.query.Get("q"), Guess: c.token.Has(allowed[read]...), Sees: func(run landscape.RunHead) bool { return c.sees(run.Pipeline, run.Actor, run.Trigger) }}

@@ -26,6 +26,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}/explain", scope: read, handle: withRun(journeyPage), query: question},
 		{method: http.MethodGet, path: "/runs/{run}/why-not", scope: read, handle: withRun(whyNotPage), query: ofWhyNot},
 		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}, {name: "version", number: true}}},
+		{method: http.MethodPost, path: "/runs/{run}/errors", scope: deploy, handle: withRun(editedPage)},
 		{method: http.MethodGet, path: "/runs/{run}/timeline", scope: own, handle: withRun(timelinePage)},
 		{method: http.MethodGet, path: "/runs/{run}/past", scope: own, handle: withRun(pastPage), query: ofPast},
 		{method: http.MethodGet, path: "/runs/{run}/compare", scope: look, handle: withRun(comparePage), query: ofComparison},

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"waymark/activities"
+	"waymark/audit"
 	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/client/remote"
@@ -355,7 +356,67 @@ func whyNotPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error
 }
 
 func errorsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
-	body := ui.Errors{Run: run, Values: c.query.Get("values") == "true", Offer: c.token.Has(allowed[read]...)}
+	body := ui.Errors{Run: run}
+	if c.query.Get("version") != "" {
+		body.Version, _ = strconv.ParseInt(c.query.Get("version"), 10, 64)
+		trial, err := whatIf(ctx, c, run)
+		if err = tried(&body, trial, err); err != nil {
+			return ui.Page{}, err
+		}
+	}
+	return c.errorsWith(ctx, run, body)
+}
+
+// editedPage is the page of refused rows, with what the document of a form would make of them.
+func editedPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
+	var edit struct {
+		Document string `json:"document"`
+		Source   string `json:"source"` // of a field that gets another type, in the place of the document
+		Field    string `json:"field"`
+		Type     string `json:"type"`
+	}
+	if err := c.decode(&edit); err != nil {
+		return ui.Page{}, err
+	}
+	if edit.Field != "" {
+		edit.Document = retyped(run, edit.Source, edit.Field, edit.Type)
+	}
+	if edit.Document == "" {
+		return ui.Page{}, problem(http.StatusBadRequest, malformed, "the form has no document, and no field that the document of the run declares")
+	}
+	body := ui.Errors{Run: run, Document: edit.Document}
+	trial, err := c.whatIf(ctx, run, remote.WhatIfRequest{Document: edit.Document})
+	if err := tried(&body, trial, err); err != nil {
+		return ui.Page{}, err
+	}
+	return c.errorsWith(ctx, run, body)
+}
+
+// retyped returns the document of a run in which a field of a source has another type; empty if it does not declare the field.
+func retyped(run landscape.Run, source, field, kind string) string {
+	doc, _ := pipeline.Load(run.Pipeline+".yaml", []byte(run.Document), pipeline.Environment{}) // nil if it has no form
+	if doc == nil {
+		return ""
+	}
+	text, _ := doc.Retyped(source, field, kind)
+	return string(text)
+}
+
+// tried notes what a document would make of a run, or why that cannot be said.
+func tried(body *ui.Errors, trial *audit.Trial, err error) error {
+	if known, ok := errors.AsType[*client.Error](err); ok && (known.Kind == client.Invalid || known.Kind == client.Conflict) {
+		if body.Fault = known.Message; body.Document == "" || known.Code != client.InvalidDocument { // who edits a document needs to know where
+			body.Fault = landscape.WithoutValues(body.Fault)
+		}
+		return nil
+	}
+	body.Trial = trial
+	return err
+}
+
+// errorsWith is the page of refused rows, with what somebody tried.
+func (c *call) errorsWith(ctx context.Context, run landscape.Run, body ui.Errors) (ui.Page, error) {
+	body.Values, body.Offer = c.query.Get("values") == "true", c.token.Has(allowed[read]...)
 	var err error
 	if body.Values {
 		if !body.Offer {
@@ -378,7 +439,7 @@ func errorsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error
 	return ui.Page{Title: "Refused rows", Crumbs: crumbs(run, "refused rows"), Command: "waymark errors " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
 }
 
-// cures adds what may be done about rows in quarantine, and what the version that is asked for would make of the run.
+// cures adds what may be done about rows in quarantine.
 func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 	body.MayOrder = c.token.Has(allowed[order]...) && client.Complete(run.Status)
 	if body.MayOrder {
@@ -386,6 +447,12 @@ func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 	}
 	if !c.token.Has(allowed[look]...) || !client.Complete(run.Status) {
 		return nil
+	}
+	if body.MayDeploy = c.token.Has(allowed[deploy]...); body.MayDeploy {
+		body.Types = pipeline.FieldTypes()
+		for _, group := range body.Groups {
+			body.Typed = append(body.Typed, group.Field != "" && retyped(run, group.Node, group.Field, "string") != "")
+		}
 	}
 	history, err := c.server.Home.PipelineHistory(c.Context(), run.Environment, run.Pipeline)
 	if isMissing(err) {
@@ -404,15 +471,7 @@ func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 		return err
 	}
 	body.Retries = slices.DeleteFunc(children, func(child client.Link) bool { return child.Link != landscape.RetryLink })
-	if c.query.Get("version") == "" {
-		return nil
-	}
-	body.Trial, err = whatIf(c.Context(), c, run)
-	body.Version, _ = strconv.ParseInt(c.query.Get("version"), 10, 64)
-	if known, ok := errors.AsType[*client.Error](err); ok && (known.Kind == client.Invalid || known.Kind == client.Conflict) {
-		body.Fault, err = landscape.WithoutValues(known.Message), nil
-	}
-	return err
+	return nil
 }
 
 // retryPage retries rows, and leads to the page of the run that does it. The form has that run's id: sent twice, it starts one.

@@ -64,6 +64,10 @@ func table() []route {
 			answer: audit.Trial{}, status: http.StatusOK, handle: withRun(whatIf),
 		},
 		{
+			method: http.MethodPost, path: "/v1/runs/{run}/what-if", scope: deploy, about: "What another document, in the place of the run's own, would have done with the rows of a complete run; nothing is written",
+			body: remote.WhatIfRequest{}, answer: audit.Trial{}, status: http.StatusOK, handle: withRun(whatIfDocument),
+		},
+		{
 			method: http.MethodGet, path: "/v1/runs/{run}/timeline", scope: own, about: "Where the time of a run went: when rows passed, what each worker did, which chunks took long",
 			answer: client.Timeline{}, status: http.StatusOK, handle: withRun(timeline),
 		},

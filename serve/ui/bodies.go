@@ -248,11 +248,16 @@ type Errors struct {
 
 	Versions []int64       // of the run's pipeline, the last first; nil if none is deployed, or the run is not complete
 	Version  int64         // that is tried; 0 for none
-	Trial    *audit.Trial  // what it would make of the run; nil if none is tried
+	Document string        // that is tried; empty for none
+	Trial    *audit.Trial  // what the version or the document would make of the run; nil if none is tried
 	Fault    string        // why it cannot be tried
 	Retries  []client.Link // the runs that retry rows of this one
 	MayOrder bool          // who looks may have the rows retried
 	Again    string        // id of the run that would do it
+
+	MayDeploy bool     // who looks may try another document, and deploy it
+	Typed     []bool   // by group, whether the document declares its field, so that another type can be tried; nil for who may not
+	Types     []string // that a field may have
 }
 
 // Evidence is what proves what of a run.
