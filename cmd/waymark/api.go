@@ -28,14 +28,15 @@ const off = "off"
 
 // apiServing says where and how a process serves the HTTP API.
 type apiServing struct {
-	address   string // HOST:PORT; off for none
-	cert, key string // files of a certificate and its private key; empty for plain HTTP
-	rate      float64
-	flags     issuerFlags
-	issuer    *oidc.Issuer // whose tokens count as well; nil for none
-	link      *api.Link    // with which one person can sign in; nil for none
-	listener  net.Listener
-	received  daemon.Received // what is posted to triggers
+	address     string // HOST:PORT; off for none
+	cert, key   string // files of a certificate and its private key; empty for plain HTTP
+	rate        float64
+	flags       issuerFlags
+	issuer      *oidc.Issuer // whose tokens count as well; nil for none
+	link        *api.Link    // with which one person can sign in; nil for none
+	listener    net.Listener
+	certificate *certificate    // nil for plain HTTP
+	received    daemon.Received // what is posted to triggers
 }
 
 // bind defines the flags.
@@ -66,9 +67,9 @@ func (s *apiServing) listen(ctx context.Context) error {
 	if s.issuer, err = s.flags.issuer(); err != nil {
 		return err
 	}
-	var certificate tls.Certificate
 	if s.cert != "" {
-		if certificate, err = tls.LoadX509KeyPair(s.cert, s.key); err != nil {
+		s.certificate = &certificate{cert: s.cert, key: s.key}
+		if err := s.certificate.load(); err != nil {
 			return wrongUsef("--api-cert: %v", err)
 		}
 	}
@@ -79,8 +80,8 @@ func (s *apiServing) listen(ctx context.Context) error {
 	case err != nil:
 		return wrongUsef("--api: %v", err)
 	}
-	if s.cert != "" {
-		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})
+	if s.certificate != nil {
+		listener = tls.NewListener(listener, &tls.Config{GetCertificate: s.certificate.get, MinVersion: tls.VersionTLS12})
 	}
 	s.listener = listener
 	return nil
@@ -127,6 +128,9 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, later bool, log
 	})
 	if err != nil {
 		return err
+	}
+	if s.certificate != nil {
+		s.certificate.logs(logger)
 	}
 	logger.Info("listening", "for", "--api", "address", s.listener.Addr().String())
 	if s.issuer != nil {

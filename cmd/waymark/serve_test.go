@@ -35,7 +35,7 @@ func TestServeCannotStart(t *testing.T) {
 		{"no address for the API", []string{"--api", "bogus"}, exitUsage, "write HOST:PORT, or off"},
 		{"the API for everybody", []string{"--api", "0.0.0.0:0"}, exitUsage, "can be reached by others: give it --api-cert and --api-key"},
 		{"a certificate without its key", []string{"--api", "127.0.0.1:0", "--api-cert", "x"}, exitUsage, "belong together"},
-		{"a certificate that is not there", []string{"--api", "127.0.0.1:0", "--api-cert", "x", "--api-key", "x"}, exitUsage, "--api-cert: open x"},
+		{"a certificate that is not there", []string{"--api", "127.0.0.1:0", "--api-cert", "x", "--api-key", "x"}, exitUsage, "--api-cert: stat x: no such file"},
 		{"an issuer without an audience", []string{"--api", "127.0.0.1:0", "--oidc-issuer", "https://idp.example"}, exitUsage, "say with --oidc-audience"},
 		{"an issuer without roles", []string{"--api", "127.0.0.1:0", "--oidc-issuer", "https://idp.example", "--oidc-audience", "x"}, exitUsage, "nobody would have a role"},
 		{"an issuer in the open", []string{"--api", "127.0.0.1:0", "--oidc-issuer", "http://idp.example", "--oidc-audience", "x", "--oidc-role", "a=b:viewer"}, exitUsage, "write an https URL"},

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// certificate is the certificate of the API, as its files have it: one that is renewed there counts for later connections.
+type certificate struct {
+	cert, key string // files
+	logger    *slog.Logger
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	written [2]time.Time // when the files were, of which it is
+}
+
+// logs lets the log say when the files are read again.
+func (c *certificate) logs(logger *slog.Logger) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.logger = logger
+}
+
+// load reads the files.
+func (c *certificate) load() error {
+	written, err := c.modified()
+	if err != nil {
+		return err
+	}
+	read, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return err
+	}
+	c.current, c.written = &read, written
+	return nil
+}
+
+// modified is when the files were written.
+func (c *certificate) modified() (written [2]time.Time, err error) {
+	for i, name := range []string{c.cert, c.key} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return written, err
+		}
+		written[i] = info.ModTime()
+	}
+	return written, nil
+}
+
+// get returns what a connection is to be made with. Files that cannot be read, or of which one is not written yet, change nothing.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	written, err := c.modified()
+	if err == nil && written == c.written {
+		return c.current, nil
+	}
+	if err == nil {
+		err = c.load()
+	}
+	switch {
+	case c.logger == nil:
+	case err != nil:
+		c.logger.Warn("the certificate of the API cannot be read again; the one of before counts", "error", err)
+	default:
+		c.logger.Info("the certificate of the API was read again", "file", c.cert, "until", c.current.Leaf.NotAfter)
+	}
+	return c.current, nil
+}
