@@ -2,10 +2,12 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -90,6 +92,31 @@ func (c *Client) receive(ctx context.Context, deposit *Deposit, r *Receipt, body
 	}
 	r.New = err == nil
 	return err
+}
+
+// SignDelivery returns how a body is posted to a trigger: the path, and headers with a signature that is made now, with the trigger's secret. It posts nothing. The delivery is a new one each
+// time, if the signature covers an id or a time.
+func (c *Client) SignDelivery(ctx context.Context, trigger string, body []byte) (path string, header http.Header, err error) {
+	defer c.edge(ctx, &err)
+	row, declared, err := c.httpTrigger(ctx, trigger)
+	if refused, is := errors.AsType[*signature.RefusedError](err); is {
+		err = &Error{Kind: NotFound, Code: TriggerNotFound, Message: fmt.Sprintf("nobody can post to trigger %s: %s", trigger, refused.Why), Cure: ListTriggers, Err: err}
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	secret := ""
+	if names := declared.Secrets(); len(names) > 0 {
+		deposit, err := c.host.Deposit(ctx, false)
+		if err != nil {
+			return "", nil, err
+		}
+		if secret, err = deposit.Planner.Secret(names[0]); err != nil {
+			return "", nil, &Error{Kind: Unavailable, Code: SecretMissing, Message: fmt.Sprintf("secret %s: %v", names[0], err), Err: err}
+		}
+	}
+	header, err = signature.Sign(declared, secret, "msg_"+rand.Text(), body, time.Now())
+	return "/in/" + row.ID, header, err
 }
 
 // httpTrigger returns a trigger to which others post.

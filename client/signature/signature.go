@@ -179,12 +179,14 @@ func (c check) described() (string, error) {
 		}
 		signed = timed(seconds, c.Body)
 	}
-	algorithm := map[string]func() hash.Hash{"sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}[cmp.Or(rule.Algorithm, "sha256")]
-	if !c.signed(algorithm, signed, c.decoded(c.Header.Get(rule.Header), rule.Prefix, cmp.Or(rule.Encoding, "hex"))) {
+	if !c.signed(algorithms[cmp.Or(rule.Algorithm, "sha256")], signed, c.decoded(c.Header.Get(rule.Header), rule.Prefix, cmp.Or(rule.Encoding, "hex"))) {
 		return "", errUnsigned
 	}
 	return unsigned("", signed), nil
 }
+
+// algorithms are those that a document may name.
+var algorithms = map[string]func() hash.Hash{"sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
 
 // timed is what is signed of a body and its time.
 func timed(seconds string, body []byte) []byte {
@@ -208,9 +210,7 @@ func (check) decoded(value, prefix, encoding string) [][]byte {
 // signed reports whether one of the signatures is that of the text, with one of the secrets.
 func (c check) signed(algorithm func() hash.Hash, text []byte, signatures [][]byte) (is bool) {
 	for _, secret := range c.secrets {
-		mac := hmac.New(algorithm, []byte(secret))
-		mac.Write(text)
-		want := mac.Sum(nil)
+		want := sum(algorithm, secret, text)
 		for _, signature := range signatures {
 			is = hmac.Equal(signature, want) || is
 		}

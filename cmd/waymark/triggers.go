@@ -16,7 +16,7 @@ func (a *app) triggersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "triggers",
 		Short: "List the triggers of deployed pipelines, which begin runs as something arrives; pause and resume them",
-		Long: `Lists the triggers of deployed pipelines: what arrives (files, outputs of another pipeline, or deliveries that others post), how many of these wait for a run and since when, how
+		Long: `Lists the triggers of deployed pipelines: what arrives (files, outputs of another pipeline, rows of a table, or deliveries that others post), how many of these wait for a run and since when, how
 many are gone before a run took them or are ignored, how many are on the lists of runs that are not complete, when somebody looked last for what arrives, and why that failed. A trigger that was removed is listed
 as long as something waits for it.`,
 		Example: `  waymark triggers
@@ -39,7 +39,7 @@ as long as something waits for it.`,
 		},
 	}
 	cmd.PersistentFlags().String(inEnvironment, "", "`environment` in which the pipeline is deployed (default all); also --env")
-	cmd.AddCommand(a.triggersArrivalsCommand(), a.triggersPauseCommand(), a.triggersResumeCommand(), a.triggersIgnoreCommand(), a.triggersAgainCommand())
+	cmd.AddCommand(a.triggersArrivalsCommand(), a.triggersPauseCommand(), a.triggersResumeCommand(), a.triggersIgnoreCommand(), a.triggersAgainCommand(), a.triggersTestCommand())
 	return cmd
 }
 

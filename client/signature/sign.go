@@ -1,0 +1,73 @@
+package signature
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"hash"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"waymark/pipeline"
+)
+
+// Sign returns the headers with which Verify takes a body as a delivery that was sent at a moment. id names the delivery, where the headers have a place for that. The error says why the
+// secret can sign nothing, and repeats nothing of it.
+func Sign(t pipeline.HTTPTrigger, secret, id string, body []byte, now time.Time) (http.Header, error) {
+	header, seconds := http.Header{}, strconv.FormatInt(now.Unix(), 10)
+	if t.Verify == pipeline.VerifyNone {
+		header.Set(standard.HeaderWebhookID, id)
+		return header, nil
+	}
+	if err := t.CheckSecret(secret); err != nil {
+		return nil, err
+	}
+	switch t.Verify {
+	case pipeline.VerifyStandard:
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		if err != nil {
+			return nil, err
+		}
+		signer, err := standard.NewWebhookRaw(key)
+		if err != nil {
+			return nil, err
+		}
+		signature, err := signer.Sign(id, now, body)
+		if err != nil {
+			return nil, err
+		}
+		header.Set(standard.HeaderWebhookID, id)
+		header.Set(standard.HeaderWebhookTimestamp, seconds)
+		header.Set(standard.HeaderWebhookSignature, signature)
+	case pipeline.VerifyGitHub:
+		header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(sum(sha256.New, secret, body)))
+		header.Set("X-GitHub-Delivery", id)
+	case pipeline.VerifyStripe:
+		header.Set("Stripe-Signature", "t="+seconds+",v1="+hex.EncodeToString(sum(sha256.New, secret, timed(seconds, body))))
+	case pipeline.VerifyHMAC:
+		signed := body
+		if t.HMAC.Timestamp != "" {
+			header.Set(t.HMAC.Timestamp, seconds)
+			signed = timed(seconds, body)
+		}
+		encode := hex.EncodeToString
+		if t.HMAC.Encoding == "base64" {
+			encode = base64.StdEncoding.EncodeToString
+		}
+		header.Set(t.HMAC.Header, t.HMAC.Prefix+encode(sum(algorithms[cmp.Or(t.HMAC.Algorithm, "sha256")], secret, signed)))
+	}
+	return header, nil
+}
+
+// sum is the HMAC of a text.
+func sum(algorithm func() hash.Hash, secret string, text []byte) []byte {
+	mac := hmac.New(algorithm, []byte(secret))
+	mac.Write(text)
+	return mac.Sum(nil)
+}

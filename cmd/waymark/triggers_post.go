@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/client/local"
+)
+
+// posted is what became of a delivery that somebody tried.
+type posted struct {
+	Trigger string          `json:"trigger"`
+	Status  int             `json:"status"` // of HTTP
+	Answer  json.RawMessage `json:"answer"`
+}
+
+// postTime is how long a server has to answer.
+const postTime = 30 * time.Second
+
+func (a *app) triggersTestCommand() *cobra.Command {
+	var file, url string
+	cmd := &cobra.Command{
+		Use:   "test TRIGGER --file FILE",
+		Short: "Post a file to a trigger, signed with its secret, as another service would",
+		Long: `Signs the content of a file as the trigger's document says, with the trigger's secret from --secrets-dir, and posts it to a server. It is a delivery like others: it is recorded, and
+a run reads it. Each time it is a new one, if the signature covers an id or a time. Exit code 1: the server did not take it.`,
+		Example: `  waymark triggers test calls --file sample.json --secrets-dir secrets`,
+		Args:    exactlyOne("trigger"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if file == "" {
+				return wrongUsef("what is to be posted? --file FILE names it; - is standard input")
+			}
+			body, err := readDelivery(file, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return a.existing(cmd.Context(), func(home *local.Home) error {
+				id, err := home.TriggerID(cmd.Context(), cmd.Flag(inEnvironment).Value.String(), args[0])
+				if err != nil {
+					return err
+				}
+				done, err := post(cmd.Context(), home, id, url, body)
+				if err != nil {
+					return err
+				}
+				code := exitDone
+				if done.Status != http.StatusAccepted {
+					code = exitFailed
+				}
+				return endWith(code, a.print(done, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%d %s: %s\n", done.Status, http.StatusText(done.Status), done.Answer)
+					return err
+				}))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&file, "file", "", "the `file` with the body; - for standard input")
+	cmd.Flags().StringVar(&url, "url", "http://"+apiAddress, "`URL` of the server")
+	return cmd
+}
+
+func readDelivery(file string, in io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(file)
+}
+
+// post posts a body to a trigger of a server.
+func post(ctx context.Context, home *local.Home, trigger, url string, body []byte) (posted, error) {
+	done := posted{Trigger: trigger}
+	path, header, err := home.SignDelivery(ctx, trigger, body)
+	if err != nil {
+		return done, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, postTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(url, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return done, wrongUsef("--url %q: %v", url, err)
+	}
+	request.Header = header
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return done, fmt.Errorf("nobody took the delivery: %w; waymark serve takes deliveries, and --url says where it listens", err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	if done.Status, done.Answer = answer.StatusCode, bytes.TrimSpace(text); !json.Valid(done.Answer) {
+		done.Answer, _ = json.Marshal(string(done.Answer))
+	}
+	return done, err
+}
