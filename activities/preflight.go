@@ -105,9 +105,9 @@ func (a *Activities) lookAtSecrets(compiled *plan.Plan) (looks []PlaceLooked) {
 // Look looks at the sources and the sinks of a compiled document, several side by side.
 func Look(ctx context.Context, compiled *plan.Plan) Preflight {
 	host, _ := HostName()
-	arriving := map[string]bool{}
-	for _, trigger := range compiled.Document.Pipeline.Triggers {
-		arriving[trigger.Value.Source] = true
+	triggers := map[string]*pipeline.ArrivalTrigger{}
+	for i, trigger := range compiled.Document.Pipeline.Triggers {
+		triggers[trigger.Value.Source] = &compiled.Document.Pipeline.Triggers[i].Value
 	}
 	var nodes []*plan.Node
 	for i := range compiled.Nodes {
@@ -122,18 +122,17 @@ func Look(ctx context.Context, compiled *plan.Plan) Preflight {
 	inParallel(len(nodes), func(i int) {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
-		_, requestable := nodes[i].Source.(plugin.Requestable)
-		found.Looks[i] = lookAt(ctx, nodes[i], requestable || arriving[nodes[i].Name])
+		found.Looks[i] = lookAt(ctx, nodes[i], triggers[nodes[i].Name])
 	})
 	return found
 }
 
-// lookAt looks at a source or a sink. Where files arrive, or rows come with a request, there may be none yet.
-func lookAt(ctx context.Context, node *plan.Node, arriving bool) PlaceLooked {
+// lookAt looks at a source, which may have a trigger, or at a sink.
+func lookAt(ctx context.Context, node *plan.Node, trigger *pipeline.ArrivalTrigger) PlaceLooked {
 	look := PlaceLooked{Node: node.Name, Kind: "source", State: LookReady}
 	var err error
 	if node.Source != nil {
-		err = inspect(ctx, node.Source, arriving)
+		err = inspect(ctx, node.Source, trigger)
 	} else {
 		look.Kind, err = "sink", probe(ctx, node)
 	}
@@ -152,13 +151,22 @@ func lookAt(ctx context.Context, node *plan.Node, arriving bool) PlaceLooked {
 // mostHeads is how many files of a source are opened at most.
 const mostHeads = 20
 
-// inspect finds out whether a run could read a source: what there is, and whether the first files begin as the document says.
-func inspect(ctx context.Context, source plugin.Source, arriving bool) error {
+// inspect finds out whether a run could read a source: what there is, and whether the first files begin as the document says. Where files or rows arrive, or rows come with a request,
+// there may be none yet.
+func inspect(ctx context.Context, source plugin.Source, trigger *pipeline.ArrivalTrigger) error {
 	var info plugin.SourceInfo
 	var err error
-	if watched, is := source.(plugin.Watched); arriving && is {
+	watched, is := source.(plugin.Watched)
+	_, requestable := source.(plugin.Requestable)
+	table, grows := source.(plugin.Growing)
+	switch {
+	case is && (requestable || trigger != nil):
 		info.Files, _, err = watched.Look(ctx) // what is left out keeps no other file from arriving
-	} else {
+	case grows && trigger != nil && trigger.Rows != nil:
+		one := *trigger.Rows
+		one.Most = 1
+		_, err = table.Grown(ctx, one, nil)
+	default:
 		info, err = source.Stat(ctx)
 	}
 	checker, can := source.(plugin.HeadChecker)

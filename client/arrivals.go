@@ -16,7 +16,7 @@ import (
 type Arrival struct {
 	ID       string                 `json:"arrival"` // ITEM@REVISION
 	Trigger  string                 `json:"trigger"`
-	Item     string                 `json:"item"`     // path of the file; of an output RUN/SINK, of a delivery webhook:// and its receipt
+	Item     string                 `json:"item"`     // path of the file; of an output RUN/SINK, of a delivery webhook:// and its receipt, of rows of a table rows://, the trigger and a number
 	Revision int64                  `json:"revision"` // from 0, one more each time the file changes, or somebody lets it arrive again
 	State    landscape.ArrivalState `json:"state"`
 	Run      string                 `json:"run,omitempty"`    // that took it

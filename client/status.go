@@ -73,7 +73,7 @@ type Link struct {
 type RunArrivals struct {
 	Trigger string   `json:"trigger"`
 	Count   int64    `json:"count"`
-	Items   []string `json:"items"` // the first of them, in the order in which they are read: paths of files, RUN/SINK of outputs, webhook:// and the receipt of deliveries
+	Items   []string `json:"items"` // the first of them, in the order in which they are read: paths of files, RUN/SINK of outputs, webhook:// and the receipt of deliveries, rows:// and a number of rows of a table
 }
 
 // More is how many items there are besides Items.

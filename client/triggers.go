@@ -19,21 +19,26 @@ const (
 	FileTrigger     TriggerKind = "files"
 	OutputTrigger   TriggerKind = "outputs"    // of another pipeline
 	DeliveryTrigger TriggerKind = "deliveries" // that others post
+	RowTrigger      TriggerKind = "rows"       // of a table; several that were found together are one arrival
 )
 
 // Count says how many have arrived, in words.
 func (k TriggerKind) Count(n int64) string {
-	word := strings.TrimSuffix(string(k), "s")
-	if k == DeliveryTrigger {
+	word := string(k)
+	switch {
+	case k == RowTrigger && n == 1:
+		word = "page of rows"
+	case k == RowTrigger:
+		word = "pages of rows"
+	case k == DeliveryTrigger && n == 1:
 		word = "delivery"
-	}
-	if n != 1 {
-		word = string(k)
+	case n == 1:
+		word = strings.TrimSuffix(word, "s")
 	}
 	return fmt.Sprintf("%d %s", n, word)
 }
 
-// Trigger is a trigger of a deployed pipeline: it begins runs as files arrive, outputs of another pipeline, or what others post.
+// Trigger is a trigger of a deployed pipeline: it begins runs as files arrive, outputs of another pipeline, rows of a table, or what others post.
 type Trigger struct {
 	ID          string      `json:"trigger"` // ENVIRONMENT/PIPELINE/NAME
 	Environment string      `json:"environment"`
@@ -262,6 +267,8 @@ func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, e
 		kind, after = OutputTrigger, &After{declared.After.Pipeline, declared.After.Sink}
 	case declared.HTTP != nil:
 		kind = DeliveryTrigger
+	case declared.Rows != nil:
+		kind = RowTrigger
 	}
 	var upstream error
 	if declared.After != nil && watch.Error == "" && !row.Removed() {

@@ -16,6 +16,7 @@ func (l *loader) checkTriggers(p *Pipeline) {
 		l.checkTriggerSource(Key(path, "source"), p, trigger.Value)
 		l.checkUpstream(path, p, trigger.Value)
 		l.checkHTTPTrigger(path, trigger.Value)
+		l.checkRowTrigger(path, trigger.Value)
 		l.checkTriggerParams(path, p, trigger.Value)
 	}
 }
@@ -52,10 +53,15 @@ func (l *loader) checkTriggerSource(at string, p *Pipeline, t ArrivalTrigger) {
 	case t.HTTP != nil && source.Webhook == nil:
 		l.report(at, "the source %s does not read what is posted: make it a webhook source, or delete http", quote(name))
 	case t.HTTP != nil:
+	case t.Rows != nil && source.Postgres == nil:
+		l.report(at, "the source %s reads no table: make it a postgres source, or delete rows", quote(name))
+	case t.Rows != nil && source.Postgres.Query != "":
+		l.report(at, "the source %s reads a query, and rows arrive at a table: give it a table", quote(name))
+	case t.Rows != nil:
 	case source.Webhook != nil:
 		l.report(at, "the source %s reads what other services post: add http: {verify: standard, secret: \"${secret:NAME}\"} to its trigger", quote(name))
 	case !known:
-		l.report(at, "the source %s reads a database, where no files arrive: name one that reads files, or use schedules", quote(name))
+		l.report(at, "the source %s reads a database, where no files arrive: add rows: {by: [COLUMN, KEY]} to the trigger, name a source that reads files, or use schedules", quote(name))
 	case path == Stdio || Scheme(path) != "" && Scheme(path) != SchemeS3:
 		l.report(at, "the source %s reads %s, where no files arrive: its path must be that of files, or s3://BUCKET/KEY, mostly with a pattern such as *.csv", quote(name), quote(path))
 	}

@@ -12,27 +12,32 @@ import (
 func TestProblemsOfTriggers(t *testing.T) {
 	const document = "name: x\nparams: {part: {type: string, default: a}, n: {type: int}, day: {type: date, default: \"${slot:date}\"}}\n" +
 		"sources:\n  in: {csv: {path: \"in/*.csv\"}}\n  more: {csv: {path: \"more/*.csv\"}}\n  web: {csv: {path: https://example.org/a.csv}}\n  table: {postgres: {dsn: \"host=db.example dbname=x\", table: t, order_by: [id]}}\n" +
+		"  query: {postgres: {dsn: \"host=db.example dbname=x\", query: select 1 as id, order_by: [id]}}\n" +
 		"sinks: {out: {csv: {path: out.csv}}}\ntriggers:\n  drop: "
 	const full = "params: {n: 1, day: 2026-11-21}"
 	for name, c := range map[string]struct{ trigger, want string }{
-		"no source":            {"{every: 2s, " + full + "}", `x.yaml:10:3: triggers.drop: the key "source" is missing`},
-		"an unknown key":       {"{source: in, quite: 2s, " + full + "}", `x.yaml:10:22: triggers.drop: unknown key "quite" (did you mean "quiet"?)`},
-		"an unknown source":    {"{source: inn, " + full + "}", `x.yaml:10:18: triggers.drop.source: no source named "inn" (did you mean "in"?)`},
-		"an address":           {"{source: web, " + full + "}", `x.yaml:10:18: triggers.drop.source: the source "web" reads "https://example.org/a.csv", where no files arrive: its path must be that of files, or s3://BUCKET/KEY, mostly with a pattern such as *.csv`},
-		"a table":              {"{source: table, " + full + "}", `x.yaml:10:18: triggers.drop.source: the source "table" reads a database, where no files arrive: name one that reads files, or use schedules`},
-		"too often":            {"{source: in, every: 1ms, " + full + "}", `x.yaml:10:29: triggers.drop.every: must be at least 100ms and at most 1h, not 1ms`},
-		"a batch of what":      {"{source: in, batch: {wait: 2s}, " + full + "}", `x.yaml:10:22: triggers.drop.batch: the key "files" is missing`},
-		"an id for a number":   {"{source: in, run_id: n, params: {day: 2026-11-21}}", `x.yaml:10:30: triggers.drop.run_id: the parameter "n" is of type int, and the id of a run is a string`},
-		"an id for nothing":    {"{source: in, run_id: prt, " + full + "}", `x.yaml:10:30: triggers.drop.run_id: no parameter named "prt" (did you mean "part"?)`},
-		"an id and a value":    {"{source: in, run_id: part, params: {part: a, n: 1, day: 2026-11-21}}", `x.yaml:10:30: triggers.drop.run_id: the parameter "part" has a value in params already: delete one of the two`},
-		"a value that is none": {"{source: in, params: {n: x, day: 2026-11-21}}", `x.yaml:10:34: triggers.drop.params.n: "x" is not a valid int: expected ASCII digits with an optional minus sign (FORMAT)`},
-		"no value":             {"{source: in, params: {day: 2026-11-21}}", `x.yaml:10:3: triggers.drop: gives no value to the parameter "n", which has no default: add params: {n: VALUE}`},
-		"no slot":              {"{source: in, params: {n: 1}}", `x.yaml:10:3: triggers.drop: runs that a trigger begins are about no slot, to which the default of the parameter "day" refers: add params: {day: VALUE}`},
-		"two for a source":     {"{source: in, " + full + "}\n  more: {source: in, " + full + "}", `x.yaml:11:18: triggers.more.source: the source "in" has the trigger "drop" already, and each file would be in a run of both: delete one of them`},
-		"after itself":         {"{source: in, after: {pipeline: x, sink: out}, " + full + "}", `x.yaml:10:40: triggers.drop.after.pipeline: each run of "x" would begin another one, without end: name another pipeline`},
-		"after nothing":        {"{source: in, after: {pipeline: y}, " + full + "}", `x.yaml:10:22: triggers.drop.after: the key "sink" is missing`},
-		"quiet and complete":   {"{source: in, after: {pipeline: y, sink: out}, quiet: 1s, " + full + "}", `x.yaml:10:62: triggers.drop.quiet: what a run published is complete: delete quiet, or after`},
-		"a bad name":           {"{source: in, " + full + "}\n  a b: {source: more, " + full + "}", `x.yaml:11:3: triggers["a b"]: "a b" is not a name: use a to z, 0 to 9, _ and -, at most 63 characters, a letter or digit first`},
+		"no source":            {"{every: 2s, " + full + "}", `x.yaml:11:3: triggers.drop: the key "source" is missing`},
+		"an unknown key":       {"{source: in, quite: 2s, " + full + "}", `x.yaml:11:22: triggers.drop: unknown key "quite" (did you mean "quiet"?)`},
+		"an unknown source":    {"{source: inn, " + full + "}", `x.yaml:11:18: triggers.drop.source: no source named "inn" (did you mean "in"?)`},
+		"an address":           {"{source: web, " + full + "}", `x.yaml:11:18: triggers.drop.source: the source "web" reads "https://example.org/a.csv", where no files arrive: its path must be that of files, or s3://BUCKET/KEY, mostly with a pattern such as *.csv`},
+		"a table":              {"{source: table, " + full + "}", `x.yaml:11:18: triggers.drop.source: the source "table" reads a database, where no files arrive: add rows: {by: [COLUMN, KEY]} to the trigger, name a source that reads files, or use schedules`},
+		"rows of files":        {"{source: in, rows: {by: [id]}, " + full + "}", `x.yaml:11:18: triggers.drop.source: the source "in" reads no table: make it a postgres source, or delete rows`},
+		"rows of a query":      {"{source: query, rows: {by: [id]}, " + full + "}", `x.yaml:11:18: triggers.drop.source: the source "query" reads a query, and rows arrive at a table: give it a table`},
+		"rows and quiet":       {"{source: table, rows: {by: [at, id]}, quiet: 1s, " + full + "}", `x.yaml:11:54: triggers.drop.quiet: belongs to triggers of files: a row is complete, and arrives again when it changes; delete it`},
+		"rows after another":   {"{source: table, rows: {by: [at, id]}, after: {pipeline: y, sink: out}, " + full + "}", `x.yaml:11:47: triggers.drop.after: rows of a table come neither from another pipeline nor by post: delete it, or rows`},
+		"too often":            {"{source: in, every: 1ms, " + full + "}", `x.yaml:11:29: triggers.drop.every: must be at least 100ms and at most 1h, not 1ms`},
+		"a batch of what":      {"{source: in, batch: {wait: 2s}, " + full + "}", `x.yaml:11:22: triggers.drop.batch: the key "files" is missing`},
+		"an id for a number":   {"{source: in, run_id: n, params: {day: 2026-11-21}}", `x.yaml:11:30: triggers.drop.run_id: the parameter "n" is of type int, and the id of a run is a string`},
+		"an id for nothing":    {"{source: in, run_id: prt, " + full + "}", `x.yaml:11:30: triggers.drop.run_id: no parameter named "prt" (did you mean "part"?)`},
+		"an id and a value":    {"{source: in, run_id: part, params: {part: a, n: 1, day: 2026-11-21}}", `x.yaml:11:30: triggers.drop.run_id: the parameter "part" has a value in params already: delete one of the two`},
+		"a value that is none": {"{source: in, params: {n: x, day: 2026-11-21}}", `x.yaml:11:34: triggers.drop.params.n: "x" is not a valid int: expected ASCII digits with an optional minus sign (FORMAT)`},
+		"no value":             {"{source: in, params: {day: 2026-11-21}}", `x.yaml:11:3: triggers.drop: gives no value to the parameter "n", which has no default: add params: {n: VALUE}`},
+		"no slot":              {"{source: in, params: {n: 1}}", `x.yaml:11:3: triggers.drop: runs that a trigger begins are about no slot, to which the default of the parameter "day" refers: add params: {day: VALUE}`},
+		"two for a source":     {"{source: in, " + full + "}\n  more: {source: in, " + full + "}", `x.yaml:12:18: triggers.more.source: the source "in" has the trigger "drop" already, and each file would be in a run of both: delete one of them`},
+		"after itself":         {"{source: in, after: {pipeline: x, sink: out}, " + full + "}", `x.yaml:11:40: triggers.drop.after.pipeline: each run of "x" would begin another one, without end: name another pipeline`},
+		"after nothing":        {"{source: in, after: {pipeline: y}, " + full + "}", `x.yaml:11:22: triggers.drop.after: the key "sink" is missing`},
+		"quiet and complete":   {"{source: in, after: {pipeline: y, sink: out}, quiet: 1s, " + full + "}", `x.yaml:11:62: triggers.drop.quiet: what a run published is complete: delete quiet, or after`},
+		"a bad name":           {"{source: in, " + full + "}\n  a b: {source: more, " + full + "}", `x.yaml:12:3: triggers["a b"]: "a b" is not a name: use a to z, 0 to 9, _ and -, at most 63 characters, a letter or digit first`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := pipeline.Load("x.yaml", []byte(document+c.trigger+"\n"), pipeline.Environment{Params: map[string]string{"n": "1", "day": "2026-11-21"}})
@@ -71,7 +76,7 @@ func TestProblemsOfHTTPTriggers(t *testing.T) {
 func TestTriggersAreReadWithoutTheRest(t *testing.T) {
 	table, err := pipeline.LoadTimetable("full.yaml", readFull(t))
 	require.NoError(t, err)
-	require.Len(t, table.Triggers, 3)
+	require.Len(t, table.Triggers, 4)
 	require.Equal(t, &pipeline.Upstream{Pipeline: "nest-counts", Sink: "review"}, table.Triggers[1].Value.After)
 	require.Equal(t, pipeline.Batching{Files: 100, Wait: table.Triggers[0].Value.Batch.Wait}, table.Triggers[0].Value.Batch)
 }

@@ -82,6 +82,23 @@ type Watched interface {
 	Parts(ctx context.Context, path string) (parts []OutputPart, manifest string, err error)
 }
 
+// Growing is what a Source may be as well: one of rows that are added, or change, as time goes by.
+type Growing interface {
+	// Grown returns the first rows after a position that no row can come before any more, in the order of the columns that the trigger names. after is UpTo of what it
+	// returned before; nil for the first rows of all. Its errors are as those of Stat.
+	Grown(ctx context.Context, trigger pipeline.RowTrigger, after []string) (Growth, error)
+}
+
+// RowsScheme begins the path of rows that a trigger found in a table; the id of the trigger and a number follow. Stored; never rename.
+const RowsScheme = "rows://"
+
+// Growth is rows that follow each other.
+type Growth struct {
+	Records Chunk    // empty if there are none
+	UpTo    []string // what the last row has in the columns that the trigger names, as texts
+	More    bool     // there may be others already
+}
+
 // Requestable is what a Source may be as well: one whose rows may come with the request for a run.
 type Requestable interface {
 	// Requested describes the rows that came with the request for a run: what Open may get as the only file of a pin. Open reads nothing that came with another request.

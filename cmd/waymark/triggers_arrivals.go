@@ -19,8 +19,8 @@ func (a *app) triggersArrivalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "arrivals TRIGGER",
 		Short: "List what arrived at a trigger, and which run took it, the last first",
-		Long: `Lists what arrived at a trigger, the last first: which run took it, or why none did. An item is the path of a file, RUN/SINK of another pipeline's output, or webhook:// and the
-receipt of a delivery; each change of a file is another revision of it.`,
+		Long: `Lists what arrived at a trigger, the last first: which run took it, or why none did. An item is the path of a file, RUN/SINK of another pipeline's output, webhook:// and the
+receipt of a delivery, or rows:// and the number of a page of rows; each change of a file is another revision of it.`,
 		Example: `  waymark triggers arrivals drop
   waymark triggers arrivals drop --only ready --limit 0`,
 		Args: exactlyOne("trigger"),

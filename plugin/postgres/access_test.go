@@ -94,7 +94,7 @@ func (c *curious) visits() []visit {
 // both lets a source and a sink with this DSN connect, and returns their errors.
 func both(t *testing.T, dsn string, access Access) []error {
 	t.Helper()
-	source, err := NewSource("in", pipeline.PostgresSource{DSN: dsn, Table: "t"}, pipeline.Schema{}, access)
+	source, err := NewSource("in", pipeline.PostgresSource{DSN: dsn, Table: "t"}, pipeline.Schema{}, access, nil)
 	require.NoError(t, err)
 	_, reading := source.Stat(t.Context())
 	sink, err := NewSink("out", pipeline.PostgresSink{DSN: dsn, Table: "t"}, access)

@@ -44,26 +44,37 @@ type selection struct {
 
 // shape finds out what there is to select, in the transaction of conn.
 func (s *Source) shape(ctx context.Context, conn *pgx.Conn) (*selection, error) {
+	chosen, all, err := s.columns(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	names := s.spec.OrderBy
+	if len(names) == 0 {
+		if names, err = s.primaryKey(ctx, conn); err != nil {
+			return nil, err
+		}
+	}
+	order, err := s.order(all, names)
+	if err != nil {
+		return nil, err
+	}
+	return &selection{columns: chosen, order: order, query: s.selectOf(chosen, order, "")}, nil
+}
+
+// columns returns the columns that rows have, and all that there are.
+func (s *Source) columns(ctx context.Context, conn *pgx.Conn) (chosen, all []column, err error) {
 	statement, err := conn.PgConn().Prepare(ctx, "", "select * from "+s.from(), nil)
 	if err != nil {
-		return nil, s.classify("look at the columns", err)
+		return nil, nil, s.classify("look at the columns", err)
 	}
-	all, err := s.known(statement.Fields)
-	if err != nil {
-		return nil, err
+	if all, err = s.known(statement.Fields); err != nil {
+		return nil, nil, err
 	}
 	if err := s.addTypes(ctx, conn, all); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	chosen, err := s.choose(all)
-	if err != nil {
-		return nil, err
-	}
-	order, err := s.order(ctx, conn, all)
-	if err != nil {
-		return nil, err
-	}
-	return &selection{columns: chosen, order: order, query: s.selectOf(chosen, order)}, nil
+	chosen, err = s.choose(all)
+	return chosen, all, err
 }
 
 // alias is what the rows are called in queries.
@@ -169,15 +180,8 @@ func named(columns []column) string {
 	return strings.Join(names, ", ")
 }
 
-// order returns the columns that put the rows in order.
-func (s *Source) order(ctx context.Context, conn *pgx.Conn, all []column) ([]column, error) {
-	names := s.spec.OrderBy
-	if len(names) == 0 {
-		var err error
-		if names, err = s.primaryKey(ctx, conn); err != nil {
-			return nil, err
-		}
-	}
+// order returns the columns with these names, which put the rows in order.
+func (s *Source) order(all []column, names []string) ([]column, error) {
 	var order []column
 	for _, name := range names {
 		i := find(all, name)
@@ -208,8 +212,8 @@ func (s *Source) primaryKey(ctx context.Context, conn *pgx.Conn) ([]string, erro
 	return names, nil
 }
 
-// selectOf returns the query of a selection. Values that are too long are not even sent: their beginning is.
-func (s *Source) selectOf(chosen, order []column) string {
+// selectOf returns the query of a selection, of rows for which a condition holds; of all if that is empty. Values that are too long are not even sent: their beginning is.
+func (s *Source) selectOf(chosen, order []column, condition string) string {
 	var items, lengths, by []string
 	for _, c := range chosen {
 		name := quoted(alias, c.name)
@@ -231,8 +235,11 @@ func (s *Source) selectOf(chosen, order []column) string {
 	if len(lengths) == 0 {
 		lengths = []string{"0"}
 	}
-	return fmt.Sprintf("select %s, %s from %s order by %s",
-		strings.Join(items, ", "), strings.Join(lengths, " + "), s.from(), strings.Join(by, ", "))
+	if condition != "" {
+		condition = " where " + condition
+	}
+	return fmt.Sprintf("select %s, %s from %s%s order by %s",
+		strings.Join(items, ", "), strings.Join(lengths, " + "), s.from(), condition, strings.Join(by, ", "))
 }
 
 // version returns a digest of what is selected: of the columns with their types, and of their order.

@@ -265,7 +265,7 @@ func TestSecretsAreInNoError(t *testing.T) {
 		dsn, strings.Replace(dsn, "port="+port, "port=1", 1), strings.Replace(dsn, password, password+"x", 1), dsn + " nonsense", dsn + " application_name",
 		strings.Replace(dsn, "dbname=", "dbname=no", 1), strings.Replace(dsn, "sslmode=disable", "sslmode=require", 1),
 	} {
-		s, err := NewSource("in", pipeline.PostgresSource{DSN: d, Table: "t"}, pipeline.Schema{}, anywhere)
+		s, err := NewSource("in", pipeline.PostgresSource{DSN: d, Table: "t"}, pipeline.Schema{}, anywhere, nil)
 		if err != nil {
 			say(err)
 		} else {

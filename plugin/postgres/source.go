@@ -13,6 +13,7 @@ import (
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/plugin/jsonl"
+	"waymark/plugin/webhook"
 )
 
 // Source reads the rows of a table or a query as they were at one moment. It is safe for concurrent use.
@@ -23,16 +24,18 @@ type Source struct {
 	query    string
 	database *database
 	records  *jsonl.Records
-	path     string // names the rows, without secrets
+	path     string       // names the rows, without secrets
+	found    webhook.Read // reads the payloads in which rows are that a trigger found; nil where no run is executed
 }
 
 // NewSource makes the source that a document's entry with this name describes. The error names the option at fault; no connection
-// is made. access is what the document's DSN may use.
-func NewSource(name string, spec pipeline.PostgresSource, schema pipeline.Schema, access Access) (plugin.Source, error) {
+// is made. access is what the document's DSN may use; found reads the payloads in which rows are that a trigger found, nil where nobody reads them.
+func NewSource(name string, spec pipeline.PostgresSource, schema pipeline.Schema, access Access, found webhook.Read) (plugin.Source, error) {
 	s, err := newSource(name, spec, schema, access)
 	if err != nil {
 		return nil, fmt.Errorf("sources.%s: %w", name, err)
 	}
+	s.found = found
 	return s, nil
 }
 
@@ -93,9 +96,28 @@ func closed(conn *pgx.Conn) error {
 	return nil
 }
 
-// begin takes a snapshot in a transaction of conn, and declares the cursor over its rows. Whatever a role or a database sets
-// otherwise, values are written in one way.
+// begin takes a snapshot in a transaction of conn, and declares the cursor over its rows.
 func (s *Source) begin(ctx context.Context, conn *pgx.Conn) (*selection, error) {
+	if err := s.transaction(ctx, conn); err != nil {
+		return nil, err
+	}
+	selected, err := s.shape(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	return selected, s.declare(ctx, conn, selected)
+}
+
+// declare declares the cursor over what is selected.
+func (s *Source) declare(ctx context.Context, conn *pgx.Conn, selected *selection) error {
+	if _, err := conn.Exec(ctx, "declare waymark_cursor no scroll cursor for "+selected.query); err != nil {
+		return s.classify("begin to read", err)
+	}
+	return nil
+}
+
+// transaction begins a transaction of conn in which all statements see one snapshot. Whatever a role or a database sets otherwise, values are written in one way.
+func (s *Source) transaction(ctx context.Context, conn *pgx.Conn) error {
 	for _, statement := range []string{
 		"begin transaction isolation level repeatable read read only",
 		`select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'iso_8601', true),
@@ -105,22 +127,18 @@ func (s *Source) begin(ctx context.Context, conn *pgx.Conn) (*selection, error) 
 			set_config('cursor_tuple_fraction', '1', true)`,
 	} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
-			return nil, s.classify("begin to read", err)
+			return s.classify("begin to read", err)
 		}
 	}
-	selected, err := s.shape(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := conn.Exec(ctx, "declare waymark_cursor no scroll cursor for "+selected.query); err != nil {
-		return nil, s.classify("begin to read", err)
-	}
-	return selected, nil
+	return nil
 }
 
 // Open returns a Reader at the cursor. Beyond the beginning it takes a new snapshot and reads again what was read before: if that is
-// not what the cursor remembers, it is not the same source any more.
+// not what the cursor remembers, it is not the same source any more. Rows that a trigger found are stored, and read from there.
 func (s *Source) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
+	if pin.Trigger != "" {
+		return webhook.OpenFound(s.name, s.found, at, pin)
+	}
 	conn, err := s.database.connect(ctx)
 	if err != nil {
 		return nil, s.classify("connect", err)

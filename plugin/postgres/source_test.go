@@ -22,7 +22,7 @@ var many = plugin.Limits{Rows: 1000, Bytes: 1 << 20}
 
 func source(t testing.TB, spec pipeline.PostgresSource, schema pipeline.Schema) plugin.Source {
 	t.Helper()
-	s, err := NewSource("in", spec, schema, anywhere)
+	s, err := NewSource("in", spec, schema, anywhere, nil)
 	require.NoError(t, err)
 	return s
 }
@@ -374,7 +374,7 @@ func TestWhatCannotBeReadSaysWhyAndTheCure(t *testing.T) {
 
 func TestADSNThatIsNoneTellsNothingOfIt(t *testing.T) {
 	for _, dsn := range []string{"postgres://u:canary/secret@h/d", "canary secret", "host=h port=canary", "postgres://u:canary%zz@h/d", "postgres://u:one@canary/two@h/d", "host=h sslrootcert=/canary sslmode=verify-full"} {
-		_, err := NewSource("in", pipeline.PostgresSource{DSN: dsn, Table: "t"}, pipeline.Schema{}, anywhere)
+		_, err := NewSource("in", pipeline.PostgresSource{DSN: dsn, Table: "t"}, pipeline.Schema{}, anywhere, nil)
 		require.ErrorContains(t, err, "sources.in: postgres.dsn: this is no address of a Postgres database", dsn)
 		_, err2 := NewSink("out", pipeline.PostgresSink{DSN: dsn, Table: "t"}, anywhere)
 		require.ErrorContains(t, err2, "sinks.out: postgres.dsn: this is no address of a Postgres database", dsn)

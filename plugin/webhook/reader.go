@@ -13,9 +13,11 @@ import (
 
 // reader reads deliveries one after the other. Chunks are pieces of a body, which follow each other without a gap.
 type reader struct {
-	source *source
-	pin    plugin.SourceInfo
-	at     plugin.Cursor // of the next chunk
+	name string   // of the source
+	path []string // keys, from the outermost object to what holds the records
+	read Read
+	pin  plugin.SourceInfo
+	at   plugin.Cursor // of the next chunk
 
 	body []byte // of the delivery at the cursor; nil: it was not read yet
 	rest []span // records behind the cursor
@@ -52,22 +54,40 @@ func (r *reader) load(ctx context.Context) error {
 	if r.body != nil {
 		return nil
 	}
-	body, err := r.source.body(ctx, r.pin.Files[r.at.File])
+	info := r.pin.Files[r.at.File]
+	body, err := r.bodyOf(ctx, info)
 	if err != nil {
 		return err
 	}
 	if r.at.Offset > int64(len(body)) {
-		return fmt.Errorf("source %s: cursor points to byte %d of %d", r.source.name, r.at.Offset, len(body))
+		return fmt.Errorf("source %s: cursor points to byte %d of %d", r.name, r.at.Offset, len(body))
 	}
-	path := r.source.path
-	if isRequest(r.pin.Files[r.at.File]) {
-		path = nil // they are the rows themselves
+	records := []span(nil)
+	switch {
+	case isFound(info):
+		records, err = splitFound(body)
+	case isRequest(info):
+		records = split(body, nil) // they are the rows themselves
+	default:
+		records = split(body, r.path)
 	}
-	r.body, r.rest = body, split(body, path)
+	if err != nil {
+		return fmt.Errorf("source %s: %s: %w", r.name, info.Path, err)
+	}
+	r.body, r.rest = body, records
 	for len(r.rest) > 0 && int64(r.rest[0].from) < r.at.Offset {
 		r.rest = r.rest[1:]
 	}
 	return nil
+}
+
+// bodyOf returns the body of a delivery.
+func (r *reader) bodyOf(ctx context.Context, info plugin.FileInfo) ([]byte, error) {
+	packed, err := r.read(ctx, strings.TrimPrefix(info.Target, ByPayload))
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %s: %w", r.name, info.Path, err)
+	}
+	return unpack(info, packed)
 }
 
 // chunk puts records into c: as many as the limits allow, and at least one.

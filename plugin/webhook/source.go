@@ -1,4 +1,5 @@
-// Package webhook reads what other services sent: deliveries to a trigger, and rows that came with the request for a run. They are payloads by the time that a run reads them.
+// Package webhook reads what is a payload by the time that a run reads it: deliveries to a trigger, which other services sent, rows that came with the request for a run, and rows that a
+// trigger found in a table.
 package webhook
 
 import (
@@ -37,8 +38,13 @@ type Read func(ctx context.Context, payload string) ([]byte, error)
 
 // Delivery describes what came: FileInfo of what Pack returned for the same, which is stored under payload.
 func Delivery(receipt, payload string, body []byte) plugin.FileInfo {
+	return stored(Scheme+receipt, payload, body)
+}
+
+// stored describes a body that a payload holds.
+func stored(path, payload string, body []byte) plugin.FileInfo {
 	sum := sha256.Sum256(body)
-	return plugin.FileInfo{Path: Scheme + receipt, Bytes: int64(len(body)), Target: ByPayload + payload, Version: ByDigest + hex.EncodeToString(sum[:])}
+	return plugin.FileInfo{Path: path, Bytes: int64(len(body)), Target: ByPayload + payload, Version: ByDigest + hex.EncodeToString(sum[:])}
 }
 
 // Pack returns what is stored of a delivery. With the receipt no two deliveries are the same payload, whatever their bodies hold: so one can be deleted, and the other stays.
@@ -50,8 +56,11 @@ func head(receipt string) []byte { return []byte("waymark-delivery-v1 " + receip
 // unpack returns the body in a payload.
 func unpack(info plugin.FileInfo, packed []byte) ([]byte, error) {
 	body, whole := bytes.CutPrefix(packed, head(strings.TrimPrefix(info.Path, Scheme)))
-	if isRequest(info) {
+	switch {
+	case isRequest(info):
 		body, whole = unpackRows(info, packed)
+	case isFound(info):
+		body, whole = bytes.CutPrefix(packed, foundHead(info.Path))
 	}
 	sum := sha256.Sum256(body)
 	if !whole || int64(len(body)) != info.Bytes || ByDigest+hex.EncodeToString(sum[:]) != info.Version {
@@ -111,20 +120,20 @@ func (*source) Parts(context.Context, string) (parts []plugin.OutputPart, manife
 
 // Open returns a Reader at the cursor.
 func (s *source) Open(_ context.Context, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
-	if s.read == nil {
+	return open(s.name, s.path, s.read, at, pin)
+}
+
+// OpenFound returns a Reader, at the cursor, of rows that a trigger found for a source: pin is a list of what FoundRows describes.
+func OpenFound(name string, read Read, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
+	return open(name, nil, read, at, pin)
+}
+
+func open(name string, path []string, read Read, at plugin.Cursor, pin plugin.SourceInfo) (plugin.Reader, error) {
+	if read == nil {
 		return nil, errors.New("deliveries cannot be read here")
 	}
 	if at.File < 0 || at.File > len(pin.Files) {
-		return nil, fmt.Errorf("source %s: cursor points to delivery %d of %d", s.name, at.File, len(pin.Files))
+		return nil, fmt.Errorf("source %s: cursor points to delivery %d of %d", name, at.File, len(pin.Files))
 	}
-	return &reader{source: s, pin: pin, at: at}, nil
-}
-
-// body returns the body of a delivery.
-func (s *source) body(ctx context.Context, info plugin.FileInfo) ([]byte, error) {
-	packed, err := s.read(ctx, strings.TrimPrefix(info.Target, ByPayload))
-	if err != nil {
-		return nil, fmt.Errorf("source %s: %s: %w", s.name, info.Path, err)
-	}
-	return unpack(info, packed)
+	return &reader{name: name, path: path, read: read, pin: pin, at: at}, nil
 }

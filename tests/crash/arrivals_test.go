@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/sample"
+	"waymark/tests/services"
 )
 
 // Whatever a server was about to do for a file that arrived when it was killed: the file is in one complete run.
@@ -63,4 +65,58 @@ func filesArrive(t *testing.T, binary, moment string) []byte {
 	}
 	require.ElementsMatch(t, []string{"0", "1", "2"}, strings.Fields(rows))
 	return p.drain(t, serving)
+}
+
+// Whatever a server was about to do for rows that it found in a table when it was killed: each row is in one complete run.
+func TestServeIsKilledAtMomentsOfRows(t *testing.T) {
+	binary, server := build(t), services.PrivatePostgres(t)
+	for _, moment := range sample.Of(6, []string{
+		"arrival.stored", "arrival.stored@2", "arrival.found", "landscape.watches.committing@2", "landscape.watches.committed@2", "arrival.taken", "arrival.started", "activity.ConcludeRun.end",
+	}) {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
+			rowsArrive(t, binary, server, moment)
+		})
+	}
+}
+
+// rowsArrive serves a trigger of rows, until all of a table are done; but kills the server at the moment, and serves again.
+func rowsArrive(t *testing.T, binary string, server *services.Server, moment string) {
+	t.Helper()
+	dsn := server.Database(t).DSN()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	write := func(statement string) {
+		_, err := conn.Exec(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	write("create table beats (id int primary key, tx xid8 not null default pg_current_xact_id()); insert into beats select generate_series(0, 4)")
+	p := in(t, binary, "plain.yaml", "orders.csv")
+	p.env = []string{"WAYMARK_SECRET_DW=" + dsn, "WAYMARK_ALLOW_NETWORK=127.0.0.0/8"}
+	p.write(t, "beats.yaml", "name: beats\nparams: {part: {type: string, default: all}}\n"+
+		"sources: {in: {postgres: {dsn: \"${secret:DW}\", table: beats}, schema: {fields: {id: int}}}}\n"+
+		"sinks: {out: {csv: {path: \""+p.folder+"/out/${param:part}.csv\"}}}\n"+
+		"triggers: {new: {source: in, every: 100ms, rows: {by: [tx, id], most: 2}, run_id: part}}\n")
+	serving := p.serveAgain(t, moment, "landscape.triggers.committed")
+	write("insert into beats values (5), (6)")
+	db := open(t, p.folder)
+	require.Eventually(t, func() bool {
+		var done int
+		err := db.QueryRow("select coalesce(sum(json_extract(place, '$.rows')), 0) from arrivals where state = 'done'").Scan(&done)
+		return err == nil && done == 7
+	}, 2*time.Minute, 100*time.Millisecond)
+	var others int
+	require.NoError(t, db.QueryRow("select count(*) from runs where status <> 'completed'").Scan(&others))
+	require.Zero(t, others)
+	outputs, err := filepath.Glob(filepath.Join(p.folder, "out", "*.csv"))
+	require.NoError(t, err)
+	rows := ""
+	for _, output := range outputs {
+		content, err := os.ReadFile(output)
+		require.NoError(t, err)
+		rows += strings.TrimPrefix(string(content), "id\n")
+	}
+	require.ElementsMatch(t, []string{"0", "1", "2", "3", "4", "5", "6"}, strings.Fields(rows))
+	p.drain(t, serving)
 }

@@ -39,7 +39,7 @@ func (f Formats) Source(name string, spec pipeline.Source) (plugin.Source, error
 	case spec.Parquet != nil:
 		return parquet.NewSource(name, spec, f.Files)
 	case spec.Postgres != nil:
-		return postgres.NewSource(name, *spec.Postgres, spec.Schema, f.Postgres)
+		return postgres.NewSource(name, *spec.Postgres, spec.Schema, f.Postgres, f.Delivered)
 	case spec.Webhook != nil:
 		return webhook.NewSource(name, *spec.Webhook, spec.Schema, f.Delivered)
 	}

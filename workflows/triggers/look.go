@@ -24,7 +24,9 @@ import (
 type found struct {
 	next    time.Time // before which nobody needs to look
 	pause   time.Duration
-	source  plugin.Watched               // where files arrive
+	source  plugin.Source                // of the trigger; nil if nobody has compiled its version yet
+	files   plugin.Watched               // the same, if files arrive there
+	more    bool                         // of rows, whether others are there already
 	version landscape.Trigger            // the row of the trigger that source is of
 	known   map[string]landscape.Arrival // by item, what was recorded last: of all files that are there, and of all that are ready
 	unready map[string]unready           // by item
@@ -66,7 +68,11 @@ func (w *watched) look(ctx context.Context) error {
 	if len(changes) > 0 || len(w.found.unready) > 0 || w.found.pause == 0 || w.declared.HTTP != nil {
 		w.found.pause = every
 	}
-	w.found.next = time.Now().Add(max(w.found.pause, rests*time.Since(begun)))
+	pause := w.found.pause
+	if w.found.more {
+		pause = 0
+	}
+	w.found.next = time.Now().Add(max(pause, rests*time.Since(begun)))
 	news := len(changes) > 0 || next.Waiting != w.at.Waiting || next.Error != w.at.Error || next.Position-w.at.Position >= unrecorded
 	if !news && w.owns && time.Since(w.at.Changed.Time()).Abs() < beat {
 		return nil
@@ -86,7 +92,10 @@ func (w *watched) look(ctx context.Context) error {
 
 // lookAt returns what is to be recorded of what has arrived, and notes in next how far the outbox was looked at.
 func (w *watched) lookAt(ctx context.Context, next *landscape.Watch) ([]landscape.ArrivalChange, error) {
-	if w.declared.After == nil {
+	switch {
+	case w.declared.Rows != nil:
+		return w.grown(ctx)
+	case w.declared.After == nil:
 		return w.compare(ctx)
 	}
 	changes, position, err := w.compareOutputs(ctx)
@@ -112,7 +121,7 @@ func (w *watched) compare(ctx context.Context) ([]landscape.ArrivalChange, error
 		w.found.left = w.unverifiable()
 		return nil, nil
 	}
-	files, left, err := w.found.source.Look(ctx)
+	files, left, err := w.found.files.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -189,11 +198,12 @@ func (w *watched) open(ctx context.Context) error {
 	if at == plan.None {
 		return fmt.Errorf("version %d of %s has no source %s", row.Version, row.Pipeline, w.declared.Source)
 	}
-	source, is := compiled.Nodes[at].Source.(plugin.Watched)
-	if !is {
+	source := compiled.Nodes[at].Source
+	files, is := source.(plugin.Watched)
+	if !is && w.declared.Rows == nil {
 		return fmt.Errorf("no files arrive at source %s", w.declared.Source)
 	}
-	w.found.source, w.found.version, w.found.unready, w.found.gone, w.found.follows = source, row, map[string]unready{}, nil, 0
+	w.found = found{next: w.found.next, pause: w.found.pause, source: source, files: files, version: row, known: w.found.known, unready: map[string]unready{}, left: w.found.left}
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (w *watched) compareOutputs(ctx context.Context) (changes []landscape.Arriv
 	if err != nil || len(published)+len(ready)+len(w.found.gone) == 0 {
 		return nil, position, err
 	}
-	files, _, err := w.found.source.Look(ctx)
+	files, _, err := w.found.files.Look(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -264,7 +264,7 @@ func (w *watched) filesOf(ctx context.Context, a landscape.ArtifactRecord, there
 		}
 		return []landscape.OutputFile{{FileInfo: file, SHA256: a.SHA256}}, "", nil
 	}
-	parts, manifest, err := w.found.source.Parts(ctx, a.Path)
+	parts, manifest, err := w.found.files.Parts(ctx, a.Path)
 	switch {
 	case err != nil:
 		return nil, "", err

@@ -124,7 +124,8 @@ func (w *watched) lookAndTake(ctx context.Context, going int) (int, error) {
 	if err := w.look(ctx); err != nil {
 		return going, err
 	}
-	if canLook := w.at.Error == w.found.left; canLook && !w.row.Paused {
+	canLook := w.at.Error == w.found.left || w.declared.Rows != nil // which are stored
+	if canLook && !w.row.Paused {
 		var err error
 		if going, err = w.take(ctx, going); err != nil {
 			return going, err
