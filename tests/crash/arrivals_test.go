@@ -93,7 +93,9 @@ func rowsArrive(t *testing.T, binary string, server *services.Server, moment str
 	}
 	write("create table beats (id int primary key, tx xid8 not null default pg_current_xact_id()); insert into beats select generate_series(0, 4)")
 	p := in(t, binary, "plain.yaml", "orders.csv")
-	p.env = []string{"WAYMARK_SECRET_DW=" + dsn, "WAYMARK_ALLOW_NETWORK=127.0.0.0/8"}
+	p.env = []string{"WAYMARK_SECRETS_DIR=" + filepath.Join(p.folder, "secrets"), "WAYMARK_ALLOW_NETWORK=127.0.0.0/8"}
+	require.NoError(t, os.Mkdir(filepath.Join(p.folder, "secrets"), 0o700))
+	p.write(t, "secrets/DW", dsn)
 	p.write(t, "beats.yaml", "name: beats\nparams: {part: {type: string, default: all}}\n"+
 		"sources: {in: {postgres: {dsn: \"${secret:DW}\", table: beats}, schema: {fields: {id: int}}}}\n"+
 		"sinks: {out: {csv: {path: \""+p.folder+"/out/${param:part}.csv\"}}}\n"+
@@ -101,6 +103,12 @@ func rowsArrive(t *testing.T, binary string, server *services.Server, moment str
 	serving := p.serveAgain(t, moment, "landscape.triggers.committed")
 	write("insert into beats values (5), (6)")
 	db := open(t, p.folder)
+	t.Cleanup(func() {
+		var look string
+		if t.Failed() && db.QueryRow("select error from watches").Scan(&look) == nil {
+			t.Log("the last look: " + look)
+		}
+	})
 	require.Eventually(t, func() bool {
 		var done int
 		err := db.QueryRow("select coalesce(sum(json_extract(place, '$.rows')), 0) from arrivals where state = 'done'").Scan(&done)

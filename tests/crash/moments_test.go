@@ -232,7 +232,7 @@ func (p *program) startAt(t *testing.T, plan string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.Command(p.binary, append(args, "--quiet")...)
 	command.Dir = p.folder
-	command.Env = append(os.Environ(), "WAYMARK_HEARTBEAT=1s", "WAYMARK_FAILPOINTS="+plan, "WAYMARK_FAILPOINT_LOG="+heldLog(p.folder))
+	command.Env = append(append(os.Environ(), p.env...), "WAYMARK_HEARTBEAT=1s", "WAYMARK_FAILPOINTS="+plan, "WAYMARK_FAILPOINT_LOG="+heldLog(p.folder))
 	require.NoError(t, command.Start())
 	t.Cleanup(func() { _ = command.Process.Kill() })
 	return command
