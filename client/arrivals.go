@@ -199,7 +199,7 @@ func (c *Client) ArriveAgain(ctx context.Context, word, item string, by By) (don
 	case errors.Is(err, landscape.ErrStale):
 		return done, changedMeanwhile(last)
 	case errors.Is(err, landscape.ErrPurged):
-		return done, &Error{Kind: Conflict, Code: ArrivalUnfit, Message: fmt.Sprintf("%s cannot be read again: what was delivered is purged", last.Item), Err: err}
+		return done, &Error{Kind: Conflict, Code: ArrivalUnfit, Message: fmt.Sprintf("%s cannot be read again: what was delivered, or found, is purged or forgotten", last.Item), Err: err}
 	}
 	done.Count = 1
 	return done, err

@@ -95,7 +95,7 @@ func (c *Client) receive(ctx context.Context, deposit *Deposit, r *Receipt, body
 }
 
 // SignDelivery returns how a body is posted to a trigger: the path, and headers with a signature that is made now, with the trigger's secret. It posts nothing. The delivery is a new one each
-// time, if the signature covers an id or a time.
+// time, if the signature covers an id, or each second if it covers a time.
 func (c *Client) SignDelivery(ctx context.Context, trigger string, body []byte) (path string, header http.Header, err error) {
 	defer c.edge(ctx, &err)
 	row, declared, err := c.httpTrigger(ctx, trigger)

@@ -43,7 +43,7 @@ type WhatIfRequest struct {
 	Run      string            // all that Find takes
 	File     string            // its lookup tables are read as they are now
 	Version  int64             //
-	Document string            // it is compiled with the lookup tables and the values of its environment that the run had
+	Document string            // it is compiled with the lookup tables and the values of its environment that the run had; it can read no other file
 	Params   map[string]string // in the place of those that the run had
 }
 
@@ -128,7 +128,7 @@ func (c *Client) edited(ctx context.Context, deposit *Deposit, run landscape.Run
 		return nil, err
 	}
 	doc := &Document{File: "the document", Folder: request.Folder, Source: []byte(text), Params: params}
-	request.File, request.Document, request.Params = doc.File, doc.Source, doc.Params
+	request.File, request.Document, request.Params, request.Closed = doc.File, doc.Source, doc.Params, true
 	if doc.Plan, err = deposit.Planner.Plan(request); err != nil {
 		return nil, documentError(doc.File, err)
 	}

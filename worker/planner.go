@@ -120,7 +120,7 @@ func (p Planner) compile(request plan.Request) (*plan.Plan, error) {
 // kept are the contents of the files that the request has.
 func kept(request plan.Request) lookup.Kept {
 	kept := lookup.Kept{Tables: request.Tables}
-	if request.Deployed {
+	if request.Deployed || request.Closed {
 		kept.Files = map[string][]byte{}
 		maps.Copy(kept.Files, request.Files)
 	}

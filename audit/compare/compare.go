@@ -35,7 +35,7 @@ type Comparison struct {
 
 // Same reports whether both read the same rows, made the same of each, and published the same bytes.
 func (c *Comparison) Same() bool {
-	only := slices.ContainsFunc(c.Sources, func(s Source) bool { return s.OnlyWas+s.OnlyIs+s.NotPaired > 0 })
+	only := slices.ContainsFunc(c.Sources, func(s Source) bool { return s.OnlyWas+s.OnlyIs+s.NotPaired+s.Forgotten > 0 })
 	other := slices.ContainsFunc(c.Outputs, func(o Output) bool { return !o.Same })
 	return c.Flipped+c.Changed == 0 && !only && !other
 }
@@ -57,6 +57,7 @@ type Source struct {
 	OnlyWas   int64  `json:"only_was"`   // rows that only the first run has
 	OnlyIs    int64  `json:"only_is"`    // rows that only the second run has
 	NotPaired int64  `json:"not_paired"` // rows of the first run that stand elsewhere or nowhere: there are too many to look for them
+	Forgotten int64  `json:"forgotten"`  // rows that were forgotten in one of the runs, or in both: nobody can tell whether both had them
 }
 
 // Output is what both runs published of a sink.

@@ -52,9 +52,9 @@ func (c *comparing) pair(ctx context.Context, name string) (*pairs, error) {
 		}
 		p.same(before.take(n), after.take(n), &left, &right)
 	}
-	p.about.Was, p.about.Is = left.rows, right.rows
+	p.about.Was, p.about.Is, p.about.Forgotten = left.rows, right.rows, max(left.forgotten, right.forgotten)
 	if left.crowded || right.crowded {
-		p.about.NotPaired = p.about.Was - p.count()
+		p.about.NotPaired = p.about.Was - p.count() - left.forgotten
 		return p, nil
 	}
 	p.match(left, right)
@@ -120,15 +120,20 @@ func (b *block) take(n int) (hashes []byte) {
 
 // waiting are rows of one run that are not at the same place in the other one.
 type waiting struct {
-	rows    int64 // of the source that were looked at
-	hashes  []hash
-	at      []int64 // their numbers
-	crowded bool    // there are too many of them
+	rows      int64 // of the source that were looked at
+	forgotten int64 // of those, rows that were forgotten; they do not wait
+	hashes    []hash
+	at        []int64 // their numbers
+	crowded   bool    // there are too many of them
 }
 
 // wait notes the next row.
 func (w *waiting) wait(h []byte, crowded bool) {
 	w.rows++
+	if !known(h) {
+		w.forgotten++
+		return
+	}
 	if w.crowded = w.crowded || crowded || len(w.hashes) >= mostMoved; !w.crowded {
 		w.hashes, w.at = append(w.hashes, hash(h)), append(w.at, w.rows)
 	}
@@ -179,9 +184,7 @@ func (p *pairs) match(left, right waiting) {
 	}
 	numbers := map[hash][]int64{}
 	for i, h := range right.hashes {
-		if known(h[:]) {
-			numbers[h] = append(numbers[h], right.at[i])
-		}
+		numbers[h] = append(numbers[h], right.at[i])
 	}
 	for i, h := range left.hashes {
 		if others := numbers[h]; len(others) > 0 {

@@ -379,7 +379,7 @@ func (r *away) WhatIf(ctx context.Context, q client.WhatIfRequest) (*audit.Trial
 	if err != nil {
 		return nil, err
 	}
-	return r.Client.WhatIfDocument(ctx, run, remote.WhatIfRequest{Document: string(text), Params: q.Params})
+	return r.WhatIfDocument(ctx, run, remote.WhatIfRequest{Document: string(text), Params: q.Params})
 }
 
 // proof returns the proof of a row of the run that word means.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -39,12 +40,18 @@ func (c *certificate) load() error {
 	return nil
 }
 
+// mostCertificate is how long the files may be: enough for a long chain.
+const mostCertificate = 1 << 20
+
 // modified is when the files were written.
 func (c *certificate) modified() (written [2]time.Time, err error) {
 	for i, name := range []string{c.cert, c.key} {
 		info, err := os.Stat(name)
 		if err != nil {
 			return written, err
+		}
+		if !info.Mode().IsRegular() || info.Size() > mostCertificate {
+			return written, fmt.Errorf("%s: it must be a file of at most %d bytes", name, mostCertificate)
 		}
 		written[i] = info.ModTime()
 	}

@@ -55,6 +55,9 @@ func TestARenewedCertificateCounts(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(folder, "other.pem"), c.key))
 	require.Equal(t, int64(2), serial())
 	require.Contains(t, log.String(), "was read again")
+	require.NoError(t, os.Truncate(c.cert, mostCertificate+1))
+	require.Equal(t, int64(2), serial(), "it is too long")
+	require.Contains(t, log.String(), "it must be a file of at most 1048576 bytes")
 	require.NoError(t, os.Remove(c.cert))
 	require.Equal(t, int64(2), serial(), "it is away")
 }

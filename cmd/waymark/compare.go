@@ -142,7 +142,7 @@ func setting(value *string) string {
 
 // sourceWords says which rows of a source the runs have in common.
 func sourceWords(s compare.Source) string {
-	if s.Was == s.Is && s.Moved+s.OnlyWas+s.OnlyIs+s.NotPaired == 0 {
+	if s.Was == s.Is && s.Moved+s.OnlyWas+s.OnlyIs+s.NotPaired+s.Forgotten == 0 {
 		return fmt.Sprintf("the same %s", text.Count(s.Was, "row"))
 	}
 	words := fmt.Sprintf("%s and %s", text.Count(s.Was, "row"), text.Count(s.Is, "row"))
@@ -151,7 +151,7 @@ func sourceWords(s compare.Source) string {
 		text string
 	}{
 		{s.Moved, "at another place"}, {s.OnlyWas, "only in the first run"}, {s.OnlyIs, "only in the second run"},
-		{s.NotPaired, "of the first run not looked for: too many stand elsewhere"},
+		{s.NotPaired, "of the first run not looked for: too many stand elsewhere"}, {s.Forgotten, "forgotten since, which cannot be compared"},
 	} {
 		if part.n > 0 {
 			words += fmt.Sprintf(", %s %s", text.Grouped(part.n), part.text)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,12 +27,12 @@ type posted struct {
 const postTime = 30 * time.Second
 
 func (a *app) triggersTestCommand() *cobra.Command {
-	var file, url string
+	var file, address string
 	cmd := &cobra.Command{
 		Use:   "test TRIGGER --file FILE",
 		Short: "Post a file to a trigger, signed with its secret, as another service would",
 		Long: `Signs the content of a file as the trigger's document says, with the trigger's secret from --secrets-dir, and posts it to a server. It is a delivery like others: it is recorded, and
-a run reads it. Each time it is a new one, if the signature covers an id or a time. Exit code 1: the server did not take it.`,
+a run reads it. Sent again it is a new one, if the signature covers an id, or a time and a second has passed. The record must be here. Exit code 1: the server did not take it.`,
 		Example: `  waymark triggers test calls --file sample.json --secrets-dir secrets`,
 		Args:    exactlyOne("trigger"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,7 +48,7 @@ a run reads it. Each time it is a new one, if the signature covers an id or a ti
 				if err != nil {
 					return err
 				}
-				done, err := post(cmd.Context(), home, id, url, body)
+				done, err := post(cmd.Context(), home, id, address, body)
 				if err != nil {
 					return err
 				}
@@ -64,7 +64,7 @@ a run reads it. Each time it is a new one, if the signature covers an id or a ti
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "the `file` with the body; - for standard input")
-	cmd.Flags().StringVar(&url, "url", "http://"+apiAddress, "`URL` of the server")
+	cmd.Flags().StringVar(&address, "url", "http://"+apiAddress, "`URL` of the server")
 	return cmd
 }
 
@@ -76,7 +76,7 @@ func readDelivery(file string, in io.Reader) ([]byte, error) {
 }
 
 // post posts a body to a trigger of a server.
-func post(ctx context.Context, home *local.Home, trigger, url string, body []byte) (posted, error) {
+func post(ctx context.Context, home *local.Home, trigger, address string, body []byte) (posted, error) {
 	done := posted{Trigger: trigger}
 	path, header, err := home.SignDelivery(ctx, trigger, body)
 	if err != nil {
@@ -84,19 +84,23 @@ func post(ctx context.Context, home *local.Home, trigger, url string, body []byt
 	}
 	ctx, cancel := context.WithTimeout(ctx, postTime)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(url, "/")+path, bytes.NewReader(body))
+	server, err := url.Parse(address)
+	if err != nil || server.Host == "" || server.RawQuery+server.Fragment != "" || server.Scheme != "http" && server.Scheme != "https" {
+		return done, wrongUsef("--url %q: write http://HOST:PORT, or https://", address)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
-		return done, wrongUsef("--url %q: %v", url, err)
+		return done, err
 	}
 	request.Header = header
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return done, fmt.Errorf("nobody took the delivery: %w; waymark serve takes deliveries, and --url says where it listens", err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
-	if done.Status, done.Answer = answer.StatusCode, bytes.TrimSpace(text); !json.Valid(done.Answer) {
-		done.Answer, _ = json.Marshal(string(done.Answer))
+	if done.Status, done.Answer = answer.StatusCode, bytes.TrimSpace(text); err == nil && !json.Valid(done.Answer) {
+		err = fmt.Errorf("what listens at %s takes no deliveries: it answered with %s, and no JSON. --url is the address of waymark serve alone, such as http://%s", address, answer.Status, apiAddress)
 	}
 	return done, err
 }

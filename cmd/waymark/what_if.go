@@ -29,7 +29,8 @@ func (a *app) whatIfCommand() *cobra.Command {
 		Use:   "what-if RUN --pipeline FILE|--version N",
 		Short: "Show what another document would have done with a run's rows",
 		Long: `Sends the stored source records of a complete run through another document, or another version of the run's pipeline, and shows which rows would have ended elsewhere, had other
-values, or been refused. The document gets the run's parameters, unless --param gives others, and lookup tables as they are now. Nothing is
+values, or been refused. The document gets the run's parameters, unless --param gives others, and lookup tables as they are now,
+or with --server those of the run. Nothing is
 written or recorded. Exit code 3 if more rows go another way than --max-flips allows.
 
 ` + runArgument,

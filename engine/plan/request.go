@@ -9,6 +9,7 @@ type Request struct {
 	Tables   map[string][]byte // the contents of lookup tables by node; those that are not here are read from their files
 	Deployed bool              // it is a version of a deployed pipeline: it has no folder, and of the files that it is compiled with only Files are looked at
 	Files    map[string][]byte // of a deployed one: the contents of those files, by their paths as the document has them
+	Closed   bool              // it is compiled with Tables and Files alone, as a deployed one is, though it may have a folder: somebody wrote it who may not read files here
 	Values   map[string]string // of a deployed one: the values of its environment, by name
 	ValuesOf string            // which those are, such as prod#12, or the environment if it has none
 	Beside   string            // a word such as retry-1 that sinks put into the names of their outputs; "" leaves them as they are

@@ -82,7 +82,7 @@ type Kept struct {
 func (k Kept) file(path string) ([]byte, error) {
 	content, known := k.Files[path]
 	if !known {
-		return nil, fmt.Errorf("%s: is not among the files of the deployed version: a lookup's path must be the same in every run, so write it without parameters and variables", path)
+		return nil, fmt.Errorf("%s: is not among the files of the deployed version, or the tables of the run: a lookup's path must be the same in every run, so write it without parameters and variables", path)
 	}
 	return content, nil
 }

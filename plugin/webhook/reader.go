@@ -62,7 +62,7 @@ func (r *reader) load(ctx context.Context) error {
 	if r.at.Offset > int64(len(body)) {
 		return fmt.Errorf("source %s: cursor points to byte %d of %d", r.name, r.at.Offset, len(body))
 	}
-	records := []span(nil)
+	var records []span
 	switch {
 	case isFound(info):
 		records, err = splitFound(body)

@@ -163,6 +163,17 @@ func (s *pageServer) mend(t *testing.T) {
 	require.Contains(t, text, "total: string")
 	answer, text = deployer.post(t, path, url.Values{"source": {"in"}, "field": {"none"}, "type": {"string"}})
 	require.Equal(t, http.StatusBadRequest, answer.StatusCode, text)
+	// Neither of a deployed pipeline nor of a file: the document reads no file of the server.
+	for run, peek := range map[string]string{
+		"refusing":  strings.Replace(cured, "steps: [", "steps: [{name: peek, lookup: {csv: {path: "+s.Folder+"/orders.csv}, on: {total: row.total}, add: {z: id}}}, ", 1),
+		s.ordersRun: "name: peek\nsources: {in: {csv: {path: a.csv}, schema: {fields: {id: string}}}}\nsteps: [{name: peek, lookup: {csv: {path: orders.csv}, on: {total: row.id}, add: {z: id}}}]\nsinks: {all: {csv: {path: b.csv}}}\n",
+	} {
+		body, err := json.Marshal(map[string]string{"document": peek})
+		require.NoError(t, err)
+		answer, said := s.Ask(t, "POST", "/v1/runs/"+run+"/what-if", s.Tokens[landscape.Deployer], string(body))
+		require.NotEqual(t, http.StatusOK, answer.StatusCode, "%s", said)
+		require.Contains(t, string(said), "orders.csv: is not among the files of the deployed version, or the tables of the run", run)
+	}
 	answer, text = deployer.post(t, path, url.Values{"document": {"name: ["}})
 	require.Equal(t, http.StatusOK, answer.StatusCode, text)
 	require.Contains(t, textOf(parsed(t, path, text)), "The document cannot be tried on this run: the document has 1 problemthe document:1:7: ")
