@@ -15,6 +15,7 @@ import (
 
 // Whenever archiving is killed, each run is in the landscape or in a bundle that verifies, answers as before, and the next order archives the rest.
 func TestArchivingIsKilled(t *testing.T) {
+	sample.Rarely(t)
 	binary := build(t)
 	for _, moment := range sample.Of(10, []string{
 		"archive.exported", "archive.filled", "archive.written", "archive.verified", // nothing was removed
@@ -63,6 +64,7 @@ func TestArchivingIsKilled(t *testing.T) {
 
 // An order of several persons that is killed between two runs is executed once, and finished when it is executed again.
 func TestApprovedArchivingIsKilled(t *testing.T) {
+	sample.Rarely(t)
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
 		services.Missing(t, "ssh-keygen", "install openssh-client")
 	}

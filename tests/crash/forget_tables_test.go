@@ -87,6 +87,7 @@ func TestForgettingInATableIsKilled(t *testing.T) {
 
 // A target that cannot be reached when an order was given leaves everything as it is, keeps no other order from being given, and can be given up.
 func TestForgettingInATableThatIsAway(t *testing.T) {
+	sample.Rarely(t)
 	binary, server := build(t), services.PrivatePostgres(t)
 	p, conn := inTable(t, binary, server, "mode: insert")
 	env := p.env
@@ -158,6 +159,7 @@ func TestForgettingBesideAnOrderThatWaits(t *testing.T) {
 
 // An order about the same records, which another run has read since, waits for the one that still needs them.
 func TestForgettingTheSameRecordsAsAnOrderThatWaits(t *testing.T) {
+	sample.Rarely(t)
 	binary, server := build(t), services.PrivatePostgres(t)
 	p, conn := inTable(t, binary, server, "mode: insert")
 	env := p.env
