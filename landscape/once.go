@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Once returns a Reader for one question. Of what never changes once it is recorded, such as nodes and ways, it reads nothing twice; of all else what is recorded then.
+// Once returns a Reader for one question. Of what never changes once it is recorded, such as nodes and ways, and of which parts sinks have, it reads nothing twice; of all else what is
+// recorded then.
 func (r *Reader) Once() *Reader {
 	once := *r
 	once.from = &onceSource{source: r.from, known: map[string][]Record{}}
@@ -24,13 +25,13 @@ type onceSource struct {
 // How much is kept: enough for one row, and little when a question is about many.
 const (
 	mostKnown  = 64
-	mostOfKind = 256 // records that answer a query
+	mostOfKind = 1024 // records that answer a query
 )
 
 // Read does what Driver.Read says.
 func (s *onceSource) Read(ctx context.Context, kind Record, q Query, yield func(Record) bool) error {
 	switch kind.(type) {
-	case Node, WayRecord, WayStepRecord, ChunkWayRecord, PassageRecord, chunkByRow:
+	case Node, WayRecord, WayStepRecord, ChunkWayRecord, PassageRecord, SinkPart, chunkByRow:
 	default:
 		return s.source.Read(ctx, kind, q, yield)
 	}
