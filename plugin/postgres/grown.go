@@ -76,12 +76,30 @@ func (s *Source) beginGrown(ctx context.Context, conn *pgx.Conn, trigger pipelin
 		return nil, err
 	}
 	settled, err := s.settled(order[0], time.Duration(trigger.Settle))
+	if err == nil && order[0].oid == xid8OID && after != nil {
+		err = s.checkCounter(ctx, conn, after[0])
+	}
 	if err != nil {
 		return nil, err
 	}
 	selected := &selection{columns: chosen, order: order}
 	selected.query = fmt.Sprintf("%s limit %d", s.selectOf(chosen, order, settled+behind(order, after)), mostGrown(trigger))
 	return selected, s.declare(ctx, conn, selected)
+}
+
+// checkCounter refuses a database whose transactions have smaller numbers than those of rows that arrived: new rows would come before these.
+func (s *Source) checkCounter(ctx context.Context, conn *pgx.Conn, last string) error {
+	var next string
+	var restored bool
+	err := conn.QueryRow(ctx, "select pg_snapshot_xmax(pg_current_snapshot())::text, $1::text::xid8 >= pg_snapshot_xmax(pg_current_snapshot())", last).Scan(&next, &restored)
+	if err != nil {
+		return s.classify("look at the transactions", err)
+	}
+	if restored {
+		return s.fault(codeNoOrder, "the last row that arrived was written by transaction %s, and the database has come to %s, as one does that was restored from a dump: give the trigger another name, "+
+			"at which all rows arrive", last, next)
+	}
+	return nil
 }
 
 // settled returns the condition that holds for rows before which none can come any more. It depends on the type of the first column that puts them in order.

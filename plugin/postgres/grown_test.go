@@ -158,6 +158,17 @@ func writeAtRandom(ctx context.Context, dsn string, random *rand.Rand, transacti
 	return nil
 }
 
+// TestADatabaseThatWasRestored from a dump counts its transactions from the start again: nobody can tell which rows are new.
+func TestADatabaseThatWasRestored(t *testing.T) {
+	db := services.Postgres(t)
+	d := connect(t, db.DSN())
+	d.exec(writtenBy)
+	d.exec("insert into orders values (1, 1)")
+	table := source(t, pipeline.PostgresSource{DSN: db.DSN(), Table: "orders"}, fields("id", "int")).(plugin.Growing)
+	_, err := table.Grown(t.Context(), pipeline.RowTrigger{By: []string{"tx", "id"}}, []string{"9000000000", "1"})
+	require.Regexp(t, `^the last row that arrived was written by transaction 9000000000, and the database has come to [0-9]+, as one does that was restored from a dump`, requireFault(t, "NO_ORDER", err))
+}
+
 // TestRowsSettle: with moments, a row arrives when it is old enough; one without a moment never does.
 func TestRowsSettle(t *testing.T) {
 	db := services.Postgres(t)
