@@ -35,7 +35,7 @@ func (s *onceSource) Read(ctx context.Context, kind Record, q Query, yield func(
 	default:
 		return s.source.Read(ctx, kind, q, yield)
 	}
-	key := fmt.Sprintf("%T %q %q %t %d", kind, q.Prefix, q.After, q.Descending, q.Limit)
+	key := fmt.Sprintf("%T %#v", kind, q)
 	s.mu.Lock()
 	known := s.known[key]
 	s.mu.Unlock()

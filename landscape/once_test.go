@@ -56,6 +56,12 @@ func TestOnce(t *testing.T) {
 		require.Len(t, read(Run{}, of, 9), 2)
 	}
 	require.Equal(t, 8, c.reads, "a run changes")
+	for _, prefix := range [][]any{{"a", int64(5963018)}, {"a", int64(5963019)}, {"a", "5963018"}, {"a 5963018"}, {"a", "", "b"}, {"a", "b", ""}} {
+		reads := c.reads
+		read(Node{}, Query{Prefix: prefix}, 9)
+		read(Node{}, Query{After: prefix}, 9)
+		require.Equal(t, reads+2, c.reads, "each is another question: %#v", prefix)
+	}
 	for i := range 2 * mostKnown {
 		read(Node{}, Query{Prefix: []any{i}}, 9)
 	}
