@@ -356,15 +356,7 @@ func whyNotPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error
 }
 
 func errorsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) {
-	body := ui.Errors{Run: run}
-	if c.query.Get("version") != "" {
-		body.Version, _ = strconv.ParseInt(c.query.Get("version"), 10, 64)
-		trial, err := whatIf(ctx, c, run)
-		if err = tried(&body, trial, err); err != nil {
-			return ui.Page{}, err
-		}
-	}
-	return c.errorsWith(ctx, run, body)
+	return c.errorsWith(ctx, run, ui.Errors{Run: run})
 }
 
 // editedPage is the page of refused rows, with what the document of a form would make of them.
@@ -439,7 +431,7 @@ func (c *call) errorsWith(ctx context.Context, run landscape.Run, body ui.Errors
 	return ui.Page{Title: "Refused rows", Crumbs: crumbs(run, "refused rows"), Command: "waymark errors " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
 }
 
-// cures adds what may be done about rows in quarantine.
+// cures adds what may be done about rows in quarantine, and what the version that is asked for would make of the run.
 func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 	body.MayOrder = c.token.Has(allowed[order]...) && client.Complete(run.Status)
 	if body.MayOrder {
@@ -471,7 +463,12 @@ func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 		return err
 	}
 	body.Retries = slices.DeleteFunc(children, func(child client.Link) bool { return child.Link != landscape.RetryLink })
-	return nil
+	if c.query.Get("version") == "" {
+		return nil
+	}
+	body.Version, _ = strconv.ParseInt(c.query.Get("version"), 10, 64)
+	trial, err := whatIf(c.Context(), c, run)
+	return tried(body, trial, err)
 }
 
 // retryPage retries rows, and leads to the page of the run that does it. The form has that run's id: sent twice, it starts one.

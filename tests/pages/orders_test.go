@@ -144,6 +144,20 @@ func (s *pageServer) mend(t *testing.T) {
 	told, _, _ = strings.Cut(told, "\n")
 	require.JSONEq(t, told, string(said))
 
+	// A service does not see what other versions would do, also of its own runs.
+	answer, begun := s.Ask(t, "POST", "/v1/runs", s.Tokens[landscape.Service], `{"pipeline":"deployed@1","run":"serviced"}`)
+	require.Equal(t, http.StatusAccepted, answer.StatusCode, "%s", begun)
+	require.Eventually(t, func() bool {
+		_, said := s.Ask(t, "GET", "/v1/runs/serviced", s.Tokens[landscape.Service], "")
+		return strings.Contains(string(said), `"completed_with_failures"`)
+	}, patience, 50*time.Millisecond)
+	service := s.signIn(t, s.Tokens[landscape.Service])
+	for _, version := range []string{tried, "?version=99"} { // whether there is one or not
+		answer, text = service.get(t, "/runs/serviced/errors"+version)
+		require.Equal(t, http.StatusOK, answer.StatusCode, text)
+		require.NotContains(t, text, "not on record")
+	}
+
 	// A document that is edited on the page, tried before anybody deploys it.
 	deployer := s.signIn(t, s.Tokens[landscape.Deployer])
 	answer, text = deployer.post(t, path, url.Values{"document": {strings.ReplaceAll(cured, "\n", "\r\n")}})
