@@ -24,7 +24,7 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (story *Explanation, 
 		return nil, err
 	}
 	defer sense(q.Run, &err)
-	a = New(a.log.Once(), a.payloads, a.planner)
+	a = a.once()
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {
 		return nil, err
@@ -43,6 +43,9 @@ func (a *Auditor) Explain(ctx context.Context, q Question) (story *Explanation, 
 	}
 	return i.explanation, i.onward(ctx, q.Limit)
 }
+
+// once returns an Auditor for one question about a row: many of its parts need the same records.
+func (a *Auditor) once() *Auditor { return New(a.log.Once(), a.payloads, a.planner) }
 
 // sense turns a panic into an error: what somebody changed in the record may make no sense.
 func sense(run string, err *error) {

@@ -64,6 +64,7 @@ func (a *Auditor) WhyNot(ctx context.Context, q Question, sink string) (denial *
 		return nil, err
 	}
 	defer sense(q.Run, &err)
+	a = a.once()
 	run, err := a.log.Run(ctx, q.Run)
 	if err != nil {
 		return nil, err
