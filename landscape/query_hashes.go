@@ -49,10 +49,11 @@ func (r *Reader) HashSlices(ctx context.Context, run string, at ChunkKey) (found
 
 // At returns the hash of a row by its index in the chunk; zero if it did not leave the node in this lane.
 func (h *HashSlices) At(index int) [HashBytes]byte {
-	if index/SliceRows >= len(h.slices) || h.slices[index/SliceRows].Hashes == nil {
+	slice := h.slice(index / SliceRows)
+	if slice.Hashes == nil {
 		return noHash
 	}
-	return h.slices[index/SliceRows].at(index % SliceRows)
+	return slice.at(index % SliceRows)
 }
 
 // SameSlice reports whether the slices with a number, of SliceRows rows from one that is a multiple of it, are stored alike. If not, single hashes may be equal none the less.
@@ -61,12 +62,16 @@ func (h *HashSlices) SameSlice(other *HashSlices, number int) bool {
 	return bytes.Equal(one.Hashes, two.Hashes) && bytes.Equal(one.Slots, two.Slots)
 }
 
-func (h *HashSlices) slice(number int) (found HashesRecord) {
+// slice returns the slice with a number, which nobody changes.
+func (h *HashSlices) slice(number int) *HashesRecord {
 	if number < len(h.slices) {
-		found = h.slices[number]
+		return &h.slices[number]
 	}
-	return found
+	return &noSlice
 }
+
+// noSlice stands where no row left the node.
+var noSlice HashesRecord
 
 // joined returns the hashes of all rows of a chunk.
 func (h *HashSlices) joined(rows int) []byte {

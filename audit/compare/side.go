@@ -138,6 +138,7 @@ func (s *side) kept(source string, number int64) *chunk {
 
 // coming is a chunk that is being read.
 type coming struct {
+	source string
 	number int64 // of its first row
 	done   chan struct{}
 	chunk  *chunk // nil if it cannot be read
@@ -148,8 +149,8 @@ func (s *side) next(ctx context.Context, source string, number, last int64) (c *
 	if ahead := s.coming; ahead != nil {
 		<-ahead.done
 		s.coming = nil
-		if c = ahead.chunk; ahead.number != number || c != nil && c.Source != source {
-			c = nil
+		if ahead.source == source && ahead.number == number {
+			c = ahead.chunk
 		}
 	}
 	if c == nil {
@@ -159,7 +160,7 @@ func (s *side) next(ctx context.Context, source string, number, last int64) (c *
 	}
 	s.chunks = append([]*chunk{c}, s.chunks[:min(len(s.chunks), keptChunks-1)]...)
 	if behind := c.FirstRow + c.Rows; behind <= last {
-		ahead := &coming{number: behind, done: make(chan struct{})}
+		ahead := &coming{source: source, number: behind, done: make(chan struct{})}
 		s.coming = ahead
 		go func() {
 			defer close(ahead.done)
