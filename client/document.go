@@ -101,9 +101,13 @@ func (d *Document) compileAs(planner worker.Planner, request plan.Request) (err 
 		return err
 	}
 	request.ValuesOf = d.values.Label()
+	return d.compileWith(planner, request)
+}
+
+// compileWith compiles the document, which the request need not have, with the values of the request.
+func (d *Document) compileWith(planner worker.Planner, request plan.Request) (err error) {
 	request.File, request.Document, request.Params = d.File, d.Source, d.Params
-	d.Plan, err = planner.Plan(request)
-	if err != nil {
+	if d.Plan, err = planner.Plan(request); err != nil {
 		return documentError(d.File, err)
 	}
 	return nil

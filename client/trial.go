@@ -127,12 +127,9 @@ func (c *Client) edited(ctx context.Context, deposit *Deposit, run landscape.Run
 	if err != nil {
 		return nil, err
 	}
+	request.Closed = true
 	doc := &Document{File: "the document", Folder: request.Folder, Source: []byte(text), Params: params}
-	request.File, request.Document, request.Params, request.Closed = doc.File, doc.Source, doc.Params, true
-	if doc.Plan, err = deposit.Planner.Plan(request); err != nil {
-		return nil, documentError(doc.File, err)
-	}
-	return doc, nil
+	return doc, doc.compileWith(deposit.Planner, request)
 }
 
 // tryRun tries one run, with the parameters that it had.
