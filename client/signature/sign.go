@@ -9,7 +9,6 @@ import (
 	"hash"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -30,11 +29,7 @@ func Sign(t pipeline.HTTPTrigger, secret, id string, body []byte, now time.Time)
 	}
 	switch t.Verify {
 	case pipeline.VerifyStandard:
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-		if err != nil {
-			return nil, err
-		}
-		signer, err := standard.NewWebhookRaw(key)
+		signer, err := standardWith(secret)
 		if err != nil {
 			return nil, err
 		}
@@ -46,10 +41,10 @@ func Sign(t pipeline.HTTPTrigger, secret, id string, body []byte, now time.Time)
 		header.Set(standard.HeaderWebhookTimestamp, seconds)
 		header.Set(standard.HeaderWebhookSignature, signature)
 	case pipeline.VerifyGitHub:
-		header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(sum(sha256.New, secret, body)))
-		header.Set("X-GitHub-Delivery", id)
+		header.Set(githubSignature, githubPrefix+hex.EncodeToString(sum(sha256.New, secret, body)))
+		header.Set(githubDelivery, id)
 	case pipeline.VerifyStripe:
-		header.Set("Stripe-Signature", "t="+seconds+",v1="+hex.EncodeToString(sum(sha256.New, secret, timed(seconds, body))))
+		header.Set(stripeSignature, "t="+seconds+",v1="+hex.EncodeToString(sum(sha256.New, secret, timed(seconds, body))))
 	case pipeline.VerifyHMAC:
 		signed := body
 		if t.HMAC.Timestamp != "" {

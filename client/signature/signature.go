@@ -1,4 +1,4 @@
-// Package signature verifies what other services post: who sent it, when, and which delivery it is.
+// Package signature verifies what other services post: who sent it, when, and which delivery it is; and signs as they do.
 package signature
 
 import (
@@ -83,11 +83,7 @@ func (c check) standard() (string, error) {
 		return "", err
 	}
 	for _, secret := range c.secrets {
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-		if err != nil {
-			return "", err
-		}
-		verifier, err := standard.NewWebhookRaw(key)
+		verifier, err := standardWith(secret)
 		if err != nil {
 			return "", err
 		}
@@ -97,6 +93,23 @@ func (c check) standard() (string, error) {
 	}
 	return "", errUnsigned
 }
+
+// standardWith returns what signs and verifies with a secret of Standard Webhooks.
+func standardWith(secret string) (*standard.Webhook, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		return nil, err
+	}
+	return standard.NewWebhookRaw(key)
+}
+
+// Headers of those who do not follow Standard Webhooks, and what a signature of GitHub begins with.
+const (
+	githubSignature = "X-Hub-Signature-256"
+	githubPrefix    = "sha256="
+	githubDelivery  = "X-GitHub-Delivery"
+	stripeSignature = "Stripe-Signature"
+)
 
 // errUnsigned is of a delivery that nobody signed who knows a secret.
 var errUnsigned = refused("no signature is made with a secret of the trigger")
@@ -121,17 +134,17 @@ func (c check) near(seconds string) error {
 
 // github verifies the header X-Hub-Signature-256. The id of a delivery is in a header that nothing signs: it counts together with the body alone.
 func (c check) github() (string, error) {
-	if !c.signed(sha256.New, c.Body, c.decoded(c.Header.Get("X-Hub-Signature-256"), "sha256=", "hex")) {
+	if !c.signed(sha256.New, c.Body, c.decoded(c.Header.Get(githubSignature), githubPrefix, "hex")) {
 		return "", errUnsigned
 	}
-	return unsigned(c.Header.Get("X-GitHub-Delivery"), c.Body), nil
+	return unsigned(c.Header.Get(githubDelivery), c.Body), nil
 }
 
 // stripe verifies the header Stripe-Signature, which has a time and signatures. Events have ids in their bodies.
 func (c check) stripe() (string, error) {
 	var seconds string
 	var signatures [][]byte
-	for part := range strings.SplitSeq(c.Header.Get("Stripe-Signature"), ",") {
+	for part := range strings.SplitSeq(c.Header.Get(stripeSignature), ",") {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(part), "="); name {
 		case "t":
 			seconds = value
