@@ -69,7 +69,7 @@ func (s *apiServing) listen(ctx context.Context) error {
 	}
 	if s.cert != "" {
 		s.certificate = &certificate{cert: s.cert, key: s.key}
-		if err := s.certificate.load(); err != nil {
+		if _, err := s.certificate.load(); err != nil {
 			return wrongUsef("--api-cert: %v", err)
 		}
 	}

@@ -26,18 +26,18 @@ func (c *certificate) logs(logger *slog.Logger) {
 	c.logger = logger
 }
 
-// load reads the files.
-func (c *certificate) load() error {
+// load reads the files, and reports whether it did: not if they are those that it has.
+func (c *certificate) load() (renewed bool, err error) {
 	written, err := c.modified()
-	if err != nil {
-		return err
+	if err != nil || written == c.written {
+		return false, err
 	}
 	read, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c.current, c.written = &read, written
-	return nil
+	return true, nil
 }
 
 // mostCertificate is how long the files may be: enough for a long chain.
@@ -62,18 +62,12 @@ func (c *certificate) modified() (written [2]time.Time, err error) {
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	written, err := c.modified()
-	if err == nil && written == c.written {
-		return c.current, nil
-	}
-	if err == nil {
-		err = c.load()
-	}
+	renewed, err := c.load()
 	switch {
 	case c.logger == nil:
 	case err != nil:
 		c.logger.Warn("the certificate of the API cannot be read again; the one of before counts", "error", err)
-	default:
+	case renewed:
 		c.logger.Info("the certificate of the API was read again", "file", c.cert, "until", c.current.Leaf.NotAfter)
 	}
 	return c.current, nil

@@ -38,7 +38,8 @@ func TestARenewedCertificateCounts(t *testing.T) {
 	folder, at := t.TempDir(), time.Now().Add(-time.Hour)
 	c := &certificate{cert: filepath.Join(folder, "cert.pem"), key: filepath.Join(folder, "key.pem")}
 	issue(t, c.cert, c.key, 1, at)
-	require.NoError(t, c.load())
+	_, err := c.load()
+	require.NoError(t, err)
 	var log bytes.Buffer
 	c.logs(slog.New(slog.NewTextHandler(&log, nil)))
 	serial := func() int64 {

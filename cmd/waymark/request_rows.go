@@ -36,21 +36,24 @@ func (a *app) readRows(words []string) (map[string][]json.RawMessage, error) {
 
 // readRowsFile reads a file, or standard input if it is -, unless it has more than rows may.
 func (a *app) readRowsFile(file string) ([]byte, error) {
-	from := os.Stdin
-	if file == "-" {
-		a.tellInput()
-	} else {
-		opened, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer opened.Close()
-		from = opened
+	from, err := a.openInput(file)
+	if err != nil {
+		return nil, err
 	}
+	defer from.Close()
 	const most = client.MostRowBytes + 1<<20 // with the white space between rows
 	text, err := io.ReadAll(io.LimitReader(from, most+1))
 	if err == nil && len(text) > most {
 		return nil, client.TooLarge("the rows of the file")
 	}
 	return text, err
+}
+
+// openInput opens a file, or standard input if it is -. The caller closes it.
+func (a *app) openInput(file string) (io.ReadCloser, error) {
+	if file == "-" {
+		a.tellInput()
+		return io.NopCloser(os.Stdin), nil
+	}
+	return os.Open(file)
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +38,12 @@ a run reads it. Sent again it is a new one, if the signature covers an id, or a 
 			if file == "" {
 				return wrongUsef("what is to be posted? --file FILE names it; - is standard input")
 			}
-			body, err := readDelivery(file, cmd.InOrStdin())
+			from, err := a.openInput(file)
+			if err != nil {
+				return err
+			}
+			defer from.Close()
+			body, err := io.ReadAll(from)
 			if err != nil {
 				return err
 			}
@@ -66,13 +70,6 @@ a run reads it. Sent again it is a new one, if the signature covers an id, or a 
 	cmd.Flags().StringVar(&file, "file", "", "the `file` with the body; - for standard input")
 	cmd.Flags().StringVar(&address, "url", "http://"+apiAddress, "`URL` of the server")
 	return cmd
-}
-
-func readDelivery(file string, in io.Reader) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(in)
-	}
-	return os.ReadFile(file)
 }
 
 // post posts a body to a trigger of a server.
