@@ -47,19 +47,31 @@ type ArrivalFacts struct {
 
 // File returns the file as it was found.
 func (a Arrival) File() (file plugin.FileInfo, err error) {
-	if err := json.Unmarshal([]byte(a.Place), &file); err != nil {
-		return file, incomplete("arrival %s of trigger %s: place: %v", a.Item, a.Trigger, err)
+	return file, a.read(&file)
+}
+
+// read reads the place into what it is of.
+func (a Arrival) read(place any) error {
+	if err := json.Unmarshal([]byte(a.Place), place); err != nil {
+		return incomplete("arrival %s of trigger %s: place: %v", a.Item, a.Trigger, err)
 	}
-	return file, nil
+	return nil
 }
 
 // NewArrival returns what is recorded first of a file that a trigger found.
 func NewArrival(trigger string, revision int64, file plugin.FileInfo) Arrival {
-	place, err := json.Marshal(file)
+	a := arrivalAt(trigger, file.Path, file)
+	a.Revision = revision
+	return a
+}
+
+// arrivalAt returns what is recorded first of an item that waits for a run. place is what read reads.
+func arrivalAt(trigger, item string, place any) Arrival {
+	text, err := json.Marshal(place)
 	if err != nil {
 		panic(err) // texts and numbers always encode
 	}
-	return Arrival{Trigger: trigger, Item: file.Path, Revision: revision, ArrivalFacts: ArrivalFacts{Place: string(place), State: ArrivalReady}}
+	return Arrival{Trigger: trigger, Item: item, ArrivalFacts: ArrivalFacts{Place: string(text), State: ArrivalReady}}
 }
 
 // NewDelivery returns what is recorded first of something that was delivered to a trigger, and that the payload holds.

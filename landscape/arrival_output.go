@@ -2,7 +2,6 @@ package landscape
 
 import (
 	"context"
-	"encoding/json"
 
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -30,18 +29,14 @@ func OutputItem(run, sink string) string { return run + "/" + sink }
 
 // NewOutputArrival returns what is recorded first of an output that a trigger found.
 func NewOutputArrival(trigger string, output ArrivedOutput) Arrival {
-	place, err := json.Marshal(output)
-	if err != nil {
-		panic(err) // texts and numbers always encode
-	}
-	return Arrival{Trigger: trigger, Item: OutputItem(output.Run, output.Sink), ArrivalFacts: ArrivalFacts{Place: string(place), State: ArrivalReady}}
+	return arrivalAt(trigger, OutputItem(output.Run, output.Sink), output)
 }
 
 // Output returns the output that arrived; nil if it was a file that nobody says a run has published.
 func (a Arrival) Output() (*ArrivedOutput, error) {
 	var output ArrivedOutput
-	if err := json.Unmarshal([]byte(a.Place), &output); err != nil {
-		return nil, incomplete("arrival %s of trigger %s: place: %v", a.Item, a.Trigger, err)
+	if err := a.read(&output); err != nil {
+		return nil, err
 	}
 	if output.Run == "" {
 		return nil, nil //nolint:nilnil // a file is no error

@@ -2,7 +2,6 @@ package landscape
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,11 +21,9 @@ type ArrivedRows struct {
 
 // NewRowsArrival returns what is recorded first of rows that a trigger found, and that the payload holds.
 func NewRowsArrival(trigger string, rows ArrivedRows, payload string) Arrival {
-	place, err := json.Marshal(rows)
-	if err != nil {
-		panic(err) // texts and numbers always encode
-	}
-	return Arrival{Trigger: trigger, Item: rows.Path, ArrivalFacts: ArrivalFacts{Place: string(place), Payload: payload, State: ArrivalReady}}
+	a := arrivalAt(trigger, rows.Path, rows)
+	a.Payload = payload
+	return a
 }
 
 // LastRows returns the rows that a trigger found last; nil if it found none.
@@ -35,11 +32,8 @@ func (r *Reader) LastRows(ctx context.Context, trigger string) (*ArrivedRows, er
 	if err != nil || found == nil || !strings.HasPrefix(found[0].Item, plugin.RowsScheme) {
 		return nil, err
 	}
-	var rows ArrivedRows
-	if err := json.Unmarshal([]byte(found[0].Place), &rows); err != nil {
-		return nil, incomplete("arrival %s of trigger %s: place: %v", found[0].Item, trigger, err)
-	}
-	return &rows, nil
+	rows := new(ArrivedRows)
+	return rows, found[0].read(rows)
 }
 
 // afterRows comes behind the items of all rows, in the order of bytes: 0 follows the slash.
