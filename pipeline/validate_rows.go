@@ -5,16 +5,8 @@ func (l *loader) checkRowTrigger(path string, t ArrivalTrigger) {
 	if t.Rows == nil {
 		return
 	}
-	for key, given := range map[string]bool{"after": t.After != nil, "http": t.HTTP != nil} {
-		if given {
-			l.report(Key(path, key), "rows of a table come neither from another pipeline nor by post: delete it, or rows")
-		}
-	}
-	for key, given := range map[string]bool{"quiet": t.Quiet != 0, "changed": t.Changed != ""} {
-		if given {
-			l.report(Key(path, key), "belongs to triggers of files: a row is complete, and arrives again when it changes; delete it")
-		}
-	}
+	l.refuse(path, map[string]bool{"after": t.After != nil, "http": t.HTTP != nil}, "rows of a table come neither from another pipeline nor by post: delete it, or rows")
+	l.refuse(path, map[string]bool{"quiet": t.Quiet != 0, "changed": t.Changed != ""}, "belongs to triggers of files: a row is complete, and arrives again when it changes; delete it")
 	at := Key(Key(path, "rows"), "by")
 	for i, column := range t.Rows.By {
 		l.checkIdentifier(Item(at, i), column)

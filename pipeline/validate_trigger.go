@@ -21,6 +21,15 @@ func (l *loader) checkTriggers(p *Pipeline) {
 	}
 }
 
+// refuse reports keys that are given and do not belong there.
+func (l *loader) refuse(path string, given map[string]bool, message string) {
+	for key, is := range given {
+		if is {
+			l.report(Key(path, key), "%s", message)
+		}
+	}
+}
+
 // checkUpstream reports a trigger that begins runs after those of its own pipeline, or that waits for what is complete.
 func (l *loader) checkUpstream(path string, p *Pipeline, t ArrivalTrigger) {
 	if t.After == nil {
