@@ -63,7 +63,7 @@ var doors = []mutant{
 	},
 	{
 		name: "anybody sees the values of refused rows", never: "a viewer reads what only an auditor may",
-		file: "serve/api/pages_run.go", old: "if !body.Offer {", new: "if false {",
+		file: "serve/api/pages_errors.go", old: "if !body.Offer {", new: "if false {",
 		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
