@@ -24,10 +24,10 @@ import (
 type found struct {
 	next    time.Time // before which nobody needs to look
 	pause   time.Duration
-	source  plugin.Source                // of the trigger; nil if nobody has compiled its version yet
-	files   plugin.Watched               // the same, if files arrive there
-	more    bool                         // of rows, whether others are there already
-	version landscape.Trigger            // the row of the trigger that source is of
+	version landscape.Trigger            // the row of the trigger that files or table is of; the zero one if nobody has compiled its version yet
+	files   plugin.Watched               // where files arrive; nil for a table
+	table   plugin.Growing               // where rows do; nil for files
+	more    bool                         // others are there already, of rows
 	known   map[string]landscape.Arrival // by item, what was recorded last: of all files that are there, and of all that are ready
 	unready map[string]unready           // by item
 	left    string                       // what is there and can be no file of a run, in words; empty if nothing is
@@ -183,7 +183,7 @@ func leftOut(left []error) string {
 // open compiles the version of the trigger, unless the process has it.
 func (w *watched) open(ctx context.Context) error {
 	row := w.row
-	if w.found.source != nil && w.found.version == row {
+	if w.found.version == row {
 		return nil
 	}
 	version, err := w.Log.Version(ctx, row.Pipeline, row.Version)
@@ -198,12 +198,19 @@ func (w *watched) open(ctx context.Context) error {
 	if at == plan.None {
 		return fmt.Errorf("version %d of %s has no source %s", row.Version, row.Pipeline, w.declared.Source)
 	}
-	source := compiled.Nodes[at].Source
-	files, is := source.(plugin.Watched)
-	if !is && w.declared.Rows == nil {
-		return fmt.Errorf("no files arrive at source %s", w.declared.Source)
+	now := found{version: row, next: w.found.next, pause: w.found.pause, known: w.found.known, unready: map[string]unready{}, left: w.found.left}
+	var is bool
+	what := "files"
+	if w.declared.Rows == nil {
+		now.files, is = compiled.Nodes[at].Source.(plugin.Watched)
+	} else {
+		what = "rows"
+		now.table, is = compiled.Nodes[at].Source.(plugin.Growing)
 	}
-	w.found = found{next: w.found.next, pause: w.found.pause, source: source, files: files, version: row, known: w.found.known, unready: map[string]unready{}, left: w.found.left}
+	if !is {
+		return fmt.Errorf("no %s arrive at source %s", what, w.declared.Source)
+	}
+	w.found = now
 	return nil
 }
 
@@ -217,7 +224,7 @@ func (w *watched) quiet() time.Duration {
 
 // local reports whether the files are those of a host.
 func (w *watched) local() bool {
-	local, is := w.found.source.(plugin.OnHost)
+	local, is := w.found.files.(plugin.OnHost)
 	return is && local.OnHost()
 }
 

@@ -2,11 +2,9 @@ package triggers
 
 import (
 	"context"
-	"fmt"
 
 	"waymark/internal/failpoint"
 	"waymark/landscape"
-	"waymark/plugin"
 	"waymark/plugin/webhook"
 )
 
@@ -17,10 +15,6 @@ func (w *watched) grown(ctx context.Context) ([]landscape.ArrivalChange, error) 
 		return nil, err
 	}
 	w.found.more = false
-	table, is := w.found.source.(plugin.Growing)
-	if !is {
-		return nil, fmt.Errorf("no rows arrive at source %s", w.declared.Source)
-	}
 	last, err := w.Log.LastRows(ctx, w.row.ID)
 	if err != nil {
 		return nil, err
@@ -29,7 +23,7 @@ func (w *watched) grown(ctx context.Context) ([]landscape.ArrivalChange, error) 
 	if err != nil {
 		return nil, err
 	}
-	growth, err := table.Grown(ctx, *w.declared.Rows, after)
+	growth, err := w.found.table.Grown(ctx, *w.declared.Rows, after)
 	if err != nil || growth.Records.Len() == 0 {
 		return nil, err
 	}
