@@ -55,16 +55,21 @@ func filesArrive(t *testing.T, binary, moment string) []byte {
 	require.NoError(t, db.QueryRow("select count(*) from runs where status <> 'completed'").Scan(&others))
 	require.NoError(t, db.QueryRow("select count(*) from arrival_runs").Scan(&lists))
 	require.Equal(t, []int{3, 0, 3}, []int{complete, others, lists})
+	require.ElementsMatch(t, []string{"0", "1", "2"}, p.written(t))
+	return p.drain(t, serving)
+}
+
+// written returns the ids in all outputs of runs that a trigger began.
+func (p *program) written(t *testing.T) (ids []string) {
+	t.Helper()
 	outputs, err := filepath.Glob(filepath.Join(p.folder, "out", "*.csv"))
 	require.NoError(t, err)
-	rows := ""
 	for _, output := range outputs {
 		content, err := os.ReadFile(output)
 		require.NoError(t, err)
-		rows += strings.TrimPrefix(string(content), "id\n")
+		ids = append(ids, strings.Fields(strings.TrimPrefix(string(content), "id\n"))...)
 	}
-	require.ElementsMatch(t, []string{"0", "1", "2"}, strings.Fields(rows))
-	return p.drain(t, serving)
+	return ids
 }
 
 // Whatever a server was about to do for rows that it found in a table when it was killed: each row is in one complete run.
@@ -117,14 +122,6 @@ func rowsArrive(t *testing.T, binary string, server *services.Server, moment str
 	var others int
 	require.NoError(t, db.QueryRow("select count(*) from runs where status <> 'completed'").Scan(&others))
 	require.Zero(t, others)
-	outputs, err := filepath.Glob(filepath.Join(p.folder, "out", "*.csv"))
-	require.NoError(t, err)
-	rows := ""
-	for _, output := range outputs {
-		content, err := os.ReadFile(output)
-		require.NoError(t, err)
-		rows += strings.TrimPrefix(string(content), "id\n")
-	}
-	require.ElementsMatch(t, []string{"0", "1", "2", "3", "4", "5", "6"}, strings.Fields(rows))
+	require.ElementsMatch(t, []string{"0", "1", "2", "3", "4", "5", "6"}, p.written(t))
 	p.drain(t, serving)
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -69,15 +67,7 @@ func deliveriesCome(t *testing.T, binary, moment string) []byte {
 	require.Equal(t, []int{deliveries, deliveries, 0, deliveries}, []int{
 		count("select count(*) from arrivals"), count("select count(*) from runs where status = 'completed'"), count("select count(*) from runs where status <> 'completed'"), count("select count(*) from arrival_runs"),
 	})
-	outputs, err := filepath.Glob(filepath.Join(p.folder, "out", "*.csv"))
-	require.NoError(t, err)
-	rows := ""
-	for _, output := range outputs {
-		content, err := os.ReadFile(output)
-		require.NoError(t, err)
-		rows += strings.TrimPrefix(string(content), "id\n")
-	}
-	require.ElementsMatch(t, []string{"0", "1", "2", "3"}, strings.Fields(rows))
+	require.ElementsMatch(t, []string{"0", "1", "2", "3"}, p.written(t))
 	return p.drain(t, serving)
 }
 
