@@ -18,7 +18,8 @@ import (
 	"waymark/client/local"
 	"waymark/landscape/pgstore"
 	"waymark/pipeline"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
+	"waymark/tests/services/pg"
 )
 
 // archivable executes a run in a folder.
@@ -49,7 +50,7 @@ func readable(t *testing.T, home *local.Home, run string) {
 
 // TestArchivesInPostgres archives with the rights of a purger, and not with those of a writer, into a bucket that locks the bundle.
 func TestArchivesInPostgres(t *testing.T) {
-	database, bucket := services.Postgres(t), services.LockingS3(t)
+	database, bucket := pg.New(t), buckets.Locking(t)
 	bucket.Setenv(t)
 	_, _, err := pgstore.Migrate(t.Context(), database.DSN())
 	require.NoError(t, err)

@@ -19,7 +19,8 @@ import (
 	"waymark/client"
 	"waymark/plugin"
 	"waymark/tests/manual"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
+	"waymark/tests/services/pg"
 	"waymark/tests/system"
 	"waymark/worker"
 )
@@ -71,7 +72,7 @@ func startLocal(t *testing.T) *system.System {
 
 // TestRowsOfOutputsAreCountedAlike: attest and explain count the rows that a table took, and not those that it refused.
 func TestRowsOfOutputsAreCountedAlike(t *testing.T) {
-	database := services.Postgres(t)
+	database := pg.New(t)
 	connection, err := pgx.Connect(t.Context(), database.DSN())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, connection.Close(t.Context())) }()
@@ -104,7 +105,7 @@ sinks: {out: {postgres: {dsn: "${secret:DW}", table: `+table+`, `+key+`}}}
 
 // TestAttestOutputs changes a table and objects of a bucket after a run, and replaces both by a later one.
 func TestAttestOutputs(t *testing.T) {
-	database, bucket := services.Postgres(t), services.S3(t)
+	database, bucket := pg.New(t), buckets.New(t)
 	bucket.Setenv(t)
 	connection, err := pgx.Connect(t.Context(), database.DSN())
 	require.NoError(t, err)

@@ -129,9 +129,13 @@ var allowed = map[string][]string{
 	"tests/serving": {
 		"client", "client/local", "internal/temporal/embedded", "landscape", "pipeline", "workflows", "tests/fixtures", "tests/issuer", "tests/manual", "tests/programs", "tests/system",
 	},
+
+	"tests/services/buckets": {"tests/services"},
+	"tests/services/pg":      {"tests/services"},
 	"tests/storages": {
 		"landscape", "landscape/landscapetest", "landscape/pgstore", "landscape/sqlitestore",
-		"payload", "payload/cache", "payload/fsstore", "payload/memstore", "payload/s3store", "worker/storage", "tests/blank", "tests/services",
+		"payload", "payload/cache", "payload/fsstore", "payload/memstore", "payload/s3store", "worker/storage", "tests/blank",
+		"tests/services/buckets", "tests/services/pg",
 	},
 }
 

@@ -17,7 +17,8 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
+	"waymark/tests/services/pg"
 )
 
 // exampleDocuments are all examples: by folder and name, what their documents need of the environment.
@@ -71,10 +72,10 @@ func filesBelow(t *testing.T, folder string) []string {
 // TestExamplesAreReproduced executes every example twice, on one of three storages; with -everywhere on each.
 func TestExamplesAreReproduced(t *testing.T) {
 	t.Setenv("REGION", "alps")
-	bucket := services.S3(t)
+	bucket := buckets.New(t)
 	bucket.Setenv(t)
 	migrated := func(t *testing.T) string {
-		url := services.Postgres(t).DSN()
+		url := pg.New(t).DSN()
 		_, _, err := pgstore.Migrate(t.Context(), url)
 		require.NoError(t, err)
 		return url
@@ -109,7 +110,7 @@ func TestExamplesAreReproduced(t *testing.T) {
 
 // TestAReproductionRefusesWhatATableRefused: the second run writes to no table, and quarantines the rows that the table refused all the same.
 func TestAReproductionRefusesWhatATableRefused(t *testing.T) {
-	database := services.Postgres(t)
+	database := pg.New(t)
 	connection, err := pgx.Connect(t.Context(), database.DSN())
 	require.NoError(t, err)
 	_, err = connection.Exec(t.Context(), `create table decisions (id bigint primary key, total bigint check (total < 500))`)

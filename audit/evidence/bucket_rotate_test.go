@@ -16,11 +16,11 @@ import (
 
 	"waymark/audit/evidence"
 	"waymark/audit/evidence/keys"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // heads are the objects in a bucket, by the size of the head that each is.
-func heads(t *testing.T, bucket *services.Bucket) map[int64]string {
+func heads(t *testing.T, bucket *buckets.Bucket) map[int64]string {
 	t.Helper()
 	client, found := bucket.Client(), map[int64]string{}
 	listed, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
@@ -40,7 +40,7 @@ func heads(t *testing.T, bucket *services.Bucket) map[int64]string {
 }
 
 // put puts a text into a bucket as its head of this size.
-func put(t *testing.T, bucket *services.Bucket, size int64, text string) {
+func put(t *testing.T, bucket *buckets.Bucket, size int64, text string) {
 	t.Helper()
 	key := fmt.Sprintf("heads-of/prod/heads/%012d.%d.note", 999_999_999_999-size, size)
 	_, err := bucket.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: aws.String(key), Body: strings.NewReader(text)})

@@ -14,12 +14,12 @@ import (
 	"waymark/audit/evidence"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // withBucket is a place whose log goes to a bucket as well, which locks it, with two runs.
-func withBucket(t *testing.T) (*place, *services.Bucket) {
-	bucket := services.LockingS3(t)
+func withBucket(t *testing.T) (*place, *buckets.Bucket) {
+	bucket := buckets.Locking(t)
 	bucket.Setenv(t)
 	p := newPlace(t)
 	p.bucket = bucket.URL("heads-of/prod") + "&lock=30d"

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // databases are Postgres databases for scripts, of one server that is started when the first one is asked for.
@@ -18,7 +18,7 @@ func databases(t *testing.T) func(ts *testscript.TestScript, neg bool, args []st
 		if len(args) != 0 {
 			ts.Fatalf("usage: database")
 		}
-		dsn := services.PrivatePostgres(t).Database(t).DSN()
+		dsn := pg.Private(t).Database(t).DSN()
 		ts.Setenv("WAYMARK_SECRET_DW", dsn)
 		ts.Setenv("WAYMARK_ALLOW_NETWORK", "127.0.0.0/8")
 	}

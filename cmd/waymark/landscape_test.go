@@ -13,7 +13,7 @@ import (
 
 	"waymark/client/local"
 	"waymark/landscape/pgstore"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // waymark runs a command line and returns its exit code and what it wrote.
@@ -25,7 +25,7 @@ func waymark(args ...string) (code int, stdout, stderr string) {
 
 // TestRecordInPostgres makes a record in a database and gives it to roles, as its owner does, and asks it as the reader.
 func TestRecordInPostgres(t *testing.T) {
-	db := services.PrivatePostgres(t).Database(t)
+	db := pg.Private(t).Database(t)
 	quiet := func(code int, stdout, stderr string) string {
 		require.Zero(t, code, stderr)
 		require.NotContains(t, stdout+stderr, db.Password())

@@ -14,6 +14,7 @@ import (
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/pgstore"
 	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // lostCommits is how many replies, and how many requests, TestLostCommits loses.
@@ -79,7 +80,7 @@ func TestLostCommits(t *testing.T) {
 			require.NoError(t, err)
 			proxy := services.Cut(t, db.Address())
 			lossy := &insistent{Driver: open(t, with(t, db.Through(proxy.Address()), "schema", "lossy"))}
-			lose(proxy, services.Commit)
+			lose(proxy, pg.Commit)
 			proxy.Every(2)
 			runs := 0
 			for ; proxy.Lost() < *lostCommits; runs++ {

@@ -12,14 +12,15 @@ import (
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/pgstore"
 	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 
 // create returns a new landscape and the database that it is in. Its owner also owns others.
-func create(t testing.TB) (*pgstore.Store, *services.Database) {
+func create(t testing.TB) (*pgstore.Store, *pg.Database) {
 	t.Helper()
-	db := services.PostgresLike(t, "landscape", func(dsn string) error {
+	db := pg.Like(t, "landscape", func(dsn string) error {
 		_, _, err := pgstore.Migrate(t.Context(), dsn)
 		return err
 	})
@@ -27,9 +28,9 @@ func create(t testing.TB) (*pgstore.Store, *services.Database) {
 }
 
 // createOwned returns a database with a landscape, whose owner owns no other.
-func createOwned(t testing.TB) *services.Database {
+func createOwned(t testing.TB) *pg.Database {
 	t.Helper()
-	db := services.Postgres(t)
+	db := pg.New(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.NoError(t, err)
 	return db

@@ -13,12 +13,12 @@ import (
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/pgstore"
 	"waymark/pipeline"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // peopled is a landscape with a writer and a reader.
 type peopled struct {
-	db             *services.Database
+	db             *pg.Database
 	writer, reader string // URLs
 }
 
@@ -271,7 +271,7 @@ func TestGrantNeedsRolesThatAreThere(t *testing.T) {
 	_, db := create(t)
 	err := pgstore.Grant(t.Context(), db.DSN(), pgstore.Roles{Reader: "nobody here"})
 	require.ErrorContains(t, err, "there is no role nobody here: make it with `create role \"nobody here\" nologin`")
-	err = pgstore.Grant(t.Context(), services.Postgres(t).DSN(), pgstore.Roles{Reader: "x"})
+	err = pgstore.Grant(t.Context(), pg.New(t).DSN(), pgstore.Roles{Reader: "x"})
 	require.ErrorContains(t, err, "run `waymark landscape migrate` first")
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // TestWhoMayNotIsToldWhoMay asks of a role what it may not do, and holds that the answer names who may, or who can allow it.
@@ -29,28 +29,28 @@ func TestWhoMayNotIsToldWhoMay(t *testing.T) {
 	grant := func(ctx context.Context, url string) error {
 		return pgstore.Grant(ctx, url, pgstore.Roles{Reader: "anybody"})
 	}
-	full := func(t *testing.T) *services.Database { t.Helper(); return createOwned(t) }
-	none := func(t *testing.T) *services.Database { t.Helper(); return services.Postgres(t) }
-	empty := func(t *testing.T) *services.Database {
+	full := func(t *testing.T) *pg.Database { t.Helper(); return createOwned(t) }
+	none := func(t *testing.T) *pg.Database { t.Helper(); return pg.New(t) }
+	empty := func(t *testing.T) *pg.Database {
 		t.Helper()
-		db := services.Postgres(t)
+		db := pg.New(t)
 		execute(t, db.DSN(), `create schema waymark`)
 		return db
 	}
-	unread := func(t *testing.T) *services.Database { // by whom it may be used
+	unread := func(t *testing.T) *pg.Database { // by whom it may be used
 		t.Helper()
 		db := full(t)
 		execute(t, db.DSN(), `grant usage on schema waymark to public`)
 		return db
 	}
-	closed := func(t *testing.T) *services.Database {
+	closed := func(t *testing.T) *pg.Database {
 		t.Helper()
 		db := full(t)
 		execute(t, db.Superuser(), `revoke connect on database `+db.Owner()+` from public`)
 		return db
 	}
 	for name, test := range map[string]struct {
-		there func(*testing.T) *services.Database
+		there func(*testing.T) *pg.Database
 		do    func(context.Context, string) error
 		says  string // OWNER and STRANGER are the roles
 		none  bool   // nothing is there

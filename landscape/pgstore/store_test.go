@@ -16,7 +16,7 @@ import (
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/pgstore"
 	"waymark/tests/sample"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // with returns the URL with a parameter.
@@ -40,7 +40,7 @@ func execute(t testing.TB, url string, statements ...string) {
 }
 
 func TestMigrateSaysFromWhereToWhere(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	from, to, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.NoError(t, err)
 	require.Equal(t, []int64{0, pgstore.Version()}, []int64{from, to})
@@ -50,7 +50,7 @@ func TestMigrateSaysFromWhereToWhere(t *testing.T) {
 }
 
 func TestManyMigrateAtOnce(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	errs := make(chan error)
 	const many = 4
 	for range many {
@@ -66,7 +66,7 @@ func TestManyMigrateAtOnce(t *testing.T) {
 }
 
 func TestSchemasAreSeparate(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	odd := `Übung "1"; drop`
 	for _, schema := range []string{"waymark", odd} {
 		at := with(t, db.DSN(), "schema", schema)
@@ -94,7 +94,7 @@ func TestOpenRefuses(t *testing.T) {
 		url  func(t *testing.T) string
 		want string
 	}{
-		"no landscape": {func(t *testing.T) string { return services.Postgres(t).DSN() }, "make it with `waymark landscape migrate`"},
+		"no landscape": {func(t *testing.T) string { return pg.New(t).DSN() }, "make it with `waymark landscape migrate`"},
 		"an older schema": {func(t *testing.T) string {
 			return migrated(t, `delete from goose_db_version where version_id = (select max(version_id) from goose_db_version)`)
 		}, "brings it up with `waymark landscape migrate`"},
@@ -103,7 +103,7 @@ func TestOpenRefuses(t *testing.T) {
 		}, "use a newer Waymark"},
 		"a schema changed by hand": {func(t *testing.T) string { return migrated(t, `alter table heals rename reason to excuse`) }, "changed by hand"},
 		"a schema of something else": {func(t *testing.T) string {
-			db := services.Postgres(t)
+			db := pg.New(t)
 			execute(t, db.DSN(), `create schema waymark`, `create table waymark.mine (n int)`)
 			return db.DSN()
 		}, "holds something else"},
@@ -114,13 +114,13 @@ func TestOpenRefuses(t *testing.T) {
 		"a semicolon":               {func(*testing.T) string { return "postgres://h/d?schema=a;b" }, "write a semicolon or a percent sign behind the ? as %XX"},
 		"a schema with a long name": {func(*testing.T) string { return "postgres://h/d?schema=" + strings.Repeat("s", 64) }, "the most that Postgres keeps of a name is 63"},
 		"a wrong password": {func(t *testing.T) string {
-			u, err := url.Parse(services.Postgres(t).DSN())
+			u, err := url.Parse(pg.New(t).DSN())
 			require.NoError(t, err)
 			u.User = url.UserPassword(u.User.Username(), "geheim")
 			return u.String()
 		}, "refuses the user or the password"},
 		"a database that is not there": {func(t *testing.T) string {
-			return strings.Replace(services.Postgres(t).Superuser(), "/test_", "/nowhere_", 1)
+			return strings.Replace(pg.New(t).Superuser(), "/test_", "/nowhere_", 1)
 		}, "there is no such database"},
 		"nobody there":             {func(*testing.T) string { return "postgres://u:geheim@127.0.0.1:1/d" }, "nothing listens there"},
 		"an unknown host":          {func(*testing.T) string { return "postgres://u:geheim@nowhere.invalid/d" }, "nobody knows this host"},
@@ -135,12 +135,12 @@ func TestOpenRefuses(t *testing.T) {
 			require.True(t, strings.HasPrefix(err.Error(), "landscape"), err.Error())
 		})
 	}
-	_, err := pgstore.Open(t.Context(), services.Postgres(t).DSN())
+	_, err := pgstore.Open(t.Context(), pg.New(t).DSN())
 	require.ErrorIs(t, err, landscape.ErrNotFound)
 }
 
 func TestMigrateRefusesWhatIsNotOurs(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	execute(t, db.DSN(), `create schema waymark`, `create view waymark.mine as select 1 as n`)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.ErrorContains(t, err, "holds something else")
@@ -153,7 +153,7 @@ func TestMigrateRefusesWhatIsNotOurs(t *testing.T) {
 func TestUnsafeServers(t *testing.T) {
 	sample.Rarely(t)
 	for _, setting := range []string{"fsync", "full_page_writes", "synchronous_commit"} {
-		db := services.PrivatePostgres(t, setting+"=off").Database(t)
+		db := pg.Private(t, setting+"=off").Database(t)
 		_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 		require.ErrorContains(t, err, "the setting "+setting+" is off")
 	}
@@ -196,7 +196,7 @@ func TestTextsThatPostgresCannotHold(t *testing.T) {
 // TestRestartInTheMiddle stops the server as if its machine had failed, again and again, while batches are committed. What broke
 // before its commit is done again without anybody noticing; of a commit nobody knows, and who commits the same again is right.
 func TestRestartInTheMiddle(t *testing.T) {
-	server := services.PrivatePostgres(t)
+	server := pg.Private(t)
 	db := server.Database(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.NoError(t, err)

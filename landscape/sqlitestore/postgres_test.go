@@ -20,13 +20,13 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
 	"waymark/tests/sample"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // inPostgres plays runs into a landscape on Postgres, in a database whose own order of texts is not that of their bytes.
-func inPostgres(t *testing.T, play func(*testing.T, landscape.Driver)) *services.Database {
+func inPostgres(t *testing.T, play func(*testing.T, landscape.Driver)) *pg.Database {
 	t.Helper()
-	db := services.Postgres(t, `template template0 locale_provider icu icu_locale 'en-US'`)
+	db := pg.New(t, `template template0 locale_provider icu icu_locale 'en-US'`)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.NoError(t, err)
 	store, err := pgstore.Open(t.Context(), db.DSN())

@@ -15,14 +15,14 @@ import (
 	"waymark/payload"
 	"waymark/payload/cache"
 	"waymark/payload/fsstore"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // backends are what the benchmarks compare: a bucket on this machine, with and without a cache, and a folder.
 var backends = map[string]func(b *testing.B) payload.Backend{
-	"s3": func(b *testing.B) payload.Backend { return openBucket(b, services.S3(b), nil) },
+	"s3": func(b *testing.B) payload.Backend { return openBucket(b, buckets.New(b), nil) },
 	"s3+cache": func(b *testing.B) payload.Backend {
-		return cache.New(openBucket(b, services.S3(b), nil), 256*mebi)
+		return cache.New(openBucket(b, buckets.New(b), nil), 256*mebi)
 	},
 	"folder": func(b *testing.B) payload.Backend {
 		s, err := fsstore.Create(filepath.Join(b.TempDir(), "payloads"))

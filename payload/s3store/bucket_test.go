@@ -21,7 +21,7 @@ import (
 
 	"waymark/payload"
 	"waymark/payload/payloadtest"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // random returns size bytes that depend on seed only.
@@ -55,7 +55,7 @@ func contents(t *testing.T, s *Store) map[string][]byte {
 func nameOf(data []byte) string { return "pay/loads/" + objectName(string(payload.Of(data))) }
 
 func TestAnObjectStandsUnderItsHash(t *testing.T) {
-	s := openBucket(t, services.S3(t), nil)
+	s := openBucket(t, buckets.New(t), nil)
 	d, err := payload.New(s, payload.Options{}).Put(t.Context(), []byte("hello"))
 	require.NoError(t, err)
 	require.EqualValues(t, "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", d)
@@ -76,7 +76,7 @@ func TestPoisonIsSetAsideAndReplaced(t *testing.T) {
 		"truncated": data[:4999], "bit flipped": flipped, "empty": {}, "longer": append(bytes.Clone(data), 0),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := openBucket(t, services.S3(t), nil)
+			s := openBucket(t, buckets.New(t), nil)
 			payloadtest.Heals(t, s, data, func() { plant(t, s, nameOf(data), wrong) })
 			all := contents(t, s)
 			require.Equal(t, data, all[nameOf(data)])
@@ -95,7 +95,7 @@ func TestPoisonIsSetAsideAndReplaced(t *testing.T) {
 
 // TestManyWritersWriteOneObjectOnce: each writer has a connection pool of its own, as processes do.
 func TestManyWritersWriteOneObjectOnce(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	data := random(100_000, 2)
 	var written atomic.Int64
 	count := func(next http.RoundTripper) http.RoundTripper {
@@ -141,7 +141,7 @@ func TestHealersReplaceOnlyThePoison(t *testing.T) {
 	for name, cuts := range map[string]limits{"in one request": defaultLimits, "in parts": {single: 0, part: 5 * mebi}} {
 		t.Run(name, func(t *testing.T) {
 			data := random(5000, 3)
-			s := openBucket(t, services.S3(t), nil)
+			s := openBucket(t, buckets.New(t), nil)
 			s.limits = cuts
 			plant(t, s, nameOf(data), []byte("poison"))
 			before, err := s.head(t.Context(), nameOf(data))
@@ -163,7 +163,7 @@ func TestHealersReplaceOnlyThePoison(t *testing.T) {
 
 // TestWhatWasSetAsideIsNotWrittenOver: the reply to the copying is lost, another writer heals, and the request is repeated.
 func TestWhatWasSetAsideIsNotWrittenOver(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	other := openBucket(t, b, nil)
 	data := random(5000, 6)
 	key := string(payload.Of(data))
@@ -189,7 +189,7 @@ func TestWhatWasSetAsideIsNotWrittenOver(t *testing.T) {
 }
 
 func TestServerChecksHash(t *testing.T) {
-	s := openBucket(t, services.S3(t), nil)
+	s := openBucket(t, buckets.New(t), nil)
 	o := object{name: nameOf([]byte("good")), data: []byte("evil"), sum: sumOf([]byte("good"))}
 	err := s.failed("write", "", s.put(t.Context(), o, condition{}))
 	require.ErrorContains(t, err, "what arrived is not what was sent")
@@ -197,7 +197,7 @@ func TestServerChecksHash(t *testing.T) {
 }
 
 func TestWalkPassesOverWhatIsNotOurs(t *testing.T) {
-	s := openBucket(t, services.S3(t), nil)
+	s := openBucket(t, buckets.New(t), nil)
 	key := string(payload.Of([]byte("x")))
 	require.NoError(t, s.Write(t.Context(), key, []byte("x")))
 	other := string(payload.Of([]byte("y")))
@@ -230,7 +230,7 @@ func TestNamesAreDecoded(t *testing.T) {
 // TestWalkSeesAllPages lists more names than fit into one reply.
 func TestWalkSeesAllPages(t *testing.T) {
 	const want = 31
-	s := openBucket(t, services.S3(t), nil)
+	s := openBucket(t, buckets.New(t), nil)
 	for n := range want {
 		require.NoError(t, s.Write(t.Context(), keyOf(n), bodyOf(n)))
 	}
@@ -247,7 +247,7 @@ func TestWalkSeesAllPages(t *testing.T) {
 }
 
 func TestDeleteLeavesOtherKeys(t *testing.T) {
-	s := openBucket(t, services.S3(t), nil)
+	s := openBucket(t, buckets.New(t), nil)
 	var places []string
 	for n := range 2 {
 		require.NoError(t, s.Write(t.Context(), keyOf(n), []byte("poison")))
@@ -264,7 +264,7 @@ func TestDeleteLeavesOtherKeys(t *testing.T) {
 
 // TestAPrefixMayHoldAnyCharacters that a URL can name.
 func TestAPrefixMayHoldAnyCharacters(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	s, err := Open(t.Context(), strings.Replace(b.URL("p"), "/p?", "/a%20b+c%25d%26e=é%3F%23/*'!~?", 1))
 	require.NoError(t, err)
@@ -289,7 +289,7 @@ func TestAPrefixMayHoldAnyCharacters(t *testing.T) {
 }
 
 func TestStoresUnderOtherPrefixesDoNotMeet(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	whole := openWhole(t, b)
 	one := openBucket(t, b, nil)
 	key := string(payload.Of([]byte("x")))
@@ -303,7 +303,7 @@ func TestStoresUnderOtherPrefixesDoNotMeet(t *testing.T) {
 }
 
 func TestReadStopsAtTheLimitBeforeReading(t *testing.T) {
-	s := openBucket(t, services.S3(t), nil)
+	s := openBucket(t, buckets.New(t), nil)
 	data := random(1<<20, 4)
 	key := string(payload.Of(data))
 	require.NoError(t, s.Write(t.Context(), key, data))
@@ -314,7 +314,7 @@ func TestReadStopsAtTheLimitBeforeReading(t *testing.T) {
 
 func TestAContextThatEndsIsObeyed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := openBucket(t, services.S3(t), func(next http.RoundTripper) http.RoundTripper {
+	s := openBucket(t, buckets.New(t), func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPut {
 				cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/payload"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // jsonBlock decodes the only block of JSON in docs/payloads.md that contains marker.
@@ -52,7 +52,7 @@ func TestThePolicyOfTheDocsIsWhatIsNeeded(t *testing.T) {
 
 	var mu sync.Mutex
 	used := map[string]bool{}
-	s := openBucket(t, services.S3(t), func(next http.RoundTripper) http.RoundTripper {
+	s := openBucket(t, buckets.New(t), func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			mu.Lock()
 			for _, action := range actionsOf(r) {

@@ -19,12 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/payload"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // TestRefusalsInWordsPeopleActOn gives what servers say, and requires what people need: where, what, why, what to check.
 func TestRefusalsInWordsPeopleActOn(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	for code, test := range map[string]struct {
 		status int
 		words  string
@@ -86,7 +86,7 @@ func methods(t *testing.T, s *Store, key string, data []byte) map[string]error {
 	}
 }
 
-func requireNoSecret(t *testing.T, b *services.Bucket, err error) {
+func requireNoSecret(t *testing.T, b *buckets.Bucket, err error) {
 	t.Helper()
 	for _, secret := range []string{b.SecretKey, b.AccessKey, "Signature=", "Credential="} {
 		require.NotContains(t, err.Error(), secret)
@@ -95,7 +95,7 @@ func requireNoSecret(t *testing.T, b *services.Bucket, err error) {
 
 // TestOpenSaysWhatIsWrong asks real servers, and places where there is none.
 func TestOpenSaysWhatIsWrong(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
@@ -168,7 +168,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 
 // TestTheEndpointOfTheSDKsSettingsIsTaken where the URL names none.
 func TestTheEndpointOfTheSDKsSettingsIsTaken(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	t.Setenv("AWS_ENDPOINT_URL_S3", b.Endpoint)
 	s, err := Open(t.Context(), "s3://"+b.Name+"/p?path_style=true")
@@ -179,7 +179,7 @@ func TestTheEndpointOfTheSDKsSettingsIsTaken(t *testing.T) {
 
 // TestTLSWithAnAuthorityOfOnesOwn goes through a server that ends TLS before the S3 server.
 func TestTLSWithAnAuthorityOfOnesOwn(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	target, err := url.Parse(b.Endpoint)
 	require.NoError(t, err)
 	front := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
@@ -200,7 +200,7 @@ func TestTLSWithAnAuthorityOfOnesOwn(t *testing.T) {
 
 func TestARefusalIsNotRepeated(t *testing.T) {
 	requests := 0
-	s := openBucket(t, services.S3(t), func(next http.RoundTripper) http.RoundTripper {
+	s := openBucket(t, buckets.New(t), func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			requests++
 			if r.Method != http.MethodPut {

@@ -20,6 +20,7 @@ import (
 
 	"waymark/payload"
 	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // roundTripper is a function between a Store and its server.
@@ -124,7 +125,7 @@ func (c *chaos) way(next http.RoundTripper) http.RoundTripper {
 
 // TestNothingIsLostOnABadWay puts 500 payloads, each twice, and gets them, while one of three requests is spoiled.
 func TestNothingIsLostOnABadWay(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	c := &chaos{random: rand.New(rand.NewPCG(1, 2)), counts: map[string]int{}}
 	healed := payload.Options{OnHeal: func(h payload.Heal) { t.Errorf("healed what was good: %+v", h) }}
 	s := payload.New(openBucket(t, b, c.way), healed)
@@ -137,7 +138,7 @@ func TestNothingIsLostOnABadWay(t *testing.T) {
 
 // TestNothingIsLostOnABadWayInParts does so with objects that need several requests each.
 func TestNothingIsLostOnABadWayInParts(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	c := &chaos{random: rand.New(rand.NewPCG(3, 4)), counts: map[string]int{}}
 	s := openBucket(t, b, c.way)
 	s.limits = limits{single: 0, part: 5 * mebi}
@@ -150,7 +151,7 @@ func TestNothingIsLostOnABadWayInParts(t *testing.T) {
 
 // TestNothingIsLostBehindACut cuts real connections: the reply, or the request, of every third PUT.
 func TestNothingIsLostBehindACut(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	proxy := services.Cut(t, b.Address())
 	s, err := Open(t.Context(), b.URLAt("http://"+proxy.Address(), "pay/loads"))
@@ -211,7 +212,7 @@ func putTwiceAndGet(t *testing.T, s *payload.Store, data []byte) error {
 }
 
 // requireAllGood looks at the bucket without any fault: nothing is lost, wrong, set aside, or more than it should be.
-func requireAllGood(t *testing.T, b *services.Bucket, many int) {
+func requireAllGood(t *testing.T, b *buckets.Bucket, many int) {
 	t.Helper()
 	s := openBucket(t, b, nil)
 	report, err := payload.New(s, payload.Options{}).Scrub(t.Context(), nil)
@@ -230,7 +231,7 @@ func requireAllGood(t *testing.T, b *services.Bucket, many int) {
 
 // TestAServerThatIsKilledAndComesBack while 16 writers and readers are at work.
 func TestAServerThatIsKilledAndComesBack(t *testing.T) {
-	b := services.PrivateS3(t)
+	b := buckets.Private(t)
 	s := payload.New(openBucket(t, b, nil), payload.Options{})
 	const kills, each = 3, 100
 	for round := range kills {
@@ -261,7 +262,7 @@ func TestAServerThatIsKilledAndComesBack(t *testing.T) {
 func TestABodyThatIsCutIsAskedForAgain(t *testing.T) {
 	var cutAt atomic.Int64
 	cutAt.Store(-1)
-	s := openBucket(t, services.S3(t), func(next http.RoundTripper) http.RoundTripper {
+	s := openBucket(t, buckets.New(t), func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			response, err := next.RoundTrip(r)
 			if at := cutAt.Swap(-1); err == nil && at >= 0 {
@@ -286,7 +287,7 @@ func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
 	for name, inReply := range map[string]bool{"before the reply": false, "in the reply": true} {
 		t.Run(name, func(t *testing.T) {
 			var now atomic.Bool
-			s := openBucket(t, services.S3(t), func(next http.RoundTripper) http.RoundTripper {
+			s := openBucket(t, buckets.New(t), func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (*http.Response, error) {
 					silent := now.CompareAndSwap(true, false)
 					if silent && !inReply {

@@ -10,12 +10,12 @@ import (
 
 	"waymark/payload"
 	"waymark/payload/s3store"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // TestFiles holds that a file is written once under its name, and read as it was written, also if it is longer than a note may be.
 func TestFiles(t *testing.T) {
-	bucket := services.S3(t)
+	bucket := buckets.New(t)
 	bucket.Setenv(t)
 	notes, err := s3store.OpenNotes(t.Context(), bucket.URL("files"))
 	require.NoError(t, err)

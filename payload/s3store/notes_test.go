@@ -13,11 +13,11 @@ import (
 
 	"waymark/payload"
 	"waymark/payload/s3store"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 func TestNotes(t *testing.T) {
-	bucket := services.S3(t)
+	bucket := buckets.New(t)
 	bucket.Setenv(t)
 	notes, err := s3store.OpenNotes(t.Context(), bucket.URL("some/place"))
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestNotes(t *testing.T) {
 
 // TestLockedNotes: nobody can remove a version of a note before its time.
 func TestLockedNotes(t *testing.T) {
-	bucket := services.LockingS3(t)
+	bucket := buckets.Locking(t)
 	bucket.Setenv(t)
 	notes, err := s3store.OpenNotes(t.Context(), bucket.URL("")+"&lock=30d")
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/payload"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 const mebi = 1 << 20
@@ -17,7 +17,7 @@ const mebi = 1 << 20
 // TestALongObjectIsWrittenInParts with the limits that users get.
 func TestALongObjectIsWrittenInParts(t *testing.T) {
 	var parts, whole atomic.Int64
-	s := openBucket(t, services.S3(t), func(next http.RoundTripper) http.RoundTripper {
+	s := openBucket(t, buckets.New(t), func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			switch {
 			case r.Method == http.MethodPut && r.URL.Query().Has("partNumber"):
@@ -49,7 +49,7 @@ func TestALongObjectIsWrittenInParts(t *testing.T) {
 
 // TestPoisonUnderALongObjectIsReplaced also where the replacement comes in parts.
 func TestPoisonUnderALongObjectIsReplaced(t *testing.T) {
-	s := openBucket(t, services.S3(t), nil)
+	s := openBucket(t, buckets.New(t), nil)
 	s.limits = limits{single: 5 * mebi, part: 5 * mebi}
 	data := random(11*mebi, 2)
 	plant(t, s, nameOf(data), random(11*mebi, 3))
@@ -75,7 +75,7 @@ func TestAWriteInPartsThatFailsLeavesNothing(t *testing.T) {
 		"everything after a part": {after("2"), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := services.S3(t)
+			b := buckets.New(t)
 			s := openBucket(t, b, func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (*http.Response, error) {
 					if test.fails(r) {
@@ -121,7 +121,7 @@ func after(part string) func(r *http.Request) bool {
 
 // TestAWriterWhoseUploadWasSweptWritesAgain: it was stopped for longer than the grace period, and continues.
 func TestAWriterWhoseUploadWasSweptWritesAgain(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	sweeper := openBucket(t, b, nil)
 	var swept atomic.Bool
 	s := openBucket(t, b, func(next http.RoundTripper) http.RoundTripper {
@@ -146,7 +146,7 @@ func TestAWriterWhoseUploadWasSweptWritesAgain(t *testing.T) {
 
 // TestSweepLeavesUploadsOfOthersAlone that do not stand below the prefix.
 func TestSweepLeavesUploadsOfOthersAlone(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	s := openBucket(t, b, nil)
 	whole := openWhole(t, b)
 	whole.limits = limits{single: 0, part: 5 * mebi}

@@ -13,6 +13,7 @@ import (
 	"waymark/payload/payloadtest"
 	"waymark/tests/sample"
 	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
@@ -27,7 +28,7 @@ func shortly(t *testing.T) {
 }
 
 // openBucket returns the Store in a bucket, with the way its requests take.
-func openBucket(t testing.TB, b *services.Bucket, way way) *Store {
+func openBucket(t testing.TB, b *buckets.Bucket, way way) *Store {
 	t.Helper()
 	b.Setenv(t)
 	s, err := open(t.Context(), b.URL("pay/loads"), way)
@@ -37,7 +38,7 @@ func openBucket(t testing.TB, b *services.Bucket, way way) *Store {
 }
 
 // openWhole returns the Store that has the bucket for itself.
-func openWhole(t testing.TB, b *services.Bucket) *Store {
+func openWhole(t testing.TB, b *buckets.Bucket) *Store {
 	t.Helper()
 	b.Setenv(t)
 	s, err := Open(t.Context(), b.URL(""))
@@ -52,7 +53,7 @@ func TestBackend(t *testing.T) {
 		shortly(t)
 	}
 	payloadtest.Run(t, func(t *testing.T) payloadtest.Subject {
-		b := services.S3(t)
+		b := buckets.New(t)
 		return subject(b, openBucket(t, b, nil))
 	})
 }
@@ -61,7 +62,7 @@ func TestBackend(t *testing.T) {
 func TestBackendInParts(t *testing.T) {
 	shortly(t)
 	payloadtest.Run(t, func(t *testing.T) payloadtest.Subject {
-		b := services.S3(t)
+		b := buckets.New(t)
 		s := openBucket(t, b, nil)
 		s.limits = limits{single: 0, part: 5 << 20}
 		t.Cleanup(func() { requireNoUploads(t, s) })
@@ -70,7 +71,7 @@ func TestBackendInParts(t *testing.T) {
 }
 
 // subject lets bytes rot on the disk of the server, which keeps its checksum and its entity tag of them.
-func subject(b *services.Bucket, s *Store) payloadtest.Subject {
+func subject(b *buckets.Bucket, s *Store) payloadtest.Subject {
 	return payloadtest.Subject{Backend: s, Rot: func(t *testing.T, key string, data []byte) {
 		t.Helper()
 		b.Rot(t, s.place.name(objectName(key)), data)

@@ -17,12 +17,12 @@ import (
 
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // TestAttestObjects overwrites, removes and adds objects of a bucket that keeps versions.
 func TestAttestObjects(t *testing.T) {
-	b := services.LockingS3(t)
+	b := buckets.Locking(t)
 	b.Setenv(t)
 	p := &testDestination{t, b, newRemote(local(), nil), "k,v\n", map[string]bool{}}
 	o := plugintest.NewOutput(p.header, "a,1\nb,2\n", "c,3\n")

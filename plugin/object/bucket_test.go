@@ -17,7 +17,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // trip is an http.RoundTripper.
@@ -31,14 +31,14 @@ func through(r *Remote, wrap func(next http.RoundTripper) trip) *Remote {
 	return r
 }
 
-func putObject(t testing.TB, b *services.Bucket, key, content string) {
+func putObject(t testing.TB, b *buckets.Bucket, key, content string) {
 	t.Helper()
 	_, err := b.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)})
 	require.NoError(t, err)
 }
 
 // objectSource returns a source of what the pattern matches in the bucket.
-func objectSource(t testing.TB, b *services.Bucket, r *Remote, pattern string, csv pipeline.CSVSource) plugin.Source {
+func objectSource(t testing.TB, b *buckets.Bucket, r *Remote, pattern string, csv pipeline.CSVSource) plugin.Source {
 	csv.Path, csv.S3 = "s3://"+b.Name+"/"+pattern, bucketOf(b)
 	return sourceOf(t, r, t.TempDir(), pipeline.Source{CSV: &csv})
 }
@@ -46,7 +46,7 @@ func objectSource(t testing.TB, b *services.Bucket, r *Remote, pattern string, c
 // TestObjectsAreFiles shows that rows, rejections, lines, offsets and digests are those of the same file on disk, also if every chunk
 // is read by a new process.
 func TestObjectsAreFiles(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	for i, c := range fileCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestObjectsAreFiles(t *testing.T) {
 }
 
 func TestPatternsOfKeys(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	for _, key := range []string{"in/b.csv", "in/a.csv", "in/a b+ö&=.csv", "in/.hidden.csv", "in/deep/c.csv", "in/a.txt", "other/a.csv", "in2/x*y.csv"} {
 		putObject(t, b, key, "a\n1\n")
@@ -91,7 +91,7 @@ func TestPatternsOfKeys(t *testing.T) {
 
 // TestTheHeadOfAnObject shows that the columns of an object are held against the schema by its first bytes.
 func TestTheHeadOfAnObject(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	putObject(t, b, "big.csv", "a\n"+strings.Repeat("1\n", 4<<20))
 	var read atomic.Int64
@@ -136,7 +136,7 @@ func (c counted) Read(p []byte) (int, error) {
 
 // TestBucketsInTrouble shows what people are told.
 func TestBucketsInTrouble(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	putObject(t, b, "in.csv", "a\n1\n")
 	cases := []struct {
@@ -194,7 +194,7 @@ func (c *cut) Read(p []byte) (int, error) {
 
 // TestObjectsWhoseConnectionsBreak cuts two replies after every number of bytes. If the object is another one by then, the run is told.
 func TestObjectsWhoseConnectionsBreak(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	c := fileCases(t)[0]
 	putObject(t, b, "in.csv", c.content)
@@ -236,7 +236,7 @@ func TestObjectsWhoseConnectionsBreak(t *testing.T) {
 
 // TestVersions shows that an object of a bucket with versions is read on as the run found it, whatever is under its key by now.
 func TestVersions(t *testing.T) {
-	services.S3(t).Setenv(t)
+	buckets.New(t).Setenv(t)
 	var latest atomic.Value
 	latest.Store("2")
 	content := map[string]string{"1": "a\nold\n", "2": "a\nnew\n", "3": "a\nnewer\n"}
@@ -273,7 +273,7 @@ func TestVersions(t *testing.T) {
 
 // TestReaderAt reads pieces of an object, as formats with an index do.
 func TestReaderAt(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	content := make([]byte, 3<<20+17)

@@ -16,7 +16,7 @@ import (
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/plugin/egress"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // nameServer answers with an address for every question, the second and later ones with another.
@@ -130,7 +130,7 @@ func TestWebClientUsesNoProxy(t *testing.T) {
 // TestEndpointsOfDocuments shows that an endpoint in a document is dialled only if the operator allows it, and the operator's own
 // without further ado.
 func TestEndpointsOfDocuments(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	remote := quick(newRemote(egress.Web(nil), nil))
 	path := "s3://" + b.Name + "/in.csv"

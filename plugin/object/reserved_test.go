@@ -9,7 +9,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 const refusedWords = "the payloads of the record are there, which no document reads or writes"
@@ -54,7 +54,7 @@ func TestExclusive(t *testing.T) {
 
 // TestNoDocumentReadsPayloads, by a key or by a pattern.
 func TestNoDocumentReadsPayloads(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	putObject(t, b, "pay/a.csv", "a\n1\n")
 	putObject(t, b, "public/a.csv", "a\n1\n")
@@ -77,7 +77,7 @@ func TestNoDocumentReadsPayloads(t *testing.T) {
 
 // TestDocumentCredentials, and not those of the process, with which the record is written.
 func TestDocumentCredentials(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	putObject(t, b, "in/a.csv", "a\n1\n")
 	t.Setenv("AWS_CONFIG_FILE", writeFile(t, "[profile documents]\naws_access_key_id = "+b.AccessKey+"\naws_secret_access_key = "+b.SecretKey+"\n"))
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")

@@ -22,7 +22,7 @@ import (
 	"waymark/plugin/egress"
 	"waymark/plugin/file"
 	"waymark/plugin/plugintest"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 	"waymark/worker/formats"
 )
 
@@ -32,21 +32,21 @@ func local() egress.Guard {
 }
 
 // bucketOf returns the options by which a document reaches the bucket.
-func bucketOf(b *services.Bucket) *pipeline.S3 {
+func bucketOf(b *buckets.Bucket) *pipeline.S3 {
 	return &pipeline.S3{Endpoint: b.Endpoint, Region: b.Region, PathStyle: true}
 }
 
 // testDestination is a folder of a bucket with one sink.
 type testDestination struct {
 	t      testing.TB
-	bucket *services.Bucket
+	bucket *buckets.Bucket
 	remote *Remote
 	header string
 	shown  map[string]bool // the folders of runs that were published
 }
 
 func newTestPlace(t testing.TB, header string) *testDestination {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	return &testDestination{t, b, newRemote(local(), nil), header, map[string]bool{}}
 }

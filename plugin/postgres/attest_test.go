@@ -12,7 +12,7 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // attestedTable is a table with what runs wrote there.
@@ -27,7 +27,7 @@ type attestedTable struct {
 }
 
 func newAttestedTable(t *testing.T, spec pipeline.PostgresSink) *attestedTable {
-	d := services.Postgres(t).DSN()
+	d := pg.New(t).DSN()
 	spec.DSN, spec.Table = d, "out"
 	return &attestedTable{client: connect(t, d), spec: spec, fields: []plugin.Field{{Name: "id", Kind: row.Int}, {Name: "text", Kind: row.String, Optional: true}}}
 }

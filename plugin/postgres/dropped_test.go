@@ -11,7 +11,7 @@ import (
 	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 const droppedSaid = " SINK_DROPPED  a trigger of the table dropped the row"
@@ -31,7 +31,7 @@ const dropping = `
 
 // TestRowsThatATriggerDropsAreRefused, whether they are alone, many or all, among rows that are rejected in words, in tables with and without partitions.
 func TestRowsThatATriggerDropsAreRefused(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	const n = 200
 	for _, table := range []string{"create table t (k text primary key, v text, w text); ",
@@ -76,7 +76,7 @@ func TestRowsThatATriggerDropsAreRefused(t *testing.T) {
 
 // TestATriggerThatLooksAtTheTable drops the second row of two that are alike.
 func TestATriggerThatLooksAtTheTable(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (k text, v text, w text); " + dropping)
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", columns("k", "v", "w"))
@@ -87,7 +87,7 @@ func TestATriggerThatLooksAtTheTable(t *testing.T) {
 }
 
 func TestChangesThatATriggerDropsAreRefused(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (k text primary key, v text, w text); " + dropping)
 	d.exec("insert into t values ('a', 'old', 'a'), ('b', 'old', 'b'), ('c', 'stay', 'c')")
@@ -101,7 +101,7 @@ func TestChangesThatATriggerDropsAreRefused(t *testing.T) {
 
 // TestRowsThatChangeNothingAreTaken, also where Postgres' own trigger does not even write them, and where all columns are in the key.
 func TestRowsThatChangeNothingAreTaken(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(`create table t (k text primary key, v json); create trigger redundant before update on t for each row execute function suppress_redundant_updates_trigger();
 		insert into t values ('a', '{"a": 1}'), ('b', null), ('c', '3')`)
@@ -121,7 +121,7 @@ func TestRowsThatChangeNothingAreTaken(t *testing.T) {
 
 // TestAnUpsertNeedsItsIndexToTheEnd: rows whose keys are new are not put beside others with the same key when the index is gone.
 func TestAnUpsertNeedsItsIndexToTheEnd(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (k text, v text); create unique index by_key on t (k); insert into t values ('a', 'old')")
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t", Mode: "upsert", Key: []string{"k"}}, "run", columns("k", "v"))
@@ -136,7 +136,7 @@ func TestAnUpsertNeedsItsIndexToTheEnd(t *testing.T) {
 
 // TestTablesThatWouldNotKeepRowsAreRefused before a row is written.
 func TestTablesThatWouldNotKeepRowsAreRefused(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	super := connect(t, db.Superuser())
 	super.exec(fmt.Sprintf(`create foreign data wrapper w; create server s foreign data wrapper w; create table t (k int, v int) partition by list (k);
 		create foreign table away partition of t for values in (1) server s; alter table t owner to %[1]s; alter table away owner to %[1]s`, db.Owner()))
@@ -179,7 +179,7 @@ func TestTablesThatWouldNotKeepRowsAreRefused(t *testing.T) {
 
 // TestAnUpsertByAnIdentity: the key is the row's, and not one that Postgres counts.
 func TestAnUpsertByAnIdentity(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table counted (k int generated always as identity primary key, v text)")
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "counted", Mode: "upsert", Key: []string{"k"}}, "run", columns("k", "v"))
@@ -192,7 +192,7 @@ func TestAnUpsertByAnIdentity(t *testing.T) {
 
 // TestPartitionsTakeWhatTheyHaveAPlaceFor, and of the rest each row is rejected.
 func TestPartitionsTakeWhatTheyHaveAPlaceFor(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	for _, mode := range []string{pipeline.InsertMode, pipeline.UpsertMode} {
 		d.exec("drop table if exists t; create table t (k text primary key, v text) partition by range (k); create table low partition of t for values from ('a') to ('m')")

@@ -20,6 +20,7 @@ import (
 	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // lost is how often something is lost, or done by several at once, in the tests of that.
@@ -54,7 +55,7 @@ func TestCommitsWhoseReplyIsLost(t *testing.T) {
 	times := *lost
 	for _, mode := range []string{pipeline.InsertMode, pipeline.UpsertMode} {
 		t.Run(mode, func(t *testing.T) {
-			db := services.Postgres(t)
+			db := pg.New(t)
 			d := connect(t, db.DSN())
 			d.exec("create table t (id bigint, name text, writes int not null default 1)")
 			proxy := services.Cut(t, db.Address())
@@ -71,9 +72,9 @@ func TestCommitsWhoseReplyIsLost(t *testing.T) {
 			for proxy.Lost() < times {
 				w.addParts(1, 5)
 				if len(w.parts)%3 == 0 {
-					proxy.LoseRequest(services.Commit)
+					proxy.LoseRequest(pg.Commit)
 				} else {
-					proxy.LoseReply(services.Commit)
+					proxy.LoseReply(pg.Commit)
 				}
 				last := len(w.parts) - 1
 				failed, err := insist(t.Context(), w.target, w.parts[last], w.data[last])
@@ -93,16 +94,16 @@ func TestCommitsWhoseReplyIsLost(t *testing.T) {
 
 // TestOpenAndPublishWhoseReplyIsLost: what is done once is done once, also where nobody heard that it was.
 func TestOpenAndPublishWhoseReplyIsLost(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	proxy := services.Cut(t, db.Address())
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.Through(proxy.Address()), Table: "made", Create: true, Key: []string{"id"}}, "run", idAndName)
-	proxy.LoseReply(services.Commit)
+	proxy.LoseReply(pg.Commit)
 	_, err := w.target.Open(t.Context(), w.encoder.Header())
 	require.ErrorContains(t, err, "make the table ready")
 	w.open()
 	w.addParts(1, 5)
 	require.NoError(t, w.target.Write(t.Context(), w.parts[0], w.data[0]))
-	proxy.LoseReply(services.Commit)
+	proxy.LoseReply(pg.Commit)
 	_, err = w.target.Publish(t.Context(), w.encoder.Header(), w.parts)
 	require.ErrorContains(t, err, "publish")
 	found, err := w.target.Verify(t.Context(), w.encoder.Header(), w.parts)
@@ -113,7 +114,7 @@ func TestOpenAndPublishWhoseReplyIsLost(t *testing.T) {
 // TestAttemptsAtOnePartAtTheSameTime writes each part from several processes' targets at once.
 func TestAttemptsAtOnePartAtTheSameTime(t *testing.T) {
 	times := *lost
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (id bigint, name text)")
 	d.exec(fmt.Sprintf(`alter role %[1]s set default_transaction_isolation = 'serializable'; alter role %[1]s set default_transaction_read_only = on`, db.Owner()))
@@ -140,7 +141,7 @@ func TestAttemptsAtOnePartAtTheSameTime(t *testing.T) {
 func TestAnAttemptThatStandsStillIsEnded(t *testing.T) {
 	for _, at := range []string{"entered", "copied"} {
 		t.Run(at, func(t *testing.T) {
-			db := services.Postgres(t)
+			db := pg.New(t)
 			d := connect(t, db.DSN())
 			d.exec("create table t (id bigint, name text)")
 			w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
@@ -171,7 +172,7 @@ func TestAnAttemptThatStandsStillIsEnded(t *testing.T) {
 
 // TestAZombieAfterDiscardWritesNothing: what was given up permanently stays as it is.
 func TestAZombieAfterDiscardWritesNothing(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (id bigint, name text)")
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
@@ -203,7 +204,7 @@ func TestAZombieAfterDiscardWritesNothing(t *testing.T) {
 
 // TestAServerThatFailsInTheMiddle is restarted as after a failure of its machine, while parts are written and before they are published.
 func TestAServerThatFailsInTheMiddle(t *testing.T) {
-	server := services.PrivatePostgres(t)
+	server := pg.Private(t)
 	db := server.Database(t)
 	connect(t, db.DSN()).exec("create table t (id bigint, name text)")
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", idAndName)
@@ -247,7 +248,7 @@ func TestAServerThatFailsInTheMiddle(t *testing.T) {
 // TestSecretsAreInNoError has every way to fail say something, and looks for the password in it.
 func TestSecretsAreInNoError(t *testing.T) {
 	const password = "canary-Pa55:wörd/%@ #"
-	db := services.Postgres(t)
+	db := pg.New(t)
 	super := connect(t, db.Superuser())
 	super.exec(fmt.Sprintf("alter role %s password '%s'", db.Owner(), password))
 	host, port, err := net.SplitHostPort(db.Address())
@@ -300,7 +301,7 @@ func TestSecretsAreInNoError(t *testing.T) {
 // BenchmarkWrite writes parts of 32,768 rows of 10 columns with the sink, and in turn with it the same bytes into a table alike with
 // COPY alone: share is how much of that speed is left beside record and checks.
 func BenchmarkWrite(b *testing.B) {
-	db := services.Postgres(b)
+	db := pg.New(b)
 	d := connect(b, db.DSN())
 	fields := []plugin.Field{
 		{Name: "id", Kind: row.Int}, {Name: "name", Kind: row.String}, {Name: "city", Kind: row.String}, {Name: "amount", Kind: row.Decimal}, {Name: "share", Kind: row.Float},
@@ -359,7 +360,7 @@ func BenchmarkWrite(b *testing.B) {
 
 // BenchmarkRead reads rows of 10 columns.
 func BenchmarkRead(b *testing.B) {
-	db := services.Postgres(b)
+	db := pg.New(b)
 	d := connect(b, db.DSN())
 	const rows = 200_000
 	d.exec(fmt.Sprintf(`create table t as select i as id, 'customer ' || i as name, 'Ulm' as city, (i %% 1000)::numeric(10,2) as amount, i / 7.0::float8 as share,
@@ -376,7 +377,7 @@ func BenchmarkRead(b *testing.B) {
 
 // BenchmarkRefuse writes parts of which the table rejects every row, every second one, or drops every second one without a word.
 func BenchmarkRefuse(b *testing.B) {
-	db := services.Postgres(b)
+	db := pg.New(b)
 	d := connect(b, db.DSN())
 	d.exec(`create function drops() returns trigger language plpgsql as $$ begin if new.v = -1 then return null; end if; return new; end $$`)
 	const rows = 32_768

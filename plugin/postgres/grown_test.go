@@ -15,7 +15,7 @@ import (
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/plugin/webhook"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // writtenBy makes each write of a row say which transaction made it.
@@ -53,7 +53,7 @@ func (g *growing) next(t *testing.T) (records []string, more bool) {
 
 // TestRowsBehindATransactionThatGoesOnWait: a row whose transaction began before that of others, and ends after it, is not left out.
 func TestRowsBehindATransactionThatGoesOnWait(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	early, late := connect(t, db.DSN()), connect(t, db.DSN())
 	early.exec(writtenBy)
 	g := grow(t, db.DSN(), "orders", fields("id", "int"), pipeline.RowTrigger{By: []string{"tx", "id"}, Most: 2})
@@ -86,7 +86,7 @@ func TestRowsBehindATransactionThatGoesOnWait(t *testing.T) {
 // TestEachWriteIsFoundOnce: writers whose transactions overlap, and some of which come to nothing, write a table that is looked at meanwhile. Each row is found in its last version, and no
 // version twice.
 func TestEachWriteIsFoundOnce(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(writtenBy)
 	const writers, transactions, ids = 4, 40, 60
@@ -160,7 +160,7 @@ func writeAtRandom(ctx context.Context, dsn string, random *rand.Rand, transacti
 
 // TestADatabaseThatWasRestored from a dump counts its transactions from the start again: nobody can tell which rows are new.
 func TestADatabaseThatWasRestored(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(writtenBy)
 	d.exec("insert into orders values (1, 1)")
@@ -171,7 +171,7 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 
 // TestRowsSettle: with moments, a row arrives when it is old enough; one without a moment never does.
 func TestRowsSettle(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(`create table "or'ders" (id text primary key, at timestamptz)`)
 	d.exec(`insert into "or'ders" values ('it''s \', now() - interval '1 hour'), ('b', now() - interval '1 hour'), ('young', now() + interval '1 hour'), ('null', null)`)
@@ -189,7 +189,7 @@ func TestRowsSettle(t *testing.T) {
 
 // TestTablesAtWhichNothingCanArrive names what is wrong, and the cure.
 func TestTablesAtWhichNothingCanArrive(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(writtenBy)
 	d.exec(`create table loose (id int, at timestamptz, tx xid8); create unique index on loose (id) where id > 0; create table plain (id int primary key, at timestamptz, day date, tx xid8)`)
@@ -214,7 +214,7 @@ func TestTablesAtWhichNothingCanArrive(t *testing.T) {
 
 // TestFoundRowsAreReadAsTheTableHadThem: what is stored gives the records and rejections that the table gave, in chunks of any size; a payload that was changed is a fault.
 func TestFoundRowsAreReadAsTheTableHadThem(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(writtenBy)
 	d.exec("insert into orders select i, case when i % 3 = 0 then 'NaN'::numeric else i end from generate_series(1, 10) i")
@@ -265,7 +265,7 @@ func TestFoundRowsAreReadAsTheTableHadThem(t *testing.T) {
 
 // BenchmarkGrown looks at a table with a million rows, behind all but the last hundred.
 func BenchmarkGrown(b *testing.B) {
-	db := services.Postgres(b)
+	db := pg.New(b)
 	d := connect(b, db.DSN())
 	d.exec(writtenBy)
 	d.exec("alter table orders disable trigger written; create index on orders (tx, id)")

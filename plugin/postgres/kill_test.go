@@ -15,7 +15,7 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // job is what a process of its own is to write.
@@ -90,7 +90,7 @@ func TestKilledWriterLeavesWholeParts(t *testing.T) {
 			"entered": plugin.NotApplied, "copied": plugin.NotApplied, "committed": plugin.Exactly,
 		} {
 			t.Run(mode+" "+moment, func(t *testing.T) {
-				db := services.Postgres(t)
+				db := pg.New(t)
 				d := connect(t, db.DSN())
 				d.exec("create table t (id bigint primary key, name text)")
 				spec := pipeline.PostgresSink{DSN: db.DSN(), Table: "t", Mode: mode}

@@ -16,7 +16,7 @@ import (
 	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // texts are rows of text columns; "null" is null.
@@ -93,7 +93,7 @@ func goodRow(i int) string { return fmt.Sprintf("%d|ok|1|2001-01-01|2|%d|null|{}
 
 // TestATableRefusesRowsAndNotParts puts each bad row among good ones, at each end and in the middle, alone and with all others.
 func TestATableRefusesRowsAndNotParts(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	names := columns("id", "name", "amount", "day", "parent", "late", "moment", "doc", "place")
 	for _, mode := range []string{pipeline.InsertMode, pipeline.UpsertMode} {
@@ -148,7 +148,7 @@ func TestATableRefusesRowsAndNotParts(t *testing.T) {
 }
 
 func TestOfRowsWithOneKeyTheFirstOrTheLastStays(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table i (k text primary key, v text); create table u (k text primary key, v text check (v <> 'bad'), kept text default 'x'); insert into u values ('a', 'old', 'y')")
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "i"}, "run", columns("k", "v"))
@@ -175,7 +175,7 @@ func TestOfRowsWithOneKeyTheFirstOrTheLastStays(t *testing.T) {
 
 // TestAPartOfWhichEveryRowIsRefused is the worst that a table can do.
 func TestAPartOfWhichEveryRowIsRefused(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (k int primary key, v int check (v > 0))")
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", columns("k", "v"))
@@ -194,7 +194,7 @@ func TestAPartOfWhichEveryRowIsRefused(t *testing.T) {
 }
 
 func TestWhatIsNotAboutARowIsNotBlamedOnOne(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	for name, c := range map[string]struct{ meanwhile, code, says string }{
 		"a column is gone":   {"alter table t drop column v", "TARGET_CHANGED", "put back what the run began with"},
@@ -219,7 +219,7 @@ func TestWhatIsNotAboutARowIsNotBlamedOnOne(t *testing.T) {
 
 // TestOtherTransactionsRejectNoRow: what others do to the transaction, also while a trigger is at work, is no row's fault.
 func TestOtherTransactionsRejectNoRow(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(`create table t (k text); create table mood (what text); create table held (k text);
 		create function f() returns trigger language plpgsql as $$ declare what text; begin
@@ -263,7 +263,7 @@ func TestIsAboutRow(t *testing.T) {
 
 // TestAColumnThatNoFieldIsWrittenIntoIsNamed: it has no default, and wants a value.
 func TestAColumnThatNoFieldIsWrittenIntoIsNamed(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	connect(t, db.DSN()).exec("create table t (k text, extra int not null)")
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", columns("k"))
 	w.add(texts("a")...)
@@ -273,7 +273,7 @@ func TestAColumnThatNoFieldIsWrittenIntoIsNamed(t *testing.T) {
 
 // TestBytesAreWrittenAsTheyWereRead takes bytes from one table to another, as the text that stands for them in a row.
 func TestBytesAreWrittenAsTheyWereRead(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(`create table a (id int primary key, b bytea); insert into a values (1, '\x005cff0a'), (2, ''), (3, '\x5c78'); create table t (b bytea)`)
 	records, _, _ := read(t, source(t, pipeline.PostgresSource{DSN: db.DSN(), Table: "a"}, pipeline.Schema{}), many, false)
@@ -290,7 +290,7 @@ func TestBytesAreWrittenAsTheyWereRead(t *testing.T) {
 
 // TestSettingsOfTheRoleDoNotMatter: what a role, a database or a server sets changes nothing of what is written and on record.
 func TestSettingsOfTheRoleDoNotMatter(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (at timestamptz, b bytea)")
 	for _, setting := range []string{

@@ -12,7 +12,7 @@ import (
 	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 func typed(t testing.TB, kind row.Kind, text string) row.Value {
@@ -47,7 +47,7 @@ func everyKind(t testing.TB) (columns []plugin.Field, rows [][]row.Value) {
 }
 
 func TestEveryValueComesBackAsItWasWritten(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	columns, rows := everyKind(t)
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "made", Create: true, Key: []string{"id"}}, "run", columns)
 	w.add(rows...)
@@ -169,7 +169,7 @@ func TestExclusive(t *testing.T) {
 
 // newTable returns what makes tables for the contract of tables, each in a schema of its own.
 func newTable(t *testing.T, mode string) func(t *testing.T) plugintest.Table {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	schemas := 0
 	return func(t *testing.T) plugintest.Table {
 		d := connect(t, db.DSN())
@@ -198,7 +198,7 @@ func TestInsertTarget(t *testing.T) { plugintest.TestTable(t, newTable(t, pipeli
 func TestUpsertTarget(t *testing.T) { plugintest.TestTable(t, newTable(t, pipeline.UpsertMode)) }
 
 func TestUnwritableTableSaysCure(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	super := connect(t, db.Superuser())
 	d := connect(t, db.DSN())
 	d.exec(`create table t (a int, b int); create unique index on t (a) where b > 0; create view seen as select * from t;
@@ -252,7 +252,7 @@ func TestUnwritableTableSaysCure(t *testing.T) {
 
 // TestWhatTheRoleNeeds is the minimum that docs/postgres.md names.
 func TestWhatTheRoleNeeds(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.Superuser())
 	d.exec(`create schema dw; create table dw.t (a int primary key, b int); ` + ledger{"dw"}.definition())
 	d.exec(fmt.Sprintf(`grant usage on schema dw to %[1]s; grant insert on dw.t to %[1]s;
@@ -273,7 +273,7 @@ func TestWhatTheRoleNeeds(t *testing.T) {
 }
 
 func TestHostileNamesAreNames(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table victim (a int)")
 	for _, name := range []string{
@@ -304,7 +304,7 @@ func TestHostileNamesAreNames(t *testing.T) {
 }
 
 func TestTwoSinksOfARunDoNotShareATable(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (a int)")
 	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", []plugin.Field{{Name: "a", Kind: row.Int}})
@@ -319,7 +319,7 @@ func TestTwoSinksOfARunDoNotShareATable(t *testing.T) {
 }
 
 func TestManyRunsMakeOneTable(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {

@@ -15,7 +15,7 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 var many = plugin.Limits{Rows: 1000, Bytes: 1 << 20}
@@ -95,7 +95,7 @@ func requireFault(t testing.TB, code string, err error) string {
 // TestEveryTypeIsReadAsJSONLinesWouldHoldIt has a value of each type: what Postgres is given, what the record holds, and what of the
 // record is rejected.
 func TestEveryTypeIsReadAsJSONLinesWouldHoldIt(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(`create type mood as enum ('glad', 'sad'); create type pair as (a int, b text); create domain score as numeric check (value >= 0)`)
 	// What a role or a database sets otherwise must not change a byte.
@@ -195,7 +195,7 @@ func TestEveryTypeIsReadAsJSONLinesWouldHoldIt(t *testing.T) {
 
 // TestAStringHoldsWhateverTheDatabaseSays: who declares a field as string loses nothing, and nothing is rejected.
 func TestAStringHoldsWhateverTheDatabaseSays(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	s := source(t, pipeline.PostgresSource{DSN: db.DSN(), OrderBy: []string{"a"}, Query: `
 		select 1 as a, true as b, 1.50 as c, 'NaN'::float8 as d, 'infinity'::date as e, '2001-01-31 10:00+00'::timestamptz as f, '{"x": 1}'::jsonb as g, '{1,2}'::int[] as h;
 	`}, fields("a", "string", "b", "string", "c", "string", "d", "string", "e", "string", "f", "string", "g", "string", "h", "string"))
@@ -205,7 +205,7 @@ func TestAStringHoldsWhateverTheDatabaseSays(t *testing.T) {
 }
 
 func TestKeyOrderAndDeclaredColumns(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec(`create schema "Old Stuff"; create table "Old Stuff"."t able" (b int, a int, "Name" text, secret text, primary key (a, b))`)
 	d.exec(`insert into "Old Stuff"."t able" values (2, 1, 'x', 's'), (1, 2, 'y', 's'), (1, 1, 'z', 's')`)
@@ -226,7 +226,7 @@ func TestKeyOrderAndDeclaredColumns(t *testing.T) {
 }
 
 func TestReadingGoesOnWhereItWasInterrupted(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (id int primary key, v float8, name text)")
 	d.exec("insert into t select i, case when i % 7 = 3 then 'NaN'::float8 else i end, repeat('x', i % 50) from generate_series(1, 5000) i")
@@ -242,7 +242,7 @@ func TestReadingGoesOnWhereItWasInterrupted(t *testing.T) {
 }
 
 func TestARunSeesOneSnapshot(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (id int primary key, v int)")
 	d.exec("insert into t select i, 0 from generate_series(1, 100) i")
@@ -280,7 +280,7 @@ func TestARunSeesOneSnapshot(t *testing.T) {
 }
 
 func TestOtherColumnsAreAnotherSource(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (id int primary key, v numeric(10,2))")
 	s := source(t, pipeline.PostgresSource{DSN: db.DSN(), Table: "t"}, pipeline.Schema{})
@@ -306,7 +306,7 @@ func TestOtherColumnsAreAnotherSource(t *testing.T) {
 }
 
 func TestWhatCannotBeReadSaysWhyAndTheCure(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table keyless (a int, b int); insert into keyless values (1, 1), (1, 2), (2, null), (3, null)")
 	d.exec("create sequence numbers; create view seen as select * from keyless; create table hidden (id int primary key); revoke all on hidden from current_user")
@@ -383,7 +383,7 @@ func TestADSNThatIsNoneTellsNothingOfIt(t *testing.T) {
 }
 
 func TestValuesThatAreTooLongAreNotBroughtHere(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t (id int primary key, v text, b bytea)")
 	d.exec("insert into t values (1, 'a', null), (2, repeat('ä', 10 << 20), null), (3, null, decode(repeat('ff', 5 << 20), 'hex')), (4, 'b', '')")
@@ -404,7 +404,7 @@ func TestValuesThatAreTooLongAreNotBroughtHere(t *testing.T) {
 
 // TestAReaderAsksForMoreAndMore: how long rows are is not known before, and memory must not depend on it.
 func TestAReaderAsksForMoreAndMore(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	s := source(t, pipeline.PostgresSource{DSN: db.DSN(), Query: "select i as a, repeat('x', case when i < 5000 then 1 else 100000 end) as b from generate_series(1, 5400) i", OrderBy: []string{"a"}}, pipeline.Schema{})
 	pin, err := s.Stat(t.Context())
 	require.NoError(t, err)
@@ -423,7 +423,7 @@ func TestAReaderAsksForMoreAndMore(t *testing.T) {
 }
 
 func TestAReaderThatIsCancelledSaysSo(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	s := source(t, pipeline.PostgresSource{DSN: db.DSN(), Query: "select i as a from generate_series(1, 100000) i", OrderBy: []string{"a"}}, pipeline.Schema{})
 	pin, err := s.Stat(t.Context())
 	require.NoError(t, err)
@@ -438,7 +438,7 @@ func TestAReaderThatIsCancelledSaysSo(t *testing.T) {
 }
 
 func TestASourceThatIsRestartedIsAWorldThatFails(t *testing.T) {
-	server := services.PrivatePostgres(t)
+	server := pg.Private(t)
 	db := server.Database(t)
 	d := connect(t, db.DSN())
 	d.exec("create table t as select i as id from generate_series(1, 10000) i; alter table t add primary key (id)")

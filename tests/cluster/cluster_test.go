@@ -14,6 +14,7 @@ import (
 	"waymark/client"
 	"waymark/pipeline"
 	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 	"waymark/tests/system"
 	"waymark/workflows"
 )
@@ -26,7 +27,7 @@ const atOnce = 3
 func TestMain(m *testing.M) {
 	services.SideBySide(atOnce)
 	flag.Parse()
-	os.Exit(services.MainForBuckets(m))
+	os.Exit(buckets.Main(m))
 }
 
 // begin starts a run of the deployed document, by its name.

@@ -30,7 +30,8 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
 	"waymark/tests/programs"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
+	"waymark/tests/services/pg"
 	"waymark/tests/system"
 )
 
@@ -65,11 +66,11 @@ type topology struct {
 	folder   string   // of the deployed pipelines, which all workers see
 	server   *process // of Temporal
 	address  string   // of the Temporal server
-	postgres *services.Server
-	record   *services.Database // with the landscape
-	login    string             // URL with which workers connect to it
-	goods    *services.Database // with the tables of pipelines
-	bucket   *services.Bucket
+	postgres *pg.Server
+	record   *pg.Database // with the landscape
+	login    string       // URL with which workers connect to it
+	goods    *pg.Database // with the tables of pipelines
+	bucket   *buckets.Bucket
 	home     *local.Home
 	temporal sdk.Client
 	log      *landscape.Log
@@ -82,7 +83,7 @@ type topology struct {
 // start starts everything but workers.
 func start(t testing.TB) *topology {
 	t.Helper()
-	c := &topology{t: t, folder: t.TempDir(), postgres: services.PrivatePostgres(t), bucket: services.PrivateS3(t), build: buildWorker}
+	c := &topology{t: t, folder: t.TempDir(), postgres: pg.Private(t), bucket: buckets.Private(t), build: buildWorker}
 	c.record, c.goods = c.postgres.Database(t), c.postgres.Database(t)
 	c.makeRecord()
 	c.startTemporal()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 	"waymark/tests/system"
 )
 
@@ -86,7 +86,7 @@ func TestTheExampleReadsParquetAsItReadsCSV(t *testing.T) {
 
 // TestABucketHoldsTheSame writes the Parquet files of the example's data into a bucket, and runs the example on them.
 func TestABucketHoldsTheSame(t *testing.T) {
-	bucket := services.S3(t)
+	bucket := buckets.New(t)
 	bucket.Setenv(t)
 	t.Setenv("AWS_ENDPOINT_URL_S3", bucket.Endpoint)
 	s := system.Start(t, nil)

@@ -19,12 +19,12 @@ import (
 
 	"waymark/audit"
 	"waymark/client"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 	"waymark/tests/system"
 )
 
 // get returns an object.
-func get(t *testing.T, b *services.Bucket, key string) []byte {
+func get(t *testing.T, b *buckets.Bucket, key string) []byte {
 	t.Helper()
 	out, err := b.Client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func get(t *testing.T, b *services.Bucket, key string) []byte {
 }
 
 // output returns the rows of an output in a bucket, with the header once, as the manifest says.
-func output(t *testing.T, b *services.Bucket, prefix string, header int) string {
+func output(t *testing.T, b *buckets.Bucket, prefix string, header int) string {
 	t.Helper()
 	var manifest struct {
 		Folder string
@@ -55,7 +55,7 @@ func output(t *testing.T, b *services.Bucket, prefix string, header int) string 
 // TestTheExampleReadsAndWritesElsewhere runs the example on its file on disk, in a bucket and on a web server, and writes to disk and to
 // a bucket: what comes out is the same, byte for byte, and so is the account.
 func TestTheExampleReadsAndWritesElsewhere(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	const token = "c4nary-of-the-web-server"
 	t.Setenv("WAYMARK_SECRET_TOKEN", token)
@@ -127,7 +127,7 @@ func TestTheExampleReadsAndWritesElsewhere(t *testing.T) {
 
 // TestARunGoesOnAfterTheServersAreBack stops the S3 server while a run writes to it: the run waits, and nothing is there twice.
 func TestARunGoesOnAfterTheServersAreBack(t *testing.T) {
-	b := services.PrivateS3(t)
+	b := buckets.Private(t)
 	b.Setenv(t)
 	s := start(t)
 	var rows strings.Builder
@@ -165,7 +165,7 @@ sinks:
 
 // TestLatestInABucket looks where the object leads that has the name of the latest output, when a run put it there and when somebody else did.
 func TestLatestInABucket(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	b.Setenv(t)
 	s := start(t)
 	s.Write(t, map[string]string{"in.csv": "id\n7\n"})

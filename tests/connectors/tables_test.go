@@ -15,7 +15,7 @@ import (
 
 	"waymark/client"
 	"waymark/engine/plan"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 	"waymark/tests/system"
 	"waymark/worker"
 )
@@ -69,7 +69,7 @@ func orders(n int) (text string, latest map[int]string) {
 
 func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
 	ctx := context.Background()
-	db := services.Postgres(t)
+	db := pg.New(t)
 	t.Setenv("WAYMARK_SECRET_TABLES_DSN", db.DSN())
 	conn, err := pgx.Connect(ctx, db.DSN())
 	require.NoError(t, err)
@@ -150,7 +150,7 @@ sinks:
   once: {postgres: {dsn: "${secret:TABLES_DSN}", table: once}}
 `
 	ctx := context.Background()
-	db := services.Postgres(t)
+	db := pg.New(t)
 	t.Setenv("WAYMARK_SECRET_TABLES_DSN", db.DSN())
 	conn, err := pgx.Connect(ctx, db.DSN())
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ sinks:
 }
 
 func TestATableThatIsNotThereStopsTheRunInWords(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	t.Setenv("WAYMARK_SECRET_TABLES_DSN", db.DSN())
 	s := start(t)
 	text, _ := orders(10)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/sample"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // Whatever a server was about to do for a file that arrived when it was killed: the file is in one complete run.
@@ -74,7 +74,7 @@ func (p *program) written(t *testing.T) (ids []string) {
 
 // Whatever a server was about to do for rows that it found in a table when it was killed: each row is in one complete run.
 func TestServeIsKilledAtMomentsOfRows(t *testing.T) {
-	binary, server := build(t), services.PrivatePostgres(t)
+	binary, server := build(t), pg.Private(t)
 	for _, moment := range sample.Of(6, []string{
 		"arrival.stored", "arrival.stored@2", "arrival.found", "landscape.watches.committing@2", "landscape.watches.committed@2", "arrival.taken", "arrival.started", "activity.ConcludeRun.end",
 	}) {
@@ -86,7 +86,7 @@ func TestServeIsKilledAtMomentsOfRows(t *testing.T) {
 }
 
 // rowsArrive serves a trigger of rows, until all of a table are done; but kills the server at the moment, and serves again.
-func rowsArrive(t *testing.T, binary string, server *services.Server, moment string) {
+func rowsArrive(t *testing.T, binary string, server *pg.Server, moment string) {
 	t.Helper()
 	dsn := server.Database(t).DSN()
 	conn, err := pgx.Connect(t.Context(), dsn)

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/sample"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 // inTable makes two runs that wrote a person's rows into a table of their own database.
-func inTable(t *testing.T, binary string, server *services.Server, mode string) (*program, *pgx.Conn) {
+func inTable(t *testing.T, binary string, server *pg.Server, mode string) (*program, *pgx.Conn) {
 	t.Helper()
 	dsn := server.Database(t).DSN()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -46,7 +46,7 @@ func rowsOf(t *testing.T, conn *pgx.Conn, person string) (theirs, others int) {
 // Wherever the deletion of a person's rows in a table is killed, the next command finishes it: each row is deleted once, its recorded fate is that of an undisturbed
 // deletion, rows of others stay, and attestations miss nothing.
 func TestForgettingInATableIsKilled(t *testing.T) {
-	binary, server := build(t), services.PrivatePostgres(t)
+	binary, server := build(t), pg.Private(t)
 	for mode, want := range map[string]string{
 		"mode: upsert, key: [id]": "out row 4 (sink out): a later row with its key was written",
 		"mode: insert":            "out row 4 (sink out): deleted",
@@ -88,7 +88,7 @@ func TestForgettingInATableIsKilled(t *testing.T) {
 // A target that cannot be reached when an order was given leaves everything as it is, keeps no other order from being given, and can be given up.
 func TestForgettingInATableThatIsAway(t *testing.T) {
 	sample.Rarely(t)
-	binary, server := build(t), services.PrivatePostgres(t)
+	binary, server := build(t), pg.Private(t)
 	p, conn := inTable(t, binary, server, "mode: insert")
 	env := p.env
 	p.at("forget.ordered=kill").run(t, -1, "forget", "customer=person-3-of-all", "--delete-in", "out", "--why", "request 88")
@@ -124,7 +124,7 @@ func TestForgettingInATableThatIsAway(t *testing.T) {
 
 // Orders that are given while one waits for a table leave it what it needs, wherever they are killed: it deletes the rows there when it is carried out, and then the person is nowhere.
 func TestForgettingBesideAnOrderThatWaits(t *testing.T) {
-	binary, server := build(t), services.PrivatePostgres(t)
+	binary, server := build(t), pg.Private(t)
 	for _, moment := range sample.Of(5, []string{"forget.blanked", "forget.stored", "landscape.deletions.committed", "purge.deleted", "forget.certified"}) {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +160,7 @@ func TestForgettingBesideAnOrderThatWaits(t *testing.T) {
 // An order about the same records, which another run has read since, waits for the one that still needs them.
 func TestForgettingTheSameRecordsAsAnOrderThatWaits(t *testing.T) {
 	sample.Rarely(t)
-	binary, server := build(t), services.PrivatePostgres(t)
+	binary, server := build(t), pg.Private(t)
 	p, conn := inTable(t, binary, server, "mode: insert")
 	env := p.env
 	p.at("forget.ordered=kill").run(t, -1, "forget", "customer=person-3-of-all", "--delete-in", "out", "--why", "request 88")

@@ -19,7 +19,7 @@ import (
 	"waymark/tests/crash/lab"
 	"waymark/tests/held"
 	"waymark/tests/sample"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 	"waymark/workflows"
 )
 
@@ -168,7 +168,7 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 		"sinks: {out: {csv: {path: out/person.csv}}}\n")
 	p.run(t, 3, "run", "person.yaml", "--run-id", "person")
 	p.run(t, 0, "forget", "customer=Hal", "--why", "request 88")
-	people, _ := inTable(t, binary, services.PrivatePostgres(t), "mode: insert")
+	people, _ := inTable(t, binary, pg.Private(t), "mode: insert")
 	people.run(t, 0, "forget", "customer=person-3-of-all", "--delete-in", "out", "--why", "request 88")
 	p.run(t, 0, "keys", "rotate", "log", "--why", "yearly")
 	require.NoError(t, os.Mkdir(filepath.Join(p.folder, "away"), 0o700))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape/pgstore"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 	"waymark/worker/daemon"
 )
 
@@ -84,7 +84,7 @@ func (l *listener) told() (calls int, heard string) {
 // document gets it, neither for a server of its author nor for the record.
 func TestADocumentGetsNothingOfTheLandscape(t *testing.T) {
 	s, theirs := newSite(t), listen(t)
-	record := services.Postgres(t)
+	record := pg.New(t)
 	_, _, err := pgstore.Migrate(t.Context(), record.DSN())
 	require.NoError(t, err)
 	t.Setenv("PGPASSWORD", record.Password())

@@ -12,6 +12,7 @@ import (
 
 	"waymark/landscape/pgstore"
 	"waymark/tests/services"
+	"waymark/tests/services/pg"
 	"waymark/worker/daemon"
 )
 
@@ -43,7 +44,7 @@ func TestAProcessNamesTheServiceThatIsAway(t *testing.T) {
 // TestAProcessMayWriteBeforeItWorks starts a process as a role that only reads; then it is given the right, and loses it again.
 func TestAProcessMayWriteBeforeItWorks(t *testing.T) {
 	t.Parallel()
-	db := services.Postgres(t)
+	db := pg.New(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.NoError(t, err)
 	owner, err := pgx.Connect(t.Context(), db.Superuser())
@@ -91,7 +92,7 @@ func TestAProcessMayWriteBeforeItWorks(t *testing.T) {
 // TestAProcessThatOwnsTheRecordSaysSo starts a process as the record's owner.
 func TestAProcessThatOwnsTheRecordSaysSo(t *testing.T) {
 	t.Parallel()
-	db := services.Postgres(t)
+	db := pg.New(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.NoError(t, err)
 	s := newSite(t)

@@ -16,7 +16,7 @@ import (
 	"waymark/tests/fixtures"
 	"waymark/tests/graphs"
 	"waymark/tests/held"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 	"waymark/tests/serving"
 )
 
@@ -47,7 +47,7 @@ var crawledDocuments = map[string]string{
 func buildSite(t *testing.T) *site {
 	t.Helper()
 	folder := t.TempDir()
-	database := services.Postgres(t)
+	database := pg.New(t)
 	secrets := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(secrets, "DW"), []byte(database.DSN()), 0o600))
 	s := &site{pageServer: &pageServer{API: serving.StartAPI(t, "--allow-network", held.Networks, "--secrets-dir", secrets)}, web: held.Serve(folder), kinds: map[string]pipeline.RunStatus{}}

@@ -29,6 +29,8 @@ import (
 	"waymark/landscape/pgstore"
 	"waymark/tests/programs"
 	"waymark/tests/services"
+	"waymark/tests/services/buckets"
+	"waymark/tests/services/pg"
 	"waymark/tests/system"
 )
 
@@ -50,11 +52,11 @@ func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 type world struct {
 	t        *testing.T
 	folder   string
-	sealed   bool               // what Temporal stores is encrypted
-	stop     func() error       // stops the Temporal server
-	record   *services.Database // with the landscape
-	goods    *services.Database // with the tables of documents
-	bucket   *services.Bucket
+	sealed   bool         // what Temporal stores is encrypted
+	stop     func() error // stops the Temporal server
+	record   *pg.Database // with the landscape
+	goods    *pg.Database // with the tables of documents
+	bucket   *buckets.Bucket
 	web      *httptest.Server
 	codec    *codec.Codec // nil: nothing is encrypted
 	home     *local.Home
@@ -78,9 +80,9 @@ func (w *world) keep(where string, content []byte) {
 // newWorld starts everything but workers.
 func newWorld(t *testing.T, sealed bool) *world {
 	t.Helper()
-	server := services.PrivatePostgres(t) // roles belong to a server, and these outlive what they may do
+	server := pg.Private(t) // roles belong to a server, and these outlive what they may do
 	w := &world{
-		t: t, folder: t.TempDir(), sealed: sealed, record: server.Database(t), goods: server.Database(t), bucket: services.S3(t),
+		t: t, folder: t.TempDir(), sealed: sealed, record: server.Database(t), goods: server.Database(t), bucket: buckets.New(t),
 		canaries: others(), planted: strings.ToLower(word()),
 	}
 	w.bucket.Setenv(t)

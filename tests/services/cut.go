@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // windowBytes is how much of a long request is shown to a match again when more of it comes.
@@ -27,7 +29,7 @@ type Proxy struct {
 func Cut(t testing.TB, address string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err, "listen")
+	require.NoError(t, err)
 	p := &Proxy{listener: l, target: address, open: map[net.Conn]bool{}}
 	var done sync.WaitGroup
 	done.Go(func() { p.accept(&done) })
@@ -229,25 +231,4 @@ func interim(answer []byte) int {
 	}
 	const end = "\r\n\r\n"
 	return bytes.Index(answer, []byte(end)) + len(end)
-}
-
-// Commit matches the end of a transaction in a request to Postgres: a simple query that says commit, as pgx and psql send it.
-func Commit(request []byte) bool {
-	const kind, length = 1, 4
-	for at := range request {
-		if request[at] != 'Q' || len(request) < at+kind+length {
-			continue
-		}
-		text := request[at+kind+length:]
-		end := bytes.IndexByte(text, 0)
-		announced := int(request[at+1])<<24 | int(request[at+2])<<16 | int(request[at+3])<<8 | int(request[at+4])
-		if end < 0 || announced != length+end+1 {
-			continue
-		}
-		word := bytes.ToLower(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(text[:end]), []byte(";"))))
-		if string(word) == "commit" || string(word) == "end" {
-			return true
-		}
-	}
-	return false
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 func TestLostReplyOfACommitIsCommitted(t *testing.T) {
@@ -26,9 +27,9 @@ func TestLostRequestOfACommitIsNot(t *testing.T) {
 // commitThrough inserts a row in a transaction whose commit meets with an accident, and returns how many rows there are then.
 func commitThrough(t *testing.T, lose func(*services.Proxy, func([]byte) bool)) (rows int) {
 	t.Helper()
-	db := services.Postgres(t)
+	db := pg.New(t)
 	proxy := services.Cut(t, db.Address())
-	lose(proxy, services.Commit)
+	lose(proxy, pg.Commit)
 	conn := connect(t, db.Through(proxy.Address()))
 	_, err := conn.Exec(t.Context(), `create table t (n int)`)
 	require.NoError(t, err)
@@ -47,9 +48,9 @@ func commitThrough(t *testing.T, lose func(*services.Proxy, func([]byte) bool)) 
 }
 
 func TestEveryLosesEachNthOne(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	proxy := services.Cut(t, db.Address())
-	proxy.LoseReply(services.Commit)
+	proxy.LoseReply(pg.Commit)
 	proxy.Every(3)
 	failed := 0
 	conn := connect(t, db.Through(proxy.Address()))
@@ -70,7 +71,7 @@ func TestEveryLosesEachNthOne(t *testing.T) {
 func TestCommitIsFoundInPieces(t *testing.T) {
 	server, said := listen(t)
 	proxy := services.Cut(t, server)
-	proxy.LoseRequest(services.Commit)
+	proxy.LoseRequest(pg.Commit)
 	conn, err := net.Dial("tcp", proxy.Address())
 	require.NoError(t, err)
 	defer conn.Close()
@@ -130,7 +131,7 @@ func TestCommitMatches(t *testing.T) {
 		"a value":              {message('D', "commit"), false},
 		"nothing":              {nil, false},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, services.Commit(c.request)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, pg.Commit(c.request)) })
 	}
 }
 

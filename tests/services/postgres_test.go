@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 )
 
 func connect(t *testing.T, url string) *pgx.Conn {
@@ -24,7 +24,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 }
 
 func TestEachTestHasItsOwnDatabase(t *testing.T) {
-	one, two := services.Postgres(t), services.Postgres(t)
+	one, two := pg.New(t), pg.New(t)
 	require.Equal(t, one.Address(), two.Address(), "one server serves all tests")
 	_, err := connect(t, one.DSN()).Exec(t.Context(), `create table mine (n int)`)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 }
 
 func TestOwnerIsNoSuperuser(t *testing.T) {
-	db := services.Postgres(t)
+	db := pg.New(t)
 	var super bool
 	const query = `select rolsuper from pg_roles where rolname = current_user`
 	require.NoError(t, connect(t, db.DSN()).QueryRow(t.Context(), query).Scan(&super))
@@ -43,7 +43,7 @@ func TestOwnerIsNoSuperuser(t *testing.T) {
 }
 
 func TestCommittedSurvivesServerEnd(t *testing.T) {
-	server := services.PrivatePostgres(t)
+	server := pg.Private(t)
 	db := server.Database(t)
 	_, err := connect(t, db.DSN()).Exec(t.Context(), `create table kept (n int)`)
 	require.NoError(t, err)
@@ -69,11 +69,11 @@ const holdPostgres = "WAYMARK_TEST_HOLD_POSTGRES"
 
 func TestPostgresDiesWithAKilledTestProcess(t *testing.T) {
 	if os.Getenv(holdPostgres) != "" {
-		_, err := os.Stdout.WriteString(services.Postgres(t).DSN() + "\n")
+		_, err := os.Stdout.WriteString(pg.New(t).DSN() + "\n")
 		require.NoError(t, err)
 		select {}
 	}
-	services.Postgres(t) // skips where there is none
+	pg.New(t) // skips where there is none
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), holdPostgres+"=1")
 	output, err := cmd.StdoutPipe()

@@ -15,14 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 )
 
 // holdS3 makes this test binary a process that starts an S3 server, names its address, and waits to be killed.
 const holdS3 = "WAYMARK_TEST_HOLD_S3"
 
 func TestBucketsAreSeparateAndHoldObjects(t *testing.T) {
-	one, two := services.S3(t), services.S3(t)
+	one, two := buckets.New(t), buckets.New(t)
 	require.NotEqual(t, one.Name, two.Name)
 	require.Equal(t, one.Endpoint, two.Endpoint, "one server per process")
 	putObject(t, one, "hello")
@@ -33,7 +33,7 @@ func TestBucketsAreSeparateAndHoldObjects(t *testing.T) {
 }
 
 func TestBucketURL(t *testing.T) {
-	b := services.S3(t)
+	b := buckets.New(t)
 	u, err := url.Parse(b.URL("some/prefix"))
 	require.NoError(t, err)
 	require.Equal(t, "s3", u.Scheme)
@@ -44,7 +44,7 @@ func TestBucketURL(t *testing.T) {
 }
 
 func TestStoppedServerKeepsWhatItHad(t *testing.T) {
-	b := services.PrivateS3(t)
+	b := buckets.Private(t)
 	putObject(t, b, "kept")
 	b.Stop()
 	_, err := net.Dial("tcp", b.Address())
@@ -55,10 +55,10 @@ func TestStoppedServerKeepsWhatItHad(t *testing.T) {
 
 func TestServerDiesWithAKilledTestProcess(t *testing.T) {
 	if os.Getenv(holdS3) != "" {
-		fmt.Println(services.S3(t).Address())
+		fmt.Println(buckets.New(t).Address())
 		select {}
 	}
-	services.S3(t) // skips where there is no server
+	buckets.New(t) // skips where there is no server
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), holdS3+"=1")
 	output, err := cmd.StdoutPipe()
@@ -77,14 +77,14 @@ func TestServerDiesWithAKilledTestProcess(t *testing.T) {
 	require.Error(t, cmd.Wait())
 }
 
-func putObject(t *testing.T, b *services.Bucket, body string) {
+func putObject(t *testing.T, b *buckets.Bucket, body string) {
 	t.Helper()
 	key := "a/b"
 	_, err := b.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(body)})
 	require.NoError(t, err)
 }
 
-func getObject(t *testing.T, b *services.Bucket) string {
+func getObject(t *testing.T, b *buckets.Bucket) string {
 	t.Helper()
 	key := "a/b"
 	got, err := b.Client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b.Name, Key: &key})

@@ -1,6 +1,6 @@
-// Package services starts the real services that tests need: each when a test first asks for it, one per test process.
-//
-// A package whose tests use it gives its TestMain to Main:
+// Package services has what tests need to start real services, and the other programs that they use. The services are in
+// the folders below it, each with the client that it needs, so that a test binary links no other: pg for Postgres,
+// buckets for an S3 server. A service is started when a test first asks for it, one per test process.
 //
 //	func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 //
@@ -64,7 +64,7 @@ func MainWaiting(m *testing.M) int {
 // MainInMemory is Main, with the temporary folders of tests in memory if there is room: for packages whose tests say nothing of disks,
 // and would wait for one at every commit.
 func MainInMemory(m *testing.M) int {
-	folder, err := newFolder("temporary")
+	folder, err := NewFolder("temporary")
 	if err == nil {
 		err = os.Setenv("TMPDIR", folder)
 		defer os.RemoveAll(folder) //nolint:errcheck // what stays there is removed by the next test process
@@ -76,19 +76,8 @@ func MainInMemory(m *testing.M) int {
 	return Main(m)
 }
 
-// MainForBuckets is Main, with what Bucket.Setenv gives one test given to all: for packages with tests side by side.
-func MainForBuckets(m *testing.M) int {
-	for name, value := range bucketEnv() {
-		if err := os.Setenv(name, value); err != nil {
-			fmt.Fprintln(os.Stderr, "services:", err)
-			return 1
-		}
-	}
-	return Main(m)
-}
-
-// onEnd has stop called when the tests of the process are done; the last one registered is called first.
-func onEnd(t testing.TB, stop func()) {
+// OnEnd has stop called when the tests of the process are done; the last one registered is called first.
+func OnEnd(t testing.TB, stop func()) {
 	t.Helper()
 	atEnd.mu.Lock()
 	defer atEnd.mu.Unlock()
@@ -109,9 +98,9 @@ func stopAll() {
 	atEnd.running = false
 }
 
-// newFolder makes a folder for a service. It is removed when the process ends, or by the next test process if this one
+// NewFolder makes a folder for a service. It is removed when the process ends, or by the next test process if this one
 // is killed.
-func newFolder(service string) (string, error) {
+func NewFolder(service string) (string, error) {
 	return os.MkdirTemp(roomy(), fmt.Sprintf("%s%d-%s-", folderPrefix, os.Getpid(), service))
 }
 
@@ -146,9 +135,9 @@ func removeAbandoned() {
 	}
 }
 
-// start starts cmd so that the kernel kills it when this process ends, unless it names another signal for that. done is closed after the end of cmd; its state can
-// then be read.
-func start(cmd *exec.Cmd) (done <-chan struct{}, err error) {
+// Start starts cmd so that the kernel kills it when this process ends, unless it names another signal for that. done is
+// closed after the end of cmd; its state can then be read.
+func Start(cmd *exec.Cmd) (done <-chan struct{}, err error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -170,8 +159,8 @@ func start(cmd *exec.Cmd) (done <-chan struct{}, err error) {
 	return ended, <-started
 }
 
-// freeAddress returns an address of this machine on which nobody listened a moment ago.
-func freeAddress() (string, error) {
+// FreeAddress returns an address of this machine on which nobody listened a moment ago.
+func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err

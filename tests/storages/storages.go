@@ -23,7 +23,8 @@ import (
 	"waymark/payload/memstore"
 	"waymark/payload/s3store"
 	"waymark/tests/blank"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
+	"waymark/tests/services/pg"
 	"waymark/worker/storage"
 )
 
@@ -42,9 +43,9 @@ var Durable = []string{SQLiteFiles, PostgresFiles, PostgresS3}
 type Storage struct {
 	Name string
 
-	parent string           // of the folders; empty: that of temporary files
-	bucket *services.Bucket // nil: there is none
-	stores atomic.Int64     // in the bucket so far
+	parent string          // of the folders; empty: that of temporary files
+	bucket *buckets.Bucket // nil: there is none
+	stores atomic.Int64    // in the bucket so far
 }
 
 // Use returns the storage with this name, for as long as the test runs. It starts the servers that the storage needs: the
@@ -54,7 +55,7 @@ func Use(t testing.TB, name string) *Storage {
 	require.Contains(t, append([]string{Memory}, Durable...), name, "the name of a storage")
 	s := &Storage{Name: name}
 	if name == PostgresS3 {
-		s.bucket = services.S3(t)
+		s.bucket = buckets.New(t)
 		s.bucket.Setenv(t)
 	}
 	if _, err := os.Stat("/dev/shm"); err == nil && name == Memory {
@@ -98,7 +99,7 @@ func (s *Storage) Landscape(t testing.TB) *Landscape {
 
 func onPostgres(t testing.TB) *Landscape {
 	t.Helper()
-	url := services.PostgresLike(t, "landscape", func(dsn string) error {
+	url := pg.Like(t, "landscape", func(dsn string) error {
 		_, _, err := pgstore.Migrate(t.Context(), dsn)
 		return err
 	}).DSN()

@@ -16,7 +16,7 @@ import (
 	"waymark/landscape/sqlitestore"
 	"waymark/tests/manual"
 	"waymark/tests/sample"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
 	"waymark/tests/serving"
 )
 
@@ -128,7 +128,7 @@ func TestOutputsInPartsArrive(t *testing.T) {
 
 // TestOutputsInABucketArrive with all their parts.
 func TestOutputsInABucketArrive(t *testing.T) {
-	bucket := services.S3(t)
+	bucket := buckets.New(t)
 	bucket.Setenv(t)
 	s := watch(t, t.TempDir(), "--allow-network", "127.0.0.0/8")
 	require.NoError(t, os.Mkdir(filepath.Join(s.Folder, "in"), 0o700))

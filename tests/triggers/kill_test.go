@@ -22,7 +22,8 @@ import (
 
 	"waymark/client/local"
 	"waymark/tests/programs"
-	"waymark/tests/services"
+	"waymark/tests/services/buckets"
+	"waymark/tests/services/pg"
 	"waymark/tests/serving"
 )
 
@@ -62,11 +63,11 @@ func TestFilesArriveWhileProcessesAreKilled(t *testing.T) {
 	t.Run("bucket", func(t *testing.T) {
 		t.Parallel()
 		a := newArriving(t)
-		bucket := services.S3(t)
+		bucket := buckets.New(t)
 		for name, value := range bucket.Env() {
 			a.env = append(a.env, name+"="+value)
 		}
-		a.shared = []string{"--landscape", services.Postgres(t).DSN(), "--payloads", bucket.URL("payloads")}
+		a.shared = []string{"--landscape", pg.New(t).DSN(), "--payloads", bucket.URL("payloads")}
 		a.flags = append(a.flags, "--allow-network", "127.0.0.0/8")
 		a.path, a.options = "s3://"+bucket.Name+"/in/*.csv", fmt.Sprintf(", s3: {endpoint: %q, path_style: true}", bucket.Endpoint)
 		to := bucket.Client()

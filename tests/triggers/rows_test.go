@@ -13,7 +13,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/tests/manual"
-	"waymark/tests/services"
+	"waymark/tests/services/pg"
 	"waymark/tests/serving"
 )
 
@@ -35,7 +35,7 @@ type shop struct {
 // newShop serves a folder, and makes a table.
 func newShop(t *testing.T, setup string) *shop {
 	t.Helper()
-	dsn := services.Postgres(t).DSN()
+	dsn := pg.New(t).DSN()
 	db, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close(context.Background()) })

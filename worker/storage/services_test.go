@@ -11,13 +11,15 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
 	"waymark/tests/services"
+	"waymark/tests/services/buckets"
+	"waymark/tests/services/pg"
 	"waymark/worker/storage"
 )
 
 func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 
 func TestPostgresAndS3(t *testing.T) {
-	database, bucket := services.Postgres(t), services.S3(t)
+	database, bucket := pg.New(t), buckets.New(t)
 	bucket.Setenv(t)
 	o := storage.Options{Landscape: database.DSN(), Payloads: bucket.URL("records"), Create: true}
 
@@ -51,7 +53,7 @@ func TestPostgresAndS3(t *testing.T) {
 
 func TestImpossibleURLFailsAtOnce(t *testing.T) {
 	const canary = "hunter2canary"
-	database := services.Postgres(t)
+	database := pg.New(t)
 	_, _, err := pgstore.Migrate(t.Context(), database.DSN())
 	require.NoError(t, err)
 	for name, o := range map[string]storage.Options{
@@ -71,7 +73,7 @@ func TestImpossibleURLFailsAtOnce(t *testing.T) {
 
 func TestMissingServicesHideSecrets(t *testing.T) {
 	const canary = "hunter2canary"
-	database, bucket := services.Postgres(t), services.S3(t)
+	database, bucket := pg.New(t), buckets.New(t)
 	bucket.Setenv(t)
 	_, _, err := pgstore.Migrate(t.Context(), database.DSN())
 	require.NoError(t, err)

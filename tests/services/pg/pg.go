@@ -1,4 +1,5 @@
-package services
+// Package pg starts real Postgres servers for tests. A package whose tests use it gives its TestMain to services.Main.
+package pg
 
 import (
 	"context"
@@ -20,11 +21,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"waymark/tests/services"
 )
 
 const (
 	installPostgres = "run: apt-get install postgresql"
-	postgresTimeout = 60 * time.Second
+	startTimeout    = 60 * time.Second
 )
 
 // Server is a Postgres server.
@@ -44,35 +47,35 @@ type Database struct {
 	name, owner, password string
 }
 
-var sharedPostgres struct {
+var shared struct {
 	sync.Mutex
 	server *Server
 	models map[string]*Database
 }
 
-// Postgres returns a fresh database, which is dropped when the test ends. Its server is started when it is first asked for and
-// serves all tests of the process. options are those of `create database`, such as another order of texts. Without Postgres on the
-// machine the test is skipped; it fails if the variable CI is set.
-func Postgres(t testing.TB, options ...string) *Database {
+// New returns a fresh database, which is dropped when the test ends. Its server is started when it is first asked for and
+// serves all tests of the process. options are those of `create database`, such as another order of texts. Without Postgres
+// on the machine the test is skipped; it fails if the variable CI is set.
+func New(t testing.TB, options ...string) *Database {
 	t.Helper()
-	sharedPostgres.Lock()
-	defer sharedPostgres.Unlock()
+	shared.Lock()
+	defer shared.Unlock()
 	return shareServer(t).Database(t, options...)
 }
 
-// PostgresLike is Postgres, but the database is a copy of one that fill was given when a test first asked for this model, and has its
-// owner. That is sooner done than to fill one for every test.
-func PostgresLike(t testing.TB, model string, fill func(dsn string) error) *Database {
+// Like is New, but the database is a copy of one that fill was given when a test first asked for this model, and has its
+// owner. A copy takes less time than filling a database.
+func Like(t testing.TB, model string, fill func(dsn string) error) *Database {
 	t.Helper()
-	sharedPostgres.Lock()
-	defer sharedPostgres.Unlock()
+	shared.Lock()
+	defer shared.Unlock()
 	server := shareServer(t)
-	from := sharedPostgres.models[model]
+	from := shared.models[model]
 	if from == nil {
 		from = server.newOwner(t)
 		server.create(t, from)
 		check(t, fill(from.DSN()), "fill a database")
-		sharedPostgres.models[model] = from
+		shared.models[model] = from
 	}
 	d := &Database{server: server, name: server.newName(), owner: from.owner, password: from.password}
 	server.create(t, d, "template "+from.name)
@@ -83,17 +86,17 @@ func PostgresLike(t testing.TB, model string, fill func(dsn string) error) *Data
 // shareServer returns the server of this process; the caller has locked it.
 func shareServer(t testing.TB) *Server {
 	t.Helper()
-	if sharedPostgres.server == nil {
+	if shared.server == nil {
 		server := newServer(t, nil)
-		onEnd(t, server.remove)
-		sharedPostgres.server, sharedPostgres.models = server, map[string]*Database{}
+		services.OnEnd(t, server.remove)
+		shared.server, shared.models = server, map[string]*Database{}
 	}
-	return sharedPostgres.server
+	return shared.server
 }
 
-// PrivatePostgres returns a server that only this test uses, and may therefore stop, kill and start again. settings are those of
+// Private returns a server that only this test uses, and may therefore stop, kill and start again. settings are those of
 // postgresql.conf, each as "name=value". It ends with the test.
-func PrivatePostgres(t testing.TB, settings ...string) *Server {
+func Private(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s := newServer(t, settings)
 	t.Cleanup(s.remove)
@@ -105,7 +108,7 @@ func newServer(t testing.TB, settings []string) *Server {
 	t.Helper()
 	s := &Server{programs: programs(t), password: rand.Text(), settings: settings}
 	var err error
-	s.folder, err = newFolder("postgres")
+	s.folder, err = services.NewFolder("postgres")
 	check(t, err, "make a folder")
 	if os.Getuid() == 0 {
 		s.as = other(t, s.folder)
@@ -120,7 +123,7 @@ func newServer(t testing.TB, settings []string) *Server {
 	check(t, err, "initdb: "+string(out))
 	// Somebody else may take the port between our asking for a free one and the server's listening on it.
 	for range 5 {
-		s.address, err = freeAddress()
+		s.address, err = services.FreeAddress()
 		check(t, err, "find a free port")
 		if err = s.start(); err == nil {
 			return s
@@ -142,7 +145,7 @@ func programs(t testing.TB) string {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	check(t, err, "look for initdb")
 	if len(found) == 0 {
-		Missing(t, "Postgres", installPostgres)
+		services.Missing(t, "Postgres", installPostgres)
 	}
 	slices.SortFunc(found, func(a, b string) int { return version(b) - version(a) })
 	return filepath.Dir(found[0])
@@ -212,7 +215,7 @@ func (s *Server) start() error {
 	cmd := s.command("postgres", args...)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT // it ends its processes at once and leaves none behind
-	if s.done, err = start(cmd); err != nil {
+	if s.done, err = services.Start(cmd); err != nil {
 		return err
 	}
 	s.process = cmd.Process
@@ -221,7 +224,7 @@ func (s *Server) start() error {
 
 // await returns when the server answers, or says why it will not.
 func (s *Server) await(logged string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), postgresTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for {
 		err := s.administer(ctx)
@@ -336,7 +339,7 @@ func (s *Server) administer(ctx context.Context, statements ...string) error {
 // DSN is the URL with which the database's owner connects, who is no superuser.
 func (d *Database) DSN() string { return d.server.url(d.owner, d.password, d.name).String() }
 
-// Through is DSN by way of another address, such as a Proxy's.
+// Through is DSN by way of another address, such as that of a services.Proxy.
 func (d *Database) Through(address string) string {
 	u := d.server.url(d.owner, d.password, d.name)
 	u.Host = address
@@ -372,6 +375,6 @@ func (d *Database) Address() string { return d.server.Address() }
 func check(t testing.TB, err error, what string) {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("services: %s: %v", what, err)
+		t.Fatalf("postgres: %s: %v", what, err)
 	}
 }

@@ -1,4 +1,5 @@
-package services
+// Package buckets starts real S3 servers for tests. A package whose tests use it gives its TestMain to services.Main.
+package buckets
 
 import (
 	"context"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"waymark/tests/services"
 )
 
 const (
@@ -39,29 +42,29 @@ type Bucket struct {
 	server *gateway
 }
 
-// S3 returns a new bucket of the server of this test process. Without the server's binary the test is skipped.
-func S3(t testing.TB) *Bucket {
+// New returns a new bucket of the server of this test process. Without the server's binary the test is skipped.
+func New(t testing.TB) *Bucket {
 	t.Helper()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.gateway == nil {
 		g := newGateway(t)
-		onEnd(t, g.remove)
+		services.OnEnd(t, g.remove)
 		shared.gateway = g
 	}
 	return shared.gateway.newBucket(t)
 }
 
-// PrivateS3 returns a bucket of a server of its own, which the test may Stop and Start. It ends with the test.
-func PrivateS3(t testing.TB) *Bucket {
+// Private returns a bucket of a server of its own, which the test may Stop and Start. It ends with the test.
+func Private(t testing.TB) *Bucket {
 	t.Helper()
 	g := newGateway(t)
 	t.Cleanup(g.remove)
 	return g.newBucket(t)
 }
 
-// LockingS3 is a PrivateS3 whose bucket keeps versions, and can lock them.
-func LockingS3(t testing.TB) *Bucket {
+// Locking is a Private whose bucket keeps versions, and can lock them.
+func Locking(t testing.TB) *Bucket {
 	t.Helper()
 	g := newGateway(t, "--versioning-dir")
 	t.Cleanup(g.remove)
@@ -99,6 +102,17 @@ func bucketEnv() map[string]string {
 	}
 }
 
+// Main is services.Main, with what Bucket.Setenv gives one test given to all: for packages with tests side by side.
+func Main(m *testing.M) int {
+	for name, value := range bucketEnv() {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, "buckets:", err)
+			return 1
+		}
+	}
+	return services.Main(m)
+}
+
 // Setenv gives this process what Env gives to others, until the end of the test.
 func (b *Bucket) Setenv(t testing.TB) {
 	for name, value := range b.Env() {
@@ -132,7 +146,7 @@ func (b *Bucket) Rot(t testing.TB, name string, data []byte) {
 	}
 }
 
-// Stop kills the server without warning, with all its connections. Only a PrivateS3 may be stopped.
+// Stop kills the server without warning, with all its connections. Only a Private may be stopped.
 func (b *Bucket) Stop() { b.server.kill() }
 
 // Start starts the server again, at the same address, with what it had stored.
@@ -162,14 +176,14 @@ func (g *gateway) data() string { return filepath.Join(g.dir, "data") }
 func newGateway(t testing.TB, folders ...string) *gateway {
 	t.Helper()
 	g := &gateway{binary: findGateway(t), folders: folders}
-	dir, err := newFolder("s3")
+	dir, err := services.NewFolder("s3")
 	if err != nil {
 		t.Fatalf("S3 server: %v", err)
 	}
 	g.dir = dir
 	// Somebody else may take the port between our asking for a free one and the server's listening on it.
 	for range 5 {
-		if g.address, err = freeAddress(); err != nil {
+		if g.address, err = services.FreeAddress(); err != nil {
 			break
 		}
 		if err = g.start(); err == nil {
@@ -193,7 +207,7 @@ func findGateway(t testing.TB) string {
 			return path
 		}
 	}
-	Missing(t, "the S3 server versitygw", gatewayInstall)
+	services.Missing(t, "the S3 server versitygw", gatewayInstall)
 	return ""
 }
 
@@ -222,7 +236,7 @@ func (g *gateway) start() error {
 	cmd := exec.Command(g.binary, append(args, data)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = g.dir, output, output
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+s3AccessKey, "ROOT_SECRET_KEY="+s3SecretKey)
-	if g.done, err = start(cmd); err != nil {
+	if g.done, err = services.Start(cmd); err != nil {
 		return err
 	}
 	g.process = cmd.Process
