@@ -24,12 +24,12 @@ var doors = []mutant{
 	{
 		name: "what a target refused late is shown among the rows that it holds", never: "a page says that 3 rows arrived, and behind the number are 4",
 		file: "client/rows.go", old: "if filter.Sink != \"\" && !ended.InSink {", new: "if false {",
-		pkg: "./tests/pages", run: crawlTest,
+		pkg: "./tests/pages", run: crawlTest, tier: night,
 	},
 	{
 		name: "a page leaves out rows that were made", never: "the page of a run has other counts than the commands and SQL",
 		file: "serve/ui/bodies.go", old: "return a.In + a.Created }", new: "return a.In }",
-		pkg: "./tests/pages", run: voicesTest,
+		pkg: "./tests/pages", run: voicesTest, tier: night,
 	},
 	{
 		name: "pages take the token of a request", never: "what a browser was made to send is obeyed in the name of a program",

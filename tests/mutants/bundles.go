@@ -47,7 +47,7 @@ var bundles = []mutant{
 	{
 		name: "what a later run wrote is not compared", never: "who edits a file after the next run has that run for an alibi",
 		file: "audit/attest.go", old: "\treturn other.whole(ctx, record), ctx.Err()\n", new: "\tother.whole(ctx, record)\n\treturn plugin.Finding{State: plugin.AsWritten}, ctx.Err()\n",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^attest$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^attest$", tier: night,
 	},
 	{
 		name: "records are not compared with their seals", never: "who has a sealer's key changes what is recorded of a row, and strangers believe it",

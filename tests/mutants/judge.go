@@ -84,25 +84,28 @@ func (m mutant) overlay(folder string, changed []byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// rare reports whether `go test` skips the mutant's test unless it runs with -every 1. root is the folder of the module.
-func (m mutant) rare(root string) (bool, error) {
-	name, below, _ := strings.Cut(strings.TrimPrefix(m.run, "^"), "$")
-	if name == "TestScripts" {
-		script, err := os.ReadFile(filepath.Join(root, "tests/cli", strings.Trim(below, "/^$")+".txtar"))
-		return bytes.HasPrefix(script, []byte("[!nightly] skip")), err
+// everyCase is the flag of tests that leave out a part by day: with it they leave out nothing.
+const everyCase = "-every=1"
+
+// flagsOf returns the flags of the mutant's test: those of the tier. root is the folder of the module.
+func (m mutant) flagsOf(root string) ([]string, error) {
+	if m.tier == day {
+		return m.flags, nil
 	}
 	files, err := filepath.Glob(filepath.Join(root, m.pkg, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if _, test, found := bytes.Cut(text, []byte("\nfunc "+name+"(t *testing.T) {\n")); found {
-			body, _, _ := bytes.Cut(test, []byte("\n}\n"))
-			return bytes.Contains(body, []byte("sample.Rarely(t)")), nil
+		if bytes.Contains(text, []byte(`"waymark/tests/sample"`)) {
+			return append(slices.Clip(m.flags), everyCase), nil
 		}
 	}
-	return false, err
+	return m.flags, nil
 }
 
 // test runs the mutant's test, with the overlay if there is one, and returns what it printed. What the test builds is built with
@@ -112,13 +115,9 @@ func (m mutant) test(ctx context.Context, overlay string) (string, error) {
 	if overlay != "" {
 		args = append(args, "-failfast", "-count=1") // what the test builds is not part of what its result is remembered for
 	}
-	rare, err := m.rare(".")
+	flags, err := m.flagsOf(".")
 	if err != nil {
 		return "", err
-	}
-	flags := m.flags
-	if rare {
-		flags = append(slices.Clip(flags), "-every=1")
 	}
 	command := exec.CommandContext(ctx, "go", slices.Concat(args, []string{m.pkg}, flags)...)
 	if overlay != "" {

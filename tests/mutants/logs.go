@@ -115,7 +115,7 @@ var logs = []mutant{
 	{
 		name: "a record that was removed is made again", never: "a refused run leaves an empty record, and the next one looks different",
 		file: "client/local/home.go", old: "if err := o.removed(); err != nil {", new: "if err := o.removed(); err != nil && ctx == nil {",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^log$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^log$", tier: night,
 	},
 	{
 		name: "the recorded digest of a document is believed", never: "a document is changed, and the log agrees",

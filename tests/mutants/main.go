@@ -1,5 +1,6 @@
 // Command mutants breaks Waymark in one place at a time and looks whether a test notices: `make mutants`. It prints a table,
-// and fails if a mutant survives its test, does not compile, or if the text it changes is gone.
+// and fails if a mutant survives its test, does not compile, or if the text it changes is gone. Each mutant dies in its tier: by day,
+// which is `go test ./...`, or by night, in which nothing is left out.
 //
 // Nothing in the tree is touched: the go command takes the changed file from a temporary folder (go help build, -overlay).
 package main
@@ -18,9 +19,22 @@ import (
 
 func main() {
 	only := flag.String("only", "", "try the mutants whose file, change or old bug contains this text")
+	name := flag.String("name", "", "try the mutant with this name")
+	list := flag.Bool("list", false, "print the names of all mutants, and try none")
 	flag.Parse()
+	if *list {
+		for _, m := range mutants {
+			fmt.Println(m.name)
+		}
+		return
+	}
+	picked := chosen(*only, *name)
+	if len(picked) == 0 {
+		fmt.Fprintln(os.Stderr, "mutants: there is no such mutant")
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	alive, err := try(ctx, chosen(*only))
+	alive, err := try(ctx, picked)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -32,10 +46,10 @@ func main() {
 	}
 }
 
-func chosen(only string) []mutant {
+func chosen(only, name string) []mutant {
 	var list []mutant
 	for _, m := range mutants {
-		if strings.Contains(m.file+" "+m.name+" "+string(m.again), only) {
+		if strings.Contains(m.file+" "+m.name+" "+string(m.again), only) && (name == "" || m.name == name) {
 			list = append(list, m)
 		}
 	}
@@ -60,7 +74,7 @@ func try(ctx context.Context, list []mutant) (alive int, err error) {
 		}
 		started := time.Now()
 		verdict, detail := m.judge(ctx, folder)
-		fmt.Printf("%-14s %5.1f s  %-60s %s\n", verdict, time.Since(started).Seconds(), m.name, m.never)
+		fmt.Printf("%-14s %-5s %5.1f s  %-60s %s\n", verdict, m.tier, time.Since(started).Seconds(), m.name, m.never)
 		tried[m.again]++
 		if verdict == killed {
 			dead[m.again]++

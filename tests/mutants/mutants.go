@@ -10,8 +10,17 @@ type mutant struct {
 	old, new string   // what is changed; old is in the file exactly once
 	pkg, run string   // the package and the pattern of the test that notices it
 	flags    []string // of that test
+	tier     tier     // in which the test notices it
 	again    lesson   // the old bug that it puts back; empty if it is none
 }
+
+// tier says when a mutant dies.
+type tier string
+
+const (
+	day   tier = ""      // in `go test ./...`
+	night tier = "night" // when tests leave nothing out, as `make nightly` has them
+)
 
 // mutants are tried in this order. Tests that do not link the Temporal server are the quick ones: prefer them.
 var mutants = slices.Concat(evidence, graphs, resumes, epochs, refusals, retries, power, buckets, routes, tables, laboratory, starts, slots, queues, registry, schedules, reproductions, logs, seals, purges, bundles, attestations, policies, totals, signOffs, outbox, doors, issuers, arrivals)

@@ -30,12 +30,12 @@ var purges = []mutant{
 	{
 		name: "a payload that is missing passes for a purged one", never: "doctor run finds nothing wrong with a run whose records are gone",
 		file: "client/local/diagnose_payloads.go", old: "errors.Is(err, payload.ErrPurged):", new: "errors.Is(err, payload.ErrNotFound):",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^diagnose$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^diagnose$", tier: night,
 	},
 	{
 		name: "rows that did not go through the steps are not searched", never: "a person is forgotten, and a run that failed has the record",
 		file: "audit/find.go", old: "\t\tcase has(parsed, wanted):\n", new: "\t\tcase false:\n",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^subject$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^subject$", tier: night,
 	},
 	{
 		name: "the salt of a forgotten row is kept", never: "who guesses a row that was forgotten can prove the guess",
@@ -70,6 +70,6 @@ var purges = []mutant{
 	{
 		name: "what is gone by order is missing", never: "an order looks like damage",
 		file: "audit/omissions.go", old: "\t\t\to.without[number] = plugin.Omission{Erased: true}\n", new: "",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^forget_tables$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^forget_tables$", tier: night,
 	},
 }

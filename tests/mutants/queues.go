@@ -70,7 +70,7 @@ var queues = []mutant{
 	{
 		name: "a run waits for a server that is gone", never: "a command hangs until somebody serves, and nobody does",
 		file: "activities/unserved.go", old: "\t\tif unserved {\n", new: "\t\tif unserved && len(left) < 0 {\n",
-		pkg: "./tests", run: "^TestNobodyWaitsForADeadServer$",
+		pkg: "./tests", run: "^TestNobodyWaitsForADeadServer$", tier: night,
 	},
 	{
 		name: "nobody is patient", never: "small runs keep a large one waiting for ever",

@@ -25,12 +25,12 @@ var registry = []mutant{
 	{
 		name: "a resumed run takes the values that are in force", never: "half of an output is of one region, and half of another",
 		file: "activities/recompute/request.go", old: "log.Environment(ctx, run.Environment, run.EnvironmentSeq)", new: "log.LastEnvironment(ctx, run.Environment)",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^env$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^env$", tier: night,
 	},
 	{
 		name: "a password becomes a value of an environment", never: "everybody who reads the record reads the password",
 		file: "client/environment.go", old: "case pipeline.SecretName(name):", new: "case false:",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^env$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^env$", tier: night,
 	},
 	{
 		name: "a trial compares a run with itself", never: "a version that loses rows is deployed, because its trial showed no difference",

@@ -77,17 +77,17 @@ var resumes = []mutant{
 	{
 		name: "a barrier of a run that is resumed starts empty", never: "rows that waited when a process died are lost", again: forgottenHolding,
 		file: "activities/fold.go", old: "if saved.Digest != \"\" {", new: "if saved.Digest != \"\" && f.in.Epoch == 0 {",
-		pkg: "./tests/resume", run: deathsTest, flags: seldom,
+		pkg: "./tests/resume", run: deathsTest, flags: seldom, tier: night,
 	},
 	{
 		name: "a source is read on from its beginning", never: "rows are read twice when a run is resumed",
 		file: "activities/resumepoint/count.go", old: "source.Cursor = end\n", new: "_ = end\n",
-		pkg: "./tests/resume", run: deathsTest, flags: seldom,
+		pkg: "./tests/resume", run: deathsTest, flags: seldom, tier: night,
 	},
 	{
 		name: "rows that came out of a barrier are counted before they went on", never: "rows of a batch are lost when a process dies behind it", again: forgottenHolding,
 		file: "activities/resumepoint/recorded.go", old: "!taken || !d.cameOut(barrier, fold)", new: "!taken && !d.cameOut(barrier, fold)",
-		pkg: "./tests/resume", run: deathsTest, flags: seldom,
+		pkg: "./tests/resume", run: deathsTest, flags: seldom, tier: night,
 	},
 	{
 		name: "a run that cannot be resumed is stopped", never: "a refusal changes the run that it is about",

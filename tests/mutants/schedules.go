@@ -40,7 +40,7 @@ var schedules = []mutant{
 	{
 		name: "a version removes what a command made", never: "somebody deploys, and the schedule that another person made rings no more",
 		file: "workflows/slots/reconcile.go", old: "stays := last.Origin == landscape.FromCommand && !retired;", new: "stays := false;",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^schedule_create$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^schedule_create$", tier: night,
 	},
 	{
 		name: "a retry is another run", never: "what was done is done again",
@@ -50,12 +50,12 @@ var schedules = []mutant{
 	{
 		name: "a run that nobody began is not begun", never: "a slot runs for ever, and nobody works for it",
 		file: "workflows/slots/fate.go", old: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\treturn k.fateOfWorkflow(ctx, slot, f)", new: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\tf.state = open",
-		pkg: "./tests/crash", run: "^TestServeIsKilledAtMomentsOfASlot$/^slot.taken$", flags: []string{"-every=1"},
+		pkg: "./tests/crash", run: "^TestServeIsKilledAtMomentsOfASlot$/^slot.taken$", tier: night,
 	},
 	{
 		name: "a slot is filled while its time goes on", never: "the rest of a day is lost, because somebody ran it by hand at noon",
 		file: "activities/slot.go", old: "|| over <= now {", new: "|| over != now {",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^by_hand$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^by_hand$", tier: night,
 	},
 	{
 		name: "a slot is taken from a run that continues", never: "a slot has two runs, because somebody began one by hand",
@@ -70,7 +70,7 @@ var schedules = []mutant{
 	{
 		name: "a backfill does what is done", never: "a day that is complete is written once more",
 		file: "client/slot_requests.go", old: "var unfinished = []SlotState{SlotNone,", new: "var unfinished = []SlotState{SlotNone, SlotState(landscape.SlotDue), SlotState(landscape.SlotDone),",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^slots$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^slots$", tier: night,
 	},
 	{
 		name: "failures of a backfill count", never: "somebody backfills a year, and tonight's run does not start",

@@ -35,7 +35,7 @@ var seals = []mutant{
 	{
 		name: "where the latest leads is not compared", never: "people read an old output by the name of the latest, and verify finds nothing wrong",
 		file: "audit/latest.go", old: "\tcase to != latest.Path && (", new: "\tcase to != latest.Path && name == nil && (",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^latest$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^latest$", tier: night,
 	},
 	{
 		name: "what comes after the end of a run is not sealed again", never: "a run whose attempts ended late looks as if it had been changed",

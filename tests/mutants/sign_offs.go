@@ -85,12 +85,12 @@ var signOffs = []mutant{
 	{
 		name: "log check does not verify the signatures under orders", never: "who has a sealer's key makes up who approved a purge",
 		file: "client/local/log.go", old: "err = report.VerifyOrders(ctx, h.stores.Log.Reader, approvers)", new: "_ = approvers",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^orders$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^orders$", tier: night,
 	},
 	{
 		name: "an order about a run that is removed is not missed", never: "who removes an order with its approvals hides who had a policy waived",
 		file: "audit/evidence/missing.go", old: "wrong == nil && s.Run == run {", new: "wrong == nil && s.Run == \"\" {",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^orders$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^orders$", tier: night,
 	},
 	{
 		name: "a sign-off that is removed is not missed in exports", never: "who removes the last sign-off, which rejected the run, gives away a bundle that verifies",
@@ -120,21 +120,21 @@ var signOffs = []mutant{
 	{
 		name: "a sign-off counts from before the rows were there", never: "who signed an attempt that failed has released what the next one wrote",
 		file: "activities/recompute/sign_offs.go", old: "case sealed < staged:", new: "case sealed < -staged:",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^release$", tier: night,
 	},
 	{
 		name: "one person signs off a run in two roles", never: "two persons are required, and one releases alone",
 		file: "activities/recompute/sign_offs.go", old: "case s.as[one.Person] != one.Role:", new: "case false:",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^release$", tier: night,
 	},
 	{
 		name: "a sign-off that does not hold lets a run publish", never: "who may write the record makes up the signature that is missing",
 		file: "activities/recompute/sign_offs.go", old: `if one.Problem != "" {`, new: `if one.Problem == "-" {`,
-		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^release$", tier: night,
 	},
 	{
 		name: "verify counts the sign-offs of today", never: "a run that waited for people never verifies",
 		file: "activities/recompute/sign_offs.go", old: "case sealed >= epoch:", new: "case sealed < 0:",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^release$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^release$", tier: night,
 	},
 }
