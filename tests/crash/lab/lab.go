@@ -29,6 +29,7 @@ type Options struct {
 	Pairs    int      // how many pairs of moments to kill a run and its recovery at, or All
 	Jobs     int      // how many runs go on side by side
 	Seed     uint64   // of the choice, if there is one
+	Part     Part     // only moments of this part; zero: of all
 	Only     []Moment // this moment alone, or this pair; Singles and Pairs are not regarded then
 	Fault    string   // what happens there, as in failpoint.ParsePlan; empty: Kill. Pairs are of kills alone
 	Keep     bool     // leave the scratch folder behind
@@ -121,7 +122,7 @@ func (l *laboratory) choose() []Moment {
 		l.budget, l.firsts = len(l.Only)-1, 1
 		return l.Only[:1]
 	}
-	fit := slices.DeleteFunc(slices.Clone(l.report.Moments), func(m Moment) bool { return !m.takes(l.Fault) })
+	fit := slices.DeleteFunc(slices.Clone(l.report.Moments), func(m Moment) bool { return !m.takes(l.Fault) || !l.Part.has(m) })
 	chosen := sample(fit, l.Singles, l.Seed)
 	l.budget, l.firsts = l.Pairs, len(chosen)
 	return chosen

@@ -64,6 +64,23 @@ func (m Moment) number() uint64 {
 	return hash.Sum64()
 }
 
+// Part is one of several parts of all moments. A moment is always in the same part, even if another run has more or other moments: so that
+// the parts together have all, whenever they are tried.
+type Part struct{ Nr, Of int } // Nr from 1 to Of
+
+// ParsePart reads NR/OF.
+func ParsePart(text string) (p Part, err error) {
+	nr, of, _ := strings.Cut(text, "/")
+	p.Nr, _ = strconv.Atoi(nr)
+	p.Of, _ = strconv.Atoi(of)
+	if p.Nr < 1 || p.Nr > p.Of {
+		return p, fmt.Errorf("%q: write a part and how many there are, such as 3/20", text)
+	}
+	return p, nil
+}
+
+func (p Part) has(m Moment) bool { return p.Of < 2 || m.number()%uint64(p.Of) == uint64(p.Nr-1) } //nolint:gosec // they are positive
+
 // readMoments returns the moments of one process, in order, from its log. A process that came to none has no log.
 func readMoments(log string) ([]Moment, error) {
 	text, err := os.ReadFile(log)

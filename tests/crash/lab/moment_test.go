@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -55,6 +56,28 @@ func TestASampleHasEveryNameBeforeItHasOneTwice(t *testing.T) {
 	require.Equal(t, moments, sample(moments, All, 1))
 	require.Len(t, unique(sample(moments, 1000, 1)), len(moments))
 	require.Empty(t, sample(moments, 0, 1))
+}
+
+func TestEachMomentIsInOnePart(t *testing.T) {
+	counts := map[int]int{}
+	for n := range 100 {
+		found := 0
+		for nr := 1; nr <= 7; nr++ {
+			part, err := ParsePart(fmt.Sprintf("%d/7", nr))
+			require.NoError(t, err)
+			if part.has(Moment{"a", n + 1}) {
+				counts[nr]++
+				found++
+			}
+		}
+		require.Equal(t, 1, found)
+		require.True(t, Part{}.has(Moment{"a", n + 1}))
+	}
+	require.Len(t, counts, 7)
+	for _, text := range []string{"", "0/3", "4/3", "2", "-1/2", "x/y"} {
+		_, err := ParsePart(text)
+		require.ErrorContains(t, err, "such as 3/20", text)
+	}
 }
 
 func unique(moments []Moment) map[Moment]bool {

@@ -67,11 +67,15 @@ func read(args []string, stderr io.Writer) (o lab.Options, report string, err er
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	o = lab.Options{Singles: lab.All}
-	flags.StringVar(&o.Binary, "waymark", "bin/waymark-lab", "the `program` to kill: a build of waymark with -tags failpoints")
+	flags.StringVar(&o.Binary, "waymark", "bin/waymark-lab", "the `program` to kill: a build of waymark with armed failpoints: docs/crash.md")
 	flags.Func("singles", "at how many moments to kill a run: a `number`, spread over all names, or all (default all)", howMany(&o.Singles))
 	flags.Func("pairs", "at how many pairs of moments to kill a run and its recovery: a `number`, or all (default 0)", howMany(&o.Pairs))
 	flags.Func("only", "this `moment` alone, or this pair: NAME@N or NAME@N,NAME@N", func(words string) (err error) {
 		o.Only, err = moments(words)
+		return err
+	})
+	flags.Func("part", "only moments of one of several `parts`, such as 3/20, and recoveries from crashes at these", func(words string) (err error) {
+		o.Part, err = lab.ParsePart(words)
 		return err
 	})
 	flags.IntVar(&o.Jobs, "jobs", runtime.NumCPU()+1, "how many runs go on side by side")

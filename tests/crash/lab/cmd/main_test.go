@@ -12,6 +12,7 @@ import (
 func TestTheCommandLineIsRead(t *testing.T) {
 	o, report, err := read([]string{
 		"-singles", "30", "-pairs", "all", "-only", "payload.renamed@3,run.prepared", "-seed", "7", "-fault", "short", "-report", "r.json",
+		"-part", "3/20",
 		"-param", "a=1", "-param", "b=2", "-global", "--allow-path=/data", "-waymark", "w", "p.yaml",
 	}, nil)
 	require.NoError(t, err)
@@ -22,6 +23,7 @@ func TestTheCommandLineIsRead(t *testing.T) {
 	require.Equal(t, []string{"--allow-path=/data"}, o.Flags)
 	require.Equal(t, "w p.yaml short 7", o.Binary+" "+o.Pipeline+" "+o.Fault+" 7")
 	require.EqualValues(t, 7, o.Seed)
+	require.Equal(t, lab.Part{Nr: 3, Of: 20}, o.Part)
 
 	o, _, err = read([]string{"p.yaml"}, nil)
 	require.NoError(t, err)
@@ -33,6 +35,7 @@ func TestWrongUseEndsWithTwo(t *testing.T) {
 	for message, args := range map[string][]string{
 		"name one document":      {},
 		"write a number, or all": {"-singles", "few", "p.yaml"},
+		"such as 3/20":           {"-part", "3", "p.yaml"},
 		"takes one moment":       {"-only", "a.b@1,a.b@2,a.b@3", "p.yaml"},
 		"not defined: -pair":     {"-pair", "3", "p.yaml"},
 	} {
