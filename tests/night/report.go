@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// overdue is how long a unit may not have been tried.
+const overdue = 30 * 24 * time.Hour
+
+// count is a line of the report.
+type count struct {
+	units, passed, failed, other, day, week, month, good int
+	whole                                                time.Duration // that all of its units take
+}
+
+func (n *night) count(c campaign) (sum count) {
+	for _, u := range c.units {
+		sum.units++
+		sum.whole += n.expected(u)
+		switch n.tonight[u.key()] {
+		case "":
+		case passed:
+			sum.passed++
+		case failed:
+			sum.failed++
+		default:
+			sum.other++
+		}
+		for _, within := range []struct {
+			days int
+			sum  *int
+		}{{1, &sum.day}, {7, &sum.week}, {30, &sum.month}} {
+			if n.covered(u, n.begun.AddDate(0, 0, -within.days)) {
+				*within.sum++
+			}
+		}
+		if o := n.Units[u.key()]; o.Commit == n.commit && o.Result == passed {
+			sum.good++
+		}
+	}
+	return sum
+}
+
+// report prints what was covered, what is overdue, and what failed.
+func (n *night) report(w io.Writer, budget time.Duration) {
+	fmt.Fprintf(w, "\ncommit %s\n\n", n.commit)
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tab, "campaign\tunits\tpassed\tfailed\tskipped, cut\tin 1 day\t7 days\t30 days\toverdue\tat this commit\tall take\t")
+	var all count
+	for _, c := range n.campaigns {
+		sum := n.count(c)
+		sum.print(tab, c.name)
+		all.add(sum)
+	}
+	all.print(tab, "all")
+	_ = tab.Flush()
+	fmt.Fprintf(w, "\noverdue: not tried in %d days. All take about %s", int(overdue.Hours())/24, all.whole.Round(time.Minute))
+	if budget > 0 {
+		fmt.Fprintf(w, ": %.0f such nights", max(1, all.whole.Seconds()/budget.Seconds()))
+	}
+	fmt.Fprintln(w, ".")
+	for _, f := range n.failures {
+		f.print(w)
+	}
+	n.older(w)
+}
+
+func (c *count) add(other count) {
+	c.units += other.units
+	c.passed += other.passed
+	c.failed += other.failed
+	c.other += other.other
+	c.day += other.day
+	c.week += other.week
+	c.month += other.month
+	c.good += other.good
+	c.whole += other.whole
+}
+
+func (c *count) print(w io.Writer, name string) {
+	percent := func(n int) string { return fmt.Sprintf("%d %%", 100*n/c.units) }
+	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", name, c.units, c.passed, c.failed, c.other,
+		percent(c.day), percent(c.week), percent(c.month), c.units-c.month, percent(c.good), c.whole.Round(time.Second))
+}
+
+// older names the units that failed before, and were not tried now.
+func (n *night) older(w io.Writer) {
+	for _, c := range n.campaigns {
+		for _, u := range c.units {
+			if o := n.Units[u.key()]; o.Result == failed && n.tonight[u.key()] == "" {
+				fmt.Fprintf(w, "\nfailed on %s at %s: %s\n    %s\n", o.Last.Format(time.DateOnly), o.Commit, u.key(), u.repeat(o.Round))
+			}
+		}
+	}
+}
+
+// shown is how many of the last lines of a log are printed.
+const shown = 25
+
+func (f failure) print(w io.Writer) {
+	fmt.Fprintf(w, "\nfailed: %s\n    %s\n", f.unit.key(), f.repeat)
+	if f.log == "" {
+		return
+	}
+	text, err := os.ReadFile(f.log)
+	if err != nil {
+		return
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for _, line := range lines[max(0, len(lines)-shown):] {
+		fmt.Fprintf(w, "    | %.200s\n", line)
+	}
+	fmt.Fprintf(w, "    all of it: %s\n", f.log)
+}

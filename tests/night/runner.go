@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// runner runs the commands of units, one at a time: most of them use all processors.
+type runner struct {
+	folder string            // of logs and binaries, absolute
+	built  map[string]string // what the last binary of each campaign was built of
+}
+
+func newRunner(folder string) (*runner, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &runner{folder, map[string]string{}}, os.MkdirAll(folder, 0o750)
+}
+
+// mercy is how long a command that is ended has to remove what it left behind. The timeout of a test, which shows what it waits for,
+// comes before the limit of the unit by as much.
+const mercy = 20 * time.Second
+
+// perform runs the command of a unit. If it fails, what it printed stays in the file log. The error says why it could not be tried.
+func (r *runner) perform(ctx context.Context, u unit, round uint64) (_ result, log string, err error) {
+	command, folder := u.flags(round), "."
+	if u.pkg != "" {
+		binary, err := r.binary(ctx, u)
+		if err != nil {
+			return failed, "", err
+		}
+		command, folder = u.binaryCommand(binary, round), u.pkg
+	}
+	log = filepath.Join(r.folder, slug(u.key())+".log")
+	file, err := os.Create(log)
+	if err != nil {
+		return failed, "", err
+	}
+	defer file.Close()
+	limited, stop := context.WithTimeoutCause(ctx, u.limit()+mercy, errors.New("it took too long"))
+	defer stop()
+	if err := execute(limited, folder, file, command...); err != nil {
+		_, _ = fmt.Fprintln(file, err)
+		return failed, log, nil
+	}
+	if u.pkg != "" {
+		if verdict, err := read(log); verdict != passed {
+			return verdict, log, err
+		}
+	}
+	return passed, "", os.Remove(log)
+}
+
+// binaryCommand returns the command that runs the tests of a unit.
+func (u unit) binaryCommand(binary string, round uint64) []string {
+	command := []string{binary, "-test.paniconexit0", "-test.v", "-test.timeout=" + u.limit().String()}
+	if u.run != "" {
+		command = append(command, "-test.run="+u.run)
+	}
+	if u.skip != "" {
+		command = append(command, "-test.skip="+u.skip)
+	}
+	return append(command, u.flags(round)...)
+}
+
+// binary builds the tests of a unit, unless the campaign's last ones were the same. It keeps one binary for each campaign: all would
+// fill disks.
+func (r *runner) binary(ctx context.Context, u unit) (string, error) {
+	path := filepath.Join(r.folder, u.campaign+".test")
+	build := slices.Concat(u.build, []string{u.pkg})
+	if is := strings.Join(build, " "); r.built[u.campaign] != is {
+		delete(r.built, u.campaign)
+		if _, err := names(ctx, slices.Concat([]string{"go", "test", "-c", "-vet=off", "-ldflags=-w", "-o", path}, build)...); err != nil {
+			return "", err
+		}
+		r.built[u.campaign] = is
+	}
+	return path, nil
+}
+
+// execute runs a command in a process group of its own, all of which ends with the context.
+func execute(ctx context.Context, folder string, output *os.File, command ...string) error {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Dir, c.Stdout, c.Stderr = folder, output, output
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+	c.WaitDelay = mercy
+	err := c.Run()
+	if ctx.Err() != nil && c.Process != nil {
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // there may be none left
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return err
+}
+
+// names runs a command, and returns the lines of its output.
+func names(ctx context.Context, command ...string) ([]string, error) {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	var words strings.Builder
+	c.Stderr = &words
+	out, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s%s", strings.Join(command, " "), err, out, words.String())
+	}
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
+}
+
+// read says whether tests that did not fail showed something: not if none is there any more, and not if all are skipped.
+func read(log string) (result, error) {
+	file, err := os.Open(log)
+	if err != nil {
+		return failed, err
+	}
+	defer file.Close()
+	verdict := passed
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		switch line := lines.Text(); {
+		case strings.HasPrefix(line, "--- PASS"):
+			return passed, nil
+		case strings.HasPrefix(line, "--- SKIP"):
+			verdict = skipped
+		case strings.HasPrefix(line, "testing: warning: no tests to run"):
+			return failed, errors.New("there is no such test: bring tests/night/table.go up to date")
+		}
+	}
+	return verdict, lines.Err()
+}
+
+var otherThanWords = regexp.MustCompile(`[^a-zA-Z0-9]+`)
+
+// slug returns the name of a file for the unit.
+func slug(key string) string { return strings.Trim(otherThanWords.ReplaceAllString(key, "-"), "-") }
