@@ -25,7 +25,7 @@ import (
 
 const (
 	gatewayInstall = "run: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-	gatewayTimeout = 30 * time.Second
+	gatewayTimeout = 5 * time.Minute
 	s3Region       = "us-east-1"
 	s3AccessKey    = "WAYMARKTESTACCESS"
 	s3SecretKey    = "waymark-test-secret-key"

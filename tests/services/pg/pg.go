@@ -27,7 +27,7 @@ import (
 
 const (
 	installPostgres = "run: apt-get install postgresql"
-	startTimeout    = 60 * time.Second
+	startTimeout    = 5 * time.Minute
 )
 
 // Server is a Postgres server.
@@ -106,21 +106,15 @@ func Private(t testing.TB, settings ...string) *Server {
 // newServer makes a database cluster and starts its server.
 func newServer(t testing.TB, settings []string) *Server {
 	t.Helper()
-	s := &Server{programs: programs(t), password: rand.Text(), settings: settings}
+	s := &Server{programs: programs(t), settings: settings}
 	var err error
 	s.folder, err = services.NewFolder("postgres")
 	check(t, err, "make a folder")
 	if os.Getuid() == 0 {
-		s.as = other(t, s.folder)
+		s.as = other(t)
+		check(t, s.handOver(s.folder), "hand over the folder")
 	}
-	secret := filepath.Join(s.folder, "password")
-	check(t, os.WriteFile(secret, []byte(s.password), 0o600), "write the password")
-	if s.as != nil {
-		check(t, os.Chown(secret, int(s.as.Uid), int(s.as.Gid)), "hand over the password")
-	}
-	out, err := s.command("initdb", "--pgdata="+s.data(), "--username=postgres", "--pwfile="+secret, "--auth=scram-sha-256",
-		"--encoding=UTF8", "--locale=C", "--no-sync").CombinedOutput()
-	check(t, err, "initdb: "+string(out))
+	check(t, s.initialize(), "make the data folder")
 	// Somebody else may take the port between our asking for a free one and the server's listening on it.
 	for range 5 {
 		s.address, err = services.FreeAddress()
@@ -157,8 +151,8 @@ func version(path string) int {
 	return n
 }
 
-// other gives the folder to the user as whom the server runs: it refuses to be root.
-func other(t testing.TB, folder string) *syscall.Credential {
+// other returns the user as whom the server runs: it refuses to be root.
+func other(t testing.TB) *syscall.Credential {
 	t.Helper()
 	u, err := user.Lookup("postgres")
 	check(t, err, "Postgres does not run as root, and there is no user postgres: "+installPostgres)
@@ -166,11 +160,10 @@ func other(t testing.TB, folder string) *syscall.Credential {
 	check(t, err, "user id of postgres")
 	gid, err := strconv.ParseUint(u.Gid, 10, 32)
 	check(t, err, "group id of postgres")
-	check(t, os.Chown(folder, int(uid), int(gid)), "hand over the folder")
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-func (s *Server) data() string { return filepath.Join(s.folder, "data") }
+func (s *Server) data() string { return filepath.Join(s.folder, dataName) }
 
 func (s *Server) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.programs, program), args...)
@@ -183,14 +176,15 @@ func (s *Server) command(program string, args ...string) *exec.Cmd {
 // Start starts the server again, at the same address, with what it had stored.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
-	var err error
-	for range 50 { // the processes that a killed server leaves must notice first
-		if err = s.start(); err == nil {
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(100 * time.Millisecond) {
+		err := s.start() // it fails until the processes that a killed server leaves have noticed
+		if err == nil {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
+		if time.Now().After(deadline) {
+			check(t, err, "start again")
+		}
 	}
-	check(t, err, "start again")
 }
 
 // start starts the server and waits until it answers.
