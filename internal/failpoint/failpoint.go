@@ -1,5 +1,9 @@
-// Package failpoint marks the moments at which a process may die. In a normal build its functions do nothing and cost
-// nothing. Built with the tag failpoints, the environment says what happens there: see ParsePlan.
+// Package failpoint marks the moments at which a process may die. In a normal build its functions do nothing, whatever the
+// environment says. In a build that the linker armed, the environment says what happens there: see ParsePlan.
+//
+//	go build -ldflags '-X waymark/internal/failpoint.armed=yes' ./cmd/waymark
+//
+// The linker alone makes the difference, so that an armed build compiles no package a second time.
 //
 // A moment has a name, such as `payload.renamed`: a place and the step that has just been made.
 package failpoint

@@ -1,5 +1,3 @@
-//go:build failpoints
-
 package failpoint
 
 import (
@@ -8,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -36,10 +35,10 @@ const (
 	Unknown Action = "unknown" // Hit returns ErrUnknown
 )
 
-var (
-	moment  = regexp.MustCompile(`^[a-zA-Z0-9_]+(\.[a-zA-Z0-9_]+)*$`)
-	numbers = map[string]error{"ENOSPC": syscall.ENOSPC, "EIO": syscall.EIO}
-)
+// moment matches a name. It is compiled when a plan is read, which no normal build does.
+var moment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_]+(\.[a-zA-Z0-9_]+)*$`) })
+
+var numbers = map[string]error{"ENOSPC": syscall.ENOSPC, "EIO": syscall.EIO}
 
 // ParsePlan reads what is to happen at which moments: `name[@n]=action[:argument]`, separated by semicolons. n counts how
 // often the moment came in this process, from 1, which is the default. The actions are
@@ -78,7 +77,7 @@ func parsePoint(entry string) (Point, error) {
 	}
 	point := Point{N: 1}
 	name, n, counted := strings.Cut(place, "@")
-	if point.Name = name; !moment.MatchString(name) {
+	if point.Name = name; !moment().MatchString(name) {
 		return Point{}, errors.New("a name is made of words with dots between them, such as payload.renamed")
 	}
 	if counted {

@@ -16,7 +16,7 @@ type Build struct {
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	Lab      bool   `json:"failpoints,omitempty"` // it has failpoints: see docs/crash.md
+	Lab      bool   `json:"failpoints,omitempty"` // its failpoints are armed: see docs/crash.md
 }
 
 // This describes the binary that asks. released is what the linker wrote into a released one, else "".

@@ -10,7 +10,7 @@ import (
 // moments are those of one transaction, named after the table of its first record.
 type moments struct{ table string }
 
-// momentsOf returns the moments of a landscape.Tx. In a normal build they have no name, and cost nothing.
+// momentsOf returns the moments of a landscape.Tx. In a normal build they have no name.
 func momentsOf(b landscape.Tx) moments {
 	switch {
 	case !failpoint.Enabled:

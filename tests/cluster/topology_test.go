@@ -46,7 +46,7 @@ var (
 	buildTemporal = sync.OnceValues(func() (string, error) { return programs.Build("waymark/tests/cluster/temporal") })
 	buildReleased = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark-worker") })
 	buildWorker   = sync.OnceValues(func() (string, error) { // with the heartbeat of the tests
-		return programs.Build("waymark/cmd/waymark-worker", "-tags", "failpoints")
+		return programs.BuildArmed("waymark/cmd/waymark-worker")
 	})
 )
 

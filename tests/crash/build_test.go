@@ -27,7 +27,7 @@ type program struct {
 	env    []string
 }
 
-var built = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark", "-tags", "failpoints") })
+var built = sync.OnceValues(func() (string, error) { return programs.BuildArmed("waymark/cmd/waymark") })
 
 // build returns the path of the program as it is in the tree, with failpoints.
 func build(t *testing.T) string {
@@ -62,7 +62,7 @@ func buildMutant(t *testing.T, changes ...change) string {
 	overlay := filepath.Join(folder, "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, text, 0o600))
 	binary := filepath.Join(folder, "waymark-mutant")
-	command := exec.Command("go", "build", "-tags", "failpoints", "-ldflags=-s -w", "-o", binary, "-overlay", overlay, "./cmd/waymark")
+	command := exec.Command("go", "build", "-ldflags=-s -w "+programs.Armed, "-o", binary, "-overlay", overlay, "./cmd/waymark")
 	command.Dir = root
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)

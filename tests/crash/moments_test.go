@@ -18,6 +18,7 @@ import (
 	"waymark/internal/failpoint"
 	"waymark/tests/crash/lab"
 	"waymark/tests/held"
+	"waymark/tests/programs"
 	"waymark/tests/sample"
 	"waymark/tests/services/pg"
 	"waymark/workflows"
@@ -253,7 +254,7 @@ func (p *program) await(t *testing.T, moment string) {
 // testPackages runs tests that come to moments which need a disk at fault.
 func testPackages(t *testing.T) {
 	t.Helper()
-	command := exec.Command("go", "test", "-tags", "failpoints", "-vet=off", "-ldflags=-s -w", "-count=1", "-short",
+	command := exec.Command("go", "test", "-vet=off", "-ldflags=-s -w "+programs.Armed, "-count=1", "-short",
 		"-run", "^TestDelete|^TestBackend|^TestInterleaved$", "./payload/fsstore", "./plugin/file")
 	command.Dir = root
 	out, err := command.CombinedOutput()

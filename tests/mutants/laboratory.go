@@ -1,7 +1,9 @@
 package main
 
+import "waymark/tests/programs"
+
 // withFailpoints is for tests of the build that can be told to die.
-var withFailpoints = []string{"-tags=failpoints"}
+var withFailpoints = []string{"-ldflags=" + programs.Armed}
 
 // laboratory is mutants of what finds out whether crashes do harm: it must not be content with less.
 var laboratory = []mutant{
@@ -17,18 +19,18 @@ var laboratory = []mutant{
 	},
 	{
 		name: "a process continues after it was killed", never: "a crash that the laboratory reports did not happen",
-		file: "internal/failpoint/on.go", old: "signal(syscall.SIGKILL)\n\t\tselect {}", new: "_ = syscall.SIGKILL",
-		pkg: "./internal/failpoint", run: "^TestTheMomentOfAKillIsInTheLog$", flags: withFailpoints,
+		file: "internal/failpoint/moments.go", old: "signal(syscall.SIGKILL)\n\t\tselect {}", new: "_ = syscall.SIGKILL",
+		pkg: "./internal/failpoint", run: "^TestTheMomentOfAKillIsInTheLog$",
 	},
 	{
 		name: "moments are not counted", never: "a process dies at another moment than the report says",
-		file: "internal/failpoint/on.go", old: "m.count[name]++", new: "m.count[name] = 1",
-		pkg: "./internal/failpoint", run: "^TestEveryMomentIsCountedOnceWhoeverComes$", flags: withFailpoints,
+		file: "internal/failpoint/moments.go", old: "m.count[name]++", new: "m.count[name] = 1",
+		pkg: "./internal/failpoint", run: "^TestEveryMomentIsCountedOnceWhoeverComes$",
 	},
 	{
 		name: "a normal build makes short writes", never: "failpoints do harm where nobody asked for them",
-		file: "internal/failpoint/off.go", old: "return n }", new: "return n / 2 }",
-		pkg: "./internal/failpoint", run: "^TestANormalBuildDoesNothingAtItsMoments$",
+		file: "internal/failpoint/moments.go", old: "if active == nil {\n\t\treturn n\n", new: "if active == nil {\n\t\treturn n / 2\n",
+		pkg: "./internal/failpoint", run: "^TestANormalBuildObeysNoEnvironment$",
 	},
 	{
 		name: "the laboratory does not see rows that are there twice", never: "duplicates pass for a run without harm",

@@ -33,7 +33,7 @@ func Build(program string, flags ...string) (string, error) {
 	}
 	defer building.Close()
 	newest := filepath.Join(folder, "newest")
-	args := append([]string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", newest}, flags...)
+	args := append([]string{"build", "-buildvcs=false", linked, "-o", newest}, flags...)
 	if out, err := exec.Command("go", append(args, program)...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", program, err, out)
 	}
@@ -53,6 +53,15 @@ func Build(program string, flags ...string) (string, error) {
 	}
 	return path, sweep(folder, name)
 }
+
+// Armed is the flag of the linker that arms the failpoints of a program: docs/crash.md.
+const Armed = "-X waymark/internal/failpoint.armed=yes"
+
+// BuildArmed is Build for a program with armed failpoints. No package is compiled for it that a normal build has compiled.
+func BuildArmed(program string) (string, error) { return Build(program, linked+" "+Armed) }
+
+// linked is how all programs are linked: without what debuggers read.
+const linked = "-ldflags=-s -w"
 
 // Waymark is the path of the command waymark, which is built when a test first asks for it.
 var Waymark = sync.OnceValues(func() (string, error) { return Build("waymark/cmd/waymark") })

@@ -24,9 +24,7 @@ import (
 
 var wanted = flag.Int("zombies", 3, "how many processes are stopped in the middle of an activity")
 
-var buildWorker = sync.OnceValues(func() (string, error) {
-	return programs.Build("waymark/tests/zombies/worker", "-tags", "failpoints")
-})
+var buildWorker = sync.OnceValues(func() (string, error) { return programs.BuildArmed("waymark/tests/zombies/worker") })
 
 // runsAtOnce is how many runs go on at the same time, unless -parallel says otherwise: they mostly wait.
 const runsAtOnce = 6

@@ -54,7 +54,7 @@ func (b *bench) undisturbed(ctx context.Context) (*snapshot, int, error) {
 	}
 	moments, err := readMoments(log)
 	if err == nil && len(moments) == 0 {
-		err = fmt.Errorf("%s has no failpoints: build it with -tags failpoints", b.lab.Binary)
+		err = fmt.Errorf("%s has no armed failpoints: build it as docs/crash.md says", b.lab.Binary)
 	}
 	if err != nil {
 		return nil, 0, err

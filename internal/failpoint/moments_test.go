@@ -1,5 +1,3 @@
-//go:build failpoints
-
 package failpoint
 
 import (
@@ -14,14 +12,20 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/programs"
 )
 
-// child is the variable that makes the test's binary come to moments instead of testing.
+// child is the variable that makes the test's binary come to moments instead of testing: in an armed build, or in a normal one.
 const child = "FAILPOINT_TEST_MOMENTS"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(child) == "" {
+	switch os.Getenv(child) {
+	case "":
 		os.Exit(m.Run())
+	case "armed": // as the linker does it
+		armed = "yes"
+		active = fromEnvironment()
 	}
 	for _, name := range []string{"first", "second", "second", "third"} {
 		if err := Hit(name); err != nil {
@@ -31,21 +35,46 @@ func TestMain(m *testing.M) {
 	fmt.Println(Short("write", 10))
 }
 
-// process returns a process that comes to the moments first, second twice, third, and the write of ten bytes.
+// process returns a process of an armed build that comes to the moments first, second twice, third, and the write of ten
+// bytes.
 func process(t *testing.T, plan, log string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	command := exec.Command(self)
-	command.Env = append(os.Environ(), child+"=1", PlanVariable+"="+plan, LogVariable+"="+log)
+	command.Env = append(os.Environ(), child+"=armed", PlanVariable+"="+plan, LogVariable+"="+log)
 	return command
 }
 
 func TestWithoutAPlanNothingHappens(t *testing.T) {
-	require.True(t, Enabled)
 	output, err := process(t, "", "").CombinedOutput()
 	require.NoError(t, err)
 	require.Equal(t, "10\n", string(output))
+}
+
+func TestANormalBuildObeysNoEnvironment(t *testing.T) {
+	require.False(t, Enabled)
+	log := filepath.Join(t.TempDir(), "log")
+	command := process(t, "first=kill;second=error;write=short:0;no plan", log)
+	command.Env = append(command.Env, child+"=normal")
+	output, err := command.CombinedOutput()
+	require.NoError(t, err)
+	require.Equal(t, "10\n", string(output))
+	require.NoFileExists(t, log)
+}
+
+// TestTheLinkerArms builds a program twice: the name of the variable in the linker's flag is no more than a text.
+func TestTheLinkerArms(t *testing.T) {
+	for flags, says := range map[string]string{"": "10\n", programs.Armed: "failpoint: here\n3\n"} {
+		binary := filepath.Join(t.TempDir(), "program")
+		output, err := exec.Command("go", "build", "-ldflags=-s -w "+flags, "-o", binary, "./testdata/program").CombinedOutput()
+		require.NoError(t, err, string(output))
+		command := exec.Command(binary)
+		command.Env = append(os.Environ(), PlanVariable+"=first=error:here;write=short:3")
+		output, err = command.CombinedOutput()
+		require.NoError(t, err)
+		require.Equal(t, says, string(output))
+	}
 }
 
 func TestTheMomentOfAKillIsInTheLog(t *testing.T) {
@@ -107,7 +136,7 @@ func TestMisfitPlanStopsProcess(t *testing.T) {
 }
 
 func TestErrorsComeOnceEach(t *testing.T) {
-	m := armed(t, "disk@2=error:ENOSPC;disk@3=error:EIO;odd=error:no luck;"+Check+"=unknown")
+	m := withPlan(t, "disk@2=error:ENOSPC;disk@3=error:EIO;odd=error:no luck;"+Check+"=unknown")
 	require.NoError(t, m.hit("disk"))
 	require.ErrorIs(t, m.hit("disk"), syscall.ENOSPC)
 	require.ErrorIs(t, m.hit("disk"), syscall.EIO)
@@ -118,7 +147,7 @@ func TestErrorsComeOnceEach(t *testing.T) {
 }
 
 func TestAWriteIsCutShortOnce(t *testing.T) {
-	m := armed(t, "write=short:3;write@3=short;write@4=short:99")
+	m := withPlan(t, "write=short:3;write@3=short;write@4=short:99")
 	var written []int
 	for range 5 {
 		written = append(written, m.cut("write", 10))
@@ -127,7 +156,7 @@ func TestAWriteIsCutShortOnce(t *testing.T) {
 }
 
 func TestADelayHoldsNobodyElseUp(t *testing.T) {
-	m := armed(t, "slow=delay:1h")
+	m := withPlan(t, "slow=delay:1h")
 	go func() { _ = m.hit("slow") }()
 	for reached := false; !reached; time.Sleep(time.Millisecond) {
 		m.mu.Lock()
@@ -138,7 +167,7 @@ func TestADelayHoldsNobodyElseUp(t *testing.T) {
 }
 
 func TestEveryMomentIsCountedOnceWhoeverComes(t *testing.T) {
-	m := armed(t, "moment@500=error:here")
+	m := withPlan(t, "moment@500=error:here")
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	injected := 0
@@ -158,7 +187,7 @@ func TestEveryMomentIsCountedOnceWhoeverComes(t *testing.T) {
 	require.Equal(t, int64(1000), m.count["moment"])
 }
 
-func armed(t *testing.T, plan string) *moments {
+func withPlan(t *testing.T, plan string) *moments {
 	t.Helper()
 	m, err := arm(plan, "")
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-//go:build failpoints && !linux
+//go:build !linux
 
 package failpoint
 
