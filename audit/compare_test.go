@@ -9,12 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit/compare"
-	"waymark/tests/system"
 )
 
 // TestCompare compares runs of forked with runs of other documents, and of other rows.
 func TestCompare(t *testing.T) {
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": forkedRows()})
 	runs := 0
 	begin := func(document string) string {

@@ -9,13 +9,12 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
-	"waymark/tests/system"
 )
 
-// TestExplainGraph asks a whole system about one run of a graph.
+// TestExplainGraph asks about one run of a graph.
 func TestExplainGraph(t *testing.T) {
 	s := playGraph(t)
-	for name, test := range map[string]func(*testing.T, *system.System){
+	for name, test := range map[string]func(*testing.T, *fixture){
 		"every token":           testEveryToken,
 		"stories":               testStories,
 		"denials":               testDenials,
@@ -30,7 +29,7 @@ func TestExplainGraph(t *testing.T) {
 }
 
 // origins are the origins of the graph's run, with how many rows each has.
-func origins(t *testing.T, s *system.System) map[string]int64 {
+func origins(t *testing.T, s *fixture) map[string]int64 {
 	t.Helper()
 	rows := map[string]int64{}
 	ends, err := s.Log.SourceEnds(t.Context(), run)
@@ -43,7 +42,7 @@ func origins(t *testing.T, s *system.System) map[string]int64 {
 
 // testEveryToken asks for every token of the run by its id: everything that is told is verified, and every token that is
 // named by another can be asked for in turn.
-func testEveryToken(t *testing.T, s *system.System) {
+func testEveryToken(t *testing.T, s *fixture) {
 	asked, named := map[string]bool{}, map[string]bool{}
 	for origin, rows := range origins(t, s) {
 		for row := range rows {
@@ -117,7 +116,7 @@ func noteNamed(named map[string]bool, story *audit.Explanation) {
 
 // testStories holds stories as people read them: a merge with a collision, a rejected one, a duplicate, branches of which
 // nothing was made, a batch and an element of a list.
-func testStories(t *testing.T, s *system.System) {
+func testStories(t *testing.T, s *fixture) {
 	for name, q := range map[string]audit.Question{
 		"merged":    {Source: "orders", Row: 2},
 		"refused":   {Token: "more:1/decide"},
@@ -135,7 +134,7 @@ func testStories(t *testing.T, s *system.System) {
 }
 
 // testDenials holds what keeps rows from sinks.
-func testDenials(t *testing.T, s *system.System) {
+func testDenials(t *testing.T, s *fixture) {
 	for name, c := range map[string]struct {
 		q    audit.Question
 		sink string
@@ -168,7 +167,7 @@ func testDenials(t *testing.T, s *system.System) {
 }
 
 // testEveryLineOfAGraph asks for every line of every output, whatever kind of token stands there.
-func testEveryLineOfAGraph(t *testing.T, s *system.System) {
+func testEveryLineOfAGraph(t *testing.T, s *fixture) {
 	for sink, output := range map[string]string{
 		"review": withoutHeader(s.Read(t, "out/review.csv")), "places": s.Read(t, "out/places.jsonl"),
 		"items": withoutHeader(s.Read(t, "out/items.csv")), "refused": s.Read(t, "out/refused.jsonl"),
@@ -184,7 +183,7 @@ func testEveryLineOfAGraph(t *testing.T, s *system.System) {
 	}
 }
 
-func testQuestionsAboutTokens(t *testing.T, s *system.System) {
+func testQuestionsAboutTokens(t *testing.T, s *fixture) {
 	for id, message := range map[string]string{
 		"orders":             `token "orders" is not of the form source:row`,
 		"orders:x/by_cost":   "is not of the form",
@@ -202,7 +201,7 @@ func testQuestionsAboutTokens(t *testing.T, s *system.System) {
 }
 
 // testManyMembers runs a graph whose batch has more tokens than are listed.
-func testManyMembers(t *testing.T, s *system.System) {
+func testManyMembers(t *testing.T, s *fixture) {
 	rows := "n\n" + strings.Repeat("1\n", 25)
 	s.Write(t, map[string]string{"many.csv": rows})
 	_, err := s.Run(t, "many", "name: many\nsources: {in: {csv: {path: many.csv}, schema: {fields: {n: int}}}}\n"+
@@ -219,9 +218,9 @@ func testManyMembers(t *testing.T, s *system.System) {
 }
 
 // testGraphFromTheRecord takes the records of a chunk away: ways, hashes, decisions and batches are told nevertheless.
-func testGraphFromTheRecord(t *testing.T, s *system.System) {
+func testGraphFromTheRecord(t *testing.T, s *fixture) {
 	whole := explain(t, s, audit.Question{Token: "orders:2/decide"})
-	damage(t, object(t, s, whole.Source.Payload), nil)
+	s.damage(t, whole.Source.Payload, nil)
 	story := explain(t, s, audit.Question{Token: "orders:2/decide"})
 	require.False(t, story.True())
 	require.Len(t, story.Tokens, len(whole.Tokens))
@@ -243,7 +242,7 @@ func testGraphFromTheRecord(t *testing.T, s *system.System) {
 }
 
 // testChangedGraph changes what is recorded about one row: the story does not hold, and says why.
-func testChangedGraph(t *testing.T, s *system.System) {
+func testChangedGraph(t *testing.T, s *fixture) {
 	for _, c := range []struct{ name, statement, token, text string }{
 		{"a hash in a lane", `update hashes set hashes = cast(zeroblob(length(hashes) - 1) || x'01' as blob) where node = 'stated' and source = 'orders' and chunk = 0`,
 			"orders:2/by_state", "DIFFERS: computed again it is "},

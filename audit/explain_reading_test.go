@@ -11,15 +11,13 @@ import (
 
 	"waymark/audit"
 	"waymark/payload"
-	"waymark/payload/fsstore"
 	"waymark/payload/payloadtest"
-	"waymark/tests/system"
 )
 
 // TestExplainReadsAFrameOfAPack asks for rows of one chunk, by number and by key: of its pack of many frames little is read.
 func TestExplainReadsAFrameOfAPack(t *testing.T) {
 	const rows = 25_000
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	random, lines := rand.New(rand.NewPCG(1, 2)), []string{"id,words"}
 	for i := range rows {
 		var words [128]byte
@@ -35,16 +33,12 @@ steps: [{name: triage, gate: row.id % 2 == 0, routes: {"true": odd, "false": con
 sinks: {odd: {jsonl: {path: out/odd.jsonl}}, all: {jsonl: {path: out/all.jsonl}, from: triage}}
 `)
 	require.NoError(t, err)
-	objects, err := fsstore.Open(s.Objects)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, objects.Close()) }()
-
 	for name, q := range map[string]audit.Question{
 		"first": {Row: 1}, "row": {Row: 17_001}, "last": {Row: rows}, "line": {Sink: "all", Line: 5000},
 		"key": {Key: map[string]string{"id": "1017000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &payloadtest.Metered{Backend: objects}
+			m := &payloadtest.Metered{Backend: s.objects}
 			q.Run = run
 			story, err := audit.New(s.Log.Reader, payload.New(m, payload.Options{}), s.Planner).Explain(t.Context(), q)
 			require.NoError(t, err)
@@ -54,7 +48,7 @@ sinks: {odd: {jsonl: {path: out/odd.jsonl}}, all: {jsonl: {path: out/all.jsonl},
 			for _, visit := range story.Nodes {
 				require.True(t, visit.Verified, visit.Node)
 			}
-			info, err := objects.Stat(t.Context(), story.Source.Payload)
+			info, err := s.objects.Stat(t.Context(), story.Source.Payload)
 			require.NoError(t, err)
 			reads := 1
 			if q.Key != nil {

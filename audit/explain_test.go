@@ -15,13 +15,12 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline/row"
-	"waymark/tests/system"
 )
 
-// TestExplain asks a whole system about one run. Its parts share the system, which takes a second to start.
+// TestExplain asks about one run, which its parts share.
 func TestExplain(t *testing.T) {
 	s := play(t)
-	for name, test := range map[string]func(*testing.T, *system.System){
+	for name, test := range map[string]func(*testing.T, *fixture){
 		"rows of every kind":     testRowsOfEveryKind,
 		"every line of a sink":   testEveryLine,
 		"shape of the answer":    testShape,
@@ -37,7 +36,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func testRowsOfEveryKind(t *testing.T, s *system.System) {
+func testRowsOfEveryKind(t *testing.T, s *fixture) {
 	require.Equal(t, "orders:10", explain(t, s, audit.Question{Sink: "refused", Line: 2}).Token)
 	for i, want := range rows {
 		story := explain(t, s, audit.Question{Row: int64(i + 1)})
@@ -79,7 +78,7 @@ func requireVerified(t *testing.T, story *audit.Explanation) {
 }
 
 // requirePlace requires that the record stands in the file where the story says.
-func requirePlace(t *testing.T, s *system.System, story *audit.Explanation) {
+func requirePlace(t *testing.T, s *fixture, story *audit.Explanation) {
 	t.Helper()
 	content := s.Read(t, "in.csv")
 	from := story.Source.ByteOffset
@@ -90,7 +89,7 @@ func requirePlace(t *testing.T, s *system.System, story *audit.Explanation) {
 }
 
 // testEveryLine asks for every line of every output: what the story says was written is what stands there.
-func testEveryLine(t *testing.T, s *system.System) {
+func testEveryLine(t *testing.T, s *fixture) {
 	for sink, output := range map[string]string{
 		"review": withoutHeader(s.Read(t, "out/north.csv")),
 		"ledger": s.Read(t, "out/ledger.jsonl"),
@@ -114,7 +113,7 @@ func withoutHeader(content string) string {
 }
 
 // testShape holds the whole answer for a row that was changed, routed and delivered, and for one that was rejected.
-func testShape(t *testing.T, s *system.System) {
+func testShape(t *testing.T, s *fixture) {
 	for _, row := range []int64{2, 6} {
 		story := explain(t, s, audit.Question{Row: row})
 		story.Output = strings.ReplaceAll(story.Output, s.Folder, "FOLDER")
@@ -130,7 +129,7 @@ func testShape(t *testing.T, s *system.System) {
 	}
 }
 
-func testKeys(t *testing.T, s *system.System) {
+func testKeys(t *testing.T, s *fixture) {
 	story := explain(t, s, audit.Question{Key: map[string]string{"customer": "eve", "day": "2026-01-08"}})
 	require.Equal(t, "orders:9", story.Token)
 	story = explain(t, s, audit.Question{Key: map[string]string{"customer": "test"}})
@@ -147,7 +146,7 @@ func testKeys(t *testing.T, s *system.System) {
 }
 
 // testKeysThatLookAlike has two keys of which the look-up column keeps the same four bytes: the values decide.
-func testKeysThatLookAlike(t *testing.T, s *system.System) {
+func testKeysThatLookAlike(t *testing.T, s *fixture) {
 	one, other := alike()
 	s.Write(t, map[string]string{"alike.csv": "id\n" + one + "\n" + other + "\n"})
 	_, err := s.Run(t, "alike", "name: alike\nsources: {in: {csv: {path: alike.csv}, key: [id]}}\nsinks: {out: {jsonl: {path: out/alike.jsonl}}}\n")
@@ -172,7 +171,7 @@ func alike() (one, other string) {
 	}
 }
 
-func testSenselessQuestions(t *testing.T, s *system.System) {
+func testSenselessQuestions(t *testing.T, s *fixture) {
 	for message, q := range map[string]audit.Question{
 		`"code" is not part of the key of source orders: its key is customer, day`: {Key: map[string]string{"code": "a1"}},
 		`key day: `:                              {Key: map[string]string{"day": "yesterday"}},
@@ -204,11 +203,11 @@ func testSenselessQuestions(t *testing.T, s *system.System) {
 }
 
 // testPayloadStates takes the records of a chunk away: what is recorded is still told, and why the rest is not.
-func testPayloadStates(t *testing.T, s *system.System) {
+func testPayloadStates(t *testing.T, s *fixture) {
 	whole := explain(t, s, audit.Question{Row: 2})
 	for state, change := range map[audit.Availability]func([]byte) []byte{audit.Missing: nil, audit.Corrupt: flip} {
 		t.Run(string(state), func(t *testing.T) {
-			damage(t, object(t, s, whole.Source.Payload), change)
+			s.damage(t, whole.Source.Payload, change)
 			story := explain(t, s, audit.Question{Row: 2})
 			require.Equal(t, state, story.Source.State)
 			require.Empty(t, story.Source.Raw)
@@ -219,7 +218,7 @@ func testPayloadStates(t *testing.T, s *system.System) {
 	}
 }
 
-func testChangedEnvironment(t *testing.T, s *system.System) {
+func testChangedEnvironment(t *testing.T, s *fixture) {
 	whole := explain(t, s, audit.Question{Row: 2})
 	t.Setenv("REGION", "south")
 	story := explain(t, s, audit.Question{Row: 2})
@@ -249,7 +248,7 @@ func requireRecordOnly(t *testing.T, whole, story *audit.Explanation) {
 	require.NotEmpty(t, story.Nodes)
 }
 
-func testText(t *testing.T, s *system.System) {
+func testText(t *testing.T, s *fixture) {
 	var b strings.Builder
 	require.NoError(t, explain(t, s, audit.Question{Row: 8}).WriteText(&b))
 	for _, line := range []string{
@@ -269,7 +268,7 @@ func testText(t *testing.T, s *system.System) {
 }
 
 // testChangedHash changes what is recorded about one node: that node is no longer called verified, and no other is.
-func testChangedHash(t *testing.T, s *system.System) {
+func testChangedHash(t *testing.T, s *fixture) {
 	log := tampered(t, s, `update hashes set hashes = cast(zeroblob(31) || x'01' || substr(hashes, 33) as blob) where node = 'share' and chunk = 0`)
 	story, err := audit.New(log, s.Payloads, s.Planner).Explain(t.Context(), audit.Question{Run: run, Row: 1})
 	require.NoError(t, err)

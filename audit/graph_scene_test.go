@@ -11,7 +11,6 @@ import (
 
 	"waymark/audit"
 	"waymark/pipeline"
-	"waymark/tests/system"
 )
 
 // graph has a node of every operation that copies, joins, gathers or drops rows. decide joins its branches in one pass; meet
@@ -70,10 +69,10 @@ var graphFiles = map[string]string{
 		"b2,NY,60,\n", // 2: nothing to expand
 }
 
-// playGraph runs the graph on a whole system.
-func playGraph(t *testing.T) *system.System {
+// playGraph runs the graph.
+func playGraph(t *testing.T) *fixture {
 	t.Helper()
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, graphFiles)
 	result, err := s.Run(t, run, graph)
 	require.NoError(t, err)
@@ -87,7 +86,7 @@ var (
 )
 
 // requireGolden compares a text with a file, moments, digests and the folder left out.
-func requireGolden(t *testing.T, s *system.System, name, text string) {
+func requireGolden(t *testing.T, s *fixture, name, text string) {
 	t.Helper()
 	text = strings.ReplaceAll(text, s.Folder, "FOLDER")
 	text = digests.ReplaceAllString(moments.ReplaceAllString(text, "MOMENT"), "DIGEST")

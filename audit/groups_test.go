@@ -12,7 +12,6 @@ import (
 	"waymark/engine/barrier"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/tests/system"
 )
 
 var manyGroups = flag.Bool("groups", false, "have more groups than a barrier holds, as make check has")
@@ -33,7 +32,7 @@ func TestRowsTurnedAway(t *testing.T) {
 	for i := range more {
 		fmt.Fprintf(&rows, "g%d,1\n", room+i)
 	}
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"groups.csv": rows.String()})
 	result, err := s.Run(t, run, "name: groups\nchunk: {rows: 100000}\nsources: {in: {csv: {path: groups.csv}, schema: {fields: {k: string, v: int}}}}\n"+
 		"steps: [{name: sums, aggregate: {group_by: [k], compute: {n: count()}}}]\nsinks: {out: {csv: {path: out/sums.csv}}}\n")

@@ -13,7 +13,6 @@ import (
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plugin/plugintest"
-	"waymark/tests/system"
 )
 
 // tabled is a pipeline whose sinks are tables: good rows go into one, what a step rejects into another.
@@ -51,13 +50,13 @@ func (p onTables) Plan(request plan.Request) (*plan.Plan, error) {
 	return compiled, nil
 }
 
-// playTabled runs the pipeline on a whole system, and returns its tables.
-func playTabled(t *testing.T) (*system.System, map[string]*plugintest.MemoryTable) {
+// playTabled runs the pipeline and returns its tables.
+func playTabled(t *testing.T) (*fixture, map[string]*plugintest.MemoryTable) {
 	t.Helper()
 	tables := map[string]*plugintest.MemoryTable{
 		"good": {Name: "good", Key: "id", InOrder: true}, "more": {Name: "more", Key: "n", InOrder: true}, "rejects": {Name: "rejects", Key: "node", InOrder: true},
 	}
-	s := system.StartWith(t, system.Options{Planner: func(p recompute.Planner) recompute.Planner { return onTables{p, tables} }})
+	s := newFixtureWith(t, func(p recompute.Planner) recompute.Planner { return onTables{p, tables} })
 	s.Write(t, map[string]string{"in.csv": tabledRows})
 	result, err := s.Run(t, run, tabled)
 	require.NoError(t, err)
@@ -78,7 +77,7 @@ func TestRowsThatATableRefused(t *testing.T) {
 
 const lateSaid = "sink     written to good; good refused it with SINK_UNIQUE: id: a row with \"a\" is there\n"
 
-func testLateStory(t *testing.T, s *system.System) {
+func testLateStory(t *testing.T, s *fixture) {
 	story := explain(t, s, audit.Question{Token: "orders:3/plain"})
 	require.True(t, story.True())
 	require.Equal(t, []string{"failure", "on_error_routed", "", "good"}, []string{story.Outcome, story.Path, story.Sink, story.RefusedBy})
@@ -101,7 +100,7 @@ func testLateStory(t *testing.T, s *system.System) {
 }
 
 // testLateRecordOnly asks where the document does not compile to the plan of the run.
-func testLateRecordOnly(t *testing.T, s *system.System) {
+func testLateRecordOnly(t *testing.T, s *fixture) {
 	plain := audit.New(s.Log.Reader, s.Payloads, s.Planner.(onTables).Planner)
 	story, err := plain.Explain(t.Context(), audit.Question{Run: run, Token: "orders:3/plain"})
 	require.NoError(t, err)
@@ -111,7 +110,7 @@ func testLateRecordOnly(t *testing.T, s *system.System) {
 }
 
 // testLateLines asks for every line of every table.
-func testLateLines(t *testing.T, s *system.System, tables map[string]*plugintest.MemoryTable) {
+func testLateLines(t *testing.T, s *fixture, tables map[string]*plugintest.MemoryTable) {
 	for sink, table := range tables {
 		for n, line := range table.Lines() {
 			story := explain(t, s, audit.Question{Sink: sink, Line: int64(n) + 1})
@@ -130,7 +129,7 @@ func testLateLines(t *testing.T, s *system.System, tables map[string]*plugintest
 	require.Len(t, tables["rejects"].Lines(), 1)
 }
 
-func testLateDenials(t *testing.T, s *system.System) {
+func testLateDenials(t *testing.T, s *fixture) {
 	for _, c := range []struct{ token, sink, kind, text string }{
 		{"orders:3/plain", "good", audit.KindRefused, `it came to good, and when it was written good refused it with SINK_UNIQUE: id: a row with "a" is there`},
 		{"orders:1/plain", "good", audit.KindReached, "it did reach good, row 1 of table://good"},
@@ -146,7 +145,7 @@ func testLateDenials(t *testing.T, s *system.System) {
 	}
 }
 
-func testLateVerified(t *testing.T, s *system.System) {
+func testLateVerified(t *testing.T, s *fixture) {
 	report := verify(t, s, s.Log.Reader)
 	require.Empty(t, report.Problems)
 	require.EqualValues(t, 3, report.Late)
@@ -183,7 +182,7 @@ func TestVerifyRefusalsByAFile(t *testing.T) {
 }
 
 // testLateTotals looks where the amounts of rows are that tables refused, and changes what is recorded of them.
-func testLateTotals(t *testing.T, s *system.System) {
+func testLateTotals(t *testing.T, s *fixture) {
 	totals, err := s.Log.Totals(t.Context(), run)
 	require.NoError(t, err)
 	accounts := map[string][]string{}

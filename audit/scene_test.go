@@ -3,17 +3,13 @@ package audit_test
 import (
 	"bytes"
 	"encoding/json"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit"
 	"waymark/pipeline"
-	"waymark/tests/system"
 )
 
 const run = "run-1"
@@ -74,11 +70,11 @@ var rows = []struct {
 	{pipeline.QuarantinedAtSource, "", 0, "UNTERMINATED_QUOTE"},
 }
 
-// play runs the document on a whole system.
-func play(t *testing.T) *system.System {
+// play runs the document.
+func play(t *testing.T) *fixture {
 	t.Helper()
 	t.Setenv("REGION", "north")
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": input})
 	result, err := s.Run(t, run, document)
 	require.NoError(t, err)
@@ -86,30 +82,15 @@ func play(t *testing.T) *system.System {
 	return s
 }
 
-func auditor(s *system.System) *audit.Auditor { return audit.New(s.Log.Reader, s.Payloads, s.Planner) }
+func auditor(s *fixture) *audit.Auditor { return audit.New(s.Log.Reader, s.Payloads, s.Planner) }
 
 // explain asks and requires an answer.
-func explain(t *testing.T, s *system.System, q audit.Question) *audit.Explanation {
+func explain(t *testing.T, s *fixture, q audit.Question) *audit.Explanation {
 	t.Helper()
 	q.Run = run
 	story, err := auditor(s).Explain(t.Context(), q)
 	require.NoError(t, err)
 	return story
-}
-
-// object returns the file of a payload.
-func object(t *testing.T, s *system.System, digest string) string {
-	t.Helper()
-	found := ""
-	err := filepath.WalkDir(s.Objects, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && strings.HasSuffix(path, digest) {
-			found = path
-		}
-		return err
-	})
-	require.NoError(t, err)
-	require.NotEmpty(t, found)
-	return found
 }
 
 // damage replaces a file's content until the test ends; nil deletes the file.

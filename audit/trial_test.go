@@ -12,7 +12,6 @@ import (
 
 	"waymark/audit"
 	"waymark/engine/plan"
-	"waymark/tests/system"
 )
 
 // forked has rows that go several ways: refused by the source or by a step, filtered, and to several sinks at once.
@@ -71,7 +70,7 @@ func endsBy(few, gate, nextFew, nextGate int) (ends []audit.Ends) {
 }
 
 func TestTry(t *testing.T) {
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": forkedRows()})
 	_, err := s.Run(t, run, forked)
 	require.NoError(t, err)
@@ -121,7 +120,7 @@ func TestTry(t *testing.T) {
 }
 
 func TestWhatCannotBeTried(t *testing.T) {
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": forkedRows()})
 	for step, says := range map[string]string{
 		"{name: best, sort: {by: {n: desc}}}":                 "in step best rows wait for each other",

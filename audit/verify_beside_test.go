@@ -11,11 +11,9 @@ import (
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/landscape/memdriver"
-	"waymark/payload"
-	"waymark/payload/fsstore"
 	"waymark/pipeline"
+	"waymark/tests/inprocess"
 	"waymark/tests/sample"
-	"waymark/tests/system"
 )
 
 // paces are at how many readings of a record one transaction of the run is written.
@@ -55,66 +53,36 @@ func TestVerifyBesideAWriter(t *testing.T) {
 }
 
 // recorded runs a document, and returns the transactions of its run.
-func recorded(t *testing.T, document string, files map[string]string) (*system.System, []write) {
+func recorded(t *testing.T, document string, files map[string]string) (*fixture, []landscape.Tx) {
 	t.Helper()
-	recorder := &recording{Driver: memdriver.New()}
-	s := system.StartWith(t, system.Options{Storage: func(t testing.TB, s *system.System) (landscape.Driver, payload.Backend) {
-		t.Helper()
-		objects, err := fsstore.Create(s.Objects)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, objects.Close()) })
-		return recorder, objects
-	}})
+	s := newFixture(t)
 	s.Write(t, files)
+	var mu sync.Mutex
+	var all []landscape.Tx
+	s.Done = func(d inprocess.Deed) {
+		if d.Kind != inprocess.Commit {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, d.Batch)
+	}
 	result, err := s.Run(t, run, document)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.CompletedWithFailures, result.Status)
-	return s, recorder.all
-}
-
-// write is a transaction, or claims.
-type write struct {
-	tx     landscape.Tx
-	claims *landscape.Claims
+	return s, all
 }
 
 // beginsRun reports whether the transaction is that with which a run begins; a start comes before it.
-func beginsRun(w write) bool {
-	return slices.ContainsFunc(w.tx.Insert, func(r landscape.Record) bool { return r.Table() == landscape.Run{}.Table() })
-}
-
-// recording is a landscape that keeps what was written to it.
-type recording struct {
-	*memdriver.Driver
-	mu  sync.Mutex
-	all []write
-}
-
-func (r *recording) Commit(ctx context.Context, tx landscape.Tx) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	err := r.Driver.Commit(ctx, tx)
-	if err == nil {
-		r.all = append(r.all, write{tx: tx})
-	}
-	return err
-}
-
-func (r *recording) Claim(ctx context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	taken, err := r.Driver.Claim(ctx, c)
-	if err == nil {
-		r.all = append(r.all, write{claims: &c})
-	}
-	return taken, err
+func beginsRun(tx landscape.Tx) bool {
+	return slices.ContainsFunc(tx.Insert, func(r landscape.Record) bool { return r.Table() == landscape.Run{}.Table() })
 }
 
 // writing is a landscape to which the next transaction is written now and then before a reading.
 type writing struct {
 	*memdriver.Driver
 	mu     sync.Mutex
-	left   []write
+	left   []landscape.Tx
 	pace   int
 	read   int
 	failed error
@@ -126,11 +94,7 @@ func (w *writing) next() error {
 	}
 	next := w.left[0]
 	w.left = w.left[1:]
-	if next.claims != nil {
-		_, w.failed = w.Claim(context.Background(), *next.claims)
-	} else {
-		w.failed = w.Commit(context.Background(), next.tx)
-	}
+	w.failed = w.Commit(context.Background(), next)
 	return w.failed
 }
 

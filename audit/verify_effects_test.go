@@ -9,7 +9,6 @@ import (
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/sample"
-	"waymark/tests/system"
 )
 
 // TestVerifyHoldsEffectsAgainstTheirEvents changes effects and what is recorded of their attempts, one thing at a time.
@@ -65,7 +64,7 @@ func TestVerifyHoldsEffectsAgainstTheirEvents(t *testing.T) {
 // TestVerifyEpochs changes on record how often a run was resumed.
 func TestVerifyEpochs(t *testing.T) {
 	t.Setenv("REGION", "north")
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": input})
 	_, err := s.Run(t, run, strings.Replace(document, "on_invalid: quarantine", "on_invalid: fail", 1))
 	require.Error(t, err)

@@ -14,10 +14,9 @@ import (
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/tests/sample"
-	"waymark/tests/system"
 )
 
-// TestVerifyGraph asks a whole system whether the record of one run of a graph is true, and then damages it in every way that
+// TestVerifyGraph asks whether the record of one run of a graph is true, and then damages it in every way that
 // graphs add.
 func TestVerifyGraph(t *testing.T) {
 	s := playGraph(t)
@@ -27,7 +26,7 @@ func TestVerifyGraph(t *testing.T) {
 	t.Run("clean again", func(t *testing.T) { testCleanGraph(t, s) })
 }
 
-func testCleanGraph(t *testing.T, s *system.System) {
+func testCleanGraph(t *testing.T, s *fixture) {
 	report := verify(t, s, s.Log.Reader)
 	require.Empty(t, report.Problems)
 	require.Empty(t, report.NotChecked)
@@ -39,7 +38,7 @@ func testCleanGraph(t *testing.T, s *system.System) {
 }
 
 // testGraphRecord changes the record in the database, one thing at a time.
-func testGraphRecord(t *testing.T, s *system.System) {
+func testGraphRecord(t *testing.T, s *fixture) {
 	for _, c := range sample.Of(6, []struct{ name, statement, kind, where, detail string }{
 		{"a member", `update members set batches = cast(x'00000009' || substr(batches, 5) as blob) where node = 'by_place'`, audit.RecordDiffers, "by_place", ""},
 		{"a member to another batch", `update members set batches = cast(substr(batches, 5, 4) || substr(batches, 1, 4) || substr(batches, 9) as blob) where node = 'meet' and source = 'orders' and chunk = 0`, audit.RecordDiffers, "meet", ""},
@@ -131,7 +130,7 @@ func TestVerifyWritesNothing(t *testing.T) {
 }
 
 // testGraphPayloads takes away and damages what only graphs store: tables, states, and the rows that came out of barriers.
-func testGraphPayloads(t *testing.T, s *system.System) {
+func testGraphPayloads(t *testing.T, s *fixture) {
 	tables, err := s.Log.Tables(t.Context(), run)
 	require.NoError(t, err)
 	folds, err := s.Log.Folds(t.Context(), run, "top")
@@ -142,7 +141,7 @@ func testGraphPayloads(t *testing.T, s *system.System) {
 	for where, digest := range map[string]string{"town": tables[0].SHA256, "top": folds[0].State, "top chunk 0": chunk.Pack} {
 		for kind, change := range map[string]func([]byte) []byte{audit.PayloadMissing: nil, audit.PayloadCorrupt: flip} {
 			t.Run(kind+" "+where, func(t *testing.T) {
-				damage(t, object(t, s, digest), change)
+				s.damage(t, digest, change)
 				report := verify(t, s, s.Log.Reader)
 				require.Len(t, report.Problems, 1, "%+v", report.Problems)
 				require.Equal(t, []string{kind, where}, []string{report.Problems[0].Kind, report.Problems[0].Where})
@@ -150,7 +149,7 @@ func testGraphPayloads(t *testing.T, s *system.System) {
 			})
 		}
 	}
-	damage(t, object(t, s, chunk.Pack), nil)
+	s.damage(t, chunk.Pack, nil)
 	require.Contains(t, verify(t, s, s.Log.Reader).NotChecked, audit.Check{What: "folds", Name: "meet", Detail: "the folds from 3 on cannot be taken again without top chunk 0"})
 }
 
@@ -161,7 +160,7 @@ func TestVerifyWithoutTheTable(t *testing.T) {
 	require.Empty(t, verify(t, s, s.Log.Reader).Problems, "the run kept its own")
 	tables, err := s.Log.Tables(t.Context(), run)
 	require.NoError(t, err)
-	damage(t, object(t, s, tables[0].SHA256), nil)
+	s.damage(t, tables[0].SHA256, nil)
 	report := verify(t, s, s.Log.Reader)
 	require.Len(t, report.Problems, 2)
 	require.Equal(t, audit.PayloadMissing, report.Problems[0].Kind)

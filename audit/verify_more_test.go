@@ -15,7 +15,6 @@ import (
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/sample"
-	"waymark/tests/system"
 )
 
 // TestVerifyFindsEveryChange changes what can be computed again, or adds up, one thing at a time.
@@ -96,7 +95,7 @@ func TestVerifyReadsTheDocumentAndTheSource(t *testing.T) {
 	require.NoError(t, err)
 	for kind, change := range map[string]func([]byte) []byte{audit.PayloadMissing: nil, audit.PayloadCorrupt: flip} {
 		t.Run(kind, func(t *testing.T) {
-			damage(t, object(t, s, stored.DocumentSHA256), change)
+			s.damage(t, stored.DocumentSHA256, change)
 			report := verify(t, s, s.Log.Reader)
 			require.Len(t, report.Problems, 1)
 			require.Equal(t, kind, report.Problems[0].Kind)
@@ -117,7 +116,7 @@ func TestVerifyReadsTheDocumentAndTheSource(t *testing.T) {
 // TestVerifyReplacedOutput runs the document twice over the same outputs.
 func TestVerifyReplacedOutput(t *testing.T) {
 	t.Setenv("REGION", "north")
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	overwriting := strings.NewReplacer(`.csv"}}`, `.csv", overwrite: true}}`, `ledger.jsonl}`, `ledger.jsonl, overwrite: true}`,
 		"parts: true}", "parts: true, overwrite: true}").Replace(document)
 	s.Write(t, map[string]string{"in.csv": input})
@@ -207,7 +206,7 @@ func TestVerifyOutputsThatAreNoFiles(t *testing.T) {
 
 func TestVerifyListsNoMoreThanAThousand(t *testing.T) {
 	t.Setenv("REGION", "north")
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	var rows bytes.Buffer
 	rows.WriteString("code,customer,day,amount,parts\n")
 	for i := range 1001 {
@@ -258,7 +257,7 @@ func TestExplainDiffers(t *testing.T) {
 	for row := range rows {
 		require.True(t, explain(t, s, audit.Question{Row: int64(row + 1)}).True())
 	}
-	damage(t, object(t, s, explain(t, s, audit.Question{Row: 1}).Source.Payload), nil)
+	s.damage(t, explain(t, s, audit.Question{Row: 1}).Source.Payload, nil)
 	require.False(t, explain(t, s, audit.Question{Row: 1}).True(), "a missing payload proves nothing")
 }
 
@@ -297,7 +296,7 @@ func TestExplainKeyOfRefusedRow(t *testing.T) {
 // TestExplainBeforeTheSteps asks for a row that was read and not sent through the steps, because another row ended the run.
 func TestExplainBeforeTheSteps(t *testing.T) {
 	t.Setenv("REGION", "north")
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": input})
 	_, err := s.Run(t, run, strings.Replace(document, "on_invalid: quarantine", "on_invalid: fail", 1))
 	require.Error(t, err)
@@ -309,7 +308,7 @@ func TestExplainBeforeTheSteps(t *testing.T) {
 
 // TestVerifyPlacesOfEverySource verifies runs over texts in which records, lines and bytes do not go hand in hand.
 func TestVerifyPlacesOfEverySource(t *testing.T) {
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	for name, c := range map[string]struct{ source, fields, text string }{
 		"blank lines":          {"csv: {path: %s}", "a: string, b: string", "a,b\n\n1,2\n\n\n3,4\n\n5,6\n\n"},
 		"comments":             {"csv: {path: %s, comment: '#'}", "a: string, b: string", "# x\na,b\n# y\n1,2\n# z\n3,4\n5,6\n# w"},

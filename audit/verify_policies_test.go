@@ -8,13 +8,12 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
-	"waymark/tests/system"
 )
 
 // TestVerifyEvaluatesPoliciesAgain changes what is recorded of policies, and what they were evaluated on, past every trigger.
 func TestVerifyEvaluatesPoliciesAgain(t *testing.T) {
 	t.Setenv("REGION", "north")
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": input})
 	_, err := s.Run(t, run, document+`policies:
   - {name: kept, assert: run.quarantined == 3 && edges.triage.discard == 1}

@@ -14,14 +14,13 @@ import (
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/tests/system"
 )
 
 // TestVerifyFindsAnEndThatCameTooEarly claims of a run that read two of three chunks that its source ended there, with totals
 // and digests that fit.
 func TestVerifyFindsAnEndThatCameTooEarly(t *testing.T) {
 	t.Setenv("REGION", "north")
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": input})
 	_, err := s.Run(t, run, strings.Replace(document, "on_invalid: quarantine", "on_invalid: fail", 1))
 	require.Error(t, err)
@@ -89,7 +88,7 @@ func requireProblem(t *testing.T, report *audit.Report, where, detail string) {
 }
 
 // swapped stores the pack of a chunk once more, with two columns of the header swapped, and returns its digest.
-func swapped(t *testing.T, s *system.System, chunk int64) payload.Digest {
+func swapped(t *testing.T, s *fixture, chunk int64) payload.Digest {
 	t.Helper()
 	record, err := s.Log.Chunk(t.Context(), run, landscape.ChunkKey{Source: "orders", Chunk: chunk})
 	require.NoError(t, err)
@@ -111,7 +110,7 @@ func swapped(t *testing.T, s *system.System, chunk int64) payload.Digest {
 
 // TestVerifyReadsEverySourceAgain verifies files that begin, and end, in every way that is allowed.
 func TestVerifyReadsEverySourceAgain(t *testing.T) {
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	long := strings.Repeat("x", 600)
 	s.Write(t, map[string]string{
 		"in/1.csv": "\ufeff# first\n\n" + long + ",n\n\na,1\n\n# between\nb,2\n\n\n# last\n",

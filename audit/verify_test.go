@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"database/sql"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,26 +13,30 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
-	"waymark/tests/system"
 )
 
-// tampered returns a copy of the landscape in which somebody who owns the file did this, past every trigger and check.
-func tampered(t *testing.T, s *system.System, statement string) *landscape.Reader {
+// tampered returns a copy of the landscape in which somebody who owns the file did this, past every trigger and check. What is recorded
+// after the first call, other than by Run, is in no copy.
+func tampered(t *testing.T, s *fixture, statement string) *landscape.Reader {
 	t.Helper()
+	guards := filepath.Join(s.Record.Folder, "guards.db")
+	if s.unguarded == nil {
+		path := filepath.Join(t.TempDir(), "unguarded.db")
+		require.NoError(t, os.RemoveAll(guards))
+		execute(t, s.Database, `vacuum into '`+path+`'`)
+		execute(t, path, `attach '`+guards+`' as guards; create table guards.kept as select * from sqlite_schema where type = 'trigger';
+			pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset`)
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		s.unguarded = content
+	}
 	path := filepath.Join(t.TempDir(), "copy.db")
-	execute(t, s.Database, `vacuum into '`+path+`'`)
-	require.Positive(t, execute(t, path, withoutTriggers+statement, withTriggers)[0], "nothing was changed")
+	require.NoError(t, os.WriteFile(path, s.unguarded, 0o600))
+	changed := execute(t, path, `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `+statement,
+		`attach '`+guards+`' as guards; pragma writable_schema = 1; insert into sqlite_schema select * from guards.kept`)
+	require.Positive(t, changed[0], "nothing was changed")
 	return opened(t, path)
 }
-
-// withoutTriggers and withTriggers take the triggers out of the schema and put them back. Dropping them one by one takes longer than
-// what is done meanwhile.
-const (
-	withoutTriggers = `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; pragma writable_schema = 1;
-		create temp table kept as select * from sqlite_schema where type = 'trigger';
-		delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset; `
-	withTriggers = `pragma writable_schema = 1; insert into sqlite_schema select * from kept; pragma writable_schema = reset`
-)
 
 // execute executes scripts on one connection, and returns how many rows the last statement of each changed. It does not wait for the
 // disk.
@@ -51,7 +56,7 @@ func execute(t *testing.T, path string, scripts ...string) (changed []int64) {
 	return changed
 }
 
-// TestVerify asks a whole system whether one run's record is true, and then damages it in every way there is.
+// TestVerify asks whether one run's record is true, and then damages it in every way there is.
 func TestVerify(t *testing.T) {
 	s := play(t)
 	t.Run("clean", func(t *testing.T) { testClean(t, s) })
@@ -63,7 +68,7 @@ func TestVerify(t *testing.T) {
 	t.Run("clean again", func(t *testing.T) { testClean(t, s) })
 }
 
-func verify(t *testing.T, s *system.System, log *landscape.Reader) *audit.Report {
+func verify(t *testing.T, s *fixture, log *landscape.Reader) *audit.Report {
 	t.Helper()
 	report, err := audit.New(log, s.Payloads, s.Planner).VerifyWith(t.Context(), run, audit.VerifyOptions{})
 	require.NoError(t, err)
@@ -86,7 +91,7 @@ func places(report *audit.Report) map[audit.Problem]bool {
 	return found
 }
 
-func testClean(t *testing.T, s *system.System) {
+func testClean(t *testing.T, s *fixture) {
 	report := verify(t, s, s.Log.Reader)
 	require.Equal(t, &audit.Report{
 		Run: run, Status: "completed_with_failures", Chunks: 3, Rows: 11, Artifacts: 3, Problems: []audit.Problem{}, Hashes: report.Hashes,
@@ -105,7 +110,7 @@ func testClean(t *testing.T, s *system.System) {
 	require.Contains(t, b.String(), "everything that can be computed again is true\n")
 }
 
-func testOutputs(t *testing.T, s *system.System) {
+func testOutputs(t *testing.T, s *fixture) {
 	for file, sink := range map[string]string{
 		"out/north.csv": "review", "out/ledger.jsonl": "ledger", "out/refused/part-00001.csv": "refused", "out/refused/manifest.json": "refused",
 	} {
@@ -123,11 +128,11 @@ func testOutputs(t *testing.T, s *system.System) {
 	}
 }
 
-func testPayloads(t *testing.T, s *system.System) {
+func testPayloads(t *testing.T, s *fixture) {
 	pack := explain(t, s, audit.Question{Row: 6}).Source.Payload
 	for kind, change := range map[string]func([]byte) []byte{audit.PayloadMissing: nil, audit.PayloadCorrupt: flip} {
 		t.Run(kind, func(t *testing.T) {
-			damage(t, object(t, s, pack), change)
+			s.damage(t, pack, change)
 			report := verify(t, s, s.Log.Reader)
 			require.Len(t, report.Problems, 1)
 			require.Equal(t, audit.Problem{Kind: kind, Where: "orders chunk 1", Detail: report.Problems[0].Detail}, report.Problems[0])
@@ -139,7 +144,7 @@ func testPayloads(t *testing.T, s *system.System) {
 }
 
 // testRecord changes the record in the database, one thing at a time.
-func testRecord(t *testing.T, s *system.System) {
+func testRecord(t *testing.T, s *fixture) {
 	for _, c := range []struct{ name, statement, kind, where, detail string }{
 		{"a hash of a step",
 			`update hashes set hashes = cast(zeroblob(31) || x'01' || substr(hashes, 33) as blob) where node = 'share' and chunk = 0`,
@@ -259,7 +264,7 @@ func testRecord(t *testing.T, s *system.System) {
 }
 
 // testNonsense changes what everything else hangs on. Whatever it is, it has a name.
-func testNonsense(t *testing.T, s *system.System) {
+func testNonsense(t *testing.T, s *fixture) {
 	for id, c := range map[string]struct{ statement, run, detail string }{
 		"another number":   {`update lanes set lane = lane + 7`, run, "lane"},
 		"another source":   {`update lanes set source = 'elsewhere'`, run, "lane"},
@@ -282,9 +287,9 @@ func testNonsense(t *testing.T, s *system.System) {
 
 // testEnvironment verifies on a machine where the document compiles to something else: what does not need the plan is
 // still looked at.
-func testEnvironment(t *testing.T, s *system.System) {
+func testEnvironment(t *testing.T, s *fixture) {
 	t.Setenv("REGION", "south")
-	damage(t, object(t, s, explain(t, s, audit.Question{Row: 6}).Source.Payload), flip)
+	s.damage(t, explain(t, s, audit.Question{Row: 6}).Source.Payload, flip)
 	report := verify(t, s, s.Log.Reader)
 	require.Len(t, report.Problems, 2)
 	require.Equal(t, audit.DocumentUnusable, report.Problems[0].Kind)
@@ -313,7 +318,7 @@ func TestWhatOnlyItsSinkCanAskIsNoted(t *testing.T) {
 
 func TestRunsThatAreNotConcluded(t *testing.T) {
 	t.Setenv("REGION", "north")
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": input})
 	_, err := s.Run(t, run, strings.Replace(document, "on_invalid: quarantine", "on_invalid: fail", 1))
 	require.Error(t, err)
@@ -326,7 +331,7 @@ func TestRunsThatAreNotConcluded(t *testing.T) {
 	story := explain(t, s, audit.Question{Row: 5})
 	require.False(t, story.Complete)
 	require.Equal(t, "the row was read and has not gone through the steps", story.Note)
-	damage(t, object(t, s, story.Source.Payload), nil)
+	s.damage(t, story.Source.Payload, nil)
 	story = explain(t, s, audit.Question{Row: 5})
 	require.Equal(t, audit.Missing, story.Source.State)
 	require.Equal(t, "the row was read and has not gone through the steps", story.Note)

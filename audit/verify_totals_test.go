@@ -7,13 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit"
-	"waymark/tests/system"
 )
 
 // TestVerifyAddsUpAgain changes what is recorded of totals, past every trigger: verify names the record, whatever was sealed.
 func TestVerifyAddsUpAgain(t *testing.T) {
 	t.Setenv("REGION", "north")
-	s := system.Start(t, nil)
+	s := newFixture(t)
 	s.Write(t, map[string]string{"in.csv": input})
 	_, err := s.Run(t, run, document+"totals: {amount: row.amount}\n")
 	require.NoError(t, err)

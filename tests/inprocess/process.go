@@ -191,7 +191,21 @@ type sink struct {
 }
 
 func (s sink) Target(run string) plugin.Target {
-	return target{s.Sink.Target(run), s.name, s.process}
+	t := target{s.Sink.Target(run), s.name, s.process}
+	if rejecter, ok := t.Target.(plugin.RowRejecter); ok {
+		return rejecting{t, rejecter}
+	}
+	return t
+}
+
+// rejecting is a target that can reject single rows.
+type rejecting struct {
+	target
+	rejecter plugin.RowRejecter
+}
+
+func (t rejecting) Rejected(ctx context.Context, part plugin.Part) ([]plugin.RejectedRow, error) {
+	return t.rejecter.Rejected(ctx, part)
 }
 
 type target struct {

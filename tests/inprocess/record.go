@@ -68,6 +68,9 @@ func (r *Record) EmptyPayloads() {
 	r.Payloads = payload.New(r.objects, payload.Options{})
 }
 
+// Objects returns where the payloads are stored: for a test that damages them, or counts what is read.
+func (r *Record) Objects() payload.Backend { return r.objects }
+
 // patience is how long one run may take on a machine that does other things as well.
 const patience = 2 * time.Minute
 
