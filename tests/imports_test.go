@@ -123,6 +123,7 @@ var allowed = map[string][]string{
 	"tests/programs":  {},
 	"tests/sample":    {},
 	"tests/mutants":   {"tests/programs"},
+	"tests/night":     {"tests/programs"},
 	"tests/blank":     {"landscape/sqlitestore"},
 	"tests/picture":   {"tests/programs"},
 	"tests/browser":   {"tests/services"},

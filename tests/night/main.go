@@ -52,12 +52,13 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	failed, err := run(ctx, o)
+	interrupted := ctx.Err() != nil
 	stop()
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "night:", err)
 		os.Exit(exitFailed)
-	case ctx.Err() != nil:
+	case interrupted:
 		os.Exit(exitInterrupted)
 	case failed:
 		os.Exit(exitFailed)
@@ -73,7 +74,7 @@ func run(ctx context.Context, o options) (failed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer held.Close()
+	defer held.Close() // which ends the lock
 	s, err := load(o.state)
 	if err != nil {
 		return false, err
@@ -83,6 +84,7 @@ func run(ctx context.Context, o options) (failed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	defer n.sweep()
 	if err := n.list(ctx, o.only); err != nil {
 		return false, err
 	}

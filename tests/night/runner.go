@@ -78,7 +78,7 @@ func (u unit) binaryCommand(binary string, round uint64) []string {
 // binary builds the tests of a unit, unless the campaign's last ones were the same. It keeps one binary for each campaign: all would
 // fill disks.
 func (r *runner) binary(ctx context.Context, u unit) (string, error) {
-	path := filepath.Join(r.folder, u.campaign+".test")
+	path := r.path(u.campaign)
 	build := slices.Concat(u.build, []string{u.pkg})
 	if is := strings.Join(build, " "); r.built[u.campaign] != is {
 		delete(r.built, u.campaign)
@@ -89,6 +89,15 @@ func (r *runner) binary(ctx context.Context, u unit) (string, error) {
 	}
 	return path, nil
 }
+
+// sweep removes the binaries.
+func (r *runner) sweep() {
+	for campaign := range r.built {
+		_ = os.Remove(r.path(campaign)) // what stays is built again
+	}
+}
+
+func (r *runner) path(campaign string) string { return filepath.Join(r.folder, campaign+".test") }
 
 // execute runs a command in a process group of its own, all of which ends with the context.
 func execute(ctx context.Context, folder string, output *os.File, command ...string) error {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"waymark/tests/programs"
 )
 
 // everyCase has a test try every case of its lists, and run although shorter tests say a part of it (package sample).
@@ -183,7 +185,10 @@ func merges() (units []unit) {
 
 // storage is losses of power, of commits and of replies, disks that are full, and payloads that are deleted while others write them.
 func storage() []unit {
+	moments := tests("moments of a transaction", time.Minute, "./landscape/sqlitestore", "^TestMoments$")
+	moments.build = []string{"-ldflags=-w " + programs.Armed}
 	return []unit{
+		moments,
 		tests("power of payloads", 3*time.Minute, "./payload/fsstore", "^TestPowerLoss$", "-losses=40"),
 		tests("power of files", 5*time.Minute, "./plugin/file", "^TestPowerLoss$", "-losses=3"),
 		tests("interleaved files", 2*time.Minute, "./plugin/file", "^TestInterleaved$", "-rounds=200"),
