@@ -24,67 +24,39 @@ test: ## pass all tests
 	go test ./...
 
 .PHONY: check
-check: campaigns crash-quick race lint ## all that a change must pass beside the tests: long campaigns, crash laboratory, race detector, linters
+check: test lint race crash-quick conformance pages ## all that a change must pass, in a quarter of an hour
 
-# What `go test` tries a little of in a few seconds, at length. Many of them wait: make -j3 tries some side by side.
-LOST := 30
-CAMPAIGNS := lost-commits lost-replies
-.PHONY: campaigns $(CAMPAIGNS)
-campaigns: $(CAMPAIGNS) ## long campaigns of tests
+.PHONY: nightly
+nightly: ## try for an hour what takes too long for every change, and continue where the last night ended; FOR=10m for another time
+	go run ./tests/night -for $(or $(FOR),60m)
 
-NIGHTLY := bad-rows refusals power-payloads power-files parquet purges calendar fates deeds merges graphs storages bundle-bytes race-rest moments crowd every-case lost reproductions arrivals voices
-.PHONY: nightly $(NIGHTLY)
-nightly: $(NIGHTLY) zombies crash ## what takes too long for every change
-calendar:
-	go test ./pipeline/calendar -times-of-day 24 -rapid.checks 4000
-fates:
-	go test ./activities -run '^TestFates' -stride 4
-bad-rows:
-	go test ./tests -run '^TestEveryRecordIsAccountedFor$$|^TestFullDisk$$' -everywhere
-deeds:
-	go test ./tests/resume -step 23
-merges:
-	go test ./tests/merges -branches 4
-refusals:
-	go test ./audit -run '^TestRowsTurnedAway$$' -groups
-graphs:
-	go test ./tests/graphs -run '^TestRealRuns$$|^TestRunsDieAndGoOn$$|^TestManyLanesDieAndGoOn$$' -seeds 80 -deaths 14 -lane-deaths 2
-storages:
-	go test ./tests/graphs -run '^TestRealRuns$$' -storage postgres+s3 -seeds 40
-parquet:
-	go test ./plugin/parquet -run '^TestDuckDB$$' -files 3000
-power-payloads:
-	go test ./payload/fsstore -run '^TestPowerLoss$$' -losses 40
-power-files:
-	go test ./plugin/file -run '^TestPowerLoss$$|^TestInterleaved$$' -every 1 -losses 3 -rounds 200
-bundle-bytes:
-	go test ./audit/evidence/bundle -run '^TestSingleByte$$' -every 1
-lost-commits:
-	go test ./landscape/pgstore -run '^TestLostCommits$$' -count=1 -lost=$(LOST)
-purges:
-	go test ./audit/retain -run '^TestPurgeBesideWriters$$/^sqlite' -count=3 -rounds 1700
-lost-replies:
-	go test ./plugin/postgres -run '^TestCommitsWhoseReplyIsLost$$|^TestAttemptsAtOnePartAtTheSameTime$$' -count=1 -lost=$(LOST)
+.PHONY: campaigns
+campaigns: ## try all that nights try and that has not passed at this commit yet; go run ./tests/night -status shows how far that is
+	go run ./tests/night -all
+
+.PHONY: conformance
+conformance: ## hold the drivers of Postgres and S3 to every sentence of their contracts
+	go test -count=1 -every 1 -run '^TestDriver$$|^TestBackend$$' ./landscape/pgstore ./payload/s3store
+
+.PHONY: pages
+pages: ## look at all web pages in one size, with a browser
+	go test ./tests/pages -count=1 -every 4 -run '^TestPages$$'
 
 .PHONY: race
 race: ## pass the tests of packages that do several things at once under the race detector
 	# The file system of TestPowerLoss is not the one of a normal build under the detector. Of what takes long, what is concurrent.
 	go test -race -skip '^TestPowerLoss$$|^TestAttacks$$|^TestEntriesAreNotes$$' $(LEAN)
 
-race-rest: # these bring databases and their clients with them, or do one thing after the other
-	go test -race -skip '^TestPowerLoss$$' ./plugin/file ./plugin/postgres ./plugin/csv ./plugin/jsonl ./plugin/lookup
-	go test -race ./activities/... ./engine/barrier ./engine/plan ./landscape/history ./worker/telemetry ./internal/failpoint
-	go test -race ./client ./landscape/admit ./landscape/seal ./worker ./worker/daemon ./worker/formats ./worker/storage ./workflows/...
-	go test -race -run '^TestDriver$$/^(Concurrency|Claim|Guards)$$|^TestGroup|^TestManyCreate$$' ./landscape/sqlitestore ./landscape/pgstore
-	go test -race -run '^TestBackend$$|^TestManyWriters|^TestHealers' ./payload/s3store
-	go test -race -run '^TestTargetContract$$|^TestLostReplies$$|^TestTwoRunsOverwrite$$|^TestReaderAt$$' ./plugin/object
-	go test -race -run 'IsReadBack|TheSameRows|Contract' ./plugin/parquet
-
 .PHONY: lint
 # What go vet looks for, govet does among golangci-lint's linters.
+# Only lines that changed since BASE must be short: since origin's main, or the last commit. A clone may be too shallow to know either.
+lint: LINT = GOLANGCI_LINT_CACHE=$(HOME)/.cache/golangci-lint$(CURDIR) $(GOBIN)/golangci-lint run
+lint: BASE = $(shell base=$$(git merge-base HEAD origin/main 2>/dev/null); \
+	[ -n "$$base" ] && [ "$$base" != "$$(git rev-parse HEAD)" ] || base=$$(git rev-parse -q --verify HEAD~1 2>/dev/null); echo $$base)
 lint: $(GOBIN)/golangci-lint $(GOBIN)/workflowcheck ## vet, formatting, linters, determinism of workflow code, words
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these files'; exit 1; }
-	GOLANGCI_LINT_CACHE=$(HOME)/.cache/golangci-lint$(CURDIR) $(GOBIN)/golangci-lint run ./...
+	$(LINT) ./...
+	$(if $(BASE),$(LINT) --enable-only=lll --new-from-rev=$(BASE) ./...)
 	$(GOBIN)/workflowcheck ./workflows ./workflows/slots
 	go test -count=1 ./tests/words
 
@@ -135,48 +107,13 @@ lab:
 	go build -ldflags '-X waymark/internal/failpoint.armed=yes' -o bin/waymark-lab ./cmd/waymark
 	go build -o bin/lab ./tests/crash/lab/cmd
 
-.PHONY: crash
-crash: lab ## kill runs at every moment, and recoveries at 2,000 more, and compare what comes of it
-	bin/lab -singles all -pairs 2000 -report bin/crash.json tests/crash/reference.yaml
-	bin/lab -singles all -report bin/crash-timed.json tests/crash/timed.yaml
-	bin/lab -singles all -pairs 300 -report bin/crash-repeats.json tests/crash/repeats.yaml
-	bin/lab -singles all -pairs 300 -report bin/crash-small.json tests/crash/small.yaml
-
 .PHONY: crash-quick
-crash-quick: lab ## the same for a few moments of every name
+crash-quick: lab ## kill runs, and recoveries, at a few moments of every name, and compare what comes of it
 	bin/lab -singles 12 -pairs 4 tests/crash/reference.yaml
 	bin/lab -singles 2 tests/crash/timed.yaml
 	bin/lab -singles 4 tests/crash/repeats.yaml
 	bin/lab -singles 4 tests/crash/small.yaml
 
-.PHONY: zombies
-zombies: ## stop 200 worker processes in the middle of their work, and let them go on when others have done it
-	go test ./tests/zombies -zombies 200 -count=1 -v -timeout 30m
-
-moments: # kill servers at every moment of a slot and of starts that wait, and commands at every moment of forgetting, purging and archiving
-	go test ./tests/crash -run '^TestServeIsKilled|^TestForgetting|^TestArchivingIsKilled$$|^TestPurgeIsKilled$$|^TestExecutionIsKilled$$|^TestRotationIsKilled$$|^TestLabReportsLostProtection$$|^TestEveryMomentIsReached$$' -every 1 -count=1
-every-case: # every case of every list, and the tests that `go test` skips because shorter ones say a part of them
-	go test ./audit ./cmd/waymark ./landscape/history ./landscape/pgstore ./landscape/sqlitestore ./payload/s3store ./tests ./tests/api ./tests/daemon ./tests/pages ./tests/serve ./tests/triggers -every 1 -count=1 -timeout 90m
-	go test ./tests/cluster -every 1 -rows 150000 -count=1 -timeout 30m
-lost: # as many lost commits and replies as a campaign has not the time for
-	$(MAKE) lost-commits lost-replies LOST=200
-reproductions:
-	go test ./tests -run '^TestExamplesAreReproduced$$' -everywhere
-
-voices: # ask about random runs on pages, by the API, by commands and in SQL, and follow every link of a site with runs of all kinds
-	go test ./tests/pages -run '^TestVoicesAgree$$|^TestCrawl$$' -every 1 -voice 0 -voices 60 -every-row -count=1 -timeout 30m
-	go test ./tests/api -run '^TestRemoteSame$$' -every 1 -documents 6 -count=1 -timeout 20m
-
-crowd: # start 200 runs over three pools, and kill the server and terminate workflows meanwhile
-	go test ./tests/serve -run '^TestACrowdWaitsForPlaces$$' -starts 200 -count=1 -v -timeout 20m
-
-arrivals: # put 10,000 files into a folder, and 10,000 objects into a bucket, and kill who watches and works meanwhile
-	go test ./tests/triggers -run '^TestFilesArriveWhileProcessesAreKilled$$' -files 10000 -kills 12 -count=1 -v -timeout 60m
-
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against
 	go test ./tests -run '^TestRecord$$' -record -count=1
-
-.PHONY: cluster-test
-cluster-test: ## a million rows through two workers, Postgres, S3 and Temporal, of which each is killed once
-	go test ./tests/cluster -rows 1000000 -count=1 -v -timeout 20m
