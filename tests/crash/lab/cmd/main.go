@@ -1,5 +1,5 @@
 // Command cmd is the crash laboratory: it kills a pipeline at every moment at which something becomes durable, resumes it, and compares
-// what is there then with an undisturbed run. docs/crash.md tells how to use it; `make crash` does.
+// what is there then with an undisturbed run. docs/crash.md says how to use it; `make crash-quick` does.
 package main
 
 import (
