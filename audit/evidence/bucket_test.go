@@ -14,6 +14,7 @@ import (
 	"waymark/audit/evidence"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
 )
 
@@ -34,6 +35,13 @@ func TestBucketHasEveryHead(t *testing.T) {
 	require.Empty(t, report.Problems)
 	name := "s3://" + bucket.Name + "/heads-of/prod"
 	require.Equal(t, []evidence.Anchor{{Anchor: "anchor", Entries: report.Entries}, {Anchor: name, Entries: report.Entries}}, report.Anchors)
+}
+
+// TestBucketAway stops the bucket's server: nothing waits for it but a check of the log, and later it gets what it missed. By day, a repository is away.
+func TestBucketAway(t *testing.T) {
+	sample.Rarely(t)
+	p, bucket := withBucket(t)
+	name := "s3://" + bucket.Name + "/heads-of/prod"
 	require.NoError(t, p.open(func(e *evidence.Evidence) {
 		bucket.Stop()
 		require.NoError(t, e.Notary.Pass(t.Context()), "it is not asked while nothing is new")

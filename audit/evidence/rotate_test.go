@@ -134,6 +134,13 @@ func newKey(t *testing.T, name string) keys.Key {
 
 // TestFalseRotations: an entry that the log's key of then did not sign, or that names a key which cannot be its next one, lets no other key sign.
 func TestFalseRotations(t *testing.T) {
+	whole := newPlace(t)
+	whole.runs("r1")
+	old, err := keys.Load(whole.keys, keys.Log)
+	require.NoError(t, err)
+	whole.rotate()
+	folder, err := os.Getwd()
+	require.NoError(t, err)
 	for name, attack := range map[string]struct {
 		do   func(t *testing.T, p *place, old, now keys.Key) (named keys.Key)
 		want string
@@ -170,11 +177,7 @@ func TestFalseRotations(t *testing.T) {
 		}, "it names no key of this log"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t)
-			p.runs("r1")
-			old, err := keys.Load(p.keys, keys.Log)
-			require.NoError(t, err)
-			p.rotate()
+			p := whole.copied(t, folder)
 			now, err := keys.Load(p.keys, keys.Log)
 			require.NoError(t, err)
 			named := attack.do(t, p, old, now)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,14 +23,12 @@ import (
 	"waymark/payload"
 	"waymark/payload/memstore"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 	"waymark/tests/storages"
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(services.Main(m))
-}
+func TestMain(m *testing.M) { os.Exit(services.MainInMemory(m)) }
 
 // scene is a record with one run, its log and its payloads.
 type scene struct {
@@ -280,14 +277,11 @@ func TestGaps(t *testing.T) {
 	require.Contains(t, verify(t, b.Bytes(), s.trusted).Problem, "log: the bundle contains no log entry")
 }
 
-// every is the distance of the bytes that TestSingleByte changes: `make campaigns` takes 1.
-var every = flag.Int("every", 97, "how many bytes of a bundle are from one that is changed to the next")
-
 // TestSingleByte changes bytes of a bundle in three ways each: every change is found, and a place is named.
 func TestSingleByte(t *testing.T) {
 	s := newScene(t).ended(t)
 	file, _ := s.export(t, s.log.Reader, bundle.AllPayloads)
-	for at := 0; at < len(file); at += *every {
+	for at := 0; at < len(file); at += sample.Step(97) {
 		was := file[at]
 		for _, is := range []byte{was + 1, was ^ 0x80, 0} {
 			if is == was {

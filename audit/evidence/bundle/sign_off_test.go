@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,21 +116,23 @@ func signOffsBy(t *testing.T, file []byte, line string) {
 	require.NoError(t, os.WriteFile(path, file, 0o600))
 	docs, err := filepath.Abs("../../../docs/verify.py")
 	require.NoError(t, err)
-	for text, want := range map[string]string{
+	by := map[string]string{
 		line: "sign-offs: sign-off 1: ", // which is by another key of hers
 		`ann@example.com valid-before="20200101Z" ` + strings.SplitN(line, " ", 2)[1]: "sign-offs: sign-off 0: ",
 		"# nobody": "sign-offs: sign-off 0: ",
-	} {
+	}
+	texts := slices.Sorted(maps.Keys(by))
+	said, codes := pythonBy(t, file, texts)
+	for i, text := range texts {
 		require.NoError(t, os.WriteFile(lines, []byte(text), 0o600))
 		approvers, err := persons.ReadApprovers(lines)
 		require.NoError(t, err)
 		report, err := bundle.Verify(bytes.NewReader(file), int64(len(file)), nil, approvers)
 		require.NoError(t, err)
-		require.Contains(t, report.Problem, want)
+		require.Contains(t, report.Problem, by[text])
 		require.Contains(t, report.Problem, "may not sign")
-		out, err := exec.CommandContext(t.Context(), services.Python(t), "-B", docs, path, "", lines).CombinedOutput()
-		require.Error(t, err)
-		require.Contains(t, string(out), "NOT verified: sign-offs: the key of ann@example.com is of none of the approvers, or may not sign then")
+		require.NotZero(t, codes[i])
+		require.Contains(t, said[i], "NOT verified: sign-offs: the key of ann@example.com is of none of the approvers, or may not sign then")
 	}
 	require.NoError(t, os.WriteFile(lines, []byte(line+"\n"+strings.Replace(line, "ann@example.com", "bob@example.com", 1)), 0o600))
 	_, err = persons.ReadApprovers(lines)

@@ -13,6 +13,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/seal"
+	"waymark/tests/sample"
 )
 
 // shown is a run of which fields of some rows can be disclosed: of row 8 both, of row 5 the id alone, of row 1 nothing.
@@ -65,7 +66,7 @@ func TestFieldsAreShown(t *testing.T) {
 	require.Contains(t, rowproof.Verify(text(t, both), nil, []byte("a record")).Problem, "record: a proof of fields does not have the SHA-256")
 }
 
-// TestChangedFields changes every byte of a proof of fields, and puts parts of others into it.
+// TestChangedFields changes bytes of a proof of fields, and puts parts of others into it.
 func TestChangedFields(t *testing.T) {
 	s := newScene(t, shown)
 	policy := policyOf(t, s.trusted)
@@ -75,7 +76,7 @@ func TestChangedFields(t *testing.T) {
 	want := rowproof.Verify(good, parsed(t, policy), nil)
 	require.Empty(t, want.Problem)
 	var hostile [][]byte
-	for at := range good {
+	for at := 0; at < len(good); at += sample.Step(13) {
 		changed := bytes.Clone(good)
 		changed[at] ^= 1
 		report := rowproof.Verify(changed, parsed(t, policy), nil)
@@ -83,7 +84,7 @@ func TestChangedFields(t *testing.T) {
 			require.Equal(t, want, report, "byte %d: %s", at, changed)
 			continue
 		}
-		if at%31 == 0 {
+		if at%39 == 0 {
 			hostile = append(hostile, changed)
 		}
 	}
