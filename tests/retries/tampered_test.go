@@ -24,13 +24,14 @@ func (b *bench) tampered(t *testing.T, statement string) *landscape.Reader {
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `vacuum into '`+path+`'`)
 	require.NoError(t, err)
-	changed, err := sql.Open("sqlite", "file:"+path+"?_pragma=synchronous(off)")
+	changed, err := sql.Open("sqlite", "file:"+path+"?_pragma=synchronous(off)&_pragma=journal_mode(off)")
 	require.NoError(t, err)
 	defer changed.Close()
+	changed.SetMaxOpenConns(1) // for one transaction
 	var triggers, again string
 	require.NoError(t, changed.QueryRowContext(t.Context(),
 		`select group_concat(name, ' '), group_concat(sql, '; ') from sqlite_master where type = 'trigger'`).Scan(&triggers, &again))
-	script := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `
+	script := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; begin; `
 	for _, name := range strings.Fields(triggers) {
 		script += `drop trigger ` + name + `; `
 	}
@@ -39,7 +40,7 @@ func (b *bench) tampered(t *testing.T, statement string) *landscape.Reader {
 	rows, err := result.RowsAffected()
 	require.NoError(t, err)
 	require.Positive(t, rows, "nothing was changed")
-	_, err = changed.ExecContext(t.Context(), again)
+	_, err = changed.ExecContext(t.Context(), again+"; commit")
 	require.NoError(t, err)
 	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 	require.NoError(t, err)
