@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -114,11 +115,16 @@ func hold(path string) (*os.File, error) {
 	return lock, nil
 }
 
-// commit names the code that is tried; with "-dirty" if files that git knows have changes.
+// commit names the code that is tried: the commit, and if files that git knows have changes, also a hash of these.
 func commit(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").Output()
+	head, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
 		return "unknown"
 	}
-	return strings.TrimSpace(string(out))
+	name := strings.TrimSpace(string(head))
+	changes, err := exec.CommandContext(ctx, "git", "diff", "--no-ext-diff", "--binary", "HEAD").Output()
+	if err != nil || len(changes) > 0 {
+		return fmt.Sprintf("%s+%x", name, sha256.Sum256(changes))[:len(name)+7]
+	}
+	return name
 }

@@ -101,11 +101,8 @@ func (r *runner) path(campaign string) string { return filepath.Join(r.folder, c
 
 // execute runs a command in a process group of its own, all of which ends with the context.
 func execute(ctx context.Context, folder string, output *os.File, command ...string) error {
-	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c := grouped(ctx, command...)
 	c.Dir, c.Stdout, c.Stderr = folder, output, output
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
-	c.WaitDelay = mercy
 	err := c.Run()
 	if ctx.Err() != nil && c.Process != nil {
 		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // there may be none left
@@ -114,9 +111,19 @@ func execute(ctx context.Context, folder string, output *os.File, command ...str
 	return err
 }
 
+// grouped is a command that is the first of its process group. The group is asked to end with the context, and the command is ended with
+// this process.
+func grouped(ctx context.Context, command ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+	c.WaitDelay = mercy
+	return c
+}
+
 // names runs a command, and returns the lines of its output.
 func names(ctx context.Context, command ...string) ([]string, error) {
-	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c := grouped(ctx, command...)
 	var words strings.Builder
 	c.Stderr = &words
 	out, err := c.Output()
