@@ -68,7 +68,7 @@ func (s *state) urgent(units []unit) []unit {
 			}
 			return 1
 		}
-		return first.Last.Compare(second.Last)
+		return first.Tried.Compare(second.Tried)
 	})
 }
 

@@ -26,9 +26,9 @@ func keys(units []unit) (all []string) {
 
 func TestFailuresComeFirstThenWhatNeverRan(t *testing.T) {
 	s := &state{Units: map[string]outcome{
-		"c/old":    {Last: midnight.AddDate(0, 0, -9), Result: passed},
-		"c/recent": {Last: midnight.AddDate(0, 0, -1), Result: passed},
-		"c/bad":    {Last: midnight, Result: failed},
+		"c/old":    {Tried: midnight.AddDate(0, 0, -9), Result: skipped},
+		"c/recent": {Tried: midnight.AddDate(0, 0, -1), Result: passed},
+		"c/bad":    {Tried: midnight, Result: failed},
 		"c/cut":    {Result: cut, Seconds: 100},
 	}}
 	require.Equal(t, []string{"c/bad", "c/cut", "c/never", "c/old", "c/recent"}, keys(s.urgent(unitsOf("c", "recent", "old", "cut", "bad", "never"))))

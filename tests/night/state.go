@@ -21,7 +21,8 @@ const (
 
 // outcome is what is known of a unit.
 type outcome struct {
-	Last    time.Time `json:"last,omitzero"` // when it last passed or failed
+	Last    time.Time `json:"last,omitzero"`  // when it last passed or failed
+	Tried   time.Time `json:"tried,omitzero"` // when it last ran to its end, if only to be skipped
 	Commit  string    `json:"commit,omitempty"`
 	Result  result    `json:"result"`
 	Seconds float64   `json:"seconds"`         // that it took, or at least that if it was cut
@@ -66,7 +67,7 @@ func (s *state) save() error {
 	return os.Rename(s.path+".new", s.path)
 }
 
-// note adds how a unit ended. A unit that was cut or skipped is as due as before: only what it would take is known better.
+// note adds how a unit ended. A unit that was cut is as due as before: only what it would take is known better.
 func (s *state) note(u unit, r result, took time.Duration, commit string, now time.Time) {
 	o := s.Units[u.key()]
 	switch r {
@@ -76,9 +77,9 @@ func (s *state) note(u unit, r result, took time.Duration, commit string, now ti
 			o.Result = cut
 		}
 	case skipped:
-		o.Result, o.Commit, o.Seconds = skipped, commit, took.Seconds()
+		o.Tried, o.Result, o.Commit, o.Seconds = now, r, commit, took.Seconds()
 	case passed, failed:
-		o.Last, o.Result, o.Commit, o.Seconds = now, r, commit, took.Seconds()
+		o.Last, o.Tried, o.Result, o.Commit, o.Seconds = now, now, r, commit, took.Seconds()
 	}
 	if r == passed {
 		o.Round++

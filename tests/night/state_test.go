@@ -33,7 +33,7 @@ func TestWhatIsCutShowsNothing(t *testing.T) {
 	require.Equal(t, 5*time.Minute, s.expected(u))
 	s.note(u, passed, time.Minute, "abc", midnight)
 	s.note(u, cut, time.Second, "def", midnight.Add(time.Hour))
-	require.Equal(t, outcome{Last: midnight, Commit: "abc", Result: passed, Seconds: 60, Round: 1}, s.Units[u.key()])
+	require.Equal(t, outcome{Last: midnight, Tried: midnight, Commit: "abc", Result: passed, Seconds: 60, Round: 1}, s.Units[u.key()])
 	s.note(u, failed, time.Minute, "def", midnight.Add(time.Hour))
 	require.Equal(t, failed, s.Units[u.key()].Result)
 	require.EqualValues(t, 1, s.Units[u.key()].Round, "the same seeds are tried again")
