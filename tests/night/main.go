@@ -1,11 +1,12 @@
-// Command night tries what takes too long for every change, a part of it each night: `make nightly` and `make campaigns`.
+// Command night tries what takes too long for every change, a part of it each night: `make nightly` and `make
+// campaigns`.
 //
-//	go run ./tests/night -for 60m     # a part: each campaign runs for its share, and continues where the last night ended
+//	go run ./tests/night -for 60m     # a part: each campaign runs for its share, and continues where it ended
 //	go run ./tests/night -all         # everything that has not passed at this commit yet
 //	go run ./tests/night -status      # what was tried so far
 //
-// A campaign is a list of units, each of which is one command that passes or fails (table.go). What is known of each unit is in
-// a file, which is written after every unit: keep it from night to night.
+// A campaign is a list of units, each of which is one command that passes or fails (table.go). What is known of each
+// unit is in a file, which is written after every unit: keep it from night to night.
 package main
 
 import (
@@ -44,7 +45,7 @@ func main() {
 	flag.DurationVar(&o.budget, "for", 0, "try a part for so long, such as 60m")
 	flag.BoolVar(&o.all, "all", false, "try everything that has not passed at this commit")
 	flag.BoolVar(&o.status, "status", false, "only print what was tried so far")
-	flag.StringVar(&o.only, "only", "", "only units whose campaign and name, such as graphs/deaths, contain this `text`")
+	flag.StringVar(&o.only, "only", "", "only units whose name, such as graphs/deaths 1, contains this `text`")
 	flag.StringVar(&o.state, "state", "out/night.json", "`file` that keeps what was tried")
 	flag.Parse()
 	if flag.NArg() > 0 || (o.budget > 0) == o.all && !o.status {

@@ -26,7 +26,8 @@ func (s *state) purses(campaigns []campaign, budget time.Duration) map[string]*p
 	return all
 }
 
-// owed is what the last nights owe a campaign: a share at most, so that one that waits for something does not take a whole night then.
+// owed is what the last nights owe a campaign: a share at most, so that one that waits for something does not take a
+// whole night then.
 func (s *state) owed(campaign string, share time.Duration) time.Duration {
 	owed := time.Duration(s.Owed[campaign] * float64(time.Second))
 	return min(max(owed, -share), share)
@@ -39,9 +40,11 @@ func (s *state) settle(all map[string]*purse) {
 	}
 }
 
-// next returns the unit to run now: of the campaign that has most of its share left, the most urgent one that ends in the time that the
-// night has. It is false if there is none. A unit that was tried tonight is not tried again.
-func (s *state) next(campaigns []campaign, all map[string]*purse, tonight map[string]result, rest time.Duration) (unit, bool) {
+// next returns the unit to run now: of the campaign that has most of its share left, the most urgent one that ends in
+// the time that the night has. It is false if there is none. A unit that was tried tonight is not tried again.
+func (s *state) next(
+	campaigns []campaign, all map[string]*purse, tonight map[string]result, rest time.Duration,
+) (unit, bool) {
 	rich := slices.SortedStableFunc(slices.Values(campaigns), func(a, b campaign) int {
 		return -cmp.Compare(all[a.name].relative(), all[b.name].relative())
 	})
@@ -57,8 +60,9 @@ func (s *state) next(campaigns []campaign, all map[string]*purse, tonight map[st
 
 func (p *purse) relative() float64 { return float64(p.left) / float64(p.share) }
 
-// urgent returns the units in the order in which they are due: first what failed the last time, then what never ran, then what ran
-// longest ago. Units that are equal in that keep their order, in which neighbours have a binary in common.
+// urgent returns the units in the order in which they are due: first what failed the last time, then what never ran,
+// then what ran longest ago. Units that are equal in that keep their order, in which neighbours have a binary in
+// common.
 func (s *state) urgent(units []unit) []unit {
 	return slices.SortedStableFunc(slices.Values(units), func(a, b unit) int {
 		first, second := s.Units[a.key()], s.Units[b.key()]

@@ -31,7 +31,8 @@ func TestFailuresComeFirstThenWhatNeverRan(t *testing.T) {
 		"c/bad":    {Tried: midnight, Result: failed},
 		"c/cut":    {Result: cut, Seconds: 100},
 	}}
-	require.Equal(t, []string{"c/bad", "c/cut", "c/never", "c/old", "c/recent"}, keys(s.urgent(unitsOf("c", "recent", "old", "cut", "bad", "never"))))
+	urgent := s.urgent(unitsOf("c", "recent", "old", "cut", "bad", "never"))
+	require.Equal(t, []string{"c/bad", "c/cut", "c/never", "c/old", "c/recent"}, keys(urgent))
 }
 
 // TestANightIsShared plays a night minute by minute.
@@ -55,7 +56,8 @@ func TestANightIsShared(t *testing.T) {
 		tonight[u.key()] = passed
 		all[u.campaign].left -= time.Minute
 	}
-	require.Equal(t, []string{"owed/1", "many/1", "owed/2", "many/2", "many/3", "many/4"}, order, "a unit that cannot end is not begun")
+	want := []string{"owed/1", "many/1", "owed/2", "many/2", "many/3", "many/4"}
+	require.Equal(t, want, order, "a unit that cannot end is not begun")
 	s.settle(all)
 	require.Equal(t, map[string]float64{"many": 0, "owed": 0, "long": 60}, s.Owed)
 }
@@ -69,7 +71,10 @@ func TestNothingIsOwedTwice(t *testing.T) {
 
 func TestUndone(t *testing.T) {
 	s := &state{Units: map[string]outcome{
-		"c/bad": {Commit: "now", Result: failed}, "c/good": {Commit: "now", Result: passed}, "c/before": {Commit: "then", Result: passed},
+		"c/bad":    {Commit: "now", Result: failed},
+		"c/good":   {Commit: "now", Result: passed},
+		"c/before": {Commit: "then", Result: passed},
 	}}
-	require.Equal(t, []string{"c/before", "c/never", "c/bad"}, keys(s.undone(unitsOf("c", "bad", "good", "before", "never"), "now")))
+	undone := s.undone(unitsOf("c", "bad", "good", "before", "never"), "now")
+	require.Equal(t, []string{"c/before", "c/never", "c/bad"}, keys(undone))
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// overdue is how long a unit may not have been tried.
-const overdue = 30 * 24 * time.Hour
+// overdue is for how many days a unit may not have been tried.
+const overdue = 30
 
 // count is a line of the report.
 type count struct {
@@ -34,7 +34,7 @@ func (n *night) count(c campaign) (sum count) {
 		for _, within := range []struct {
 			days int
 			sum  *int
-		}{{1, &sum.day}, {7, &sum.week}, {30, &sum.month}} {
+		}{{1, &sum.day}, {7, &sum.week}, {overdue, &sum.month}} {
 			if n.covered(u, n.begun.AddDate(0, 0, -within.days)) {
 				*within.sum++
 			}
@@ -50,7 +50,8 @@ func (n *night) count(c campaign) (sum count) {
 func (n *night) report(w io.Writer, budget time.Duration) {
 	fmt.Fprintf(w, "\ncommit %s\n\n", n.commit)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tab, "campaign\tunits\tpassed\tfailed\tskipped, cut\tin 1 day\t7 days\t30 days\toverdue\tat this commit\tall take\t")
+	fmt.Fprintln(tab, "\tnow\t\t\t\ttried within\t\t\t\tpassed at\tin all\t")
+	fmt.Fprintln(tab, "campaign\tpassed\tfailed\tother\tunits\t1 day\t7 days\t30 days\toverdue\tthis commit\tabout\t")
 	var all count
 	for _, c := range n.campaigns {
 		sum := n.count(c)
@@ -59,7 +60,8 @@ func (n *night) report(w io.Writer, budget time.Duration) {
 	}
 	all.print(tab, "all")
 	_ = tab.Flush()
-	fmt.Fprintf(w, "\noverdue: not tried in %d days. All take about %s", int(overdue.Hours())/24, all.whole.Round(time.Minute))
+	fmt.Fprintf(w, "\nother: skipped, or cut by the end of the night. overdue: not tried in %d days.\n", overdue)
+	fmt.Fprintf(w, "All take about %s", all.whole.Round(time.Minute))
 	if budget > 0 {
 		fmt.Fprintf(w, ": %.0f such nights", max(1, all.whole.Seconds()/budget.Seconds()))
 	}
@@ -84,7 +86,7 @@ func (c *count) add(other count) {
 
 func (c *count) print(w io.Writer, name string) {
 	percent := func(n int) string { return fmt.Sprintf("%d %%", 100*n/c.units) }
-	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", name, c.units, c.passed, c.failed, c.other,
+	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", name, c.passed, c.failed, c.other, c.units,
 		percent(c.day), percent(c.week), percent(c.month), c.units-c.month, percent(c.good), c.whole.Round(time.Second))
 }
 
@@ -93,7 +95,8 @@ func (n *night) older(w io.Writer) {
 	for _, c := range n.campaigns {
 		for _, u := range c.units {
 			if o := n.Units[u.key()]; o.Result == failed && n.tonight[u.key()] == "" {
-				fmt.Fprintf(w, "\nfailed on %s at %s: %s\n    %s\n", o.Last.Format(time.DateOnly), o.Commit, u.key(), u.repeat(o.Round))
+				on := o.Last.Format(time.DateOnly)
+				fmt.Fprintf(w, "\nfailed on %s at %s: %s\n    %s\n", on, o.Commit, u.key(), u.repeat(o.Round))
 			}
 		}
 	}

@@ -29,11 +29,12 @@ func newRunner(folder string) (*runner, error) {
 	return &runner{folder, map[string]string{}}, os.MkdirAll(folder, 0o750)
 }
 
-// mercy is how long a command that is ended has to remove what it left behind. The timeout of a test, which shows what it waits for,
-// comes before the limit of the unit by as much.
+// mercy is how long a command that is ended has to remove what it left behind. The timeout of a test, which shows what
+// it waits for, comes before the limit of the unit by as much.
 const mercy = 20 * time.Second
 
-// perform runs the command of a unit. If it fails, what it printed stays in the file log. The error says why it could not be tried.
+// perform runs the command of a unit. If it fails, what it printed stays in the file log. The error says why it could
+// not be tried.
 func (r *runner) perform(ctx context.Context, u unit, round uint64) (_ result, log string, err error) {
 	command, folder := u.flags(round), "."
 	if u.pkg != "" {
@@ -75,14 +76,15 @@ func (u unit) binaryCommand(binary string, round uint64) []string {
 	return append(command, u.flags(round)...)
 }
 
-// binary builds the tests of a unit, unless the campaign's last ones were the same. It keeps one binary for each campaign: all would
-// fill disks.
+// binary builds the tests of a unit, unless the campaign's last ones were the same. It keeps one binary for each
+// campaign: all would fill disks.
 func (r *runner) binary(ctx context.Context, u unit) (string, error) {
 	path := r.path(u.campaign)
 	build := slices.Concat(u.build, []string{u.pkg})
 	if is := strings.Join(build, " "); r.built[u.campaign] != is {
 		delete(r.built, u.campaign)
-		if _, err := names(ctx, slices.Concat([]string{"go", "test", "-c", "-vet=off", "-ldflags=-w", "-o", path}, build)...); err != nil {
+		command := []string{"go", "test", "-c", "-vet=off", "-ldflags=-w", "-o", path}
+		if _, err := names(ctx, append(command, build...)...); err != nil {
 			return "", err
 		}
 		r.built[u.campaign] = is
@@ -111,8 +113,8 @@ func execute(ctx context.Context, folder string, output *os.File, command ...str
 	return err
 }
 
-// grouped is a command that is the first of its process group. The group is asked to end with the context, and the command is ended with
-// this process.
+// grouped is a command that is the first of its process group. The group is asked to end with the context, and the
+// command is ended with this process.
 func grouped(ctx context.Context, command ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -133,7 +135,8 @@ func names(ctx context.Context, command ...string) ([]string, error) {
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
 }
 
-// read says whether tests that did not fail showed something: not if none is there any more, and not if all are skipped.
+// read says whether tests that did not fail showed something: not if none is there any more, and not if all are
+// skipped.
 func read(log string) (result, error) {
 	file, err := os.Open(log)
 	if err != nil {

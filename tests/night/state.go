@@ -35,7 +35,8 @@ type state struct {
 
 	Units map[string]outcome `json:"units"`
 
-	// Owed is the seconds of their shares that campaigns did not have yet, and that the next night adds. It is negative if one had more.
+	// Owed is the seconds of their shares that campaigns did not have yet, and that the next night adds. It is negative
+	// if one had more.
 	Owed map[string]float64 `json:"owed"`
 }
 

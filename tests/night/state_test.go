@@ -33,7 +33,8 @@ func TestWhatIsCutShowsNothing(t *testing.T) {
 	require.Equal(t, 5*time.Minute, s.expected(u))
 	s.note(u, passed, time.Minute, "abc", midnight)
 	s.note(u, cut, time.Second, "def", midnight.Add(time.Hour))
-	require.Equal(t, outcome{Last: midnight, Tried: midnight, Commit: "abc", Result: passed, Seconds: 60, Round: 1}, s.Units[u.key()])
+	want := outcome{Last: midnight, Tried: midnight, Commit: "abc", Result: passed, Seconds: 60, Round: 1}
+	require.Equal(t, want, s.Units[u.key()])
 	s.note(u, failed, time.Minute, "def", midnight.Add(time.Hour))
 	require.Equal(t, failed, s.Units[u.key()].Result)
 	require.EqualValues(t, 1, s.Units[u.key()].Round, "the same seeds are tried again")
@@ -44,7 +45,7 @@ func TestWhatIsCutShowsNothing(t *testing.T) {
 
 func TestSeedsAreOthersInEveryUnitAndRound(t *testing.T) {
 	seen := map[uint64]bool{}
-	units := seeded("random", time.Minute, "./p", "^TestX$", 3, 10, func(first uint64) []string {
+	units := seeded(tests("random", 1, "./p", "^TestX$"), 3, 10, func(first uint64) []string {
 		for seed := range uint64(10) {
 			require.False(t, seen[first+seed])
 			seen[first+seed] = true

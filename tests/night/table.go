@@ -41,17 +41,19 @@ func table(t *tree, mutants []string) []campaign {
 	return all
 }
 
-// sampled has units try every case, where the tests of their packages would leave some out. Whole packages under the race detector may
-// leave them out.
+// sampled has units try every case, where the tests of their packages would leave some out. Whole packages under the
+// race detector may leave them out.
 func (c *campaign) sampled(t *tree) {
 	for i, u := range c.units {
-		if f := t.find(u.pkg); f != nil && f.uses(samples) && (u.build == nil || u.run != "") && !slices.Contains(u.flags(0), everyCase) {
+		whole := u.build != nil && u.run == ""
+		if f := t.find(u.pkg); f != nil && f.uses(samples) && !whole && !slices.Contains(u.flags(0), everyCase) {
 			c.units[i].flags = func(round uint64) []string { return append([]string{everyCase}, u.flags(round)...) }
 		}
 	}
 }
 
-// cases is each test that leaves out a part by day, and each script, with nothing left out. Tests that other campaigns have are not.
+// cases is each test that leaves out a part by day, and each script, with nothing left out. Tests that other campaigns
+// have are not.
 func cases(t *tree, others []campaign) (units []unit) {
 	elsewhere := map[string]bool{}
 	for _, c := range others {
@@ -73,10 +75,10 @@ func cases(t *tree, others []campaign) (units []unit) {
 			case name == "TestScripts":
 				for _, script := range t.scripts {
 					run := "^TestScripts$/^" + script + "$"
-					units = append(units, tests(f.name+" "+script, time.Minute, f.name, run, everyCase))
+					units = append(units, tests(f.name+" "+script, 1, f.name, run, everyCase))
 				}
 			default:
-				units = append(units, tests(f.name+" "+name, 2*time.Minute, f.name, "^"+name+"$", everyCase))
+				units = append(units, tests(f.name+" "+name, 2, f.name, "^"+name+"$", everyCase))
 			}
 		}
 	}
@@ -94,7 +96,7 @@ func properties(t *tree) (units []unit) {
 			flags = append(flags, everyCase)
 		}
 		run := "^" + strings.Join(f.reaching(rapid), "$|^") + "$"
-		units = append(units, tests(f.name, time.Minute, f.name, run, flags...))
+		units = append(units, tests(f.name, 1, f.name, run, flags...))
 	}
 	return units
 }
@@ -102,7 +104,8 @@ func properties(t *tree) (units []unit) {
 // mutated is each mutant of tests/mutants.
 func mutated(mutants []string) (units []unit) {
 	for _, name := range mutants {
-		units = append(units, unit{name: name, guess: time.Minute, flags: always("go", "run", "./tests/mutants", "-name", name)})
+		try := always("go", "run", "./tests/mutants", "-name", name)
+		units = append(units, unit{name: name, guess: time.Minute, flags: try})
 	}
 	return units
 }
@@ -119,8 +122,9 @@ func crash() (units []unit) {
 				name: fmt.Sprintf("%s %d", l.document, part+1), guess: 4 * time.Minute,
 				flags: func(round uint64) []string {
 					return []string{
-						"bin/lab", "-singles", "all", "-pairs", fmt.Sprint(l.pairs), "-part", fmt.Sprintf("%d/%d", part+1, l.parts),
-						"-seed", fmt.Sprint(round + 1), "tests/crash/" + l.document + ".yaml",
+						"bin/lab", "-singles", "all", "-pairs", fmt.Sprint(l.pairs),
+						"-part", fmt.Sprintf("%d/%d", part+1, l.parts), "-seed", fmt.Sprint(round + 1),
+						"tests/crash/" + l.document + ".yaml",
 					}
 				},
 			})
@@ -137,16 +141,20 @@ func graphs() (units []unit) {
 			return append([]string{"-seed=" + fmt.Sprint(first), fmt.Sprintf("-%s=%d", count, n)}, more...)
 		}
 	}
-	units = append(units, seeded("runs", 2*time.Minute, pkg, "^TestRealRuns$", 4, 20, from("seeds", 20))...)
-	units = append(units, seeded("deaths", 3*time.Minute, pkg, "^TestRunsDieAndGoOn$", 3, 5, from("deaths", 5))...)
+	runs := func(name string) unit { return tests(name, 2, pkg, "^TestRealRuns$") }
+	deaths := func(name string) unit { return tests(name, 3, pkg, "^TestRunsDieAndGoOn$") }
+	units = append(units, seeded(runs("runs"), 4, 20, from("seeds", 20))...)
+	units = append(units, seeded(deaths("deaths"), 3, 5, from("deaths", 5))...)
 	for _, storage := range []string{"sqlite+files", "postgres+files", "postgres+s3"} {
-		units = append(units, seeded("runs on "+storage, 2*time.Minute, pkg, "^TestRealRuns$", 2, 20, from("seeds", 20, "-storage="+storage))...)
+		units = append(units, seeded(runs("runs on "+storage), 2, 20, from("seeds", 20, "-storage="+storage))...)
 	}
-	units = append(units, seeded("deaths on postgres+s3", 3*time.Minute, pkg, "^TestRunsDieAndGoOn$", 2, 4, from("deaths", 4, "-storage=postgres+s3"))...)
-	return append(units, tests("many lanes", 2*time.Minute, pkg, "^TestManyLanes", "-lane-deaths=2"))
+	far := from("deaths", 4, "-storage=postgres+s3")
+	units = append(units, seeded(deaths("deaths on postgres+s3"), 2, 4, far)...)
+	return append(units, tests("many lanes", 2, pkg, "^TestManyLanes", "-lane-deaths=2"))
 }
 
-// strides are distances between the writes that tests lose. In each round another one is taken, which loses other writes.
+// strides are distances between the writes that tests lose. In each round another one is taken, which loses other
+// writes.
 func strides(flag string, distances ...int) func(uint64) []string {
 	return func(round uint64) []string {
 		return []string{fmt.Sprintf("-%s=%d", flag, distances[round%uint64(len(distances))])}
@@ -156,16 +164,23 @@ func strides(flag string, distances ...int) func(uint64) []string {
 // fates is lost requests and lost replies, and deaths, at many writes of a run.
 func fates() []unit {
 	fate := func(name, run string) unit {
-		return unit{name: name, guess: 4 * time.Minute, pkg: "./activities", run: run, flags: strides("stride", 4, 5, 7, 3)}
+		u := tests(name, 4, "./activities", run)
+		u.flags = strides("stride", 4, 5, 7, 3)
+		return u
 	}
 	deed := func(name, run string) unit {
-		return unit{name: name, guess: 5 * time.Minute, pkg: "./tests/resume", run: run, flags: strides("step", 23, 19, 29, 17)}
+		u := tests(name, 5, "./tests/resume", run)
+		u.flags = strides("step", 23, 19, 29, 17)
+		return u
 	}
-	rest := tests("resume", 5*time.Minute, "./tests/resume", "", "-step=11")
+	rest := tests("resume", 5, "./tests/resume", "", "-step=11")
 	rest.skip = "^TestARunDiesAtEveryDeed$|^TestARunWithDeadlinesDiesAtEveryDeed$"
 	return []unit{
-		fate("writes", "^TestFates$"), fate("writes to a table", "^TestFatesOfATable$"),
-		deed("deeds", "^TestARunDiesAtEveryDeed$"), deed("deeds with deadlines", "^TestARunWithDeadlinesDiesAtEveryDeed$"), rest,
+		rest,
+		fate("writes", "^TestFates$"),
+		fate("writes to a table", "^TestFatesOfATable$"),
+		deed("deeds", "^TestARunDiesAtEveryDeed$"),
+		deed("deeds with deadlines", "^TestARunWithDeadlinesDiesAtEveryDeed$"),
 	}
 }
 
@@ -175,97 +190,102 @@ func merges() (units []unit) {
 	for _, policy := range []string{"require_all", "best_effort", "first", "quorum"} {
 		for _, test := range []string{"TestInOnePass", "TestInEveryOrder"} {
 			run := fmt.Sprintf("^%s$/^._branches,_%s", test, policy)
-			units = append(units, tests(test+" "+policy, 3*time.Minute, pkg, run, "-branches=4"))
+			units = append(units, tests(test+" "+policy, 3, pkg, run, "-branches=4"))
 		}
 	}
-	rest := tests("rest", 3*time.Minute, pkg, "", "-branches=4")
+	rest := tests("rest", 3, pkg, "", "-branches=4")
 	rest.skip = "^TestInOnePass$|^TestInEveryOrder$"
 	return append(units, rest)
 }
 
-// storage is losses of power, of commits and of replies, disks that are full, and payloads that are deleted while others write them.
+// storage is losses of power, of commits and of replies, disks that are full, and payloads that are deleted while
+// others write them.
 func storage() []unit {
-	moments := tests("moments of a transaction", time.Minute, "./landscape/sqlitestore", "^TestMoments$")
+	moments := tests("moments of a transaction", 1, "./landscape/sqlitestore", "^TestMoments$")
 	moments.build = []string{"-ldflags=-w " + programs.Armed}
 	return []unit{
 		moments,
-		tests("power of payloads", 3*time.Minute, "./payload/fsstore", "^TestPowerLoss$", "-losses=40"),
-		tests("power of files", 5*time.Minute, "./plugin/file", "^TestPowerLoss$", "-losses=3"),
-		tests("interleaved files", 2*time.Minute, "./plugin/file", "^TestInterleaved$", "-rounds=200"),
-		tests("full disks", 3*time.Minute, "./tests", "^TestFullDisk$", "-everywhere"),
-		tests("lost commits", 3*time.Minute, "./landscape/pgstore", "^TestLostCommits$", "-lost=200"),
-		tests("lost commits of parts", 3*time.Minute, "./plugin/postgres", "^TestCommitsWhoseReplyIsLost$", "-lost=200"),
-		tests("attempts at one part", 3*time.Minute, "./plugin/postgres", "^TestAttemptsAtOnePartAtTheSameTime$", "-lost=200"),
-		tests("purges", 5*time.Minute, "./audit/retain", "^TestPurgeBesideWriters$/^sqlite", "-test.count=3", "-rounds=1700"),
-		tests("purges on Postgres", 5*time.Minute, "./audit/retain", "^TestPurgeBesideWriters$/^postgres", "-rounds=500"),
+		tests("power of payloads", 3, "./payload/fsstore", "^TestPowerLoss$", "-losses=40"),
+		tests("power of files", 5, "./plugin/file", "^TestPowerLoss$", "-losses=3"),
+		tests("interleaved files", 2, "./plugin/file", "^TestInterleaved$", "-rounds=200"),
+		tests("full disks", 3, "./tests", "^TestFullDisk$", "-everywhere"),
+		tests("lost commits", 3, "./landscape/pgstore", "^TestLostCommits$", "-lost=200"),
+		tests("lost commits of parts", 3, "./plugin/postgres", "^TestCommitsWhoseReplyIsLost$", "-lost=200"),
+		tests("attempts at one part", 3, "./plugin/postgres", "^TestAttemptsAtOnePartAtTheSameTime$", "-lost=200"),
+		tests("purges", 5, "./audit/retain", "^TestPurgeBesideWriters$/^sqlite", "-rounds=1700", "-test.count=3"),
+		tests("purges on Postgres", 5, "./audit/retain", "^TestPurgeBesideWriters$/^postgres", "-rounds=500"),
 	}
 }
 
 // inputs is many inputs and records, most of them damaged.
 func inputs() []unit {
-	units := seeded("Parquet", 2*time.Minute, "./plugin/parquet", "^TestDuckDB$", 3, 1000, func(first uint64) []string {
+	units := seeded(tests("Parquet", 2, "./plugin/parquet", "^TestDuckDB$"), 3, 1000, func(first uint64) []string {
 		return []string{fmt.Sprintf("-seed=%d", first+1), "-files=1000"}
 	})
 	return append(units,
-		tests("bad rows", 2*time.Minute, "./tests", "^TestEveryRecordIsAccountedFor$", "-everywhere"),
-		tests("refusals", 3*time.Minute, "./audit", "^TestRowsTurnedAway$", "-groups"),
-		tests("bytes of a bundle", 4*time.Minute, "./audit/evidence/bundle", "^TestSingleByte$", everyCase),
-		tests("damaged documents", time.Minute, "./engine/plan", "^TestDamagedDocumentsAreCompiled$", "-damages=20000"),
-		tests("days of all zones", 3*time.Minute, "./pipeline/calendar", "^TestEveryDayOfEveryZone$", "-times-of-day=24"),
+		tests("bad rows", 2, "./tests", "^TestEveryRecordIsAccountedFor$", "-everywhere"),
+		tests("refusals", 3, "./audit", "^TestRowsTurnedAway$", "-groups"),
+		tests("bytes of a bundle", 4, "./audit/evidence/bundle", "^TestSingleByte$", everyCase),
+		tests("damaged documents", 1, "./engine/plan", "^TestDamagedDocumentsAreCompiled$", "-damages=20000"),
+		tests("days of all zones", 3, "./pipeline/calendar", "^TestEveryDayOfEveryZone$", "-times-of-day=24"),
 	)
 }
 
 // crowds is many processes, runs and files at once, some of which are killed or stand still.
 func crowds() (units []unit) {
-	for _, visit := range []string{"after the run", "of earlier epochs", "during the run", "of earlier epochs, during the run", "killed"} {
+	for _, visit := range []string{
+		"after the run", "of earlier epochs", "during the run", "of earlier epochs, during the run", "killed",
+	} {
 		run := "^TestZombies$/^" + strings.ReplaceAll(visit, " ", "_") + "$"
-		units = append(units, tests("zombies "+visit, 8*time.Minute, "./tests/zombies", run, "-zombies=200"))
+		units = append(units, tests("zombies "+visit, 8, "./tests/zombies", run, "-zombies=200"))
 	}
 	for _, place := range []string{"folder", "pipeline", "bucket"} {
 		run := "^TestFilesArriveWhileProcessesAreKilled$/^" + place + "$"
-		units = append(units, tests("arrivals "+place, 15*time.Minute, "./tests/triggers", run, "-files=10000", "-kills=12"))
+		units = append(units, tests("arrivals "+place, 15, "./tests/triggers", run, "-files=10000", "-kills=12"))
 	}
 	return append(units,
-		tests("starts", 8*time.Minute, "./tests/serve", "^TestACrowdWaitsForPlaces$", "-starts=200"),
-		tests("cluster", 8*time.Minute, "./tests/cluster", "^TestARunSurvivesItsServices$", "-rows=150000"),
-		tests("cluster of a million rows", 15*time.Minute, "./tests/cluster", "^TestARunSurvivesItsServices$", "-rows=1000000"),
-		tests("cluster without keys", 5*time.Minute, "./tests/cluster", "^TestAWorkerWithoutTheKeysHarmsNobody$", "-rows=150000"),
+		tests("starts", 8, "./tests/serve", "^TestACrowdWaitsForPlaces$", "-starts=200"),
+		tests("cluster", 8, "./tests/cluster", "^TestARunSurvivesItsServices$", "-rows=150000"),
+		tests("cluster of a million rows", 15, "./tests/cluster", "^TestARunSurvivesItsServices$", "-rows=1000000"),
+		tests("cluster without keys", 5, "./tests/cluster", "^TestAWorkerWithoutTheKeysHarmsNobody$", "-rows=150000"),
 	)
 }
 
 // voices is pages, the API, commands and SQL, which say the same of random runs, and every link of a site.
 func voices() []unit {
-	units := seeded("of random runs", 4*time.Minute, "./tests/pages", "^TestVoicesAgree$", 6, 10, func(first uint64) []string {
+	random := tests("of random runs", 4, "./tests/pages", "^TestVoicesAgree$")
+	units := seeded(random, 6, 10, func(first uint64) []string {
 		return []string{fmt.Sprintf("-voice=%d", first), "-voices=10"}
 	})
 	return append(units,
-		tests("links", 8*time.Minute, "./tests/pages", "^TestCrawl$", "-every-row"),
-		tests("commands", 5*time.Minute, "./tests/api", "^TestRemoteSame$", "-documents=6"),
-		tests("examples twice", 3*time.Minute, "./tests", "^TestExamplesAreReproduced$", "-everywhere"),
+		tests("links", 8, "./tests/pages", "^TestCrawl$", "-every-row"),
+		tests("commands", 5, "./tests/api", "^TestRemoteSame$", "-documents=6"),
+		tests("examples twice", 3, "./tests", "^TestExamplesAreReproduced$", "-everywhere"),
 	)
 }
 
-// race is the race detector for packages that bring databases and their clients with them, or do one thing after the other. `make
-// race` has the others.
+// race is the race detector for packages that bring databases and their clients with them, or do one thing after the
+// other. `make race` has the others.
 func race() (units []unit) {
 	// The file system of TestPowerLoss is not the one of a normal build under the detector.
 	for _, pkg := range []string{
-		"plugin/file", "plugin/postgres", "plugin/csv", "plugin/jsonl", "plugin/lookup", "activities", "activities/bundle",
-		"activities/resumepoint", "engine/barrier", "engine/plan", "landscape/history", "worker/telemetry", "internal/failpoint", "client",
-		"landscape/admit", "landscape/seal", "worker", "worker/daemon", "worker/formats", "worker/storage", "workflows", "workflows/recovery",
-		"workflows/slots", "workflows/triggers",
+		"plugin/file", "plugin/postgres", "plugin/csv", "plugin/jsonl", "plugin/lookup",
+		"activities", "activities/bundle", "activities/resumepoint", "engine/barrier", "engine/plan", "landscape/history",
+		"landscape/admit", "landscape/seal", "internal/failpoint", "client", "worker", "worker/daemon", "worker/formats",
+		"worker/storage", "worker/telemetry", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers",
 	} {
-		u := tests(pkg, 2*time.Minute, "./"+pkg, "")
+		u := tests(pkg, 2, "./"+pkg, "")
 		u.skip = "^TestPowerLoss$"
 		units = append(units, raced(u)...)
 	}
+	const object = "^TestTargetContract$|^TestLostReplies$|^TestTwoRunsOverwrite$|^TestReaderAt$"
 	const driver = "^TestDriver$/^(Concurrency|Claim|Guards)$|^TestGroup|^TestManyCreate$"
 	return append(units, raced(
-		tests("landscape/sqlitestore", 2*time.Minute, "./landscape/sqlitestore", driver),
-		tests("landscape/pgstore", 2*time.Minute, "./landscape/pgstore", "^TestDriver$/^(Concurrency|Claim|Guards)$"),
-		tests("payload/s3store", 2*time.Minute, "./payload/s3store", "^TestBackend$|^TestManyWriters|^TestHealers"),
-		tests("plugin/object", 2*time.Minute, "./plugin/object", "^TestTargetContract$|^TestLostReplies$|^TestTwoRunsOverwrite$|^TestReaderAt$"),
-		tests("plugin/parquet", 2*time.Minute, "./plugin/parquet", "IsReadBack|TheSameRows|Contract"),
+		tests("landscape/sqlitestore", 2, "./landscape/sqlitestore", driver),
+		tests("landscape/pgstore", 2, "./landscape/pgstore", "^TestDriver$/^(Concurrency|Claim|Guards)$"),
+		tests("payload/s3store", 2, "./payload/s3store", "^TestBackend$|^TestManyWriters|^TestHealers"),
+		tests("plugin/object", 2, "./plugin/object", object),
+		tests("plugin/parquet", 2, "./plugin/parquet", "IsReadBack|TheSameRows|Contract"),
 	)...)
 }
 

@@ -46,7 +46,7 @@ func look(root string) (*tree, error) {
 			return err
 		}
 		name := entry.Name()
-		if at != root && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "out") {
+		if at != root && (strings.ContainsAny(name[:1], "._") || name == "testdata" || name == "out") {
 			return fs.SkipDir
 		}
 		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil && at != root {
@@ -75,7 +75,9 @@ func (t *tree) add(at string) error {
 		return err
 	}
 	f := &folder{
-		name: "./" + filepath.ToSlash(name), imports: slices.Concat(found.TestImports, found.XTestImports), declared: map[string]*declaration{},
+		name:     "./" + filepath.ToSlash(name),
+		imports:  slices.Concat(found.TestImports, found.XTestImports),
+		declared: map[string]*declaration{},
 	}
 	files := slices.Concat(found.TestGoFiles, found.XTestGoFiles)
 	for _, file := range files {
@@ -120,8 +122,8 @@ func (f *folder) uses(imported string) bool { return slices.Contains(f.imports, 
 // tests returns the package's tests.
 func (f *folder) tests() []string { return testsOf(maps.Keys(f.declared)) }
 
-// reaching returns the tests that use an imported package, themselves or by what is declared beside them. It goes by names alone:
-// a test too many costs a little time, one too few would never be tried.
+// reaching returns the tests that use an imported package, themselves or by what is declared beside them. It goes by
+// names alone: a test too many costs a little time, one too few would never be tried.
 func (f *folder) reaching(imported string) []string {
 	reach := map[string]bool{}
 	for grown := true; grown; {
@@ -136,7 +138,9 @@ func (f *folder) reaching(imported string) []string {
 }
 
 func testsOf(names iter.Seq[string]) []string {
-	return slices.DeleteFunc(slices.Sorted(names), func(name string) bool { return !strings.HasPrefix(name, "Test") || name == "TestMain" })
+	return slices.DeleteFunc(slices.Sorted(names), func(name string) bool {
+		return !strings.HasPrefix(name, "Test") || name == "TestMain"
+	})
 }
 
 // declaration is what is declared under a name, in one place or several.

@@ -16,7 +16,8 @@ type campaign struct {
 	units   []unit
 }
 
-// A unit is one command that passes or fails. It should take a few minutes at most: a night does not begin one that it cannot end.
+// A unit is one command that passes or fails. It should take a few minutes at most: a night does not begin one that it
+// cannot end.
 type unit struct {
 	campaign string
 	name     string        // is in the state: a unit with another name is another unit
@@ -27,8 +28,8 @@ type unit struct {
 	build     []string // flags of `go test` that make another binary, such as -race
 	run, skip string   // patterns of tests, as `go test` takes them
 
-	// flags are those of the test, or the whole of another command. Each time that the unit passed the round is one greater, so that a
-	// random test has other seeds.
+	// flags are those of the test, or the whole of another command. Each time that the unit passed the round is one
+	// greater, so that a random test has other seeds.
 	flags func(round uint64) []string
 }
 
@@ -45,7 +46,8 @@ func (u unit) key() string { return u.campaign + "/" + u.name }
 func (u unit) repeat(round uint64) string {
 	command := u.flags(round)
 	if u.pkg != "" {
-		test := slices.Concat([]string{"go", "test"}, u.build, []string{u.pkg, "-count=1", "-timeout=" + u.limit().String()})
+		test := append([]string{"go", "test"}, u.build...)
+		test = append(test, u.pkg, "-count=1", "-timeout="+u.limit().String())
 		if u.run != "" {
 			test = append(test, "-run", u.run)
 		}
@@ -76,19 +78,18 @@ func always(flags ...string) func(uint64) []string {
 	return func(uint64) []string { return flags }
 }
 
-// tests is a unit of some tests of a package, with these flags.
-func tests(name string, guess time.Duration, pkg, run string, flags ...string) unit {
-	return unit{name: name, guess: guess, pkg: pkg, run: run, flags: always(flags...)}
+// tests is a unit of some tests of a package, with these flags. It is expected to take some minutes.
+func tests(name string, minutes int, pkg, run string, flags ...string) unit {
+	return unit{name: name, guess: time.Duration(minutes) * time.Minute, pkg: pkg, run: run, flags: always(flags...)}
 }
 
 // seeded is count units of a random test. Each tries as many seeds, no two the same, and in its next round others.
-func seeded(name string, guess time.Duration, pkg, run string, count, each uint64, flags func(first uint64) []string) []unit {
+func seeded(u unit, count, each uint64, flags func(first uint64) []string) []unit {
 	units := make([]unit, count)
 	for i := range count {
-		units[i] = unit{
-			name: fmt.Sprintf("%s %d", name, i+1), guess: guess, pkg: pkg, run: run,
-			flags: func(round uint64) []string { return flags((round*count + i) * each) },
-		}
+		units[i] = u
+		units[i].name = fmt.Sprintf("%s %d", u.name, i+1)
+		units[i].flags = func(round uint64) []string { return flags((round*count + i) * each) }
 	}
 	return units
 }
