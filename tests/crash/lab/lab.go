@@ -122,7 +122,9 @@ func (l *laboratory) choose() []Moment {
 		l.budget, l.firsts = len(l.Only)-1, 1
 		return l.Only[:1]
 	}
-	fit := slices.DeleteFunc(slices.Clone(l.report.Moments), func(m Moment) bool { return !m.takes(l.Fault) || !l.Part.has(m) })
+	fit := slices.DeleteFunc(slices.Clone(l.report.Moments), func(m Moment) bool {
+		return !m.takes(l.Fault) || !l.Part.has(m)
+	})
 	chosen := sample(fit, l.Singles, l.Seed)
 	l.budget, l.firsts = l.Pairs, len(chosen)
 	return chosen

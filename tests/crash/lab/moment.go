@@ -64,8 +64,8 @@ func (m Moment) number() uint64 {
 	return hash.Sum64()
 }
 
-// Part is one of several parts of all moments. A moment is always in the same part, even if another run has more or other moments: so that
-// the parts together have all, whenever they are tried.
+// Part is one of several parts of all moments. A moment is always in the same part, even if another run has more or
+// other moments: so that the parts together have all, whenever they are tried.
 type Part struct{ Nr, Of int } // Nr from 1 to Of
 
 // ParsePart reads NR/OF.
@@ -79,7 +79,9 @@ func ParsePart(text string) (p Part, err error) {
 	return p, nil
 }
 
-func (p Part) has(m Moment) bool { return p.Of < 2 || m.number()%uint64(p.Of) == uint64(p.Nr-1) } //nolint:gosec // they are positive
+func (p Part) has(m Moment) bool {
+	return p.Of < 2 || m.number()%uint64(p.Of) == uint64(p.Nr-1)
+}
 
 // readMoments returns the moments of one process, in order, from its log. A process that came to none has no log.
 func readMoments(log string) ([]Moment, error) {
@@ -102,8 +104,8 @@ func readMoments(log string) ([]Moment, error) {
 	return moments, nil
 }
 
-// sample chooses n of the moments, or all of them: of every name one, then of every name another, and so on, so that rare
-// names are in it. The same seed makes the same choice.
+// sample chooses n of the moments, or all of them: of every name one, then of every name another, and so on, so that
+// rare names are in it. The same seed makes the same choice.
 func sample(moments []Moment, n int, seed uint64) []Moment {
 	if n == All {
 		return moments

@@ -74,7 +74,8 @@ func read(args []string, stderr io.Writer) (o lab.Options, report string, err er
 		o.Only, err = moments(words)
 		return err
 	})
-	flags.Func("part", "only moments of one of several `parts`, such as 3/20, and recoveries from crashes at these", func(words string) (err error) {
+	only := "only moments of one of several `parts`, such as 3/20, and recoveries from crashes at these"
+	flags.Func("part", only, func(words string) (err error) {
 		o.Part, err = lab.ParsePart(words)
 		return err
 	})
