@@ -108,8 +108,8 @@ func (m mutant) flagsOf(root string) ([]string, error) {
 	return m.flags, nil
 }
 
-// test runs the mutant's test, with the overlay if there is one, and returns what it printed. What the test builds is built with
-// the overlay as well. The error says that it failed.
+// test runs the mutant's test, with the overlay if there is one, and returns what it printed. What the test builds is
+// built with the overlay as well. The error says that it failed.
 func (m mutant) test(ctx context.Context, overlay string) (string, error) {
 	args := []string{"test", "-vet=off", "-ldflags=-w", "-timeout=" + most.String(), "-run", m.run}
 	if overlay != "" {

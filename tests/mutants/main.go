@@ -1,8 +1,9 @@
-// Command mutants breaks Waymark in one place at a time and looks whether a test notices: `make mutants`. It prints a table,
-// and fails if a mutant survives its test, does not compile, or if the text it changes is gone. Each mutant dies in its tier: by day,
-// which is `go test ./...`, or by night, in which nothing is left out.
+// Command mutants breaks Waymark in one place at a time and looks whether a test notices: `make mutants`. It prints a
+// table, and fails if a mutant survives its test, does not compile, or if the text it changes is gone. Each mutant dies
+// in its tier: by day, which is `go test ./...`, or by night, in which nothing is left out.
 //
-// Nothing in the tree is touched: the go command takes the changed file from a temporary folder (go help build, -overlay).
+// Nothing in the tree is touched: the go command takes the changed file from a temporary folder (go help build,
+// -overlay).
 package main
 
 import (
@@ -56,8 +57,8 @@ func chosen(only, name string) []mutant {
 	return list
 }
 
-// try tries mutants one after the other, in the folder of the module. It returns how many were not killed. The error says
-// that nothing can be tried here.
+// try tries mutants one after the other, in the folder of the module. It returns how many were not killed. The error
+// says that nothing can be tried here.
 func try(ctx context.Context, list []mutant) (alive int, err error) {
 	folder, err := os.MkdirTemp("", "waymark-mutants-")
 	if err != nil {
