@@ -18,7 +18,7 @@ import (
 	"waymark/pipeline"
 )
 
-var edits = flag.Int("edits", 120, "how many changes of the record a sweep and a count of packed columns must find alike; 0: all there are")
+var edits = flag.Int("edits", -1, "how many changes of the record a sweep and a count of packed columns must find alike; 0: all there are; -1: what the test says")
 
 // An Editor changes records past every trigger and check, as the owner of a database can.
 type Editor interface {
@@ -28,8 +28,12 @@ type Editor interface {
 
 // Edits changes single values of records, and takes records away, one after the other, and requires that sweep.Packed finds what a deep
 // sweep of the driver finds about tokens: with exact under the same names, at the same places, and nothing else; without, at least
-// something of every chunk. Each change is undone.
-func Edits(t *testing.T, d landscape.Driver, editor Editor, exact bool) {
+// something of every chunk. Each change is undone. At most so many changes are made, unless a flag says otherwise.
+func Edits(t *testing.T, d landscape.Driver, editor Editor, most int, exact bool) {
+	t.Helper()
+	if *edits >= 0 {
+		most = *edits
+	}
 	log := landscape.New(d, nil)
 	scene := Scene{Run: "rows", Chunks: 2, ChunkRows: 12, Late: func(sink string, row int64) bool { return sink == "rejects" || row%5 == 0 }}
 	require.NoError(t, scene.PlayToEnd(t.Context(), log))
@@ -37,8 +41,8 @@ func Edits(t *testing.T, d landscape.Driver, editor Editor, exact bool) {
 	require.NoError(t, graph.PlayToEnd(t.Context(), log))
 	all := slices.Concat(editsOf(t, d, scene.Run), editsOf(t, d, graph.Run))
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	if *edits > 0 {
-		all = all[:min(*edits, len(all))]
+	if most > 0 {
+		all = all[:min(most, len(all))]
 	}
 	done, noticed := 0, 0
 	for _, e := range all {

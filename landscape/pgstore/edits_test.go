@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape/landscapetest"
+	"waymark/tests/sample"
 )
 
 // owner changes a schema past its triggers and constraints.
@@ -40,5 +41,5 @@ func free(t *testing.T, conn *pgx.Conn) *pgx.Conn {
 // TestEdits holds that whoever owns the schema hides nothing about tokens from a count of packed columns that a deep sweep finds.
 func TestEdits(t *testing.T) {
 	store, db := create(t)
-	landscapetest.Edits(t, store, owner{free(t, connect(t, db.DSN()))}, false)
+	landscapetest.Edits(t, store, owner{free(t, connect(t, db.DSN()))}, 120/sample.Step(3), false)
 }

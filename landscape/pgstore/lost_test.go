@@ -18,7 +18,7 @@ import (
 )
 
 // lostCommits is how many replies, and how many requests, TestLostCommits loses.
-var lostCommits = flag.Int("lost", 10, "how many replies to commits, and how many commits, TestLostCommits loses")
+var lostCommits = flag.Int("lost", 4, "how many replies to commits, and how many commits, TestLostCommits loses")
 
 // insistent is a driver whose caller commits the same again when he does not know what became of it, as the contract allows.
 type insistent struct {

@@ -29,31 +29,15 @@ func TestWhoMayNotIsToldWhoMay(t *testing.T) {
 	grant := func(ctx context.Context, url string) error {
 		return pgstore.Grant(ctx, url, pgstore.Roles{Reader: "anybody"})
 	}
-	full := func(t *testing.T) *pg.Database { t.Helper(); return createOwned(t) }
-	none := func(t *testing.T) *pg.Database { t.Helper(); return pg.New(t) }
-	empty := func(t *testing.T) *pg.Database {
-		t.Helper()
-		db := pg.New(t)
-		execute(t, db.DSN(), `create schema waymark`)
-		return db
-	}
-	unread := func(t *testing.T) *pg.Database { // by whom it may be used
-		t.Helper()
-		db := full(t)
-		execute(t, db.DSN(), `grant usage on schema waymark to public`)
-		return db
-	}
-	closed := func(t *testing.T) *pg.Database {
-		t.Helper()
-		db := full(t)
-		execute(t, db.Superuser(), `revoke connect on database `+db.Owner()+` from public`)
-		return db
-	}
+	full, none, empty, unread, closed := createOwned(t), pg.New(t), pg.New(t), createOwned(t), createOwned(t)
+	execute(t, empty.DSN(), `create schema waymark`)
+	execute(t, unread.DSN(), `grant usage on schema waymark to public`)
+	execute(t, closed.Superuser(), `revoke connect on database `+closed.Owner()+` from public`)
 	for name, test := range map[string]struct {
-		there func(*testing.T) *pg.Database
-		do    func(context.Context, string) error
-		says  string // OWNER and STRANGER are the roles
-		none  bool   // nothing is there
+		db   *pg.Database
+		do   func(context.Context, string) error
+		says string // OWNER and STRANGER are the roles
+		none bool   // nothing is there
 	}{
 		"a record without usage":       {full, open, "the role STRANGER may not read the schema waymark: its owner, OWNER, gives it what it needs with `waymark landscape grant`", false},
 		"a record without select":      {unread, open, "the role STRANGER may not read the schema waymark: its owner, OWNER, gives it", false},
@@ -68,7 +52,7 @@ func TestWhoMayNotIsToldWhoMay(t *testing.T) {
 		"grant in no schema":           {none, grant, "run `waymark landscape migrate` first: there is no schema waymark", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := test.there(t)
+			db := test.db
 			stranger := db.Owner() + "_stranger"
 			err := test.do(t.Context(), db.Login(t, stranger))
 			require.ErrorContains(t, err, strings.NewReplacer("OWNER", db.Owner(), "STRANGER", stranger).Replace(test.says))

@@ -15,6 +15,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
+	"waymark/landscape/sqlitestore"
 	"waymark/plugin"
 	"waymark/tests/sample"
 )
@@ -23,10 +24,7 @@ import (
 // which two passed, and r3 forks, joins, gathers and is complete but not finished.
 func attacked(t *testing.T) string {
 	t.Helper()
-	store, path := create(t)
-	assailable(t, store)
-	require.NoError(t, store.Close())
-	return path
+	return copied(t, "assailable", func(t *testing.T, store *sqlitestore.Store) { assailable(t, store) })
 }
 
 // assailable plays the runs of attacked.

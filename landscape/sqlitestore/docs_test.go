@@ -25,10 +25,7 @@ const page = "../../docs/landscape.md"
 // refuses rows. It returns the landscape's path.
 func documented(t *testing.T) string {
 	t.Helper()
-	store, path := create(t)
-	document(t, store)
-	require.NoError(t, store.Close())
-	return path
+	return copied(t, "documented", func(t *testing.T, store *sqlitestore.Store) { document(t, store) })
 }
 
 // document plays the documented runs into a landscape.

@@ -32,20 +32,19 @@ type sealed struct {
 
 func newSealed(t *testing.T) *sealed {
 	t.Helper()
-	store, path := create(t)
-	assailable(t, store)
-	log := landscape.New(store, nil)
-	late := landscapetest.Scene{Run: "late", Chunks: 1, ChunkRows: 20, Amounts: true, Late: func(_ string, row int64) bool { return row%7 == 1 }}
-	require.NoError(t, late.PlayToEnd(t.Context(), log))
-	for _, run := range []string{"r1", "r2", "r3", "late"} {
-		require.NoError(t, log.StopRun(t.Context(), run, pipeline.Failed, "broken"))
-	}
-	db := stranger(t, path, "?_pragma=ignore_check_constraints(1)")
-	var drops string
-	require.NoError(t, db.QueryRow(`select group_concat('drop trigger ' || name, '; ') from sqlite_schema where type = 'trigger'`).Scan(&drops))
-	_, err := db.Exec(drops)
-	require.NoError(t, err)
-	return &sealed{log, db, path, store}
+	path := unguarded(t, "sealed", func(t *testing.T, store *sqlitestore.Store) {
+		assailable(t, store)
+		log := landscape.New(store, nil)
+		late := landscapetest.Scene{
+			Run: "late", Chunks: 1, ChunkRows: 20, Amounts: true, Late: func(_ string, row int64) bool { return row%7 == 1 },
+		}
+		require.NoError(t, late.PlayToEnd(t.Context(), log))
+		for _, run := range []string{"r1", "r2", "r3", "late"} {
+			require.NoError(t, log.StopRun(t.Context(), run, pipeline.Failed, "broken"))
+		}
+	})
+	store := reopened(t, path)
+	return &sealed{landscape.New(store, nil), stranger(t, path, "?_pragma=ignore_check_constraints(1)"), path, store}
 }
 
 // column is one of a table's, as the database has it.
@@ -134,7 +133,7 @@ func (c column) other() string {
 		c.name, number, null)
 }
 
-// TestEveryColumnIsSealed changes each column of each table of a run: its root is another then. What is not under the root of the run is listed
+// TestEveryColumnIsSealed changes each column of each table of a run, by day each fourth: its root is another then. What is not under the root of the run is listed
 // here, or in landscape.Unsealed, with the reason.
 //
 // If a column is new, all seals that were made before it must still fit: their lines do not have it. Leave it out of the lines of records in which it
@@ -151,10 +150,13 @@ func TestEveryColumnIsSealed(t *testing.T) {
 		require.True(t, s.fits(t, run))
 		for _, c := range s.columns(t, table.Name) {
 			name := table.Name + "." + c.name
+			columns++
+			if columns%sample.Step(4) != 0 {
+				continue
+			}
 			s.attack(t, table.Name, `update `+table.Name+` set `+c.other()+` where `+where, func() {
 				require.Equal(t, exceptions[name] != "", s.fits(t, run), "%s of %s", name, leaf.Key)
 			})
-			columns++
 		}
 		require.True(t, s.fits(t, run), "%s is put back", table.Name)
 	}
