@@ -31,13 +31,25 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil { // scripts mostly wait; the command line may say otherwise
+	if filepath.Base(os.Args[0]) == "waymark" { // a script starts it as the program
+		if os.Getenv(sessionVariable) == "" {
+			main()
+		}
+		inSession()
+		os.Exit(0)
+	}
+	// Scripts mostly wait. The command line may say otherwise.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"waymark": main})
+	os.Exit(mainWith(m.Run))
 }
 
+// scripts is the folder with the scripts.
+const scripts = "../../tests/cli"
+
 // TestScripts runs the scripts of tests/cli: each is a terminal session with the real program, in a folder of its own.
+// What begins with waymark may be executed by one process for all of a script; exec waymark is a process of its own.
 func TestScripts(t *testing.T) {
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
@@ -47,11 +59,10 @@ func TestScripts(t *testing.T) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "../../tests/cli",
-		RequireExplicitExec: true,
+		Dir: scripts,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
-			return nil
+			return noteVariables(env, filepath.Join(scripts, filepath.Base(env.T().(testing.TB).Name())+".txtar"))
 		},
 		Condition: func(condition string) (bool, error) {
 			switch condition {
@@ -63,7 +74,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", condition)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await, "told": told,
+			"waymark": waymarkCommand, "exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await, "told": told,
 			"serve": serveHeld, "hold": hold, "release": release, "ordered": ordered, "busy": busyFile, "idle": idleFile,
 			"lock": lock, "unlock": unlock, "database": databases(t), "sql": runSQL,
 			"cluster": startCluster, "worker": startWorker, "terminate": terminate, "failing": failing,
@@ -76,9 +87,14 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM [ARG…]")
 	}
-	err := ts.Exec(args[1], args[2:]...)
-	if got := codeOf(ts, err); !slices.Contains(strings.Split(args[0], ","), strconv.Itoa(got)) {
-		ts.Fatalf("%s ended with code %d, not %s\nstdout:\n%s\nstderr:\n%s", args[1], got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	var got int
+	if args[1] == "waymark" {
+		got = runWaymark(ts, args[2:])
+	} else {
+		got = codeOf(ts, ts.Exec(args[1], args[2:]...))
+	}
+	if !slices.Contains(strings.Split(args[0], ","), strconv.Itoa(got)) {
+		ts.Fatalf("%s ended with code %d, not %s", args[1], got, args[0])
 	}
 }
 
