@@ -10,6 +10,7 @@ import (
 	"waymark/payload"
 	"waymark/payload/memstore"
 	"waymark/payload/payloadtest"
+	"waymark/tests/sample"
 )
 
 // stored returns a store of one pack, and its stored form.
@@ -80,6 +81,7 @@ func TestGetRecordFindsDamage(t *testing.T) {
 		at = append(at, i)
 	}
 	found := 0
+	at = sample.Of(4, at)
 	for _, i := range at {
 		backend := &memstore.Store{}
 		flipped := bytes.Clone(b)

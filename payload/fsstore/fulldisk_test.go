@@ -10,9 +10,10 @@ import (
 
 	"waymark/payload"
 	"waymark/payload/fsstore"
+	"waymark/tests/sample"
 )
 
-// TestFullDisk fills a file system of 1 MiB with objects of every size that is a multiple of a page.
+// TestFullDisk fills a file system of 1 MiB with objects of every size that is a multiple of a page, by day of some.
 func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "small")
 	require.NoError(t, os.Mkdir(dir, 0o700))
@@ -28,7 +29,7 @@ func TestFullDisk(t *testing.T) {
 	small, err := store.Put(t.Context(), []byte("was there before"))
 	require.NoError(t, err)
 
-	for size := 4096; size <= 2<<20; size += 4096 {
+	for size := 4096; size <= 2<<20; size += sample.Step(5) * 4096 {
 		data := make([]byte, size)
 		d, err := store.Put(t.Context(), data)
 		if err == nil {

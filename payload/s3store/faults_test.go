@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/payload"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 	"waymark/tests/services/buckets"
 )
@@ -123,17 +124,21 @@ func (c *chaos) way(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestNothingIsLostOnABadWay puts 500 payloads, each twice, and gets them, while one of three requests is spoiled.
+// share is how many of so many payloads are put: by day a part of them.
+func share(many int) int { return many / sample.Step(3) }
+
+// TestNothingIsLostOnABadWay puts payloads, each twice, and gets them, while one of three requests is spoiled.
 func TestNothingIsLostOnABadWay(t *testing.T) {
 	b := buckets.New(t)
 	c := &chaos{random: rand.New(rand.NewPCG(1, 2)), counts: map[string]int{}}
 	healed := payload.Options{OnHeal: func(h payload.Heal) { t.Errorf("healed what was good: %+v", h) }}
 	s := payload.New(openBucket(t, b, c.way), healed)
-	putAndGet(t, s, 200)
+	many := share(200)
+	putAndGet(t, s, many)
 	for name := range faults {
-		require.Greater(t, c.counts[name], 10, name)
+		require.Greater(t, c.counts[name], many/20, name)
 	}
-	requireAllGood(t, b, 200)
+	requireAllGood(t, b, many)
 }
 
 // TestNothingIsLostOnABadWayInParts does so with objects that need several requests each.
@@ -142,8 +147,8 @@ func TestNothingIsLostOnABadWayInParts(t *testing.T) {
 	c := &chaos{random: rand.New(rand.NewPCG(3, 4)), counts: map[string]int{}}
 	s := openBucket(t, b, c.way)
 	s.limits = limits{single: 0, part: 5 * mebi}
-	putAndGet(t, payload.New(s, payload.Options{}), 40)
-	requireAllGood(t, b, 40)
+	putAndGet(t, payload.New(s, payload.Options{}), share(40))
+	requireAllGood(t, b, share(40))
 	_, err := openBucket(t, b, nil).Sweep(t.Context(), -time.Hour)
 	require.NoError(t, err)
 	requireNoUploads(t, s)
@@ -160,9 +165,9 @@ func TestNothingIsLostBehindACut(t *testing.T) {
 	put := func(request []byte) bool { return bytes.HasPrefix(request, []byte("PUT ")) }
 	proxy.LoseReply(put)
 	proxy.Every(3)
-	putAndGet(t, payload.New(s, payload.Options{}), 150)
+	putAndGet(t, payload.New(s, payload.Options{}), share(150))
 	replies := proxy.Lost()
-	require.GreaterOrEqual(t, replies, 50)
+	require.GreaterOrEqual(t, replies, share(150)/3)
 	proxy.LoseRequest(put)
 	proxy.Every(3)
 	for n := range 50 {
@@ -170,7 +175,7 @@ func TestNothingIsLostBehindACut(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, proxy.Lost()-replies, 16)
 	proxy.Heal()
-	requireAllGood(t, b, 150)
+	requireAllGood(t, b, share(150))
 }
 
 func bodyOf(n int) []byte { return random(1000+n, byte(n)) }
@@ -233,7 +238,7 @@ func requireAllGood(t *testing.T, b *buckets.Bucket, many int) {
 func TestAServerThatIsKilledAndComesBack(t *testing.T) {
 	b := buckets.Private(t)
 	s := payload.New(openBucket(t, b, nil), payload.Options{})
-	const kills, each = 3, 100
+	kills, each := share(3), 100
 	for round := range kills {
 		var done atomic.Int64
 		half := make(chan struct{})
@@ -244,7 +249,7 @@ func TestAServerThatIsKilledAndComesBack(t *testing.T) {
 					if err := putTwiceAndGet(t, s, bodyOf(round*each+n)); err != nil {
 						t.Errorf("payload %d: %v", n, err)
 					}
-					if done.Add(1) == each/2 {
+					if done.Add(1) == int64(each/2) {
 						close(half)
 					}
 				}
