@@ -19,7 +19,7 @@ func TestStream(t *testing.T) {
 		groups int
 	}{
 		"many rows":  {groupRows + 1, "short", 2},
-		"long texts": {5, string(bytes.Repeat([]byte("x"), groupBytes/2)), 3},
+		"long texts": {3, string(bytes.Repeat([]byte("x"), groupBytes/2)), 2},
 		"none":       {0, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestStream(t *testing.T) {
 				n, err := reader.ReadRows(row)
 				require.True(t, n == 1 && (err == nil || err == io.EOF), err)
 				require.EqualValues(t, i, row[0][0].Int64())
-				require.Equal(t, c.text, string(row[0][1].ByteArray()))
+				require.True(t, c.text == string(row[0][1].ByteArray()), "the text of row %d", i)
 				require.True(t, row[0][2].IsNull())
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/plugin"
+	"waymark/tests/sample"
 )
 
 // TestTypes shows what each type of column becomes.
@@ -182,6 +183,9 @@ func TestLayouts(t *testing.T) {
 		for _, version := range []int{1, 2} {
 			for _, page := range []int{256, 1 << 20} {
 				t.Run(fmt.Sprintf("%s, pages of version %d and %d bytes", name, version, page), func(t *testing.T) {
+					if name == "lz4_raw" && page == 256 { // a table of 64 KB is cleared for each page
+						sample.Rarely(t)
+					}
 					file := fileWith(t, rows, parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(page), parquet.MaxRowsPerRowGroup(700))
 					require.Equal(t, want, mustRead(t, written(t, file, observed)))
 				})
