@@ -10,15 +10,21 @@ import (
 	"pgregory.net/rapid"
 
 	"waymark/pipeline/calendar"
+	"waymark/tests/sample"
 )
 
 // TestEveryDayOfEveryZone lists the slots of every day of 1990 to 2040 in all zones that differ: each day that a zone had is one slot, which begins
-// where the one before ends. Further times of day matter where clocks or years change.
+// where the one before ends. Further times of day matter where clocks or years change. By day some zones do, with those that once skipped a day.
 func TestEveryDayOfEveryZone(t *testing.T) {
 	all := span{time.Date(1990, 1, 1, 12, 0, 0, 0, time.UTC), time.Date(2041, 1, 1, 12, 0, 0, 0, time.UTC)}
 	var seen seenDays
 	_, distinct := zones(t)
-	for i, name := range distinct {
+	step := sample.Step(6)
+	tried := sample.Of(6, distinct)
+	if step > 1 {
+		tried = append(tried, "Pacific/Apia", "Pacific/Kwajalein", "Pacific/Kiritimati")
+	}
+	for i, name := range tried {
 		var changes, ends []span
 		for j := range *timesOfDay {
 			s := schedule(t, calendar.Spec{Every: "day", At: fmt.Sprintf("%02d:%02d", (i+j)%4, (i*7+j*13)%60), Zone: name})
@@ -36,9 +42,9 @@ func TestEveryDayOfEveryZone(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, seen.skipped, 3**timesOfDay, "some zones skipped a day")
-	require.Greater(t, seen.changed, 10_000**timesOfDay)
-	require.Greater(t, seen.gaps, 1000**timesOfDay)
-	require.Greater(t, seen.folds, 500**timesOfDay)
+	require.Greater(t, seen.changed, 10_000**timesOfDay/step)
+	require.Greater(t, seen.gaps, 1000**timesOfDay/step)
+	require.Greater(t, seen.folds, 500**timesOfDay/step)
 }
 
 // span is a stretch of time.
