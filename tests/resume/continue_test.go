@@ -15,6 +15,7 @@ import (
 	"waymark/activities"
 	"waymark/landscape"
 	"waymark/tests/inprocess"
+	"waymark/tests/sample"
 	"waymark/workflows"
 )
 
@@ -32,15 +33,13 @@ func shortly(count int) func(*testsuite.TestWorkflowEnvironment) {
 
 // TestHistoriesThatContinuedAsNewAreTakenUp has runs that go on in many executions, before they die and after they were resumed.
 func TestHistoriesThatContinuedAsNewAreTakenUp(t *testing.T) {
+	sample.Rarely(t)
 	b := newBench(t)
 	b.write(everyInput)
 	require.NoError(t, b.begin("undisturbed", everything))
 	outputs, work, before, after := b.collect(), b.Work(t, "undisturbed"), 0, 0
-	for i, at := range []int64{70, 120, 150, 170} {
-		for j, count := range []int{3, 8, 20} {
-			if !all() && (i+j)%3 != 0 {
-				continue
-			}
+	for _, at := range []int64{70, 120, 150, 170} {
+		for _, count := range []int{3, 8, 20} {
 			run := fmt.Sprintf("at-%d-after-%d", at, count)
 			t.Run(run, func(t *testing.T) {
 				b := b.of(t)
@@ -65,6 +64,7 @@ func TestHistoriesThatContinuedAsNewAreTakenUp(t *testing.T) {
 // TestDeadlineOrderOverExecutions resumes runs that died when deadlines were acted on beyond where
 // the run stands, in executions that end before all of them are done again.
 func TestDeadlineOrderOverExecutions(t *testing.T) {
+	sample.Rarely(t)
 	b, amid := newBench(t), 0
 	b.write(map[string]string{"first.csv": numbered(14), "second.csv": numbered(7)})
 	for try := range int64(6 * 5) {

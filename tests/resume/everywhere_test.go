@@ -20,10 +20,8 @@ import (
 	"waymark/tests/inprocess"
 )
 
-var step = flag.Int64("step", 59, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, and all if it is 1; the others try all that they know if it is at most 11")
-
-// all says that tests try everything, and not a part of it in turns.
-func all() bool { return *step <= 11 }
+var step = flag.Int64(
+	"step", 59, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, and all if it is 1")
 
 // everything has two sources, a fork, a held coalesce, an aggregate, a sort, a gate, a deduplicate and values that must be unique.
 const everything = `

@@ -16,6 +16,7 @@ import (
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/tests/inprocess"
+	"waymark/tests/sample"
 )
 
 // threeSinks has a sink of each layout, and each gets rows of every chunk.
@@ -54,7 +55,7 @@ func refusing(sink string) error {
 func TestEverySubsetOfSinksFailsAtEveryChunk(t *testing.T) {
 	b := newBench(t)
 	require.NoError(t, b.Run(t, "undisturbed", threeSinks, sinksInput, nil))
-	want, whole := b.outputs("undisturbed"), 0
+	want, whole, try := b.outputs("undisturbed"), 0, 0
 	for subset := 1; subset < 1<<len(sinks); subset++ {
 		failing := map[string]bool{}
 		for i, sink := range sinks {
@@ -62,7 +63,7 @@ func TestEverySubsetOfSinksFailsAtEveryChunk(t *testing.T) {
 		}
 		for chunk := range int64(chunks) {
 			for _, done := range []bool{false, true} {
-				if !all() && done == ((int64(subset)+chunk)%2 == 0) {
+				if try++; try%sample.Step(9) != 0 {
 					continue
 				}
 				name := fmt.Sprintf("subset-%03b-chunk-%d-done-%t", subset, chunk, done)
@@ -71,7 +72,9 @@ func TestEverySubsetOfSinksFailsAtEveryChunk(t *testing.T) {
 		}
 	}
 	t.Logf("%d sinks had all of their parts when their runs failed", whole)
-	require.Positive(t, whole)
+	if sample.All() { // of a few it may be none: that is what TestResumeWritesMissingRows is about
+		require.Positive(t, whole)
+	}
 }
 
 // failAndResume returns how many sinks had all of their parts when the run failed.

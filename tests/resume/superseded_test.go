@@ -22,6 +22,7 @@ import (
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/inprocess"
+	"waymark/tests/sample"
 	"waymark/tests/started"
 )
 
@@ -67,8 +68,9 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 		asked = append(asked, attempt{"StopRun", stop})
 	}
 	refused := map[string]int{}
-	moments := []int64{deeds - 6, deeds - 9, deeds - 12, deeds - 15} // before and while outputs are published
-	for at := int64(20); at < deeds; at += deeds / 8 {
+	moments := sample.Of(2, []int64{deeds - 6, deeds - 9, deeds - 12, deeds - 15}) // before and while outputs are published
+	stride := int64(sample.Step(2))
+	for at := 20 + deeds/8*(stride-1); at < deeds; at += deeds / 8 * stride {
 		moments = append(moments, at)
 	}
 	slices.Sort(moments)
