@@ -18,6 +18,7 @@ import (
 	"waymark/client/local"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/held"
 	"waymark/tests/system"
 )
 
@@ -28,7 +29,7 @@ params: {limit: {type: int, default: "20"}}
 chunk: {rows: 16}
 sources:
   orders:
-    csv: {path: ID.csv}
+    csv: {path: "WEB/ID.csv"}
     key: [id]
     schema: {fields: {id: {type: int, unique: true}, customer: string, amount: int}}
     on_invalid: quarantine
@@ -68,11 +69,14 @@ type house struct {
 	*testing.T
 	work  string
 	state string
+	web   *held.Web // has the files of work
 }
 
 // build makes a house with three complete runs: one that nothing disturbed, one that somebody paused, stopped and resumed, and a last one.
 func build(t *testing.T) house {
 	h := house{T: t, work: t.TempDir(), state: filepath.Join(t.TempDir(), "state")}
+	h.web = held.Serve(h.work)
+	t.Cleanup(h.web.Close)
 	home, err := h.open()
 	require.NoError(t, err)
 	h.run(home, "whole")
@@ -89,32 +93,36 @@ func (h house) copied(t *testing.T) house {
 	for _, kind := range []keys.Kind{keys.Log, keys.Sealer} {
 		require.NoError(t, os.Chmod(filepath.Join(state, "keys", string(kind)+".key"), 0o600))
 	}
-	return house{T: t, work: h.work, state: state}
+	return house{T: t, work: h.work, state: state, web: h.web}
 }
 
-func (h house) open() (*local.Home, error) {
-	return local.Open(h.Context(), local.Options{State: local.Folder(h.state)})
+func (h house) open() (*local.Home, error) { return local.Open(h.Context(), h.options()) }
+
+func (h house) options() local.Options {
+	return local.Options{State: local.Folder(h.state), Networks: []string{held.Networks}}
 }
 
-func (h house) begin(home *local.Home, id string, n int) *client.Execution {
+func (h house) begin(home *local.Home, id string) *client.Execution {
 	h.Helper()
 	input, document := filepath.Join(h.work, id+".csv"), filepath.Join(h.work, id+".yaml")
-	require.NoError(h, os.WriteFile(input, []byte(rows(n)), 0o600))
-	require.NoError(h, os.WriteFile(document, []byte(strings.ReplaceAll(everything, "ID", id)), 0o600))
+	require.NoError(h, os.WriteFile(input, []byte(rows(60)), 0o600))
+	text := strings.NewReplacer("WEB", h.web.URL, "ID", id).Replace(everything)
+	require.NoError(h, os.WriteFile(document, []byte(text), 0o600))
 	return system.Begin(h, home.Client, client.StartRequest{Run: id, File: document})
 }
 
 func (h house) run(home *local.Home, id string) {
 	h.Helper()
-	result, err := system.End(h, h.begin(home, id, 60))
+	result, err := system.End(h, h.begin(home, id))
 	require.NoError(h, err)
 	require.EqualValues(h, 60, result.Rows)
 }
 
-// runWithOrders runs a document, and has somebody pause, stop and resume the run: it has so many chunks that there is time for that.
+// runWithOrders runs a document, and has somebody pause, stop and resume the run, which gets half of its rows before.
 func (h house) runWithOrders(home *local.Home, id string, by client.By) {
 	h.Helper()
-	e := h.begin(home, id, 2_000)
+	h.web.Hold(30)
+	e := h.begin(home, id)
 	run := h.recorded(home, id)
 	_, err := home.Pause(h.Context(), run, by)
 	require.NoError(h, err)
@@ -123,6 +131,7 @@ func (h house) runWithOrders(home *local.Home, id string, by client.By) {
 	result, err := system.End(h, e)
 	require.NoError(h, err)
 	require.Equal(h, pipeline.Cancelled, result.Status)
+	h.web.Release()
 	_, err = system.End(h, system.Resume(h, home.Client, id, "it was looked at"))
 	require.NoError(h, err)
 }
@@ -134,7 +143,7 @@ func (h house) recorded(home *local.Home, id string) (run landscape.Run) {
 		var err error
 		run, err = home.Find(h.Context(), id)
 		return err == nil
-	}, time.Minute, 5*time.Millisecond)
+	}, 5*time.Minute, 5*time.Millisecond)
 	return run
 }
 
@@ -144,7 +153,9 @@ func (h house) found(run string) (found []string) {
 	home, err := h.open()
 	if err != nil {
 		found = append(found, "open: "+err.Error())
-		home, err = local.Open(h.Context(), local.Options{State: local.Folder(h.state), Existing: true})
+		existing := h.options()
+		existing.Existing = true
+		home, err = local.Open(h.Context(), existing)
 		require.NoError(h, err)
 	}
 	defer func() { require.NoError(h, home.Close()) }()
