@@ -17,6 +17,7 @@ import (
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/payload/fsstore"
+	"waymark/tests/sample"
 )
 
 func init() {
@@ -69,7 +70,7 @@ func TestOwner(t *testing.T) {
 		require.Empty(t, whole.found(run), run)
 	}
 	const row, noRoot = "is not as it was sealed, in ", "seal_broken orders chunk 0: what is recorded of its rows does not have the root"
-	for _, attack := range []struct {
+	for _, attack := range sample.Of(6, []struct {
 		name       string
 		run        string // "" for whole
 		statements []string
@@ -130,7 +131,7 @@ func TestOwner(t *testing.T) {
 		{name: "the root of a chunk", statements: []string{`update chunk_seals set root = flip(root, 0)` + inWhole}, want: "seal_broken chunk_seals: whole/orders/0"},
 		{name: "the seal of a run", statements: []string{`update run_seals set root = flip(root, 0) where run_id = 'whole'`}, want: "log: run whole: "},
 		{name: "a run without its seal", statements: []string{`delete from run_seals where run_id = 'whole'`}, want: "log: run whole: was sealed, says entry "},
-	} {
+	}) {
 		t.Run(attack.name, func(t *testing.T) {
 			h := whole.copied(t)
 			if attack.statements != nil {
