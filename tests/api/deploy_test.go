@@ -76,7 +76,7 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 		require.Equal(t, wrong.status, answer.StatusCode, string(text))
 		require.Contains(t, string(text), wrong.says)
 	}
-	answer, told = send(s.Grant(t, "others", "--role", "deployer", "--pipelines", "others-*"), as)
+	answer, told = send(s.Grant(t, "others", "deployer", "others-*"), as)
 	require.Equal(t, 403, answer.StatusCode, told)
 	answer, told = send(s.Tokens[landscape.Operator], as)
 	require.Equal(t, 403, answer.StatusCode, told)

@@ -23,6 +23,7 @@ import (
 	"waymark/tests/issuer"
 	"waymark/tests/manual"
 	"waymark/tests/programs"
+	"waymark/tests/sample"
 	"waymark/tests/serving"
 )
 
@@ -110,6 +111,7 @@ func (s *apiServer) ofIssuer(t *testing.T) {
 
 // TestIssuerIsAway serves while the issuer of tokens does not answer, and takes them when it does. Tokens of ours count all the time.
 func TestIssuerIsAway(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	provider := issuer.Start(t)
 	provider.SetAway(true)

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/tests/graphs"
 	"waymark/tests/programs"
@@ -132,8 +133,31 @@ func serveHouse(t *testing.T, files map[string]string) *house {
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
 	require.Eventually(t, func() bool { return listens.MatchString(h.Log.String()) }, patience, 10*time.Millisecond)
 	h.url = "http://" + listens.FindStringSubmatch(h.Log.String())[1]
-	h.token = strings.TrimSpace(h.Waymark(t, "access", "grant", "ann", "--role", "auditor,deployer,admin", "--why", "a test"))
+	h.token = h.Grant(t, "ann", "auditor,deployer,admin")
 	return h
+}
+
+// isAnchored waits until the log's entry about the end of a run is anchored: nothing about the run changes any more.
+func (h *house) isAnchored(t *testing.T, run string) {
+	t.Helper()
+	c, err := remote.New(remote.Options{URL: h.url, Token: h.token})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		report, err := c.Run(t.Context(), run)
+		return err == nil && report.Log != nil && report.Log.Anchored > 0
+	}, patience, 20*time.Millisecond, run)
+}
+
+// sameFromAfar compares a few of the commands that TestRemoteSame compares, for the run same.
+func (h *house) sameFromAfar(t *testing.T) {
+	for _, words := range []string{"status same", "explain same --row 3 --json", "cancel same --why late"} {
+		here, away := h.command(t, false, strings.Fields(words)...), h.command(t, true, strings.Fields(words)...)
+		require.Equal(t, here, away, words)
+		require.NotEmpty(t, here.out+here.err)
+	}
+	away := h.command(t, true, "effects", "last", "--all")
+	require.Equal(t, 2, away.code, "what a server cannot do is refused")
+	require.Contains(t, away.err, "no word for --all of waymark effects")
 }
 
 // stopping are documents whose runs stop, and that wait for orders.
@@ -182,11 +206,9 @@ func TestRemoteSame(t *testing.T) {
 	require.Equal(t, 2, h.command(t, false, "run", "--pipeline", "deployed", "--param", "least=x", "--run-id", "refused").code)
 	runs := serving.Listed[client.Run](t, h.Server, "runs", "--limit", "0")
 	require.Len(t, runs, *randomDocuments+2)
-	require.Eventually(t, func() bool { // nothing changes any more
-		return !slices.ContainsFunc(runs, func(run client.Run) bool {
-			return !strings.Contains(h.Waymark(t, "status", run.ID, "--json"), `"anchored":1`)
-		})
-	}, patience, 100*time.Millisecond)
+	for _, run := range runs { // then nothing changes any more
+		h.isAnchored(t, run.ID)
+	}
 	t.Run("lists", h.sameLists)
 	for i, run := range runs {
 		if run.Pipeline == "failing" {
@@ -428,7 +450,7 @@ func (h *house) refusesRemote(t *testing.T) {
 		require.Contains(t, away.err, test[2])
 		require.NotContains(t, away.err, cmp.Or(test[1], "\x00"))
 	}
-	h.url, h.token = url, strings.TrimSpace(h.Waymark(t, "access", "grant", "vic", "--role", "viewer", "--why", "a test"))
+	h.url, h.token = url, h.Grant(t, "vic", "viewer")
 	away := h.command(t, true, "explain", "last", "--row", "1")
 	require.Equal(t, 2, away.code)
 	require.Contains(t, away.err, "it needs one of the roles auditor")

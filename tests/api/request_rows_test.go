@@ -26,7 +26,7 @@ import (
 
 // requested is a document whose rows come with the request for a run.
 const requested = `
-name: orders
+name: asked
 params: {part: {type: string, default: all}}
 sources: {orders: {webhook: {records: data.items}, key: [id], schema: {mode: flexible, fields: {id: int}}}}
 sinks: {out: {jsonl: {path: "FOLDER/out/${param:part}.jsonl"}}}
@@ -36,9 +36,14 @@ sinks: {out: {jsonl: {path: "FOLDER/out/${param:part}.jsonl"}}}
 func asks(t *testing.T) *house {
 	t.Helper()
 	h := serveHouse(t, nil)
-	require.NoError(t, os.WriteFile(filepath.Join(h.Folder, "orders.yaml"), []byte(strings.ReplaceAll(requested, "FOLDER", h.Folder)), 0o600))
-	h.Waymark(t, "deploy", "orders.yaml", "--allow-path", h.Folder)
+	h.deployAsked(t)
 	return h
+}
+
+func (h *house) deployAsked(t *testing.T) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(h.Folder, "asked.yaml"), []byte(strings.ReplaceAll(requested, "FOLDER", h.Folder)), 0o600))
+	h.Waymark(t, "deploy", "asked.yaml", "--allow-path", h.Folder)
 }
 
 // post asks for a run and waits for its end. headers are pairs.
@@ -83,9 +88,10 @@ func (h *house) stored(t *testing.T, text string) (found bool) {
 
 // TestRowsComeWithARequest: they are read by the run as they stand in the request, which is explained by it; and the run is as good as any other.
 func TestRowsComeWithARequest(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	h := asks(t)
-	const body = `{"pipeline":"orders","params":{"part":"one"},"rows":{"orders":[{"id": 4711,  "note":"a<b"}, {"id":4712,"total":9.990},` + "\n" + `{"id":"x"}]}}`
+	const body = `{"pipeline":"asked","params":{"part":"one"},"rows":{"orders":[{"id": 4711,  "note":"a<b"}, {"id":4712,"total":9.990},` + "\n" + `{"id":"x"}]}}`
 	answer, text := h.post(t, "", body, "Idempotency-Key", "order-4711")
 	run := runOf(t, answer, text)
 	require.Equal(t, "completed_with_failures", string(run.Status.Status), text)
@@ -102,7 +108,7 @@ func TestRowsComeWithARequest(t *testing.T) {
 	answer, text = h.post(t, "", strings.ReplaceAll(body, ",\n", ", "), "Idempotency-Key", "order-4711")
 	require.Equal(t, run.ID, runOf(t, answer, text).ID)
 	require.Equal(t, "true", answer.Header.Get("Idempotent-Replayed"))
-	for _, other := range []string{strings.Replace(body, "4712", "4713", 1), strings.Replace(body, `{"id":4712,"total":9.990},`, "", 1), `{"pipeline":"orders","params":{"part":"one"}}`} {
+	for _, other := range []string{strings.Replace(body, "4712", "4713", 1), strings.Replace(body, `{"id":4712,"total":9.990},`, "", 1), `{"pipeline":"asked","params":{"part":"one"}}`} {
 		answer, text = h.post(t, "", other, "Idempotency-Key", "order-4711")
 		require.Equal(t, []any{422, "KEY_REUSED"}, []any{answer.StatusCode, code(t, []byte(text))}, text)
 	}
@@ -140,7 +146,7 @@ func TestRowsThatNobodyReads(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	h := asks(t)
-	const body = `{"pipeline":"orders","rows":{"orders":[{"id":4711}]}}`
+	const body = `{"pipeline":"asked","rows":{"orders":[{"id":4711}]}}`
 	answer, text := h.post(t, "", strings.Replace(body, `"rows"`, `"params":{"nope":"1"},"rows"`, 1), "Idempotency-Key", "a")
 	report := runOf(t, answer, text)
 	require.Equal(t, "refused", string(report.Status.Status), text)
@@ -161,35 +167,36 @@ func TestRowsThatNobodyReads(t *testing.T) {
 	h.Waymark(t, "scrub")
 }
 
-// TestRowsOfARequestAreChecked: what cannot be read by any run is refused before it is stored.
-func TestRowsOfARequestAreChecked(t *testing.T) {
-	t.Parallel()
-	h := asks(t)
+// rowsOfRequest: what cannot be read by any run is refused before it is stored, and what can is read as it stands in the request.
+func (h *house) rowsOfRequest(t *testing.T) {
+	h.deployAsked(t)
+	begun, _, err := h.Home(t).Runs(t.Context(), 0)
+	require.NoError(t, err)
 	file := "name: files\nsources: {in: {csv: {path: " + h.Folder + "/in.csv}, schema: {fields: {id: int}}}, orders: {webhook: {}, schema: {fields: {id: int}}}}\n" +
 		"sinks: {out: {jsonl: {path: " + h.Folder + "/out/files.jsonl}}}\n"
 	require.NoError(t, os.WriteFile(filepath.Join(h.Folder, "files.yaml"), []byte(file), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(h.Folder, "in.csv"), []byte("id\n1\n"), 0o600))
 	h.Waymark(t, "deploy", "files.yaml", "--allow-path", h.Folder)
 	const lines = "application/x-ndjson"
-	many := `{"pipeline":"orders","rows":{"orders":[` + strings.Repeat("1,", client.MostRows) + "1]}}"
-	large := `{"pipeline":"orders","rows":{"orders":["` + strings.Repeat("x", client.MostRowBytes) + `"]}}`
+	many := `{"pipeline":"asked","rows":{"orders":[` + strings.Repeat("1,", client.MostRows) + "1]}}"
+	large := `{"pipeline":"asked","rows":{"orders":["` + strings.Repeat("x", client.MostRowBytes) + `"]}}`
 	for name, c := range map[string]struct {
 		query, body, media string
 		status             int
 		code, says         string
 	}{
-		"no such source":      {"", `{"pipeline":"orders","rows":{"order":[]}}`, "", 400, "INVALID_REQUEST", "for the rows: the sources are [orders]"},
+		"no such source":      {"", `{"pipeline":"asked","rows":{"order":[]}}`, "", 400, "INVALID_REQUEST", "for the rows: the sources are [orders]"},
 		"another format":      {"", `{"pipeline":"files","rows":{"in":[],"orders":[]}}`, "", 400, "INVALID_REQUEST", "source in takes no rows"},
 		"one is missing":      {"", `{"pipeline":"files","rows":{}}`, "", 400, "INVALID_REQUEST", "no rows are given for source orders"},
-		"no JSON":             {"", `{"pipeline":"orders","rows":{"orders":[{"id":}]}}`, "", 400, "MALFORMED", "no JSON"},
-		"no array":            {"", `{"pipeline":"orders","rows":{"orders":5}}`, "", 400, "MALFORMED", "/rows"},
+		"no JSON":             {"", `{"pipeline":"asked","rows":{"orders":[{"id":}]}}`, "", 400, "MALFORMED", "no JSON"},
+		"no array":            {"", `{"pipeline":"asked","rows":{"orders":5}}`, "", 400, "MALFORMED", "/rows"},
 		"too many":            {"", many, "", 413, "ROWS_TOO_LARGE", "Put them into a bucket"},
 		"too large":           {"", large, "", 413, "ROWS_TOO_LARGE", "Put them into a bucket"},
 		"much too large":      {"", strings.Replace(large, `["`, `["`+strings.Repeat("y", 2<<20), 1), "", 413, "ROWS_TOO_LARGE", "Put them into a bucket"},
-		"a line is no JSON":   {"?pipeline=orders&source=orders", "{\"id\":1}\n\n{\"id\":\n", lines, 400, "INVALID_REQUEST", "line 3 is no JSON"},
-		"no source":           {"?pipeline=orders", "{}", lines, 400, "BAD_QUERY", "source"},
-		"query beside JSON":   {"?pipeline=orders", `{"pipeline":"orders"}`, "", 400, "BAD_QUERY", "belong to a body"},
-		"param without value": {"?pipeline=orders&source=orders&param=part", "{}", lines, 400, "BAD_QUERY", "NAME=VALUE"},
+		"a line is no JSON":   {"?pipeline=asked&source=orders", "{\"id\":1}\n\n{\"id\":\n", lines, 400, "INVALID_REQUEST", "line 3 is no JSON"},
+		"no source":           {"?pipeline=asked", "{}", lines, 400, "BAD_QUERY", "source"},
+		"query beside JSON":   {"?pipeline=asked", `{"pipeline":"asked"}`, "", 400, "BAD_QUERY", "belong to a body"},
+		"param without value": {"?pipeline=asked&source=orders&param=part", "{}", lines, 400, "BAD_QUERY", "NAME=VALUE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			headers := []string{"Idempotency-Key", "k"}
@@ -201,18 +208,25 @@ func TestRowsOfARequestAreChecked(t *testing.T) {
 			require.Contains(t, text, c.says)
 		})
 	}
-	require.Empty(t, serving.Listed[any](t, h.Server, "runs"))
+	runs, _, err := h.Home(t).Runs(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, runs, len(begun))
 
-	answer, text := h.post(t, "", `{"pipeline":"orders"}`)
+	answer, text := h.post(t, "", `{"pipeline":"asked"}`)
 	report := runOf(t, answer, text)
 	require.Contains(t, report.Reason, "NOT_DELIVERED")
-	answer, text = h.post(t, "?pipeline=orders&source=orders&param=part=lines&why=noon", "{\"id\":1}\r\n\n{\"id\":1,\"id\":2}\n[3]\n", "Content-Type", lines, "Idempotency-Key", "k")
+	const query, sent = "?pipeline=asked&source=orders&param=part=lines&why=noon", "{\"id\":1}\r\n\n{\"id\":1,\"id\":2}\n[3]\n"
+	answer, text = h.post(t, query, sent, "Content-Type", lines, "Idempotency-Key", "k")
 	report = runOf(t, answer, text)
 	require.Equal(t, "completed_with_failures", string(report.Status.Status), text)
 	content, err := os.ReadFile(filepath.Join(h.Folder, "out", "lines.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, "{\"id\":1}\n", string(content), "rows that are wrong are quarantined")
-	answer, text = h.post(t, "", `{"pipeline":"orders","params":{"part":"none"},"rows":{"orders":[]}}`)
+	answer, text = h.post(t, query, sent, "Content-Type", lines, "Idempotency-Key", "k")
+	require.Equal(t, []any{report.ID, "true"}, []any{runOf(t, answer, text).ID, answer.Header.Get("Idempotent-Replayed")}, "sent again")
+	answer, text = h.post(t, query, "{\"id\":2}\n", "Content-Type", lines, "Idempotency-Key", "k")
+	require.Equal(t, []any{422, "KEY_REUSED"}, []any{answer.StatusCode, code(t, []byte(text))}, "other rows under the same key: %s", text)
+	answer, text = h.post(t, "", `{"pipeline":"asked","params":{"part":"none"},"rows":{"orders":[]}}`)
 	require.Equal(t, "empty", string(runOf(t, answer, text).Status.Status))
 }
 
@@ -230,7 +244,7 @@ func TestFiftyRequestsWithRows(t *testing.T) {
 	var side sync.WaitGroup
 	for i := range again {
 		side.Go(func() {
-			report, replayed, err := server.Start(context.WithoutCancel(t.Context()), "fifty", remote.StartRequest{Pipeline: "orders", Rows: rows})
+			report, replayed, err := server.Start(context.WithoutCancel(t.Context()), "fifty", remote.StartRequest{Pipeline: "asked", Rows: rows})
 			if err != nil {
 				t.Error(err)
 				return
@@ -248,7 +262,7 @@ func TestFiftyRequestsWithRows(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{1, 1}, []int{count, first})
-	run := remote.RunOf("orders", "fifty")
+	run := remote.RunOf("asked", "fifty")
 	require.Eventually(t, func() bool { return strings.Contains(h.Waymark(t, "runs"), "completed") }, patience, 100*time.Millisecond)
 	out, err := h.Try(t.Context(), "explain", run, "--row", "1")
 	require.NoError(t, err, out)
@@ -291,7 +305,7 @@ func TestRunWithRows(t *testing.T) {
 
 	h := asks(t)
 	for run, flags := range map[string][]string{"served": nil, "away": {"--server", h.url}} {
-		cmd := exec.CommandContext(t.Context(), binary, append([]string{"run", "--pipeline", "orders", "--param", "part=" + run, "--rows", "orders=-", "--run-id", run}, flags...)...)
+		cmd := exec.CommandContext(t.Context(), binary, append([]string{"run", "--pipeline", "asked", "--param", "part=" + run, "--rows", "orders=-", "--run-id", run}, flags...)...)
 		cmd.Dir, cmd.Stdin, cmd.Env = h.Folder, strings.NewReader("{\"id\":1}\n{\"id\":2}\n"), append(os.Environ(), "WAYMARK_TOKEN="+h.token)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)

@@ -25,7 +25,7 @@ func TestTriggerDoors(t *testing.T) {
 	t.Parallel()
 	s := &apiServer{serving.StartAPI(t)}
 	s.Arrive(t)
-	h := &house{Server: s.Server, url: s.URL, token: s.Grant(t, "bob", "--role", "deployer")}
+	h := &house{Server: s.Server, url: s.URL, token: s.Grant(t, "bob", "deployer")}
 	answer, body := s.Ask(t, http.MethodPost, "/in/default/arriving/calls", "", `{"id": 7}`)
 	require.Equal(t, 202, answer.StatusCode, "%s", body)
 	var receipt client.Receipt
@@ -142,7 +142,7 @@ func (h *house) sameTriggerOrders(t *testing.T) {
 
 // triggerRefusals: what somebody may not see does not exist for him, and orders need a reason and something to be about.
 func (s *apiServer) triggerRefusals(t *testing.T) {
-	other := s.Grant(t, "other", "--role", "operator", "--pipelines", "orders")
+	other := s.Grant(t, "other", "operator", "orders")
 	for _, path := range []string{"", "/arrivals"} {
 		_, unseen := s.Ask(t, "GET", "/v1/triggers/default/arriving/drop"+path, other, "")
 		_, unknown := s.Ask(t, "GET", "/v1/triggers/default/arriving/nope"+path, s.Tokens[landscape.Viewer], "")

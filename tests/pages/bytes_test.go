@@ -29,7 +29,7 @@ func (s *pageServer) bytes(t *testing.T) {
 	complaints := window.Complaints(t)
 	window.Do(t, chromedp.Navigate(s.URL+path))
 	window.Await(t, "Sign in")
-	window.Type(t, s.Grant(t, "carol", "--role", "auditor")+"\r")
+	window.Type(t, s.Grant(t, "carol", "auditor")+"\r")
 	window.Await(t, "Its fields, by their bytes")
 	marked := `[...document.querySelectorAll('.record .marked')].map(e => e.textContent.trim().slice(0, 20)).join(' / ')`
 	require.Empty(t, window.Evaluate(t, marked))

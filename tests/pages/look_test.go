@@ -25,7 +25,7 @@ func (s *pageServer) person(t *testing.T) {
 	complaints := window.Complaints(t)
 	window.Do(t, chromedp.Navigate(s.URL+"/runs/"+s.ordersRun))
 	window.Await(t, "Sign in")
-	window.Type(t, s.Grant(t, "bob", "--role", "auditor,operator,deployer,admin")+"\r")
+	window.Type(t, s.Grant(t, "bob", "auditor,operator,deployer,admin")+"\r")
 	window.Await(t, "all accounts balance", "bob")
 	window.Tab(t, "Row of an output", false)
 	window.Type(t, "1\r")
@@ -100,7 +100,7 @@ func (s *pageServer) opened(t *testing.T) *browser.Browser {
 	window := browser.Open(t, 1280, 900)
 	window.Do(t, chromedp.Navigate(s.URL+"/runs"))
 	window.Await(t, "Sign in")
-	window.Write(t, `input[name="token"]`, s.Grant(t, "eve", "--role", "auditor,operator,deployer,admin"))
+	window.Write(t, `input[name="token"]`, s.Grant(t, "eve", "auditor,operator,deployer,admin"))
 	window.Press(t, "Sign in")
 	window.Await(t, "eve")
 	return window

@@ -239,7 +239,7 @@ func (s *pageServer) pageSchedules(t *testing.T) {
 		require.Contains(t, textOf(parsed(t, path, text)), order.want)
 	}
 	admin := s.signIn(t, s.Tokens[landscape.Admin])
-	gone := s.Grant(t, "brief", "--role", "viewer")
+	gone := s.Grant(t, "brief", "viewer")
 	short := s.signIn(t, gone)
 	answer, text := admin.post(t, "/access/"+strings.Split(gone, "_")[1]+"/revoke", url.Values{"why": {"left"}})
 	require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)

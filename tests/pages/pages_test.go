@@ -219,7 +219,7 @@ func (s *pageServer) door(t *testing.T) {
 	for role, token := range s.Tokens {
 		people[role], guests[role] = s.signIn(t, token), s.signInAtIssuer(t, issuer.Claims{"groups": string(role)})
 	}
-	gone := s.Grant(t, "gone", "--role", "viewer,auditor,service,operator,deployer,admin")
+	gone := s.Grant(t, "gone", "viewer,auditor,service,operator,deployer,admin")
 	revoked := s.signIn(t, gone)
 	s.Waymark(t, "access", "revoke", strings.Split(gone, "_")[1], "--why", "left")
 	for asked, roles := range api.PageRoles() {
@@ -303,7 +303,7 @@ func (s *pageServer) link(t *testing.T) {
 // looking signs somebody in who may see values and give orders.
 func (s *pageServer) looking(t *testing.T) *person {
 	t.Helper()
-	return s.signIn(t, s.Grant(t, "ann", "--role", "auditor,operator"))
+	return s.signIn(t, s.Grant(t, "ann", "auditor,operator"))
 }
 
 // begun starts runs for the pages, and returns their ids.

@@ -36,7 +36,7 @@ func TestVoicesAgree(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	s := &pageServer{API: serving.StartAPI(t)}
-	v := &voice{pageServer: s, person: s.signIn(t, s.Grant(t, "ann", "--role", "auditor,operator"))}
+	v := &voice{pageServer: s, person: s.signIn(t, s.Grant(t, "ann", "auditor,operator"))}
 	for seed := *firstVoice; seed < *firstVoice+*voices; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			v.rng = rand.New(rand.NewPCG(seed, 0x401ce))

@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -50,23 +51,24 @@ func TestTemporalsPages(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	window := browser.Open(t, 1400, 1300)
-	s, _ := serving.StartForStrangers(t)
+	s := serving.StartForStrangers(t)
 	p := temporalsPages{window, "http://" + s.Pages + "/namespaces/default/workflows"}
 
 	p.start(t, "ann-wants-orders", `{"pipeline": "orders"}`)
 	require.NoError(t, s.Give(t, "ann-wants-orders", workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to look at it"}))
-	run := serving.Listed[serving.Run](t, s, "runs")[0]
+	run := serving.Listed[serving.Run](t, s.Server, "runs")[0]
 	own := workflows.WorkflowID(run.Run)
 	p.open(t, own, "RUNNING")
 	p.Press(t, "User Metadata")
 	p.Await(t, "Paused by ann: to look at it")
 	p.Shot(t, "ann-wants-orders-2-paused")
 	require.NoError(t, s.Give(t, "ann-wants-orders", workflows.ContinueUpdate, map[string]any{"actor": "ann", "why": "seen"}))
+	s.Web.Release()
 	p.open(t, "ann-wants-orders", "COMPLETED", `"status": "completed_with_failures"`)
 	p.Shot(t, "ann-wants-orders-3-finished")
 	p.open(t, own, "COMPLETED")
 	p.Press(t, "User Metadata")
-	p.Await(t, "300001 rows read", "waymark errors "+run.Run)
+	p.Await(t, fmt.Sprint(serving.StrangersRows, " rows read"), "waymark errors "+run.Run)
 	p.Shot(t, "ann-wants-orders-4-details")
 
 	p.start(t, "bob-tries", `{"pipelines": "orders"}`)
@@ -102,6 +104,6 @@ func TestTemporalsPages(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(s.Folder, "out", "orders.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	require.Equal(t, []serving.Run{{Run: run.Run, Status: pipeline.CompletedWithFailures, Trigger: activities.TriggerTemporal}}, serving.Listed[serving.Run](t, s, "runs"))
+	require.Equal(t, []serving.Run{{Run: run.Run, Status: pipeline.CompletedWithFailures, Trigger: activities.TriggerTemporal}}, serving.Listed[serving.Run](t, s.Server, "runs"))
 	s.Waymark(t, "verify", run.Run)
 }

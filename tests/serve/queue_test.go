@@ -24,6 +24,7 @@ import (
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
 	"waymark/tests/fixtures"
+	"waymark/tests/sample"
 	"waymark/tests/serving"
 	"waymark/workflows"
 )
@@ -56,9 +57,7 @@ const crowdTerminated = 5 // each time
 // TestACrowdWaitsForPlaces asks for many runs over three pools, gives the pools more places while they wait, terminates runs that run and
 // that wait, and kills the server. No pool and no pipeline ever has more runs than it may have, and in the end nobody waits.
 func TestACrowdWaitsForPlaces(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it serves three times")
-	}
+	sample.Rarely(t)
 	t.Parallel()
 	c := newCrowd(t)
 	c.serve()

@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"waymark/client"
 	"waymark/landscape"
 	"waymark/tests/issuer"
 	"waymark/tests/manual"
@@ -28,7 +29,14 @@ type API struct {
 	Tokens  map[landscape.Role]string // an access token of each role
 	Issuer  *issuer.Issuer            // whose tokens count as well; nil for none
 	schemas *jsonschema.Compiler
-	paths   map[string]map[string]operation
+	paths   []described
+}
+
+// described is a path of the OpenAPI document, with its operations by method.
+type described struct {
+	pattern    string
+	matches    *regexp.Regexp
+	operations map[string]operation
 }
 
 type operation struct {
@@ -38,6 +46,9 @@ type operation struct {
 		} `json:"content"`
 	} `json:"responses"`
 }
+
+// parameter is one in the pattern of a path, which is quoted.
+var parameter = regexp.MustCompile(`\\\{\w+\\\}`)
 
 // StartAPI serves the pipelines of docs/api.md, and one that is deployed.
 func StartAPI(t *testing.T, flags ...string) *API {
@@ -54,15 +65,18 @@ func StartAPI(t *testing.T, flags ...string) *API {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "deployed.yaml"), []byte(deployed), 0o600))
 	s.Waymark(t, "deploy", "deployed.yaml", "--allow-path", folder)
 	for _, role := range landscape.Roles() {
-		s.Tokens[role] = s.Grant(t, string(role), "--role", string(role))
+		s.Tokens[role] = s.Grant(t, string(role), string(role))
 	}
 	answer, body := s.Ask(t, "GET", "/openapi.json", "", "")
 	require.Equal(t, 200, answer.StatusCode)
-	var described struct {
+	var api struct {
 		Paths map[string]map[string]operation
 	}
-	require.NoError(t, json.Unmarshal(body, &described))
-	s.paths = described.Paths
+	require.NoError(t, json.Unmarshal(body, &api))
+	for pattern, operations := range api.Paths {
+		matches := parameter.ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+")
+		s.paths = append(s.paths, described{pattern, regexp.MustCompile("^" + matches + "$"), operations})
+	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	require.NoError(t, err)
 	s.schemas = jsonschema.NewCompiler()
@@ -71,10 +85,16 @@ func StartAPI(t *testing.T, flags ...string) *API {
 	return s
 }
 
-// Grant makes an access token.
-func (s *API) Grant(t *testing.T, name string, flags ...string) string {
+// Grant makes an access token with roles, which are divided by commas, for pipelines whose names match the patterns; for all without one.
+func (s *Server) Grant(t *testing.T, name, roles string, pipelines ...string) string {
 	t.Helper()
-	return strings.TrimSpace(s.Waymark(t, append([]string{"access", "grant", name, "--why", "a test"}, flags...)...))
+	request := client.AccessRequest{By: client.By{Why: "a test"}, Name: name, Pipelines: pipelines}
+	for role := range strings.SplitSeq(roles, ",") {
+		request.Roles = append(request.Roles, landscape.Role(role))
+	}
+	granted, err := s.Home(t).GrantAccess(t.Context(), request)
+	require.NoError(t, err)
+	return granted.Token
 }
 
 // Ask sends a request, whose answer has to be one of the OpenAPI document. headers are pairs.
@@ -127,13 +147,13 @@ func (s *API) conforms(t *testing.T, method, path string, answer *http.Response,
 	reference := "mem:///openapi.json#/components/schemas/remote.Problem"
 	if answer.StatusCode < 400 {
 		path, _, _ = strings.Cut(path, "?")
-		known, described := "", operation{}
-		for pattern, methods := range s.paths {
-			if regexp.MustCompile("^" + regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$").MatchString(path) {
-				known, described = pattern, methods[strings.ToLower(method)]
+		known, asked := "", operation{}
+		for _, d := range s.paths {
+			if d.matches.MatchString(path) {
+				known, asked = d.pattern, d.operations[strings.ToLower(method)]
 			}
 		}
-		content, ok := described.Responses[fmt.Sprint(answer.StatusCode)]
+		content, ok := asked.Responses[fmt.Sprint(answer.StatusCode)]
 		if answer.StatusCode == http.StatusPartialContent {
 			return
 		}

@@ -55,15 +55,17 @@ func (s *Server) Drop(t *testing.T, name string) {
 func (s *Server) Reaches(t *testing.T, trigger string, state landscape.ArrivalState, count int) (list []client.Arrival) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		list = Listed[client.Arrival](t, s, "triggers", "arrivals", "arriving/"+trigger, "--only", string(state))
-		return len(list) == count
-	}, Patience, 50*time.Millisecond, "%d of %s are %s", count, trigger, state)
+		var err error
+		list, err = s.Home(t).Arrivals(t.Context(), "arriving/"+trigger, state, "", 0)
+		return err == nil && len(list) == count
+	}, Patience, 20*time.Millisecond, "%d of %s are %s", count, trigger, state)
 	return list
 }
 
 // ArrivedRun is the run that the first file began.
 func (s *Server) ArrivedRun(t *testing.T) string {
 	t.Helper()
-	done := Listed[client.Arrival](t, s, "triggers", "arrivals", "arriving/drop", "--only", "done")
+	done, err := s.Home(t).Arrivals(t.Context(), "arriving/drop", landscape.ArrivalDone, "", 0)
+	require.NoError(t, err)
 	return done[len(done)-1].Run
 }

@@ -22,6 +22,7 @@ import (
 	"waymark/internal/temporal/embedded"
 	"waymark/pipeline"
 	"waymark/tests/fixtures"
+	"waymark/tests/held"
 	"waymark/tests/programs"
 	"waymark/tests/system"
 	"waymark/workflows"
@@ -37,6 +38,9 @@ type Server struct {
 	Pages   string // HOST:PORT of Temporal's web pages
 	Command *exec.Cmd
 	Log     *Log // what it has written so far
+
+	opening sync.Mutex
+	home    *local.Home // nil until a test asks the record
 }
 
 // Log is what a process has written so far.
@@ -94,8 +98,25 @@ func begin(t *testing.T, folder string, flags ...string) *Server {
 		}
 		_ = s.Command.Process.Kill()
 		_ = s.Command.Wait()
+		if s.home != nil {
+			_ = s.home.Close() // it has executed nothing
+		}
 	})
 	return s
+}
+
+// Home is the record of the server, for the process of the test: a question costs a thousandth of what a command costs, which matters to tests
+// that ask again and again. It is closed with the server.
+func (s *Server) Home(t *testing.T) *local.Home {
+	t.Helper()
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.home == nil {
+		home, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(s.Folder, ".waymark")), Existing: true})
+		require.NoError(t, err)
+		s.home = home
+	}
+	return s.home
 }
 
 // Temporal connects to its Temporal.
@@ -139,9 +160,9 @@ func (s *Server) Give(t *testing.T, workflow, name string, order any) error {
 func (s *Server) IsRecorded(t *testing.T, run string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		_, err := s.Try(t.Context(), "status", run)
+		_, err := s.Home(t).Counts(t.Context(), run)
 		return err == nil
-	}, Patience, 50*time.Millisecond)
+	}, Patience, 20*time.Millisecond)
 }
 
 // Followed follows runs, from commands of their own. It returns, when all are at it, what gives what each has said when it has ended.
@@ -179,18 +200,28 @@ type Run struct {
 	Trigger string             `json:"trigger"`
 }
 
-// strangersRows are so many that a run can be paused.
-const strangersRows = 300_001
+// StrangersRows are those of the pipeline that strangers start.
+const StrangersRows = 301
 
-// StartForStrangers serves a pipeline named orders, of whose rows one is refused, and returns the address of its Temporal.
-func StartForStrangers(t *testing.T) (s *Server, address string) {
+// Strangers is a server at which programs that know nothing of this module start runs.
+type Strangers struct {
+	*Server
+	Address string    // of its Temporal
+	Web     *held.Web // of what the runs read. It holds back half, so that a run can be paused whenever the order comes: release it
+}
+
+// StartForStrangers serves a pipeline named orders, of whose rows one is refused.
+func StartForStrangers(t *testing.T) *Strangers {
 	t.Helper()
-	folder := t.TempDir()
-	rows := strings.Replace(fixtures.Numbered(0, strangersRows), "\n7,", "\nseven,", 1)
-	document := strings.Replace(fixtures.Orders, "id: int", "id: int, kind: string", 1)
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(document), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.csv"), []byte(rows), 0o600))
-	s = Start(t, folder)
-	address, _ = local.Folder(filepath.Join(folder, ".waymark")).Server()
-	return s, address
+	folder, from := t.TempDir(), t.TempDir()
+	s := &Strangers{Web: held.Serve(from)}
+	t.Cleanup(s.Web.Close)
+	s.Web.Hold(StrangersRows / 2)
+	rows := strings.Replace(fixtures.Numbered(0, StrangersRows), "\n7,", "\nseven,", 1)
+	document := strings.NewReplacer("id: int", "id: int, kind: string", "orders.csv", s.Web.URL+"/orders.csv").Replace(fixtures.Orders)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(document+"chunk: {rows: 100}\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(from, "orders.csv"), []byte(rows), 0o600))
+	s.Server = Start(t, folder, "--allow-network", held.Networks)
+	s.Address, _ = local.Folder(filepath.Join(folder, ".waymark")).Server()
+	return s
 }
