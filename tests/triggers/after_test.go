@@ -1,7 +1,6 @@
 package triggers_test
 
 import (
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
-	"waymark/tests/manual"
 	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
 	"waymark/tests/serving"
@@ -86,6 +84,7 @@ func (s *watching) follows(t *testing.T, state landscape.ArrivalState, n int) (a
 
 // TestATriggerAfterAnotherPipeline begins a run for each output of complete runs, which reads what was published and nothing else; both records say so.
 func TestATriggerAfterAnotherPipeline(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := upstream(t, `.jsonl"}`, "review-*.jsonl", "changed: again")
 	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "out", "review-none.jsonl"), []byte("{\"id\":7}\n"), 0o600))
@@ -128,6 +127,7 @@ func TestOutputsInPartsArrive(t *testing.T) {
 
 // TestOutputsInABucketArrive with all their parts.
 func TestOutputsInABucketArrive(t *testing.T) {
+	sample.Rarely(t)
 	bucket := buckets.New(t)
 	bucket.Setenv(t)
 	s := watch(t, t.TempDir(), "--allow-network", "127.0.0.0/8")
@@ -356,35 +356,4 @@ func (s *watching) statusText(t *testing.T, run string) string {
 	t.Helper()
 	out, _ := s.Try(t.Context(), "status", run)
 	return out
-}
-
-// TestAfterAnotherPipelinePage executes the second document, its command and its query of docs/triggers.md.
-func TestAfterAnotherPipelinePage(t *testing.T) {
-	t.Parallel()
-	s := watch(t, t.TempDir())
-	text := manual.Page(t, "triggers.md")
-	require.NoError(t, os.Mkdir(filepath.Join(s.Folder, "in"), 0o700))
-	require.NoError(t, os.Mkdir(filepath.Join(s.Folder, "out"), 0o700))
-	for i, document := range manual.Blocks(text, "yaml") {
-		name := fmt.Sprint(i, ".yaml")
-		require.NoError(t, os.WriteFile(filepath.Join(s.Folder, name), []byte(strings.ReplaceAll(document, "/data/", s.Folder+"/")), 0o600))
-		s.Waymark(t, "deploy", name, "--allow-path", s.Folder)
-	}
-	s.put(t, "a.csv", "id,total\n1,2.50\n")
-	var read []landscape.Arrival
-	require.Eventually(t, func() bool {
-		read = s.at(t, "default/invoices/orders")
-		return len(read) == 1 && read[0].State == landscape.ArrivalDone
-	}, patience, 50*time.Millisecond)
-	invoices, err := os.ReadFile(filepath.Join(s.Folder, "invoices", read[0].Run+".jsonl"))
-	require.NoError(t, err)
-	require.Equal(t, "{\"id\":1,\"total\":2.50}\n", string(invoices))
-	command, want, _ := strings.Cut(strings.TrimPrefix(manual.Blocks(text, "console")[0], "$ waymark "), "\n")
-	require.Contains(t, s.Waymark(t, strings.Fields(command)...), strings.TrimSpace(want))
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Folder, ".waymark", "landscape.db")+"?mode=ro")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, db.Close()) }()
-	var item, state, run string
-	require.NoError(t, db.QueryRowContext(t.Context(), manual.Blocks(text, "sql")[0]).Scan(&item, &state, &run))
-	require.Equal(t, []string{s.at(t, "default/orders/drop")[0].Run + "/out", "done", read[0].Run}, []string{item, state, run})
 }

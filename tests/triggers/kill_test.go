@@ -22,6 +22,7 @@ import (
 
 	"waymark/client/local"
 	"waymark/tests/programs"
+	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
 	"waymark/tests/services/pg"
 	"waymark/tests/serving"
@@ -40,9 +41,7 @@ const (
 // TestFilesArriveWhileProcessesAreKilled puts files into a folder, and objects into a bucket, while the processes that watch, and execute the runs, are killed:
 // each is in exactly one complete run; and so is each output of these for a pipeline after them.
 func TestFilesArriveWhileProcessesAreKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it serves several times")
-	}
+	sample.Rarely(t)
 	t.Run("folder", func(t *testing.T) {
 		t.Parallel()
 		a := newArriving(t)

@@ -1,7 +1,6 @@
 package triggers_test
 
 import (
-	"database/sql"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
-	"waymark/tests/manual"
 	"waymark/tests/sample"
 	"waymark/tests/serving"
 )
@@ -106,6 +104,7 @@ func (s *watching) trigger(t *testing.T) triggered {
 
 // TestEachFileGetsARun as it arrives, and as it changes; its run reads this file and no other, and explain says which it was.
 func TestEachFileGetsARun(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := drop(t, "at_once: 2")
 	s.put(t, "a.csv", "id\n1\n2\n")
@@ -141,6 +140,7 @@ func (s *watching) holds(t *testing.T, folder, run, want string) {
 
 // TestPausedTriggersKeepWhatArrives: it is on record, waits, and gets its runs when the trigger is resumed.
 func TestPausedTriggersKeepWhatArrives(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := drop(t, "changed: ignore, batch: {files: 10, wait: 300ms}")
 	require.Contains(t, s.Waymark(t, "triggers", "pause", "drop", "--why", "to see"), "trigger default/orders/drop is paused; resume it")
@@ -218,6 +218,7 @@ func TestAFileOfARunThatIsGivenUp(t *testing.T) {
 
 // TestATriggerSaysWhyNobodyCanLook until somebody can.
 func TestATriggerSaysWhyNobodyCanLook(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s, elsewhere := watch(t, t.TempDir()), t.TempDir()
 	document := strings.NewReplacer("FOLDER", elsewhere, ", TRIGGER", "").Replace(dropped)
@@ -240,6 +241,7 @@ func TestATriggerSaysWhyNobodyCanLook(t *testing.T) {
 
 // TestWhatCannotArriveStopsNothing: other files arrive, and the trigger says what is in the way. A folder that is not there is no empty one.
 func TestWhatCannotArriveStopsNothing(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := drop(t, "at_once: 2")
 	in := filepath.Join(s.Folder, "in")
@@ -270,35 +272,4 @@ func (s *watching) status(t *testing.T, run string) string {
 	out, _ := s.Try(t.Context(), "status", run, "--json") // of a failed run it has an exit code
 	require.NoError(t, json.Unmarshal([]byte(out), &status), out)
 	return status.Status
-}
-
-// TestTriggersPage executes the first document, and the commands and the query about it, of docs/triggers.md.
-func TestTriggersPage(t *testing.T) {
-	t.Parallel()
-	s := watch(t, t.TempDir())
-	text := strings.ReplaceAll(manual.Page(t, "triggers.md"), "/data/", s.Folder+"/")
-	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "orders.yaml"), []byte(manual.Blocks(text, "yaml")[0]), 0o600))
-	require.NoError(t, os.Mkdir(filepath.Join(s.Folder, "in"), 0o700))
-	s.Waymark(t, "deploy", "orders.yaml", "--allow-path", s.Folder)
-	s.put(t, "a.csv", "id,total\n1,2.50\n")
-	done := s.becomes(t, "a.csv", 0, landscape.ArrivalDone)
-	s.holds(t, "out", done.Run, "{\"id\":1,\"total\":2.50}\n")
-	commands := strings.Split(strings.Join(manual.Blocks(text, "console")[1:], ""), "$ waymark ")[1:]
-	require.Len(t, commands, 5)
-	for _, command := range commands {
-		line, want, _ := strings.Cut(command, "\n")
-		quoted := strings.Split(line, `"`)
-		args := strings.Fields(quoted[0])
-		if len(quoted) > 1 {
-			args = append(args, quoted[1])
-		}
-		require.Contains(t, s.Waymark(t, args...), want, line)
-	}
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Folder, ".waymark", "landscape.db")+"?mode=ro")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, db.Close()) }()
-	var item, state, run, reason string
-	var revision int
-	require.NoError(t, db.QueryRowContext(t.Context(), manual.Blocks(text, "sql")[1]).Scan(&item, &revision, &state, &run, &reason))
-	require.Equal(t, []any{filepath.Join(s.Folder, "in", "a.csv"), 0, "done", done.Run, ""}, []any{item, revision, state, run, reason})
 }
