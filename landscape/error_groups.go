@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"waymark/landscape/messages"
 )
 
 // ErrorGroup is the errors of a run that say the same but for the values in them.
@@ -81,7 +83,7 @@ func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, err
 	}
 	err = each(ctx, r.from, []any{run}, func(e ErrorHead) bool {
 		id := identity{e.Node, e.Code, e.Field}
-		common = appendReplaced(common[:0], e.Message, withoutValue)
+		common = messages.AppendReplaced(common[:0], e.Message, messages.WithoutValue)
 		g := groups[id][string(common)]
 		if g == nil {
 			g = &ErrorGroup{Node: id.node, Code: id.code, Field: id.field, Where: newSpread(e.Source, rows[e.Source])}
@@ -133,17 +135,16 @@ func (r *Reader) nameFiles(ctx context.Context, run string, samples []Sample) er
 
 // What a message may quote: texts and numbers, and what has digits and is no value of a row: an SQLSTATE, the name of an algorithm, where something is, how many there are.
 const (
-	quotedText = "\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'"
-	number     = `[0-9]+(?:[.,][0-9]+)*`
-	whole      = `(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)`
-	named      = `SQLSTATE \w{5}|(?:SHA|UTF)-[0-9]+`
-	thing      = `(?:row|line|byte|part|chunk|column|cell|record|attempt|entry)`
-	things     = `(?:rows?|lines?|bytes?|parts?|chunks?|columns?|cells?|records?|attempts?|entry|entries|fields?|characters?|digits?)`
+	number = messages.Number
+	whole  = `(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)`
+	named  = `SQLSTATE \w{5}|(?:SHA|UTF)-[0-9]+`
+	thing  = `(?:row|line|byte|part|chunk|column|cell|record|attempt|entry)`
+	things = `(?:rows?|lines?|bytes?|parts?|chunks?|columns?|cells?|records?|attempts?|entry|entries|fields?|characters?|digits?)`
 )
 
 var (
-	// aRowValue finds texts and numbers as values does, those with the word that says what they are together with that; noRowValue is what is no value of a row of that.
-	aRowValue  = regexp.MustCompile(quotedText + `|\b(?:` + named + `|` + thing + ` ` + number + `|` + number + ` ` + things + `|` + number + `)\b`)
+	// aRowValue finds texts and numbers as messages.Values does, those with the word that says what they are together with that; noRowValue is what is no value of a row of that.
+	aRowValue  = regexp.MustCompile(messages.Text + `|\b(?:` + named + `|` + thing + ` ` + number + `|` + number + ` ` + things + `|` + number + `)\b`)
 	noRowValue = regexp.MustCompile(`^(?:` + named + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
 )
 
@@ -153,12 +154,9 @@ func WithoutValues(message string) string {
 		if noRowValue.MatchString(found) {
 			return found
 		}
-		return outline(found)
+		return messages.Outline(found)
 	})
 }
-
-// outline is what the messages of a group have in common: without values, places and counts.
-func outline(message string) string { return string(appendReplaced(nil, message, withoutValue)) }
 
 // rowValues says of each of the values in a message whether it may be a value of a row.
 func rowValues(message string) (may []bool) {
@@ -168,23 +166,13 @@ func rowValues(message string) (may []bool) {
 			others = append(others, found)
 		}
 	}
-	for v := (values{message: message}); ; {
-		begin, end, ok := v.next()
+	for v := messages.Of(message); ; {
+		begin, end, ok := v.Next()
 		if !ok {
 			return may
 		}
 		may = append(may, !slices.ContainsFunc(others, func(o []int) bool { return o[0] <= begin && end <= o[1] }))
 	}
-}
-
-func withoutValue(value string) string {
-	switch value[0] {
-	case 'S': // SQLSTATE
-		return value
-	case '"', '`', '\'':
-		return `"…"`
-	}
-	return "N"
 }
 
 // shape is what messages that differ in their values alone have in common.
@@ -201,7 +189,7 @@ type shape struct {
 const mostCounted = 3
 
 func newShape(message string) *shape {
-	values := valuesIn(message)
+	values := messages.In(message)
 	return &shape{first: message, values: values, differ: make([]bool, len(values)), ofRows: rowValues(message), counts: newCounters(min(len(values), mostCounted)), same: 1}
 }
 
@@ -211,9 +199,9 @@ func (s *shape) join(message string) {
 		s.same++
 		return
 	}
-	v := values{message: message}
+	v := messages.Of(message)
 	for i := range s.values {
-		begin, end, ok := v.next()
+		begin, end, ok := v.Next()
 		if !ok {
 			return // it says N itself, where the first one has a number
 		}
@@ -239,9 +227,9 @@ func (s *shape) often() []Quoted {
 // String returns the message, with placeholders for the values that differ.
 func (s *shape) String() string {
 	i := -1
-	return string(appendReplaced(nil, s.first, func(value string) string {
+	return string(messages.AppendReplaced(nil, s.first, func(value string) string {
 		if i++; s.differ[i] {
-			return withoutValue(value)
+			return messages.WithoutValue(value)
 		}
 		return value
 	}))

@@ -196,11 +196,7 @@ func scopes(whole, inserted []Record) []*scope {
 	for i, r := range append(whole, inserted...) {
 		t := TableOf(r)
 		values := t.AppendValues(nil, r)
-		prefix := values[:t.Keys]
-		if n, ok := scopeKeys[t.Name]; ok {
-			prefix = values[:n]
-		}
-		name := fmt.Sprintf("%s %#v", t.Name, prefix)
+		name, prefix := t.Scope(values)
 		if byName[name] == nil {
 			byName[name] = &scope{table: t, prefix: prefix, wanted: map[string][]any{}}
 			all = append(all, byName[name])
@@ -210,6 +206,16 @@ func scopes(whole, inserted []Record) []*scope {
 		}
 	}
 	return all
+}
+
+// Scope names the records of the table that are compared together with that of these values, and returns the part of the
+// key that they share. Records with another part have another name.
+func (t *Table) Scope(values []any) (name string, shared []any) {
+	shared = values[:t.Keys]
+	if n, ok := scopeKeys[t.Name]; ok {
+		shared = values[:n]
+	}
+	return fmt.Sprintf("%s %#v", t.Name, shared), shared
 }
 
 // compare returns how what is stored in the scope differs from what is wanted. beyond, if not nil, reports whether a record may be

@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 		"worker", "activities", "audit", "audit/evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "workflows/triggers", "internal/settings", "worker/delivery", "worker/storage", "worker/telemetry",
 	},
 	"cmd/waymark-worker":         {"worker/daemon", "internal/program", "internal/settings", "internal/version"},
-	"landscape":                  {"landscape/admit", "plugin", "pipeline", "pipeline/amount", "pipeline/calendar", "landscape/seal"},
+	"landscape":                  {"landscape/admit", "landscape/messages", "plugin", "pipeline", "pipeline/amount", "pipeline/calendar", "landscape/seal"},
 	"landscape/history":          {"internal/strictjson", "landscape", "pipeline/row"},
 	"audit/evidence":             {"audit/evidence/cosign", "audit/evidence/keys", "landscape/persons", "audit/evidence/trust", "internal/failpoint", "internal/strictjson", "landscape", "payload/s3store"},
 	"audit/evidence/cosign":      {},

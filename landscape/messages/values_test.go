@@ -1,4 +1,4 @@
-package landscape
+package messages_test
 
 import (
 	"regexp"
@@ -7,23 +7,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"waymark/landscape/messages"
 )
 
-// aValue is what values finds.
-var aValue = regexp.MustCompile(quotedText + `|\bSQLSTATE \w{5}\b|\b` + number + `\b`)
+// aValue is what Values finds.
+var aValue = regexp.MustCompile(messages.Text + `|\bSQLSTATE \w{5}\b|\b` + messages.Number + `\b`)
 
 // TestValuesAreThoseOfTheExpression finds the same values as the expression in texts made of everything that it speaks of.
 func TestValuesAreThoseOfTheExpression(t *testing.T) {
 	parts := rapid.SampledFrom([]string{`"`, `\`, "`", `'`, "\n", "SQLSTATE ", "SQLSTATE 22003", "1", "23", ",", ".", "a", "_", "ü", "\xff", " ", "S", "…"})
 	rapid.Check(t, func(t *rapid.T) {
 		message := strings.Join(rapid.SliceOf(parts).Draw(t, "parts"), "")
-		require.Equal(t, aValue.FindAllString(message, -1), valuesIn(message), "%q", message)
-		require.Equal(t, aValue.ReplaceAllStringFunc(message, withoutValue), outline(message), "%q", message)
+		require.Equal(t, aValue.FindAllString(message, -1), messages.In(message), "%q", message)
+		require.Equal(t, aValue.ReplaceAllStringFunc(message, messages.WithoutValue), messages.Outline(message), "%q", message)
 	})
 }
 
 // TestValuesTakeNoTime looks once at quotes that end nowhere, however many there are.
 func TestValuesTakeNoTime(t *testing.T) {
-	require.Nil(t, valuesIn(`"`+strings.Repeat(`\"`, 1<<21)))
-	require.Nil(t, valuesIn(strings.Repeat("1a", 1<<21)))
+	require.Nil(t, messages.In(`"`+strings.Repeat(`\"`, 1<<21)))
+	require.Nil(t, messages.In(strings.Repeat("1a", 1<<21)))
 }

@@ -1,17 +1,28 @@
-package landscape
+// Package messages finds what messages of one kind do not have in common: the values that they quote.
+package messages
 
 import "strings"
 
-// values finds what a message says that differs between messages of one group: texts in quotes, SQLSTATEs, which withoutValue keeps, and numbers.
-// Digits of a name are none. Error groups ask it of each refused row, so it does by hand what aValue says in its test.
-type values struct {
+// The expressions of what a message may quote.
+const (
+	Text   = "\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'" // in quotes
+	Number = `[0-9]+(?:[.,][0-9]+)*`
+)
+
+// Values finds what a message says that differs between messages of one kind: texts in quotes, SQLSTATEs, which
+// WithoutValue keeps, and numbers. Digits of a name are none. Error groups ask it of each refused row, so it does by hand
+// what an expression says in its test.
+type Values struct {
 	message string
 	at      int // where the next one is looked for
 	unended int // texts in double quotes that begin before this do not end
 }
 
-// next returns where the next value begins and ends; ok is false if there is none.
-func (v *values) next() (begin, end int, ok bool) {
+// Of returns the values of a message.
+func Of(message string) *Values { return &Values{message: message} }
+
+// Next returns where the next value begins and ends; ok is false if there is none.
+func (v *Values) Next() (begin, end int, ok bool) {
 	for i := v.at; i < len(v.message); i++ {
 		switch c := v.message[i]; {
 		case c == '"' && i >= v.unended:
@@ -37,7 +48,7 @@ func (v *values) next() (begin, end int, ok bool) {
 
 // afterText returns where a text in double quotes ends that begins there; 0 if it does not end. Then those do not end either that begin in it: it
 // has them escaped.
-func (v *values) afterText(i int) int {
+func (v *Values) afterText(i int) int {
 	for k := i + 1; k < len(v.message); k++ {
 		switch v.message[k] {
 		case '"':
@@ -54,7 +65,7 @@ func (v *values) afterText(i int) int {
 }
 
 // afterState returns where an SQLSTATE ends that begins there; 0 if there is none.
-func (v *values) afterState(i int) int {
+func (v *Values) afterState(i int) int {
 	const word = "SQLSTATE "
 	end := i + len(word) + 5
 	if !strings.HasPrefix(v.message[i:], word) || end > len(v.message) || end < len(v.message) && isWord(v.message[end]) {
@@ -69,7 +80,7 @@ func (v *values) afterState(i int) int {
 }
 
 // afterNumber returns where a number ends that begins there; 0 if a name does.
-func (v *values) afterNumber(i int) (end int) {
+func (v *Values) afterNumber(i int) (end int) {
 	m := v.message
 	for {
 		for i < len(m) && isDigit(m[i]) {
@@ -86,7 +97,7 @@ func (v *values) afterNumber(i int) (end int) {
 }
 
 // beginsWord reports whether what stands before is no part of a word.
-func (v *values) beginsWord(i int) bool { return i == 0 || !isWord(v.message[i-1]) }
+func (v *Values) beginsWord(i int) bool { return i == 0 || !isWord(v.message[i-1]) }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
@@ -94,10 +105,10 @@ func isWord(c byte) bool {
 	return isDigit(c) || c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// valuesIn returns the values in a message, in order; nil if there is none.
-func valuesIn(message string) (all []string) {
-	for v := (values{message: message}); ; {
-		begin, end, ok := v.next()
+// In returns the values in a message, in order; nil if there is none.
+func In(message string) (all []string) {
+	for v := Of(message); ; {
+		begin, end, ok := v.Next()
 		if !ok {
 			return all
 		}
@@ -105,15 +116,29 @@ func valuesIn(message string) (all []string) {
 	}
 }
 
-// appendReplaced appends a message in which other returns what stands for each value.
-func appendReplaced(to []byte, message string, other func(value string) string) []byte {
+// AppendReplaced appends a message in which other returns what stands for each value.
+func AppendReplaced(to []byte, message string, other func(value string) string) []byte {
 	written := 0
-	for v := (values{message: message}); ; {
-		begin, end, ok := v.next()
+	for v := Of(message); ; {
+		begin, end, ok := v.Next()
 		if !ok {
 			return append(to, message[written:]...)
 		}
 		to = append(append(to, message[written:begin]...), other(message[begin:end])...)
 		written = end
 	}
+}
+
+// Outline returns what a message has in common with others: it is without values, places and counts.
+func Outline(message string) string { return string(AppendReplaced(nil, message, WithoutValue)) }
+
+// WithoutValue returns what stands for a value in an outline.
+func WithoutValue(value string) string {
+	switch value[0] {
+	case 'S': // SQLSTATE
+		return value
+	case '"', '`', '\'':
+		return `"…"`
+	}
+	return "N"
 }
