@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -49,6 +50,7 @@ var sessions sync.Map // of *session
 func inSession() {
 	commands, answers := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
 	os.Stdout = os.Stderr
+	debug.SetGCPercent(400) // there is memory
 	for {
 		var c command
 		if err := commands.Decode(&c); errors.Is(err, io.EOF) {

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// succeeds matches a line of a script whose command does what it is asked for, and a command of a page.
+var succeeds = regexp.MustCompile(`(?m)^(?:\[\S+\] )?(?:exec (?:sh -c '(?:exec )?)?|exits [0134]\S* |signal \S+ \S+ |\$ )?waymark (.+)$`)
+
+// triedElsewhere are commands that do what they are asked for only with a server, a database or a build of its own, by
+// the tests that execute them by day.
+var triedElsewhere = map[string]string{
+	"waymark landscape grant": "TestRecordInPostgres",
+	"waymark resolve":         "tests/crash, whose program can be told to die",
+	"waymark schedule retry":  "a slot whose run failed needs a server, which begins it: tests/cli/slots.txtar at night",
+	"waymark serve":           "tests/serving, for all that ask a server",
+	"waymark triggers again":  "tests/api",
+	"waymark triggers ignore": "tests/api",
+	"waymark triggers test":   "tests/triggers",
+}
+
+// TestEveryCommandIsTried requires that each command succeeds once in what `go test` executes: in a script, as far as it
+// goes by day, or on a page whose commands a test executes.
+func TestEveryCommandIsTried(t *testing.T) {
+	root, tried := new(app).rootCommand(), map[*cobra.Command]bool{}
+	files, err := filepath.Glob(filepath.Join(scripts, "*.txtar"))
+	require.NoError(t, err)
+	for _, file := range append(files, "../../docs/schedules.md", "../../docs/deploying.md") {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		text, _, _ := strings.Cut(string(content), "\n-- ")
+		text, _, _ = strings.Cut(text, "[!nightly] stop")
+		if strings.HasPrefix(text, "[!nightly] skip") || strings.HasPrefix(text, "[!failpoints]") {
+			continue
+		}
+		for _, line := range succeeds.FindAllStringSubmatch(text, -1) {
+			if command, _, err := root.Find(words(line[1])); err == nil { // cobra's own commands are not there yet
+				tried[command] = true
+			}
+		}
+	}
+	var missing []string
+	each(root, func(command *cobra.Command) {
+		path := command.CommandPath()
+		if _, elsewhere := triedElsewhere[path]; elsewhere == tried[command] && command.Runnable() && !helps(command) {
+			missing = append(missing, path)
+		}
+	})
+	require.Empty(t, missing, "of no script by day, or of one although it is said to be tried elsewhere: write a script, or end one later: it stops by day at [!nightly] stop")
+}
+
+// each calls do with every command below one.
+func each(command *cobra.Command, do func(*cobra.Command)) {
+	do(command)
+	for _, below := range command.Commands() {
+		each(below, do)
+	}
+}
