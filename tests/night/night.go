@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -81,11 +82,8 @@ func (n *night) runAll(ctx context.Context) error {
 	}
 	todo := n.undone(all, n.commit)
 	fmt.Printf("%d of %d units passed at %s\n", len(all)-len(todo), len(all), n.commit)
-	for _, u := range todo {
-		if ctx.Err() != nil {
-			break
-		}
-		if err := n.try(ctx, u); err != nil {
+	for at := 0; at < len(todo) && ctx.Err() == nil; at++ {
+		if err := n.try(ctx, todo[at]); err != nil {
 			return err
 		}
 	}
@@ -96,31 +94,47 @@ func (n *night) runAll(ctx context.Context) error {
 func (n *night) try(ctx context.Context, u unit) error {
 	fmt.Printf("%s  %-7s %7s  %s\n", time.Now().Format(time.TimeOnly), "runs", "", u.key())
 	round := n.Units[u.key()].Round
-	started, r, log := time.Now(), failed, ""
-	err := n.prepare(ctx, u.campaign)
-	if err == nil {
-		started = time.Now()
-		r, log, err = n.perform(ctx, u, round)
-	}
-	took := time.Since(started)
-	if ctx.Err() != nil && r == failed {
-		if context.Cause(ctx) != context.DeadlineExceeded {
+	a := n.attempt(ctx, u, round)
+	if ctx.Err() != nil && a.result == failed {
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return nil
 		}
-		r, err = cut, nil
+		a.result, a.why = cut, nil
 	}
-	if err != nil {
-		fmt.Println(err)
+	if a.why != nil {
+		fmt.Println(a.why)
 	}
-	n.tonight[u.key()] = r
-	n.note(u, r, took, n.commit, time.Now())
-	fmt.Printf("%s  %-7s %7s  %s\n", time.Now().Format(time.TimeOnly), r, took.Round(time.Second/10), u.key())
-	if r == failed {
-		f := failure{u, u.repeat(round), log}
+	n.tonight[u.key()] = a.result
+	n.note(u, a.result, a.took, n.commit, time.Now())
+	fmt.Printf("%s  %-7s %7s  %s\n", time.Now().Format(time.TimeOnly), a.result, a.took.Round(time.Second/10), u.key())
+	if a.result == failed {
+		f := failure{u, u.repeat(round), a.log}
 		n.failures = append(n.failures, f)
 		f.print(os.Stdout)
 	}
 	return n.save()
+}
+
+// attempt is what a unit showed.
+type attempt struct {
+	result result
+	took   time.Duration // without what was built for it
+	log    string        // file with what it printed, if it failed
+	why    error         // why its command was not run, or showed nothing
+}
+
+// attempt builds what a unit uses, and runs it.
+func (n *night) attempt(ctx context.Context, u unit, round uint64) attempt {
+	if err := n.prepare(ctx, u.campaign); err != nil {
+		return attempt{result: failed, why: err}
+	}
+	command, err := n.command(ctx, u, round)
+	if err != nil {
+		return attempt{result: failed, why: err}
+	}
+	started := time.Now()
+	r, log, err := n.perform(ctx, u, command)
+	return attempt{r, time.Since(started), log, err}
 }
 
 // prepare builds what the units of a campaign use, before the first of them.

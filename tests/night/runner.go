@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,17 +34,19 @@ func newRunner(folder string) (*runner, error) {
 // it waits for, comes before the limit of the unit by as much.
 const mercy = 20 * time.Second
 
-// perform runs the command of a unit. If it fails, what it printed stays in the file log. The error says why it could
-// not be tried.
-func (r *runner) perform(ctx context.Context, u unit, round uint64) (_ result, log string, err error) {
-	command, folder := u.flags(round), "."
-	if u.pkg != "" {
-		binary, err := r.binary(ctx, u)
-		if err != nil {
-			return failed, "", err
-		}
-		command, folder = u.binaryCommand(binary, round), u.pkg
+// command returns the command of a unit, after it built the tests in it.
+func (r *runner) command(ctx context.Context, u unit, round uint64) ([]string, error) {
+	if u.pkg == "" {
+		return u.flags(round), nil
 	}
+	binary, err := r.binary(ctx, u)
+	return u.binaryCommand(binary, round), err
+}
+
+// perform runs the command of a unit. If it fails, what it printed stays in the file log. The error says why it showed
+// nothing.
+func (r *runner) perform(ctx context.Context, u unit, command []string) (_ result, log string, err error) {
+	folder := cmp.Or(u.pkg, ".") // as `go test` does
 	log = filepath.Join(r.folder, slug(u.key())+".log")
 	file, err := os.Create(log)
 	if err != nil {

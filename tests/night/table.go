@@ -173,10 +173,7 @@ func fates() []unit {
 		u.flags = strides("step", 23, 19, 29, 17)
 		return u
 	}
-	rest := tests("resume", 5, "./tests/resume", "", "-step=11")
-	rest.skip = "^TestARunDiesAtEveryDeed$|^TestARunWithDeadlinesDiesAtEveryDeed$"
 	return []unit{
-		rest,
 		fate("writes", "^TestFates$"),
 		fate("writes to a table", "^TestFatesOfATable$"),
 		deed("deeds", "^TestARunDiesAtEveryDeed$"),

@@ -63,7 +63,7 @@ func (f *folder) knows(t *testing.T, pkg, flag string) bool {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		if strings.Contains(string(text), `("`+flag+`", `) {
+		if strings.Contains(string(text), `"`+flag+`", `) {
 			return true
 		}
 	}
