@@ -23,7 +23,7 @@ import (
 // New returns a worker for the queue, not yet started, of a process that works alone: all work comes by this queue. As many
 // chunks are worked on at once as there are processors, and one more that waits for the disk.
 func New(c client.Client, queue string, act *activities.Activities) worker.Worker {
-	w := worker.New(c, queue, worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities(), MaxHeartbeatThrottleInterval: heartbeatInterval})
+	w := worker.New(c, queue, patient(worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities()}))
 	registerWorkflows(w)
 	w.RegisterActivity(act)
 	return w
@@ -31,14 +31,27 @@ func New(c client.Client, queue string, act *activities.Activities) worker.Worke
 
 // NewAnswering returns a worker for the queue, not yet started, that answers questions about its workflows and does none of their activities.
 func NewAnswering(c client.Client, queue string) worker.Worker {
-	w := worker.New(c, queue, worker.Options{LocalActivityWorkerOnly: true})
+	w := worker.New(c, queue, patient(worker.Options{LocalActivityWorkerOnly: true}))
 	registerWorkflows(w)
 	return w
 }
 
-// heartbeatInterval is how often an activity's heartbeats go to Temporal at most. That an activity is cancelled comes back with them: by
-// itself the SDK would send one in four fifths of the heartbeat timeout, and a run that waits for a source would be stopped as late.
-const heartbeatInterval = time.Second
+const (
+	// heartbeatInterval is how often an activity's heartbeats go to Temporal at most. That an activity is cancelled comes back with them: by
+	// itself the SDK would send one in four fifths of the heartbeat timeout, and a run that waits for a source would be stopped as late. It is
+	// the deadline of each of these calls as well: package beat keeps one that misses it from cancelling the activity.
+	heartbeatInterval = time.Second
+
+	// deadlockTimeout is how long workflow code may compute before the SDK fails its task, as that of a program with a defect. Ours takes
+	// milliseconds; on a machine that is busy, or was suspended, the SDK's usual second passes without a defect.
+	deadlockTimeout = 2 * time.Minute
+)
+
+// patient returns options of a worker on a machine that may be slow.
+func patient(o worker.Options) worker.Options {
+	o.MaxHeartbeatThrottleInterval, o.DeadlockDetectionTimeout = heartbeatInterval, deadlockTimeout
+	return o
+}
 
 func defaultActivities() int { return runtime.GOMAXPROCS(0) + 1 }
 
@@ -87,9 +100,8 @@ type Group []worker.Worker
 
 // Group returns the workers, not yet started. act are the activities of a process at the place.
 func (m Member) Group(c client.Client, affinity activities.Affinity, act *activities.Activities) Group {
-	common := m.Options
+	common := patient(m.Options)
 	common.MaxConcurrentActivityExecutionSize = cmp.Or(common.MaxConcurrentActivityExecutionSize, defaultActivities())
-	common.MaxHeartbeatThrottleInterval = heartbeatInterval
 	first := worker.New(c, m.queue(), common)
 	registerWorkflows(first)
 	first.RegisterActivity(act)

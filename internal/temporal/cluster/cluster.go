@@ -18,6 +18,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
+
+	"waymark/internal/temporal/beat"
 )
 
 // Environment is the address of a cluster that Temporal's environment configuration names.
@@ -90,7 +92,7 @@ func Place(o client.Options) string {
 func Dial(ctx context.Context, o client.Options) (client.Client, error) {
 	patience, done := context.WithTimeout(ctx, dialTimeout)
 	defer done()
-	c, err := client.DialContext(patience, o)
+	c, err := client.DialContext(patience, beat.Tolerant(o))
 	if err == nil {
 		if err = answers(patience, c, o.Namespace); err == nil {
 			return c, nil

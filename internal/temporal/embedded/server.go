@@ -13,6 +13,8 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/server/temporal"
+
+	"waymark/internal/temporal/beat"
 )
 
 // Namespace is the one that the server has besides Temporal's own.
@@ -179,7 +181,7 @@ func Dial(ctx context.Context, address string, o client.Options) (client.Client,
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return client.DialContext(ctx, o)
+	return client.DialContext(ctx, beat.Tolerant(o))
 }
 
 // Stop stops the server, puts all of its state into the database file and unlocks it. Close clients and workers before:
