@@ -88,6 +88,8 @@ type Input struct {
 	Late map[At]bool
 	// Hashes, if not nil, gets what comes out of nodes instead of Result.Columns.
 	Hashes *Hashes
+	// Stop, if not nil, is asked every now and then whether the pass is to end early: then Run returns its error.
+	Stop func() error
 }
 
 // At names a token of a chunk.
@@ -134,6 +136,7 @@ type Runner struct {
 	claimings    [][]claiming // by node
 	deduplicates bool         // not only fields of sources must be unique
 
+	pace      pace
 	sizes     []int // of the parts of the chunk before, by node: those of the next one are as large, most of the time
 	canonical []byte
 	values    []row.Value
@@ -223,6 +226,7 @@ func (r *Runner) begin(in Input) error {
 		return err
 	}
 	r.in, r.chunk, r.bad, r.totals = in, in.Chunk, in.Chunk.Bad, r.allTotals
+	r.pace.next = 0
 	if r.quiet {
 		r.totals = nil
 	}
@@ -298,6 +302,11 @@ func (r *Runner) runFrom(i int, text string) (next int, err error) {
 		}
 	}()
 	for ; i < r.chunk.Len(); i++ {
+		if i >= r.pace.next {
+			if err := r.breathe(i); err != nil {
+				return i, err
+			}
+		}
 		if hashes := r.in.Hashes; hashes != nil && hashes.Every > 0 && i == r.result.from+hashes.Every {
 			r.result.give(hashes)
 		}

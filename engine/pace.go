@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"runtime"
+	"time"
+)
+
+// pace is how often a pass lets other goroutines have their turn: heartbeats, orders to the run, the embedded server. Go interrupts a loop after
+// 10 ms. A process that gets a tenth of a core waits ten times as long for that, and an order passes through dozens of goroutines.
+type pace struct {
+	next    int       // record before which they have their turn
+	records int       // between two turns
+	since   time.Time // when the last turn ended
+}
+
+// A pass computes about so long between two turns, whatever a record costs.
+const (
+	shortBreath = 100 * time.Microsecond
+	longBreath  = 400 * time.Microsecond
+	mostRecords = 256
+)
+
+// breathe lets other goroutines have their turn before record i. The error is that of Input.Stop.
+func (r *Runner) breathe(i int) error {
+	if r.in.Stop != nil {
+		if err := r.in.Stop(); err != nil {
+			return err
+		}
+	}
+	p := &r.pace
+	switch took := time.Since(p.since); {
+	case i == 0 || took > longBreath:
+		p.records = max(p.records/2, 1)
+	case took < shortBreath:
+		p.records = min(2*p.records, mostRecords)
+	}
+	runtime.Gosched()
+	p.next, p.since = i+p.records, time.Now()
+	return nil
+}
