@@ -22,6 +22,7 @@ type Activities struct {
 	host     string
 	affinity Affinity
 	runs     *runs
+	flights  *flights
 	usable   *usable
 }
 
@@ -34,7 +35,7 @@ func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner,
 func NewAt(affinity Affinity, log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
 	host, _ := HostName()
 	return &Activities{
-		log: log, payloads: payloads, planner: planner, code: code, runs: new(runs), affinity: affinity, usable: new(usable),
+		log: log, payloads: payloads, planner: planner, code: code, runs: new(runs), flights: new(flights), affinity: affinity, usable: new(usable),
 		host: cmp.Or(affinity.Files, host), worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}
 }

@@ -8,41 +8,66 @@ import (
 	"syscall"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"waymark/internal/failpoint"
 	"waymark/landscape"
 )
 
 // attempt is what all activities have in common: it works on the record of one epoch of the run, for an execution to which that
-// epoch belongs, tells Temporal that it is alive, waits while a disk is full, and marks errors that no retry cures. An attempt that was left behind by a resume of its
-// run is told so and changes nothing; that it came is recorded.
-func attempt[T any](ctx context.Context, a *Activities, run string, epoch int64, do func(context.Context, *Activities) (T, error)) (T, error) {
-	return anyAttempt(ctx, a, run, epoch, func(ctx context.Context, inEpoch *Activities) (out T, err error) {
+// epoch belongs, tells Temporal that it is alive, waits while a disk is full, and marks errors that no retry cures. An attempt that was left behind
+// by a resume of its run is told so and changes nothing; that it came is recorded.
+//
+// What an attempt does outlasts it, if Temporal gives it up and nobody ordered it to stop: see flights.
+func attempt[In, Out any](
+	ctx context.Context, a *Activities, run string, epoch int64, in In, do func(*Activities, context.Context, In) (Out, error),
+) (Out, error) {
+	return anyAttempt(ctx, a, run, epoch, in, func(inEpoch *Activities, ctx context.Context, in In) (out Out, err error) {
 		if err = a.own(ctx, run, epoch); err == nil {
-			out, err = do(ctx, inEpoch)
+			out, err = do(inEpoch, ctx, in)
 		}
 		return out, err
 	})
 }
 
 // anyAttempt is attempt for an activity that finds out itself whether the execution that asks for it may do so.
-func anyAttempt[T any](ctx context.Context, a *Activities, run string, epoch int64, do func(context.Context, *Activities) (T, error)) (T, error) {
-	name := Does(activity.GetInfo(ctx).ActivityType.Name)
-	var waiting atomic.Pointer[string]
-	defer heartbeat(ctx, &waiting)()
-	leave := a.runs.enter(run)
-	out, err := whileFull(ctx, &waiting, func() (out T, err error) {
-		if err = failpoint.Hit("activity." + name + ".begin"); err == nil {
-			out, err = do(ctx, a.inEpoch(run, epoch))
+func anyAttempt[In, Out any](
+	ctx context.Context, a *Activities, run string, epoch int64, in In, do func(*Activities, context.Context, In) (Out, error),
+) (Out, error) {
+	var none Out
+	asked, err := taskOf(ctx, run, epoch, in)
+	if err != nil {
+		return none, err
+	}
+	flown := a.flights.board(ctx, asked, func(ctx context.Context, f *flight) {
+		f.out, f.err = fly(ctx, a, asked, &f.text, func(a *Activities) (Out, error) { return do(a, ctx, in) })
+	})
+	stop := heartbeat(ctx, &flown.text)
+	defer stop()
+	if err := a.flights.await(ctx, flown); err != nil {
+		return none, err
+	}
+	if flown.panic != nil {
+		panic(flown.panic)
+	}
+	out, _ := flown.out.(Out)
+	return out, flown.err
+}
+
+// fly does the work of a task.
+func fly[Out any](
+	ctx context.Context, a *Activities, t task, waiting *atomic.Pointer[string], do func(*Activities) (Out, error),
+) (Out, error) {
+	leave := a.runs.enter(t.run)
+	out, err := whileFull(ctx, waiting, func() (out Out, err error) {
+		if err = failpoint.Hit("activity." + t.activity + ".begin"); err == nil {
+			out, err = do(a.inEpoch(t.run, t.epoch))
 		}
 		if err == nil {
-			err = failpoint.Hit("activity." + name + ".end")
+			err = failpoint.Hit("activity." + t.activity + ".end")
 		}
 		return out, err
 	})
 	if errors.Is(err, landscape.ErrSuperseded) {
-		err = errors.Join(err, a.log.RecordEvent(ctx, run, "superseded", fmt.Sprintf("%s in epoch %d by %s", name, epoch, a.worker)))
+		err = errors.Join(err, a.log.RecordEvent(ctx, t.run, "superseded", fmt.Sprintf("%s in epoch %d by %s", t.activity, t.epoch, a.worker)))
 	}
 	if left := leave(); err == nil {
 		err = left

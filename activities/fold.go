@@ -22,7 +22,7 @@ import (
 // It may run twice: a step is a pure function of the barrier's state, what arrived and the moment given, and the record's
 // key is run, barrier and ordinal of the step.
 func (a *Activities) FoldBarrier(ctx context.Context, in FoldInput) (FoldResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (FoldResult, error) { return a.foldBarrier(ctx, in) })
+	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).foldBarrier)
 }
 
 func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult, error) {

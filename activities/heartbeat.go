@@ -9,7 +9,7 @@ import (
 )
 
 // heartbeatsPerTimeout is how often an activity says within the workflow's heartbeat timeout that it is alive.
-const heartbeatsPerTimeout = 15
+const heartbeatsPerTimeout = 30
 
 // heartbeat tells Temporal that the activity is alive until the returned function is called, and what it waits for, if it does.
 // Cancellation of the activity reaches ctx by these heartbeats.

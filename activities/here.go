@@ -44,6 +44,24 @@ func (a *Activities) PassSmallHere(ctx context.Context, in Here[SmallInput]) (Sm
 	return a.PassSmall(ctx, in.In)
 }
 
+// StopRunHere is StopRun, if this process does activities: a run that is stopped need not wait for a place that its own chunks take. Else the error is
+// of TypeElsewhere, and nothing was done.
+func (a *Activities) StopRunHere(ctx context.Context, in Here[StopInput]) (Stopped, error) {
+	if err := a.sees(in.Queue); err != nil {
+		return Stopped{}, err
+	}
+	return a.StopRun(ctx, in.In)
+}
+
+// RecordActionHere is RecordAction, if this process does activities: an order need not wait until a place for an activity comes free. Else the error
+// is of TypeElsewhere, and nothing was done.
+func (a *Activities) RecordActionHere(ctx context.Context, in Here[ActionInput]) (Labelled, error) {
+	if err := a.sees(in.Queue); err != nil {
+		return Labelled{}, err
+	}
+	return a.RecordAction(ctx, in.In)
+}
+
 // ConcludeRunHere is ConcludeRun, if this process sees the files of the run. Else the error is of TypeElsewhere, and nothing was done.
 func (a *Activities) ConcludeRunHere(ctx context.Context, in Here[ConcludeInput]) (Concluded, error) {
 	if err := a.sees(in.Queue); err != nil {

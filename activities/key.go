@@ -46,7 +46,7 @@ type FindInput struct {
 //
 // It may run twice: the run remembers each workflow that waits for its end once.
 func (a *Activities) FindKeyed(ctx context.Context, in FindInput) (Keyed, error) {
-	return anyAttempt(ctx, a, in.Run, 0, func(ctx context.Context, a *Activities) (Keyed, error) {
+	return anyAttempt(ctx, a, in.Run, 0, in, func(a *Activities, ctx context.Context, in FindInput) (Keyed, error) {
 		on, err := a.log.Run(ctx, in.Run)
 		if errors.Is(err, landscape.ErrNotFound) {
 			return a.askedFor(ctx, in)

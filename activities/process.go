@@ -21,7 +21,7 @@ import (
 //
 // It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk.
 func (a *Activities) ProcessChunk(ctx context.Context, in ProcessInput) (ProcessResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (ProcessResult, error) { return a.processChunk(ctx, in) })
+	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).processChunk)
 }
 
 func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (ProcessResult, error) {
@@ -39,7 +39,7 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 	if len(r.claims) > 0 {
 		result, err = a.claimed(ctx, r, inputs)
 	} else {
-		result, err = r.pass(inputs)
+		result, err = r.pass(ctx, inputs)
 	}
 	var root string
 	if err == nil {
@@ -81,16 +81,17 @@ func (a *Activities) compute(ctx context.Context, r *run, key landscape.ChunkKey
 	if in.Firsts, err = a.repeats(ctx, r, key, in); err != nil {
 		return nil, err
 	}
-	return r.pass(in)
+	return r.pass(ctx, in)
 }
 
-// pass sends a chunk through the steps.
-func (r *run) pass(in engine.Input) (*engine.Result, error) {
+// pass sends a chunk through the steps, unless ctx ends.
+func (r *run) pass(ctx context.Context, in engine.Input) (*engine.Result, error) {
 	runner, err := r.runner()
 	if err != nil {
 		return nil, err
 	}
 	defer r.runners.Put(runner)
+	in.Stop = func() error { return context.Cause(ctx) }
 	return runner.Run(in)
 }
 

@@ -25,7 +25,7 @@ import (
 //
 // It may run twice: the same cursor gives the same chunk, whose key is run, source and ordinal.
 func (a *Activities) ReadChunk(ctx context.Context, in ReadInput) (ReadResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (ReadResult, error) { return a.readChunk(ctx, in) })
+	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).readChunk)
 }
 
 func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, error) {

@@ -36,9 +36,7 @@ const mostReads = 32
 //
 // It may run twice, as ReadChunk, ProcessChunk and WriteChunk may.
 func (a *Activities) PassSmall(ctx context.Context, in SmallInput) (SmallResult, error) {
-	return attempt(ctx, a, in.Run, in.State.Epoch, func(ctx context.Context, a *Activities) (SmallResult, error) {
-		return a.passSmall(ctx, in)
-	})
+	return attempt(ctx, a, in.Run, in.State.Epoch, in, (*Activities).passSmall)
 }
 
 func (a *Activities) passSmall(ctx context.Context, in SmallInput) (did SmallResult, err error) {
@@ -98,7 +96,7 @@ type ConcludeInput struct {
 //
 // It may run twice, as PublishSink and FinishRun may.
 func (a *Activities) ConcludeRun(ctx context.Context, in ConcludeInput) (FinishResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (FinishResult, error) {
+	return attempt(ctx, a, in.Run, in.Epoch, in, func(a *Activities, ctx context.Context, in ConcludeInput) (FinishResult, error) {
 		failed := make([]error, len(in.Sinks))
 		for i, sink := range in.Sinks {
 			failed[i] = a.publishSink(ctx, SinkInput{Run: in.Run, Epoch: in.Epoch, Sink: sink})

@@ -24,7 +24,7 @@ type RefuseInput struct {
 //
 // It may run twice: a start that is refused in the same words is not refused again.
 func (a *Activities) RefuseStart(ctx context.Context, in RefuseInput) (Labelled, error) {
-	return anyAttempt(ctx, a, in.Begin.Run, 0, func(ctx context.Context, a *Activities) (Labelled, error) {
+	return anyAttempt(ctx, a, in.Begin.Run, 0, in, func(a *Activities, ctx context.Context, in RefuseInput) (Labelled, error) {
 		labels, err := a.refuse(ctx, in.Begin, pipeline.Failed, in.Refusal, in.Reason, a.log.Refuse)
 		if err == nil {
 			a.tellEnded(ctx, in.Joiners)

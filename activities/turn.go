@@ -63,7 +63,7 @@ type ahead struct {
 // PassAhead sends a chunk through the steps ahead of its turn, and keeps what comes out in memory. Nothing hangs on it: a process that
 // does not have it sends the chunk through the steps in its turn.
 func (a *Activities) PassAhead(ctx context.Context, in ProcessInput) (AheadResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (AheadResult, error) {
+	return attempt(ctx, a, in.Run, in.Epoch, in, func(a *Activities, ctx context.Context, in ProcessInput) (AheadResult, error) {
 		return AheadResult{Worker: a.affinity.OwnQueue}, a.passAhead(ctx, in)
 	})
 }
@@ -82,16 +82,16 @@ func (a *Activities) passAhead(ctx context.Context, in ProcessInput) error {
 	if err != nil {
 		return err
 	}
-	r.ahead.put(key, a.tryPass(r, inputs))
-	return nil
+	r.ahead.put(key, a.tryPass(ctx, r, inputs))
+	return context.Cause(ctx)
 }
 
 // tryPass sends a chunk through the steps with what is known. What fails, or stops the run, must do so in the chunk's turn.
-func (a *Activities) tryPass(r *run, inputs engine.Input) ahead {
+func (a *Activities) tryPass(ctx context.Context, r *run, inputs engine.Input) ahead {
 	layer := r.order.open(a.affinity.Scratch).Layer()
 	passing := inputs
 	passing.Firsts = recompute.Lookup(layer.First)
-	result, err := r.pass(passing)
+	result, err := r.pass(ctx, passing)
 	if err != nil {
 		return ahead{inputs: inputs}
 	}
@@ -104,7 +104,7 @@ func (a *Activities) tryPass(r *run, inputs engine.Input) ahead {
 // It may run twice: which token is the first with a value is a function of what is recorded of earlier chunks, and the record's key is
 // run, source and ordinal of the chunk. A chunk that is recorded already goes the same ways again.
 func (a *Activities) PassInTurn(ctx context.Context, in ProcessInput) (ProcessResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (ProcessResult, error) { return a.passInTurn(ctx, in) })
+	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).passInTurn)
 }
 
 func (a *Activities) passInTurn(ctx context.Context, in ProcessInput) (ProcessResult, error) {
@@ -171,15 +171,15 @@ func (a *Activities) settled(ctx context.Context, r *run, key landscape.ChunkKey
 		}
 		r.order.alone.Store(aloneAfter)
 	}
-	return r.passInTurn(passed.inputs)
+	return r.passInTurn(ctx, passed.inputs)
 }
 
 // passInTurn sends a chunk through the steps, given that the index holds all earlier ones.
-func (r *run) passInTurn(inputs engine.Input) (ahead, error) {
+func (r *run) passInTurn(ctx context.Context, inputs engine.Input) (ahead, error) {
 	layer := r.order.index.Layer()
 	passing := inputs
 	passing.Firsts = recompute.Lookup(layer.First)
-	result, err := r.pass(passing)
+	result, err := r.pass(ctx, passing)
 	return ahead{inputs, result, layer}, err
 }
 

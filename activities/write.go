@@ -19,7 +19,7 @@ import (
 // and the same place, and a target rejects the same rows of it for ever. After an attempt whose end nobody saw, the target is asked
 // first.
 func (a *Activities) WriteChunk(ctx context.Context, in WriteInput) (WriteResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, func(ctx context.Context, a *Activities) (WriteResult, error) { return a.writeChunk(ctx, in) })
+	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).writeChunk)
 }
 
 func (a *Activities) writeChunk(ctx context.Context, in WriteInput) (WriteResult, error) {

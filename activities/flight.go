@@ -1,0 +1,167 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+)
+
+// flights are the work that this process does for activities, and the last results. An attempt can end before its work does: Temporal gives it up
+// when its heartbeats do not arrive, the process is suspended, or what is done within a workflow task takes too long. The work then goes on, and
+// the next attempt in this process joins it, or takes the result that reached no one. Nothing depends on them: another process does the work itself.
+type flights struct {
+	mu     sync.Mutex
+	open   map[task]*flight
+	landed *simplelru.LRU[task, *flight] // that succeeded
+}
+
+// task identifies what an execution of a workflow asks for.
+type task struct {
+	execution string // of the workflow
+	activity  string // see Does
+	run       string
+	epoch     int64
+	asked     [sha256.Size]byte // digest of the input
+}
+
+// flight is one piece of work.
+type flight struct {
+	done    chan struct{}           // closed at the end; then what follows is known
+	out     any                     // the result
+	err     error                   // why there is none
+	panic   any                     // the same of work that panicked; nil if it did not
+	text    atomic.Pointer[string]  // what the work waits for; nil if it does not
+	cancel  context.CancelCauseFunc // ends the work
+	waiting int                     // attempts that wait for the end; under flights.mu
+	lonely  *time.Timer             // ends the work if no attempt joins it; nil while one waits; under flights.mu
+	missed  bool                    // an attempt ended before the work did; under flights.mu
+}
+
+const (
+	// lonelyTime is how long work goes on for which no attempt waits: longer than the longest pause before the next attempt. An execution
+	// that was terminated has none.
+	lonelyTime = 2 * time.Minute
+
+	// maxLanded is how many results are remembered. Each has a few hundred bytes.
+	maxLanded = 256
+)
+
+// errLonely ends work for which no attempt waits any more.
+var errLonely = errors.New("no attempt waits for the work any more")
+
+// taskOf says what an attempt is asked for.
+func taskOf(ctx context.Context, run string, epoch int64, in any) (task, error) {
+	asked, err := json.Marshal(in)
+	if err != nil {
+		return task{}, err
+	}
+	info := activity.GetInfo(ctx)
+	return task{info.WorkflowExecution.RunID, Does(info.ActivityType.Name), run, epoch, sha256.Sum256(asked)}, nil
+}
+
+// board returns the flight for the task: one that is in the air, one that landed and whose result this attempt may not know, or a new one,
+// which do gets into the air. Unless it landed, the caller waits for it.
+//
+// A result is taken only by an attempt that repeats another one. An activity that is scheduled again, with the same input, wants a new one.
+func (f *flights) board(ctx context.Context, t task, do func(context.Context, *flight)) *flight {
+	info := activity.GetInfo(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == nil {
+		f.open = map[task]*flight{}
+		f.landed, _ = simplelru.NewLRU[task, *flight](maxLanded, nil) // it fails for sizes below one alone
+	}
+	if there := f.open[t]; there != nil {
+		there.waiting++
+		if there.lonely != nil {
+			there.lonely.Stop()
+			there.lonely = nil
+		}
+		return there
+	}
+	if there, ok := f.landed.Get(t); ok && (there.missed || info.Attempt > 1) {
+		return there
+	}
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	made := &flight{done: make(chan struct{}), cancel: cancel, waiting: 1}
+	f.open[t] = made
+	go func() {
+		defer cancel(nil)
+		defer f.land(t, made)
+		defer func() {
+			if cause := recover(); cause != nil {
+				made.panic = fmt.Sprintf("%v\n\n%s", cause, debug.Stack())
+			}
+		}()
+		do(work, made)
+	}()
+	return made
+}
+
+// land notes that a flight ended.
+func (f *flights) land(t task, ended *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.open, t)
+	if ended.lonely != nil {
+		ended.lonely.Stop()
+	}
+	if ended.err == nil && ended.panic == nil {
+		f.landed.Add(t, ended)
+	}
+	close(ended.done)
+}
+
+// leave notes that an attempt does not wait any more.
+func (f *flights) leave(left *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	left.waiting--
+	left.missed = true
+	if left.waiting == 0 {
+		left.lonely = time.AfterFunc(lonelyTime, func() { left.cancel(errLonely) })
+	}
+}
+
+// await waits for the end of a flight as long as Temporal waits for the attempt. If the attempt is ordered to stop, so is the work; its end is
+// waited for. If Temporal lost sight of the attempt, the work goes on.
+func (f *flights) await(ctx context.Context, flown *flight) error {
+	select {
+	case <-flown.done:
+		return nil
+	case <-ctx.Done():
+	}
+	cause := context.Cause(ctx)
+	if !lostSight(ctx, cause) {
+		flown.cancel(cause)
+		<-flown.done
+		return nil
+	}
+	select {
+	case <-flown.done:
+		return nil
+	default:
+	}
+	f.leave(flown)
+	return fmt.Errorf("this attempt was given up, the work goes on for the next one: %w", cause)
+}
+
+// lostSight reports whether an attempt ended because Temporal does not know how it is doing: not because anyone wants its work to stop. What is
+// done within a task of the workflow has little time; an activity that takes longer than an attempt may hangs, and is stopped.
+func lostSight(ctx context.Context, cause error) bool {
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return activity.GetInfo(ctx).IsLocalActivity
+	}
+	_, service := errors.AsType[serviceerror.ServiceError](cause)
+	return service
+}

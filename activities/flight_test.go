@@ -1,0 +1,135 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"waymark/landscape"
+	"waymark/tests/blank"
+)
+
+// flying runs a test within an activity, because the attempts of one know who they are. Each attempt is ended by its own function.
+func flying(t *testing.T, test func(t *testing.T, attempt func(work func(context.Context) (string, error)) (end context.CancelCauseFunc, result <-chan result))) {
+	t.Helper()
+	driver, err := blank.Open(t.Context(), t.TempDir()+"/landscape.db")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, driver.Close()) })
+	a := New(landscape.New(driver, nil), nil, nil, "test")
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{})
+	begin := func(ctx context.Context, work func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result) {
+		ctx, end := context.WithCancelCause(ctx)
+		results := make(chan result, 1)
+		go func() {
+			var r result
+			defer func() {
+				r.panicked = recover()
+				results <- r
+			}()
+			r.out, r.err = anyAttempt(ctx, a, "r1", 0, "the same", func(_ *Activities, ctx context.Context, _ string) (string, error) { return work(ctx) })
+		}()
+		return end, results
+	}
+	env.RegisterActivityWithOptions(func(ctx context.Context) error {
+		test(t, func(work func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result) {
+			return begin(ctx, work)
+		})
+		return nil
+	}, activity.RegisterOptions{Name: "Fly"})
+	_, err = env.ExecuteActivity("Fly")
+	require.NoError(t, err)
+}
+
+type result struct {
+	out      string
+	err      error
+	panicked any
+}
+
+// Temporal loses sight of an attempt: its work goes on, and the next attempt joins it.
+func TestWorkOutlastsAnAttemptThatIsGivenUp(t *testing.T) {
+	flying(t, func(t *testing.T, attempt func(func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result)) {
+		var computed atomic.Int64
+		finish := make(chan struct{})
+		work := func(ctx context.Context) (string, error) {
+			computed.Add(1)
+			select {
+			case <-finish:
+				return "done", nil
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		}
+		for _, cause := range []error{serviceerror.NewNotFound("no such activity"), serviceerror.NewUnavailable("no connection")} {
+			end, first := attempt(work)
+			end(cause)
+			require.ErrorIs(t, (<-first).err, cause, "the attempt ends at once")
+		}
+		_, next := attempt(work)
+		close(finish)
+		require.Equal(t, result{out: "done"}, <-next)
+		require.EqualValues(t, 1, computed.Load())
+
+		_, late := attempt(work)
+		require.Equal(t, result{out: "done"}, <-late, "a result that reached no attempt is there for the next one")
+		require.EqualValues(t, 1, computed.Load())
+	})
+}
+
+// Whoever orders an activity to stop gets that: its work ends before the attempt does.
+func TestWorkEndsWhenItIsOrderedTo(t *testing.T) {
+	for _, cause := range []error{temporal.NewCanceledError(), worker.ErrWorkerShutdown, context.Canceled, context.DeadlineExceeded} {
+		flying(t, func(t *testing.T, attempt func(func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result)) {
+			var ended atomic.Bool
+			end, first := attempt(func(ctx context.Context) (string, error) {
+				<-ctx.Done()
+				ended.Store(true)
+				return "", context.Cause(ctx)
+			})
+			end(cause)
+			require.Error(t, (<-first).err)
+			require.True(t, ended.Load())
+		})
+	}
+}
+
+// An activity that is scheduled again wants a new result, and one that failed is tried again.
+func TestResultsAreForRepeats(t *testing.T) {
+	flying(t, func(t *testing.T, attempt func(func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result)) {
+		for n, out := range []result{{err: errors.New("broken")}, {out: "one"}, {out: "two"}} {
+			_, results := attempt(func(context.Context) (string, error) { return out.out, out.err })
+			got := <-results
+			require.Equal(t, out.out, got.out, n)
+			require.Equal(t, out.err == nil, got.err == nil, n)
+		}
+	})
+}
+
+// A defect is reported as that of the attempt, not as the end of the process.
+func TestPanicIsThatOfTheAttempt(t *testing.T) {
+	flying(t, func(t *testing.T, attempt func(func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result)) {
+		_, results := attempt(func(context.Context) (string, error) { panic("a defect") })
+		require.Contains(t, (<-results).panicked, "a defect")
+	})
+}
+
+// Work for which no attempt comes any more ends: its execution was terminated.
+func TestLonelyWorkEnds(t *testing.T) {
+	f := &flight{waiting: 1}
+	ended := make(chan error, 1)
+	f.cancel = func(cause error) { ended <- cause }
+	new(flights).leave(f)
+	require.NotNil(t, f.lonely)
+	require.True(t, f.lonely.Reset(time.Millisecond), "it would have taken longer")
+	require.ErrorIs(t, <-ended, errLonely)
+}
