@@ -61,7 +61,7 @@ func (c *Command) validate(name string) error {
 
 // cancelGrace is how long work in flight when a run is cancelled may take to be finished. Whatever is not is done again
 // when the run is resumed.
-const cancelGrace = 5 * time.Second
+const cancelGrace = time.Second
 
 // refused rejects an order that makes sense.
 func refused(format string, args ...any) error {
@@ -139,9 +139,13 @@ func (f *flow) obey(ctx workflow.Context, name string, command Command) error {
 	action := activities.ActionInput{
 		Run: f.id, Epoch: f.state.Epoch, Verb: command.verb(name), Actor: command.Actor, Why: command.Why, At: workflow.Now(ctx).UnixMicro(),
 	}
-	named := withActivity(ctx, "record: %s by %s", name, command.Actor)
 	var labelled activities.Labelled
-	if err := workflow.ExecuteActivity(named, act.RecordAction, action).Get(ctx, &labelled); err != nil {
+	summary := fmt.Sprintf("record: %s by %s", name, command.Actor)
+	done, err := within(ctx, summary, act.RecordActionHere, activities.Here[activities.ActionInput]{In: action}, &labelled)
+	if !done {
+		err = workflow.ExecuteActivity(withActivity(ctx, "%s", summary), act.RecordAction, action).Get(ctx, &labelled)
+	}
+	if err != nil {
 		return err
 	}
 	switch name {

@@ -14,8 +14,9 @@ const (
 	// the process has in memory is rebuilt from the record.
 	nearTimeout = 10 * time.Second
 
-	// seenTimeout is how long it may take until a worker that sees the files of a run comes to open it.
-	seenTimeout = time.Minute
+	// seenTimeout is how long it may take until a worker that sees the files of a run comes to open it. All places of one that is there may be
+	// taken by the chunks of other runs.
+	seenTimeout = 5 * time.Minute
 
 	// nearChunks is how many chunks the process that read them sends through the steps itself, while others may take the
 	// rest. It has them in memory; others must fetch them.

@@ -399,7 +399,7 @@ func stop(ctx workflow.Context, in RunInput, cause error) (stopped activities.St
 		command.Status = pipeline.Blocked
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	err = workflow.ExecuteActivity(withActivity(ctx, "record the stop"), act.StopRun, command).Get(ctx, &stopped)
+	err = recordStop(ctx, command, "", &stopped)
 	if k := kind(err); k == activities.TypeSuperseded || k == activities.TypeExists {
 		return activities.Stopped{}, nil
 	}
@@ -425,17 +425,28 @@ func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, erro
 		Run: in.Run, Epoch: in.epoch(), Status: command.As, Reason: command.Sentence(), Final: command.Final, Actor: command.Actor, Why: command.Why,
 		Joiners: joiners(ctx, in.State),
 	}
-	ctx = withActivity(ctx, "record the stop")
+	queue := ""
 	if command.Final { // what the run staged is removed
-		ctx = onQueue(ctx, in.queue())
+		queue = in.queue()
 	}
 	var labelled activities.Labelled
-	err := workflow.ExecuteActivity(ctx, act.StopRun, stopped).Get(ctx, &labelled)
+	err := recordStop(ctx, stopped, queue, &labelled)
 	in.showStop(ctx, labelled.Labels, command.As)
 	in.detailCancelled(ctx, command)
 	result := in.result(command.As)
 	result.Reason = command.Sentence()
 	return result, err
+}
+
+// recordStop has the end of a run recorded: within the task of the workflow, because chunks of the run that is stopped may have all places for
+// activities. queue is that of the workers which see what has to be removed; "" if any can.
+func recordStop(ctx workflow.Context, in activities.StopInput, queue string, out any) error {
+	const summary = "record the stop"
+	done, err := within(ctx, summary, act.StopRunHere, activities.Here[activities.StopInput]{Queue: queue, In: in}, out)
+	if !done {
+		err = workflow.ExecuteActivity(onQueue(withActivity(ctx, summary), queue), act.StopRun, in).Get(ctx, out)
+	}
+	return err
 }
 
 // kind returns the type of the error that began it; empty if it has none.
