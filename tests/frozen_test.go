@@ -1,0 +1,199 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+
+	"waymark/activities"
+	"waymark/internal/temporal/beat"
+	"waymark/landscape"
+	"waymark/payload"
+	"waymark/payload/fsstore"
+	"waymark/tests/blank"
+	"waymark/tests/fixtures"
+	"waymark/tests/sample"
+	"waymark/tests/system"
+	"waymark/worker"
+	"waymark/workflows"
+)
+
+// frozenDocument makes chunks that take a while: a freeze meets some of them in the steps.
+const frozenDocument = `name: frozen
+chunk: {rows: 500}
+sources:
+  in:
+    csv: {path: in.csv}
+    schema: {fields: {id: int, amount: int, note: string}}
+steps:
+  - name: slow
+    set:
+      a: "row.note.split('').map(x, x + row.note).join('-')"
+      b: "row.note.split('').map(x, x + x + row.note).join('+')"
+      c: "row.note.split('').map(x, row.note + x).join('/')"
+sinks:
+  out: {jsonl: {path: out.jsonl, overwrite: true}}
+`
+
+const frozenRows = 20_000
+
+// beyond is longer than Temporal waits for the heartbeats of an activity.
+const beyond = 35 * time.Second
+
+// Temporal is silent for a moment, and for longer than it waits for heartbeats: what the worker computes meanwhile counts, and nothing is computed
+// a second time.
+func TestTemporalIsFrozen(t *testing.T) {
+	sample.Rarely(t)
+	computed := &computing{times: map[int64]int{}}
+	s := system.StartWith(t, system.Options{Members: []worker.Member{}, Storage: computed.storage})
+	fixtures.Write(t, filepath.Join(s.Folder, "in.csv"), frozenRows)
+	line := newLine(t, s.Address)
+	c, err := sdk.DialContext(t.Context(), beat.Tolerant(sdk.Options{HostPort: line.address, Namespace: s.Namespace, Logger: slog.New(slog.DiscardHandler)}))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	w := worker.New(c, workflows.TaskQueue, activities.New(s.Log, s.Payloads, s.Planner, "test"))
+	require.NoError(t, w.Start())
+	t.Cleanup(w.Stop)
+
+	run := s.Begin(t, "frozen", frozenDocument)
+	for _, silence := range []time.Duration{3 * time.Second, beyond} {
+		before := computed.chunks()
+		require.Eventually(t, func() bool { return computed.chunks() > before+1 }, patience, time.Millisecond)
+		line.hold.Lock()
+		time.Sleep(silence)
+		line.hold.Unlock()
+	}
+	result, err := system.End(t, run)
+	require.NoError(t, err)
+	require.EqualValues(t, frozenRows, result.Rows)
+	require.Len(t, computed.times, frozenRows/500)
+	for chunk, times := range computed.times {
+		require.Equal(t, 1, times, "chunk %d", chunk)
+	}
+	s.Verify(t, "frozen")
+}
+
+// A laptop is closed in the middle of a run, and opened later: the run continues where it was.
+func TestProcessIsSuspended(t *testing.T) {
+	sample.Rarely(t)
+	binary, folder := buildWaymark(t), t.TempDir()
+	fixtures.Write(t, filepath.Join(folder, "in.csv"), frozenRows)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(frozenDocument), 0o600))
+	command := exec.CommandContext(t.Context(), binary, "run", "pipeline.yaml")
+	command.Dir = folder
+	require.NoError(t, command.Start())
+	database := filepath.Join(folder, ".waymark", "landscape.db")
+	require.Eventually(t, func() bool { return passed(t, database) > 1 }, patience, 10*time.Millisecond)
+	require.NoError(t, command.Process.Signal(syscall.SIGSTOP))
+	time.Sleep(beyond)
+	require.NoError(t, command.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, command.Wait())
+	content, err := os.ReadFile(filepath.Join(folder, "out.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, frozenRows, bytes.Count(content, []byte("\n")))
+}
+
+// passed returns how many chunks went through the steps, as far as a record says that may not be there yet.
+func passed(t testing.TB, database string) (chunks int) {
+	t.Helper()
+	if _, err := os.Stat(database); err != nil {
+		return 0
+	}
+	db, err := sql.Open("sqlite", "file:"+database+"?mode=ro")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	_ = db.QueryRowContext(t.Context(), "select count(*) from passages").Scan(&chunks) // there may be no such table yet
+	return chunks
+}
+
+// computing counts how often each chunk was computed, and so was to be recorded.
+type computing struct {
+	landscape.Driver
+	mu    sync.Mutex
+	times map[int64]int
+}
+
+func (c *computing) storage(t testing.TB, s *system.System) (landscape.Driver, payload.Backend) {
+	t.Helper()
+	driver, err := blank.Open(t.Context(), s.Database)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, driver.Close()) })
+	objects, err := fsstore.Create(s.Objects)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, objects.Close()) })
+	c.Driver = driver
+	return c, objects
+}
+
+func (c *computing) Commit(ctx context.Context, tx landscape.Tx) error {
+	for _, record := range tx.Insert {
+		if passage, ok := record.(landscape.PassageRecord); ok {
+			c.mu.Lock()
+			c.times[passage.Chunk]++
+			c.mu.Unlock()
+		}
+	}
+	return c.Driver.Commit(ctx, tx)
+}
+
+func (c *computing) chunks() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.times)
+}
+
+// line passes connections on to a server. While hold is locked, all is silent, and no connection ends.
+type line struct {
+	address string
+	hold    sync.RWMutex
+}
+
+func newLine(t testing.TB, server string) *line {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	l := &line{address: listener.Addr().String()}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			there, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go l.pass(client, there)
+			go l.pass(there, client)
+		}
+	}()
+	return l
+}
+
+func (l *line) pass(from, to net.Conn) {
+	defer func() { _ = to.Close() }()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		l.hold.RLock()
+		_, failed := to.Write(buffer[:n])
+		l.hold.RUnlock()
+		if err != nil || failed != nil {
+			return
+		}
+	}
+}
