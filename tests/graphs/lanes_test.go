@@ -11,6 +11,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/tests/inprocess"
+	"waymark/tests/sample"
 )
 
 var laneDeaths = flag.Uint64("lane-deaths", 1, "how many seeds TestManyLanesDieAndGoOn tries; make nightly tries 2")
@@ -18,7 +19,11 @@ var laneDeaths = flag.Uint64("lane-deaths", 1, "how many seeds TestManyLanesDieA
 // TestManyLanes runs documents with so many sources, barriers and sinks that what is small is done together, and holds what they
 // leave against what the interpreter says.
 func TestManyLanes(t *testing.T) {
-	onEach(t, 3, nil, func(t *testing.T, r *record, seed uint64) {
+	count := uint64(1)
+	if sample.All() {
+		count = 3
+	}
+	onEach(t, count, nil, func(t *testing.T, r *record, seed uint64) {
 		doc, files := manyLanes(t, seed)
 		r.compare(t, fmt.Sprintf("lanes-%d", seed), doc, files)
 	})

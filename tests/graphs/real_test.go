@@ -18,6 +18,7 @@ import (
 	"waymark/pipeline"
 	"waymark/tests/graphs"
 	"waymark/tests/inprocess"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 	"waymark/tests/storages"
 )
@@ -43,11 +44,14 @@ func TestRealRuns(t *testing.T) {
 	onEach(t, *seeds, storages.Durable, func(t *testing.T, r *record, seed uint64) { r.check(t, seed) })
 }
 
-// onEach checks so many seeds on the storage that is asked for. Without one it checks them in memory, and the first few of them
-// on others.
+// onEach checks so many seeds on the storage that is asked for. Without one it checks them in memory, and if every case
+// is tried the first few of them on others.
 func onEach(t *testing.T, count uint64, others []string, check func(t *testing.T, r *record, seed uint64)) {
 	t.Helper()
-	names := append([]string{storages.Memory}, others...)
+	names := []string{storages.Memory}
+	if sample.All() {
+		names = append(names, others...)
+	}
 	if *onStorage != "" {
 		names = []string{*onStorage}
 	}
