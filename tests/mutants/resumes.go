@@ -62,7 +62,7 @@ var resumes = []mutant{
 	{
 		name: "a fold has another moment when it is done again", never: "a batch that fired fires at another time, with other rows",
 		file: "activities/fold.go", old: "in.At, f.repeats = int64(record.At), true", new: "f.repeats = record.At > 0",
-		pkg: "./tests/resume", run: ticksTest,
+		pkg: "./tests/resume", run: ticksTest, tier: night,
 	},
 	{
 		name: "a fold may come before the one before it", never: "a clock that was set back fails a run for as long",
@@ -72,7 +72,7 @@ var resumes = []mutant{
 	{
 		name: "deadlines that were acted on are forgotten", never: "a run that was resumed decides otherwise than it did", again: forgottenHolding,
 		file: "activities/resumepoint/count.go", old: "w.Redo.Ticks = append(w.Redo.Ticks, tick.Tick)", new: "_ = tick",
-		pkg: "./tests/resume", run: ticksTest,
+		pkg: "./tests/resume", run: ticksTest, tier: night,
 	},
 	{
 		name: "a barrier of a run that is resumed starts empty", never: "rows that waited when a process died are lost", again: forgottenHolding,
