@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +61,10 @@ func (r *runner) perform(ctx context.Context, u unit, command []string) (_ resul
 		return failed, log, nil
 	}
 	if u.pkg != "" {
-		if verdict, err := read(log); verdict != passed {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return failed, log, err
+		}
+		if verdict, err := u.read(file); verdict != passed {
 			return verdict, log, err
 		}
 	}
@@ -138,26 +142,26 @@ func names(ctx context.Context, command ...string) ([]string, error) {
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
 }
 
-// read says whether tests that did not fail showed something: not if none is there any more, and not if all are
-// skipped.
-func read(log string) (result, error) {
-	file, err := os.Open(log)
-	if err != nil {
-		return failed, err
+// read says whether tests that did not fail showed something: not if there is no such test or case any more, and not if
+// all are skipped.
+func (u unit) read(printed io.Reader) (result, error) {
+	verdict, mark := failed, "--- "
+	if strings.Contains(u.run, "/") {
+		mark = "    --- " // a case
 	}
-	defer file.Close()
-	verdict := passed
-	lines := bufio.NewScanner(file)
+	lines := bufio.NewScanner(printed)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
-		switch line := lines.Text(); {
-		case strings.HasPrefix(line, "--- PASS"):
+		ended, is := strings.CutPrefix(lines.Text(), mark)
+		switch {
+		case is && strings.HasPrefix(ended, "PASS"):
 			return passed, nil
-		case strings.HasPrefix(line, "--- SKIP"):
+		case is && strings.HasPrefix(ended, "SKIP"):
 			verdict = skipped
-		case strings.HasPrefix(line, "testing: warning: no tests to run"):
-			return failed, errors.New("there is no such test: bring tests/night/table.go up to date")
 		}
+	}
+	if verdict == failed {
+		return failed, cmp.Or(lines.Err(), errors.New("there is no such test: bring tests/night/table.go up to date"))
 	}
 	return verdict, lines.Err()
 }
