@@ -17,7 +17,7 @@ import (
 )
 
 // flights are the work that this process does for activities, and the last results. An attempt can end before its work does: Temporal gives it up
-// when its heartbeats do not arrive, the process is suspended, or what is done within a workflow task takes too long. The work then goes on, and
+// when its heartbeats do not arrive, the process is suspended, or what is done within a workflow task takes too long. The work then continues, and
 // the next attempt in this process joins it, or takes the result that reached no one. Nothing depends on them: another process does the work itself.
 type flights struct {
 	mu     sync.Mutex
@@ -48,7 +48,7 @@ type flight struct {
 }
 
 const (
-	// lonelyTime is how long work goes on for which no attempt waits: longer than the longest pause before the next attempt. An execution
+	// lonelyTime is how long work continues for which no attempt waits: longer than the longest pause before the next attempt. An execution
 	// that was terminated has none.
 	lonelyTime = 2 * time.Minute
 
@@ -134,7 +134,7 @@ func (f *flights) leave(left *flight) {
 }
 
 // await waits for the end of a flight as long as Temporal waits for the attempt. If the attempt is ordered to stop, so is the work; its end is
-// waited for. If Temporal lost sight of the attempt, the work goes on.
+// waited for. If Temporal lost sight of the attempt, the work continues.
 func (f *flights) await(ctx context.Context, flown *flight) error {
 	select {
 	case <-flown.done:
@@ -153,7 +153,7 @@ func (f *flights) await(ctx context.Context, flown *flight) error {
 	default:
 	}
 	f.leave(flown)
-	return fmt.Errorf("this attempt was given up, the work goes on for the next one: %w", cause)
+	return fmt.Errorf("this attempt was given up, the work continues for the next one: %w", cause)
 }
 
 // lostSight reports whether an attempt ended because Temporal does not know how it is doing: not because anyone wants its work to stop. What is

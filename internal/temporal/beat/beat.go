@@ -32,7 +32,7 @@ func tolerate(
 	return err
 }
 
-// lost reports whether a call failed on its way, or in a server that is not well: it says nothing of the activity.
+// lost reports whether a call failed in the network, or in a server that is not well: it says nothing of the activity.
 func lost(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Aborted, codes.Internal, codes.Unknown:
