@@ -18,6 +18,7 @@ import (
 	"waymark/landscape/landscapetest"
 	"waymark/payload"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 	"waymark/tests/storages"
 )
@@ -41,6 +42,9 @@ const (
 func TestPurgeBesideWriters(t *testing.T) {
 	for _, name := range storages.Durable {
 		t.Run(name, func(t *testing.T) {
+			if name == storages.PostgresFiles { // the other two have each of its halves
+				sample.Rarely(t)
+			}
 			storage := storages.Use(t, name)
 			driver, backend := storage.Landscape(t), storage.Payloads(t)
 			store := func() *payload.Store { return payload.New(backend, payload.Options{}) } // one for each, as in processes of their own
