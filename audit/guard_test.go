@@ -1,22 +1,25 @@
-package audit
+package audit_test
 
 import (
-	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/audit"
 	"waymark/engine/firsts"
 )
 
-// TestABrokenIndexIsNoFindingOfTheRecord has the index of values fail while chunks are looked at: that is no damage of the record.
+// brokenIndex keeps values and finds none.
+type brokenIndex struct{ *firsts.Index }
+
+func (brokenIndex) Find(firsts.Value) (uint64, error) { return 0, errors.New("a bad disk") }
+
+// TestABrokenIndexIsNoFindingOfTheRecord has the index of values fail while chunks are looked at: that is no damage of the
+// record.
 func TestABrokenIndexIsNoFindingOfTheRecord(t *testing.T) {
-	v := &verification{firsts: firsts.New(t.TempDir()), report: &Report{}}
-	require.NoError(t, v.firsts.Close())
-	err := v.guard(t.Context(), "orders chunk 0", func(context.Context) error {
-		_, err := v.found(firsts.Value{1}, 0)
-		return err
-	})
-	require.ErrorIs(t, err, errIndex)
-	require.Empty(t, v.report.Problems)
+	s, index := play(t), brokenIndex{firsts.New(t.TempDir())}
+	report, err := auditor(s).VerifyWith(t.Context(), run, audit.VerifyOptions{Firsts: index})
+	require.ErrorContains(t, err, "the index of values that must be unique: a bad disk")
+	require.Nil(t, report)
 }

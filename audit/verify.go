@@ -101,6 +101,13 @@ const BelievedSealed = "that it was true when the run was sealed: who did someth
 // maxProblems bounds a report: what is wrong in a thousand places needs no longer list.
 const maxProblems = 1000
 
+// Firsts is what a verification needs of a firsts.Index.
+type Firsts interface {
+	First(v firsts.Value, token uint64) (uint64, error)
+	Find(v firsts.Value) (uint64, error)
+	Close() error
+}
+
 // VerifyOptions say how a run is verified.
 type VerifyOptions struct {
 	// Approvers are those whose keys may sign off runs and sign orders; nil to take the line that is recorded with each signature.
@@ -110,6 +117,10 @@ type VerifyOptions struct {
 	Logged func(ctx context.Context, run string) (removed, lost []string, err error)
 
 	Deep bool // ask the database of every token through its views as well, as auditors do, and a large one whether it is whole: it takes much longer
+
+	// Firsts, if not nil, remembers which token is the first with a value, in the place of a firsts.Index among temporary
+	// files. It is empty, and closed at the end.
+	Firsts Firsts
 
 	// Progress, if not nil, is called with how much of the work is done, from one goroutine at a time: each row counts when its
 	// token is counted, and when it went through the steps again.
@@ -126,10 +137,14 @@ func (a *Auditor) Verify(ctx context.Context, id string) (*Report, error) {
 // the records, the source files if they are still as they were, and the published files. It reads only. The error says that the verification
 // could not be done; what it found is in the report.
 func (a *Auditor) VerifyWith(ctx context.Context, id string, options VerifyOptions) (report *Report, err error) {
+	index := options.Firsts
+	if index == nil {
+		index = firsts.New("")
+	}
 	a = &Auditor{log: a.log.Marked(), payloads: a.payloads, planner: a.planner}
 	v := &verification{
 		Auditor: a, options: options, fed: map[string]map[landscape.ChunkKey]bool{}, recomputed: map[landscape.ChunkKey]bool{}, indexed: map[landscape.ChunkKey]bool{},
-		firsts: firsts.New(""), progress: new(progress),
+		firsts: index, progress: new(progress),
 		report: &Report{Run: id, Problems: []Problem{}, Checked: []Check{}, NotChecked: []Check{}, Believed: Believed},
 	}
 	defer func() { err = errors.Join(err, v.firsts.Close()) }()
@@ -248,7 +263,7 @@ type verification struct {
 	chunks      int64                                    // of all origins, on record
 	fed         map[string]map[landscape.ChunkKey]bool   // by barrier: the chunks that bring something to it, and are not taken yet
 	recomputed  map[landscape.ChunkKey]bool              // chunks that went through the steps again
-	firsts      *firsts.Index                            // which tokens are the first with their values
+	firsts      Firsts                                   // which tokens are the first with their values
 	indexed     map[landscape.ChunkKey]bool              // chunks whose values are in it
 	again       map[string]*fedAgain                     // by source: the records of another run that it retries
 	progress    *progress

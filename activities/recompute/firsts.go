@@ -19,8 +19,13 @@ func (l Lookup) First(claim int, value engine.Value, token barrier.Token) (barri
 	return unpackToken(first), err
 }
 
+// Finder finds the token that has a value, as a firsts.Index does; 0 if none has.
+type Finder interface {
+	Find(v firsts.Value) (uint64, error)
+}
+
 // FirstIn returns the token that has a value in an index that was filled by Lookup; the zero token if none has.
-func FirstIn(index *firsts.Index, p *plan.Plan, claim int, value engine.Value) (landscape.Token, error) {
+func FirstIn(index Finder, p *plan.Plan, claim int, value engine.Value) (landscape.Token, error) {
 	first, err := index.Find(keyOf(claim, value))
 	if err != nil || first == 0 {
 		return landscape.Token{}, err
