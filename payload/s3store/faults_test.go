@@ -306,7 +306,7 @@ func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
 					return response, err
 				})
 			})
-			s.transport.silence = 50 * time.Millisecond
+			s.transport.silence = 250 * time.Millisecond
 			require.NoError(t, s.Write(t.Context(), keyOf(1), bodyOf(1)))
 			now.Store(true)
 			got, err := s.Read(t.Context(), keyOf(1), noLimit)

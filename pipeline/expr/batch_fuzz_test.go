@@ -43,5 +43,5 @@ func TestBatchOfManyCalls(t *testing.T) {
 	program, err := strikesEnv(t).CompileBatch("["+strings.Join(calls, ",")+"]", Any)
 	require.NoError(t, err)
 	require.Len(t, program.Calls(), len(calls))
-	require.Less(t, time.Since(start), 20*time.Second, "half a second on an idle machine")
+	require.Less(t, time.Since(start), 5*time.Minute, "half a second on an idle machine")
 }

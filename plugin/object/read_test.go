@@ -38,7 +38,7 @@ var large = plugin.Limits{Rows: 1 << 20, Bytes: 256 << 20}
 
 // quick is for tests, in which nobody needs time to recover.
 func quick(r *Remote) *Remote {
-	r.wait = patience{idle: 5 * time.Second, slow: time.Minute, again: 4, before: time.Millisecond}
+	r.wait = patience{idle: time.Minute, slow: time.Minute, again: 4, before: time.Millisecond}
 	return r
 }
 
