@@ -17,6 +17,7 @@ import (
 
 	"waymark/plugin"
 	"waymark/plugin/plugintest"
+	"waymark/tests/sample"
 )
 
 const killsPerCase = 5
@@ -36,7 +37,7 @@ func TestKilled(t *testing.T) {
 	eachFormat(t, func(t *testing.T, newPlace func(t testing.TB) sinkDestination) {
 		for _, overwrite := range []bool{false, true} {
 			stages := map[string]int{}
-			for range killsPerCase {
+			for range killsPerCase / sample.Step(3) {
 				p := newPlace(t)
 				if overwrite {
 					p.occupy()
