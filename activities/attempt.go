@@ -12,25 +12,30 @@ import (
 	"waymark/landscape"
 )
 
-// attempt is what all activities have in common: it works on the record of one epoch of the run, for an execution to which that
-// epoch belongs, tells Temporal that it is alive, waits while a disk is full, and marks errors that no retry cures. An attempt that was left behind
-// by a resume of its run is told so and changes nothing; that it came is recorded.
+// attempt is what all activities have in common: it works on the record of one epoch of the run, for an execution to
+// which that epoch belongs, tells Temporal that it is alive, waits while a disk is full, and marks errors that no retry
+// cures. An attempt that was left behind by a resume of its run is told so and changes nothing; that it came is
+// recorded.
 //
 // What an attempt does outlasts it, if Temporal gives it up and nobody ordered it to stop: see flights.
 func attempt[In, Out any](
-	ctx context.Context, a *Activities, run string, epoch int64, in In, do func(*Activities, context.Context, In) (Out, error),
+	ctx context.Context, a *Activities, run string, epoch int64, in In, do doing[In, Out],
 ) (Out, error) {
-	return anyAttempt(ctx, a, run, epoch, in, func(inEpoch *Activities, ctx context.Context, in In) (out Out, err error) {
+	owned := func(inEpoch *Activities, ctx context.Context, in In) (out Out, err error) {
 		if err = a.own(ctx, run, epoch); err == nil {
 			out, err = do(inEpoch, ctx, in)
 		}
 		return out, err
-	})
+	}
+	return anyAttempt(ctx, a, run, epoch, in, owned)
 }
+
+// doing does what an activity is asked for, on the record of the run's epoch.
+type doing[In, Out any] = func(*Activities, context.Context, In) (Out, error)
 
 // anyAttempt is attempt for an activity that finds out itself whether the execution that asks for it may do so.
 func anyAttempt[In, Out any](
-	ctx context.Context, a *Activities, run string, epoch int64, in In, do func(*Activities, context.Context, In) (Out, error),
+	ctx context.Context, a *Activities, run string, epoch int64, in In, do doing[In, Out],
 ) (Out, error) {
 	var none Out
 	asked, err := taskOf(ctx, run, epoch, in)
@@ -67,7 +72,8 @@ func fly[Out any](
 		return out, err
 	})
 	if errors.Is(err, landscape.ErrSuperseded) {
-		err = errors.Join(err, a.log.RecordEvent(ctx, t.run, "superseded", fmt.Sprintf("%s in epoch %d by %s", t.activity, t.epoch, a.worker)))
+		late := fmt.Sprintf("%s in epoch %d by %s", t.activity, t.epoch, a.worker)
+		err = errors.Join(err, a.log.RecordEvent(ctx, t.run, "superseded", late))
 	}
 	if left := leave(); err == nil {
 		err = left
@@ -91,8 +97,8 @@ const (
 	maxFullPause   = 10 * time.Second
 )
 
-// whileFull repeats do as long as it fails because a disk is full. Space comes back when people make some: that may take long,
-// and giving up would help nobody.
+// whileFull repeats do as long as it fails because a disk is full. Space comes back when people make some: that may
+// take long, and giving up would help nobody.
 func whileFull[T any](ctx context.Context, waiting *atomic.Pointer[string], do func() (T, error)) (T, error) {
 	for pause := firstFullPause; ; pause = min(2*pause, maxFullPause) {
 		out, err := do()

@@ -104,7 +104,7 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 //
 // It may run twice: a run that was stopped stays as it is, no matter what stopped it.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) (Stopped, error) {
-	return anyAttempt(ctx, a, in.Run, in.Epoch, in, func(a *Activities, ctx context.Context, in StopInput) (stopped Stopped, err error) {
+	stop := func(a *Activities, ctx context.Context, in StopInput) (stopped Stopped, err error) {
 		if in.Outside {
 			stopped.Replaced, err = a.replaced(ctx, in.Run)
 			in.Reason = cmp.Or(stopped.Replaced, cancelledBy(ctx))
@@ -118,7 +118,8 @@ func (a *Activities) StopRun(ctx context.Context, in StopInput) (Stopped, error)
 			a.tellEnded(ctx, in.Joiners)
 		}
 		return stopped, err
-	})
+	}
+	return anyAttempt(ctx, a, in.Run, in.Epoch, in, stop)
 }
 
 func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) {
@@ -187,7 +188,8 @@ func (a *Activities) Discard(ctx context.Context, id string) error {
 //
 // It may run twice: an equal order that is recorded since it came is not recorded again.
 func (a *Activities) RecordAction(ctx context.Context, in ActionInput) (Labelled, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, in, func(a *Activities, ctx context.Context, in ActionInput) (Labelled, error) {
+	record := func(a *Activities, ctx context.Context, in ActionInput) (Labelled, error) {
 		return Labelled{a.labels(ctx)}, a.log.RecordOrder(ctx, in.Run, in.Verb, in.Actor, in.Why, landscape.Micros(in.At))
-	})
+	}
+	return attempt(ctx, a, in.Run, in.Epoch, in, record)
 }

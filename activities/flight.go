@@ -16,9 +16,10 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// flights are the work that this process does for activities, and the last results. An attempt can end before its work does: Temporal gives it up
-// when its heartbeats do not arrive, the process is suspended, or what is done within a workflow task takes too long. The work then continues, and
-// the next attempt in this process joins it, or takes the result that reached no one. Nothing depends on them: another process does the work itself.
+// flights are the work that this process does for activities, and the last results. An attempt can end before its work
+// does: Temporal gives it up when its heartbeats do not arrive, the process is suspended, or what is done within a
+// workflow task takes too long. The work then continues, and the next attempt in this process joins it, or takes the
+// result that reached no one. Nothing depends on them: another process does the work itself.
 type flights struct {
 	mu     sync.Mutex
 	open   map[task]*flight
@@ -48,8 +49,8 @@ type flight struct {
 }
 
 const (
-	// lonelyTime is how long work continues for which no attempt waits: longer than the longest pause before the next attempt. An execution
-	// that was terminated has none.
+	// lonelyTime is how long work continues for which no attempt waits: longer than the longest pause before the next
+	// attempt. An execution that was terminated has none.
 	lonelyTime = 2 * time.Minute
 
 	// maxLanded is how many results are remembered. Each has a few hundred bytes.
@@ -69,10 +70,11 @@ func taskOf(ctx context.Context, run string, epoch int64, in any) (task, error) 
 	return task{info.WorkflowExecution.RunID, Does(info.ActivityType.Name), run, epoch, sha256.Sum256(asked)}, nil
 }
 
-// board returns the flight for the task: one that is in the air, one that landed and whose result this attempt may not know, or a new one,
-// which do gets into the air. Unless it landed, the caller waits for it.
+// board returns the flight for the task: one that is in the air, one that landed and whose result this attempt may not
+// know, or a new one, which do gets into the air. Unless it landed, the caller waits for it.
 //
-// A result is taken only by an attempt that repeats another one. An activity that is scheduled again, with the same input, wants a new one.
+// A result is taken only by an attempt that repeats another one. An activity that is scheduled again, with the same
+// input, wants a new one.
 func (f *flights) board(ctx context.Context, t task, do func(context.Context, *flight)) *flight {
 	info := activity.GetInfo(ctx)
 	f.mu.Lock()
@@ -133,8 +135,8 @@ func (f *flights) leave(left *flight) {
 	}
 }
 
-// await waits for the end of a flight as long as Temporal waits for the attempt. If the attempt is ordered to stop, so is the work; its end is
-// waited for. If Temporal lost sight of the attempt, the work continues.
+// await waits for the end of a flight as long as Temporal waits for the attempt. If the attempt is ordered to stop, so
+// is the work; its end is waited for. If Temporal lost sight of the attempt, the work continues.
 func (f *flights) await(ctx context.Context, flown *flight) error {
 	select {
 	case <-flown.done:
@@ -156,8 +158,9 @@ func (f *flights) await(ctx context.Context, flown *flight) error {
 	return fmt.Errorf("this attempt was given up, the work continues for the next one: %w", cause)
 }
 
-// lostSight reports whether an attempt ended because Temporal does not know how it is doing: not because anyone wants its work to stop. What is
-// done within a task of the workflow has little time; an activity that takes longer than an attempt may hangs, and is stopped.
+// lostSight reports whether an attempt ended because Temporal does not know how it is doing: not because anyone wants
+// its work to stop. What is done within a task of the workflow has little time; an activity that takes longer than an
+// attempt may hangs, and is stopped.
 func lostSight(ctx context.Context, cause error) bool {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return activity.GetInfo(ctx).IsLocalActivity

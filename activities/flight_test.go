@@ -18,8 +18,16 @@ import (
 	"waymark/tests/blank"
 )
 
-// flying runs a test within an activity, because the attempts of one know who they are. Each attempt is ended by its own function.
-func flying(t *testing.T, test func(t *testing.T, attempt func(work func(context.Context) (string, error)) (end context.CancelCauseFunc, result <-chan result))) {
+// work is what an activity does.
+type work func(context.Context) (string, error)
+
+// attempting begins an attempt at one activity, which does the work unless an earlier attempt's is there. Its end is
+// that of the attempt, for a cause.
+type attempting func(work work) (end context.CancelCauseFunc, results <-chan result)
+
+// flying runs a test within an activity, because the attempts of one know who they are. Each attempt is ended by its
+// own function.
+func flying(t *testing.T, test func(t *testing.T, attempt attempting)) {
 	t.Helper()
 	driver, err := blank.Open(t.Context(), t.TempDir()+"/landscape.db")
 	require.NoError(t, err)
@@ -27,7 +35,7 @@ func flying(t *testing.T, test func(t *testing.T, attempt func(work func(context
 	a := New(landscape.New(driver, nil), nil, nil, "test")
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{})
-	begin := func(ctx context.Context, work func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result) {
+	begin := func(ctx context.Context, work work) (context.CancelCauseFunc, <-chan result) {
 		ctx, end := context.WithCancelCause(ctx)
 		results := make(chan result, 1)
 		go func() {
@@ -36,12 +44,13 @@ func flying(t *testing.T, test func(t *testing.T, attempt func(work func(context
 				r.panicked = recover()
 				results <- r
 			}()
-			r.out, r.err = anyAttempt(ctx, a, "r1", 0, "the same", func(_ *Activities, ctx context.Context, _ string) (string, error) { return work(ctx) })
+			do := func(_ *Activities, ctx context.Context, _ string) (string, error) { return work(ctx) }
+			r.out, r.err = anyAttempt(ctx, a, "r1", 0, "the same", do)
 		}()
 		return end, results
 	}
 	env.RegisterActivityWithOptions(func(ctx context.Context) error {
-		test(t, func(work func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result) {
+		test(t, func(work work) (context.CancelCauseFunc, <-chan result) {
 			return begin(ctx, work)
 		})
 		return nil
@@ -58,7 +67,7 @@ type result struct {
 
 // Temporal loses sight of an attempt: its work goes on, and the next attempt joins it.
 func TestWorkOutlastsAnAttemptThatIsGivenUp(t *testing.T) {
-	flying(t, func(t *testing.T, attempt func(func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result)) {
+	flying(t, func(t *testing.T, attempt attempting) {
 		var computed atomic.Int64
 		finish := make(chan struct{})
 		work := func(ctx context.Context) (string, error) {
@@ -70,7 +79,8 @@ func TestWorkOutlastsAnAttemptThatIsGivenUp(t *testing.T) {
 				return "", context.Cause(ctx)
 			}
 		}
-		for _, cause := range []error{serviceerror.NewNotFound("no such activity"), serviceerror.NewUnavailable("no connection")} {
+		lost := []error{serviceerror.NewNotFound("no such activity"), serviceerror.NewUnavailable("no connection")}
+		for _, cause := range lost {
 			end, first := attempt(work)
 			end(cause)
 			require.ErrorIs(t, (<-first).err, cause, "the attempt ends at once")
@@ -88,8 +98,11 @@ func TestWorkOutlastsAnAttemptThatIsGivenUp(t *testing.T) {
 
 // Whoever orders an activity to stop gets that: its work ends before the attempt does.
 func TestWorkEndsWhenItIsOrderedTo(t *testing.T) {
-	for _, cause := range []error{temporal.NewCanceledError(), worker.ErrWorkerShutdown, context.Canceled, context.DeadlineExceeded} {
-		flying(t, func(t *testing.T, attempt func(func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result)) {
+	ordered := []error{
+		temporal.NewCanceledError(), worker.ErrWorkerShutdown, context.Canceled, context.DeadlineExceeded,
+	}
+	for _, cause := range ordered {
+		flying(t, func(t *testing.T, attempt attempting) {
 			var ended atomic.Bool
 			end, first := attempt(func(ctx context.Context) (string, error) {
 				<-ctx.Done()
@@ -105,7 +118,7 @@ func TestWorkEndsWhenItIsOrderedTo(t *testing.T) {
 
 // An activity that is scheduled again wants a new result, and one that failed is tried again.
 func TestResultsAreForRepeats(t *testing.T) {
-	flying(t, func(t *testing.T, attempt func(func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result)) {
+	flying(t, func(t *testing.T, attempt attempting) {
 		for n, out := range []result{{err: errors.New("broken")}, {out: "one"}, {out: "two"}} {
 			_, results := attempt(func(context.Context) (string, error) { return out.out, out.err })
 			got := <-results
@@ -117,7 +130,7 @@ func TestResultsAreForRepeats(t *testing.T) {
 
 // A defect is reported as that of the attempt, not as the end of the process.
 func TestPanicIsThatOfTheAttempt(t *testing.T) {
-	flying(t, func(t *testing.T, attempt func(func(context.Context) (string, error)) (context.CancelCauseFunc, <-chan result)) {
+	flying(t, func(t *testing.T, attempt attempting) {
 		_, results := attempt(func(context.Context) (string, error) { panic("a defect") })
 		require.Contains(t, (<-results).panicked, "a defect")
 	})

@@ -7,7 +7,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// hereSuffix ends the names of activities that do what those without it do, in the process that has the task of the workflow.
+// hereSuffix ends the names of activities that do what those without it do, in the process that has the task of the
+// workflow.
 const hereSuffix = "Here"
 
 // Does returns the name of the activity that one with this name does: PassSmall for PassSmallHere.
@@ -28,7 +29,8 @@ type Concluded struct {
 	Sinks []string `json:"sinks"` // that were published: Temporal does not keep the input of what is done within a task
 }
 
-// OpenRunHere is OpenRun, if this process sees the files of the run. Else the error is of TypeElsewhere, and nothing was done.
+// OpenRunHere is OpenRun, if this process sees the files of the run. Else the error is of TypeElsewhere, and nothing
+// was done.
 func (a *Activities) OpenRunHere(ctx context.Context, in Here[OpenInput]) (Opened, error) {
 	if err := a.sees(in.Queue); err != nil {
 		return Opened{}, err
@@ -36,7 +38,8 @@ func (a *Activities) OpenRunHere(ctx context.Context, in Here[OpenInput]) (Opene
 	return a.OpenRun(ctx, in.In)
 }
 
-// PassSmallHere is PassSmall, if this process sees the files of the run. Else the error is of TypeElsewhere, and nothing was done.
+// PassSmallHere is PassSmall, if this process sees the files of the run. Else the error is of TypeElsewhere, and
+// nothing was done.
 func (a *Activities) PassSmallHere(ctx context.Context, in Here[SmallInput]) (SmallResult, error) {
 	if err := a.sees(in.Queue); err != nil {
 		return SmallResult{}, err
@@ -44,8 +47,8 @@ func (a *Activities) PassSmallHere(ctx context.Context, in Here[SmallInput]) (Sm
 	return a.PassSmall(ctx, in.In)
 }
 
-// StopRunHere is StopRun, if this process does activities: a run that is stopped need not wait for a place that its own chunks take. Else the error is
-// of TypeElsewhere, and nothing was done.
+// StopRunHere is StopRun, if this process does activities: a run that is stopped need not wait for a place that its own
+// chunks take. Else the error is of TypeElsewhere, and nothing was done.
 func (a *Activities) StopRunHere(ctx context.Context, in Here[StopInput]) (Stopped, error) {
 	if err := a.sees(in.Queue); err != nil {
 		return Stopped{}, err
@@ -53,8 +56,8 @@ func (a *Activities) StopRunHere(ctx context.Context, in Here[StopInput]) (Stopp
 	return a.StopRun(ctx, in.In)
 }
 
-// RecordActionHere is RecordAction, if this process does activities: an order need not wait until a place for an activity comes free. Else the error
-// is of TypeElsewhere, and nothing was done.
+// RecordActionHere is RecordAction, if this process does activities: an order need not wait until a place for an
+// activity comes free. Else the error is of TypeElsewhere, and nothing was done.
 func (a *Activities) RecordActionHere(ctx context.Context, in Here[ActionInput]) (Labelled, error) {
 	if err := a.sees(in.Queue); err != nil {
 		return Labelled{}, err
@@ -62,7 +65,8 @@ func (a *Activities) RecordActionHere(ctx context.Context, in Here[ActionInput])
 	return a.RecordAction(ctx, in.In)
 }
 
-// ConcludeRunHere is ConcludeRun, if this process sees the files of the run. Else the error is of TypeElsewhere, and nothing was done.
+// ConcludeRunHere is ConcludeRun, if this process sees the files of the run. Else the error is of TypeElsewhere, and
+// nothing was done.
 func (a *Activities) ConcludeRunHere(ctx context.Context, in Here[ConcludeInput]) (Concluded, error) {
 	if err := a.sees(in.Queue); err != nil {
 		return Concluded{}, err

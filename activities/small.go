@@ -96,7 +96,7 @@ type ConcludeInput struct {
 //
 // It may run twice, as PublishSink and FinishRun may.
 func (a *Activities) ConcludeRun(ctx context.Context, in ConcludeInput) (FinishResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, in, func(a *Activities, ctx context.Context, in ConcludeInput) (FinishResult, error) {
+	conclude := func(a *Activities, ctx context.Context, in ConcludeInput) (FinishResult, error) {
 		failed := make([]error, len(in.Sinks))
 		for i, sink := range in.Sinks {
 			failed[i] = a.publishSink(ctx, SinkInput{Run: in.Run, Epoch: in.Epoch, Sink: sink})
@@ -105,5 +105,6 @@ func (a *Activities) ConcludeRun(ctx context.Context, in ConcludeInput) (FinishR
 			return FinishResult{}, err
 		}
 		return a.finishRun(ctx, in.FinishInput)
-	})
+	}
+	return attempt(ctx, a, in.Run, in.Epoch, in, conclude)
 }

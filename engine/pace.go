@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// pace is how often a pass lets other goroutines have their turn: heartbeats, orders to the run, the embedded server. Go interrupts a loop after
-// 10 ms. A process that gets a tenth of a core waits ten times as long for that, and an order passes through dozens of goroutines.
+// pace is how often a pass lets other goroutines have their turn: heartbeats, orders to the run, the embedded server.
+// Go interrupts a loop after 10 ms. A process that gets a tenth of a core waits ten times as long for that, and an
+// order passes through dozens of goroutines.
 type pace struct {
 	next    int       // record before which they have their turn
 	records int       // between two turns

@@ -52,15 +52,17 @@ const frozenRows = 20_000
 // beyond is longer than Temporal waits for the heartbeats of an activity.
 const beyond = 35 * time.Second
 
-// Temporal is silent for a moment, and for longer than it waits for heartbeats: what the worker computes meanwhile counts, and nothing is computed
-// a second time.
+// Temporal is silent for a moment, and for longer than it waits for heartbeats: what the worker computes meanwhile
+// counts, and nothing is computed a second time.
 func TestTemporalIsFrozen(t *testing.T) {
 	sample.Rarely(t)
 	computed := &computing{times: map[int64]int{}}
 	s := system.StartWith(t, system.Options{Members: []worker.Member{}, Storage: computed.storage})
 	fixtures.Write(t, filepath.Join(s.Folder, "in.csv"), frozenRows)
 	line := newLine(t, s.Address)
-	c, err := sdk.DialContext(t.Context(), beat.Tolerant(sdk.Options{HostPort: line.address, Namespace: s.Namespace, Logger: slog.New(slog.DiscardHandler)}))
+	c, err := sdk.DialContext(t.Context(), beat.Tolerant(sdk.Options{
+		HostPort: line.address, Namespace: s.Namespace, Logger: slog.New(slog.DiscardHandler),
+	}))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	w := worker.New(c, workflows.TaskQueue, activities.New(s.Log, s.Payloads, s.Planner, "test"))

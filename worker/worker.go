@@ -20,8 +20,8 @@ import (
 	"waymark/workflows/slots"
 )
 
-// New returns a worker for the queue, not yet started, of a process that works alone: all work comes by this queue. As many
-// chunks are worked on at once as there are processors, and one more that waits for the disk.
+// New returns a worker for the queue, not yet started, of a process that works alone: all work comes by this queue. As
+// many chunks are worked on at once as there are processors, and one more that waits for the disk.
 func New(c client.Client, queue string, act *activities.Activities) worker.Worker {
 	w := worker.New(c, queue, patient(worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities()}))
 	registerWorkflows(w)
@@ -29,7 +29,8 @@ func New(c client.Client, queue string, act *activities.Activities) worker.Worke
 	return w
 }
 
-// NewAnswering returns a worker for the queue, not yet started, that answers questions about its workflows and does none of their activities.
+// NewAnswering returns a worker for the queue, not yet started, that answers questions about its workflows and does
+// none of their activities.
 func NewAnswering(c client.Client, queue string) worker.Worker {
 	w := worker.New(c, queue, patient(worker.Options{LocalActivityWorkerOnly: true}))
 	registerWorkflows(w)
@@ -37,13 +38,15 @@ func NewAnswering(c client.Client, queue string) worker.Worker {
 }
 
 const (
-	// heartbeatInterval is how often an activity's heartbeats go to Temporal at most. That an activity is cancelled comes back with them: by
-	// itself the SDK would send one in four fifths of the heartbeat timeout, and a run that waits for a source would be stopped as late. It is
-	// the deadline of each of these calls as well: package beat keeps one that misses it from cancelling the activity.
+	// heartbeatInterval is how often an activity's heartbeats go to Temporal at most. That an activity is cancelled
+	// comes back with them: by itself the SDK would send one in four fifths of the heartbeat timeout, and a run that
+	// waits for a source would be stopped as late. It is the deadline of each of these calls as well: package beat
+	// keeps one that misses it from cancelling the activity.
 	heartbeatInterval = time.Second
 
-	// deadlockTimeout is how long workflow code may compute before the SDK fails its task, as that of a program with a defect. Ours takes
-	// milliseconds; on a machine that is busy, or was suspended, the SDK's usual second passes without a defect.
+	// deadlockTimeout is how long workflow code may compute before the SDK fails its task, as that of a program with a
+	// defect. Ours takes milliseconds; on a machine that is busy, or was suspended, the SDK's usual second passes
+	// without a defect.
 	deadlockTimeout = 2 * time.Minute
 )
 
@@ -72,12 +75,14 @@ type Member struct {
 
 	Keeper *slots.Keeper // does what schedules are due to do; nil if the process does not
 
-	// Options are those of the common queue's worker. What concerns activities, and the time to stop, holds for the process's other
-	// queues as well. Of MaxConcurrentActivityExecutionSize, which holds for each queue, zero is one more than there are processors.
+	// Options are those of the common queue's worker. What concerns activities, and the time to stop, holds for the
+	// process's other queues as well. Of MaxConcurrentActivityExecutionSize, which holds for each queue, zero is one
+	// more than there are processors.
 	Options worker.Options
 }
 
-// Affinity returns where the process stands: its queues have names that no other process has, but for those of its files.
+// Affinity returns where the process stands: its queues have names that no other process has, but for those of its
+// files.
 func (m Member) Affinity() (activities.Affinity, error) {
 	files := m.Files
 	if files == "" {
@@ -94,8 +99,8 @@ func (m Member) Affinity() (activities.Affinity, error) {
 
 func (m Member) queue() string { return cmp.Or(m.Queue, workflows.TaskQueue) }
 
-// Group is the workers of one process of a cluster: one that takes workflows and whatever anybody can do, one for what needs the
-// files that the process sees, and one for what the process has in memory.
+// Group is the workers of one process of a cluster: one that takes workflows and whatever anybody can do, one for what
+// needs the files that the process sees, and one for what the process has in memory.
 type Group []worker.Worker
 
 // Group returns the workers, not yet started. act are the activities of a process at the place.
@@ -120,8 +125,8 @@ func (m Member) Group(c client.Client, affinity activities.Affinity, act *activi
 // besidePollers is how many requests for work a process keeps open on each of its further queues.
 const besidePollers = 2
 
-// besideOptions are those of a worker for activities alone. Their queues belong to no version of a deployment: they come and go
-// with processes and files.
+// besideOptions are those of a worker for activities alone. Their queues belong to no version of a deployment: they
+// come and go with processes and files.
 func besideOptions(common worker.Options) worker.Options {
 	beside := common
 	beside.DisableWorkflowWorker = true
@@ -141,7 +146,8 @@ func (g Group) Start() error {
 	return nil
 }
 
-// Stop takes no more work, and waits until what is in hand is done, as long as the options say. Then it gives the rest back.
+// Stop takes no more work, and waits until what is in hand is done, as long as the options say. Then it gives the rest
+// back.
 func (g Group) Stop() {
 	var stopping sync.WaitGroup
 	for _, w := range g {

@@ -68,7 +68,8 @@ func refused(format string, args ...any) error {
 	return failure(activities.TypeOrderRefused, format, args...)
 }
 
-// idleOrders marks histories in which an order that asks for what is so already changes nothing, and is not recorded. Stored; never rename.
+// idleOrders marks histories in which an order that asks for what is so already changes nothing, and is not recorded.
+// Stored; never rename.
 const idleOrders = "idle-orders"
 
 // Sentence says for the record who cancelled the run, and why.
@@ -98,7 +99,8 @@ type View struct {
 	Workflow string `json:"workflow,omitempty"` // of the run
 	// Status is accepted while the run is being opened, then waiting, running, paused, or how the run ended.
 	Status string `json:"status"`
-	// Progress is nil if another workflow than the run's answers: one that somebody started for the run, and that cannot ask the run's.
+	// Progress is nil if another workflow than the run's answers: one that somebody started for the run, and that
+	// cannot ask the run's.
 	*resumepoint.Progress
 	// Paused says by whom and why; nil if the run is not paused, as far as who answers knows.
 	Paused *Command `json:"paused,omitempty"`
@@ -141,7 +143,8 @@ func (f *flow) obey(ctx workflow.Context, name string, command Command) error {
 	}
 	var labelled activities.Labelled
 	summary := fmt.Sprintf("record: %s by %s", name, command.Actor)
-	done, err := within(ctx, summary, act.RecordActionHere, activities.Here[activities.ActionInput]{In: action}, &labelled)
+	here := activities.Here[activities.ActionInput]{In: action}
+	done, err := within(ctx, summary, act.RecordActionHere, here, &labelled)
 	if !done {
 		err = workflow.ExecuteActivity(withActivity(ctx, "%s", summary), act.RecordAction, action).Get(ctx, &labelled)
 	}

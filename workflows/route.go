@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// nearTimeout is how long a process may take to come for what it is best placed to do. After that anybody may do it: what
-	// the process has in memory is rebuilt from the record.
+	// nearTimeout is how long a process may take to come for what it is best placed to do. After that anybody may do
+	// it: what the process has in memory is rebuilt from the record.
 	nearTimeout = 10 * time.Second
 
-	// seenTimeout is how long it may take until a worker that sees the files of a run comes to open it. All places of one that is there may be
-	// taken by the chunks of other runs.
+	// seenTimeout is how long it may take until a worker that sees the files of a run comes to open it. All places of
+	// one that is there may be taken by the chunks of other runs.
 	seenTimeout = 5 * time.Minute
 
-	// nearChunks is how many chunks the process that read them sends through the steps itself, while others may take the
-	// rest. It has them in memory; others must fetch them.
+	// nearChunks is how many chunks the process that read them sends through the steps itself, while others may take
+	// the rest. It has them in memory; others must fetch them.
 	nearChunks = 2
 
 	// moreChunks is how many more chunks are in flight for each further process that was seen at work.
@@ -35,8 +35,8 @@ const TypeNoWorker = "NoWorker"
 // FilesQueue returns the task queue of the workers that see the files of this name, beside the workers' common queue.
 func FilesQueue(common, files string) string { return common + "@" + files }
 
-// perform lets an activity be done: by the process with the near queue, if it comes for it in time, else by any worker that can.
-// Without a near queue any worker can do it as well as another.
+// perform lets an activity be done: by the process with the near queue, if it comes for it in time, else by any worker
+// that can. Without a near queue any worker can do it as well as another.
 func (f *flow) perform(ctx workflow.Context, near string, activity, in any) workflow.Future {
 	anywhere := onQueue(ctx, f.state.Plan.Queue)
 	if near == "" {
@@ -92,8 +92,8 @@ func (f *flow) window() int {
 	return min(windowChunks+moreChunks*max(len(f.workers)-1, 0), maxWindowChunks)
 }
 
-// nearest returns the queue of the process that is to send the next chunk through the steps. Where nothing is gathered and the order
-// is of no concern, the work is spread.
+// nearest returns the queue of the process that is to send the next chunk through the steps. Where nothing is gathered
+// and the order is of no concern, the work is spread.
 func (f *flow) nearest() string {
 	spread := len(f.state.Plan.Barriers) == 0 && !f.state.Plan.Ordered
 	if spread && f.near >= nearChunks {

@@ -55,8 +55,8 @@ type RunResult struct {
 	activities.Ending                    // of a run that is complete
 }
 
-// RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped, or if its
-// input is rejected or the run cannot be resumed; then the record stays as it is.
+// RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped, or
+// if its input is rejected or the run cannot be resumed; then the record stays as it is.
 func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	if err := in.validate(ctx); err != nil {
 		if failed := in.answerRefused(ctx, err); failed != nil {
@@ -154,7 +154,8 @@ func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 	return finish(ctx, *in)
 }
 
-// onRecord returns what an activity found that was rejected because the run is recorded, and whether this execution may resume it.
+// onRecord returns what an activity found that was rejected because the run is recorded, and whether this execution may
+// resume it.
 func onRecord(err error) (found activities.Found, resumable bool) {
 	var application *temporal.ApplicationError
 	if !errors.As(err, &application) || application.Type() != activities.TypeExists || !application.HasDetails() {
@@ -172,7 +173,8 @@ func (in *RunInput) resumed(found activities.Found) RunInput {
 	return RunInput{OpenInput: activities.OpenInput{Run: in.Run, Files: in.Files}, Resume: &resume, desk: in.desk}
 }
 
-// begin opens a run, or finds out where the one stands that is resumed: one that is recorded is never begun a second time.
+// begin opens a run, or finds out where the one stands that is resumed: one that is recorded is never begun a second
+// time.
 func begin(ctx workflow.Context, in *RunInput) (*State, activities.Labels, error) {
 	state, labels, err := beginOnce(ctx, in)
 	if found, resumable := onRecord(err); resumable {
@@ -385,8 +387,8 @@ func (in *RunInput) result(status pipeline.RunStatus) RunResult {
 	return result
 }
 
-// stop records why the run ended. It runs on a context of its own, because the run's may be cancelled. A run that another
-// execution resumed, or that cannot be resumed, is not ours to stop.
+// stop records why the run ended. It runs on a context of its own, because the run's may be cancelled. A run that
+// another execution resumed, or that cannot be resumed, is not ours to stop.
 func stop(ctx workflow.Context, in RunInput, cause error) (stopped activities.Stopped, err error) {
 	command := activities.StopInput{
 		Run: in.Run, Epoch: in.epoch(), Status: pipeline.Failed, Reason: reason(cause), Begin: in.beginning(), Refusal: kind(cause),
@@ -438,8 +440,8 @@ func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, erro
 	return result, err
 }
 
-// recordStop has the end of a run recorded: within the task of the workflow, because chunks of the run that is stopped may have all places for
-// activities. queue is that of the workers which see what has to be removed; "" if any can.
+// recordStop has the end of a run recorded: within the task of the workflow, because chunks of the run that is stopped
+// may have all places for activities. queue is that of the workers which see what has to be removed; "" if any can.
 func recordStop(ctx workflow.Context, in activities.StopInput, queue string, out any) error {
 	const summary = "record the stop"
 	done, err := within(ctx, summary, act.StopRunHere, activities.Here[activities.StopInput]{Queue: queue, In: in}, out)

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// reference is how many seconds of CPU time the work of calibrate takes on the machine by which -most is set: one on which the tests of commit
-	// 2a039387 took 1,988 s. On another day they took 1,116 s, and calibrate 0.42 s.
+	// reference is how many seconds of CPU time the work of calibrate takes on the machine by which -most is set: one
+	// on which the tests of commit 2a039387 took 1,988 s. On another day they took 1,116 s, and calibrate 0.42 s.
 	reference = 0.75
 
 	rounds = 40
 )
 
-// calibrate does a fixed amount of what tests do most (hashing, sorting, memory, files), and returns how many seconds of CPU time that took.
+// calibrate does a fixed amount of what tests do most (hashing, sorting, memory, files), and returns how many seconds
+// of CPU time that took.
 func calibrate() float64 {
 	before := used()
 	for round := range rounds {
@@ -35,7 +36,8 @@ func calibrate() float64 {
 	return (used() - before).Seconds()
 }
 
-// written writes some of what is known into files, and reads it back. A folder that takes none costs no time, which is noticed by nothing but the scale.
+// written writes some of what is known into files, and reads it back. A folder that takes none costs no time, which is
+// noticed by nothing but the scale.
 func written(round int, known map[string][32]byte) {
 	for i := range 50 {
 		name := os.TempDir() + "/waymark-calibrate-" + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(round*50+i)

@@ -1,9 +1,11 @@
-// Command budget runs `go test` and prints what it cost: the CPU time of the whole, and the packages whose tests took most of it.
+// Command budget runs `go test` and prints what it cost: the CPU time of the whole, and the packages whose tests took
+// most of it.
 //
 //	go run ./tests/budget -most 650 go test ./...
 //
-// It fails if the command fails, or if the command took more CPU time than -most allows. A fixed amount of work before and after the
-// command measures how fast the machine is at that hour, and -most is scaled by it: the same tests took 1,988 s on one day and 2,500 s on another.
+// It fails if the command fails, or if the command took more CPU time than -most allows. A fixed amount of work before
+// and after the command measures how fast the machine is at that hour, and -most is scaled by it: the same tests took
+// 1,988 s on one day and 2,500 s on another.
 package main
 
 import (
@@ -26,7 +28,7 @@ func main() {
 	if file := os.Getenv(records); file != "" {
 		os.Exit(wrapped(file, os.Args[1:]))
 	}
-	most := flag.Float64("most", 0, "seconds of CPU time that the command may take on the machine of reference; 0 for any number")
+	most := flag.Float64("most", 0, "seconds of CPU time that the tests may take, on the machine of reference; 0: any")
 	dearest := flag.Int("dearest", 10, "how many packages to print")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -71,7 +73,8 @@ func measure(ctx context.Context, command []string, most float64, dearest int) e
 		return fmt.Errorf("go test: %w", failed)
 	}
 	if used := cpu(test.ProcessState).Seconds() / scale; most > 0 && used > most {
-		return fmt.Errorf("the tests took %.0f s of CPU time, scaled to the machine of reference, and may take %.0f s: see CONTRIBUTING.md, What tests may cost", used, most)
+		return fmt.Errorf("the tests took %.0f s of CPU time, as the machine of reference counts, and may take %.0f: "+
+			"see CONTRIBUTING.md, What tests may cost", used, most)
 	}
 	return nil
 }
@@ -83,9 +86,10 @@ func report(costs []cost, total, took time.Duration, scale float64, dearest int)
 	for _, c := range costs {
 		tests += c.CPU
 	}
-	fmt.Printf("\n%.0f s of CPU time in %.0f s: %.0f s in the tests of %d packages, %.0f s in compiling, linking and vetting them\n",
+	fmt.Printf("\n%.0f s of CPU time in %.0f s: %.0f s in the tests of %d packages, %.0f s in building them\n",
 		total.Seconds(), took.Seconds(), tests.Seconds(), len(costs), (total - tests).Seconds())
-	fmt.Printf("this machine takes %.2f times as long as the one of reference: %.0f s there\n\n", scale, total.Seconds()/scale)
+	fmt.Printf("this machine takes %.2f times as long as the one of reference: %.0f s there\n\n",
+		scale, total.Seconds()/scale)
 	fmt.Printf("%8s %8s  %s\n", "CPU s", "s", "dearest packages")
 	for _, c := range costs[:min(dearest, len(costs))] {
 		fmt.Printf("%8.1f %8.1f  %s\n", c.CPU.Seconds(), c.Took.Seconds(), c.Package)

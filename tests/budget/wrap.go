@@ -21,7 +21,8 @@ type cost struct {
 	Took    time.Duration `json:"took"`
 }
 
-// wrapped runs a binary of tests, writes what it cost into the file, and returns its exit code. `go test` starts it in the place of the binary.
+// wrapped runs a binary of tests, writes what it cost into the file, and returns its exit code. `go test` starts it in
+// the place of the binary.
 func wrapped(file string, command []string) int {
 	if len(command) == 0 {
 		return 2
