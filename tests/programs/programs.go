@@ -33,9 +33,8 @@ func Build(program string, flags ...string) (string, error) {
 	}
 	defer building.Close()
 	newest := filepath.Join(folder, "newest")
-	args := append([]string{"build", "-buildvcs=false", linked, "-o", newest}, flags...)
-	if out, err := exec.Command("go", append(args, program)...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", program, err, out)
+	if err := bring(newest, program, flags); err != nil {
+		return "", err
 	}
 	file, err := lock(newest, syscall.LOCK_SH)
 	if err != nil {
@@ -52,6 +51,39 @@ func Build(program string, flags ...string) (string, error) {
 		return "", err
 	}
 	return path, sweep(folder, name)
+}
+
+// bring brings a program up to date. The file next to it says of which sources it was built.
+func bring(path, program string, flags []string) error {
+	module, err := module()
+	if err != nil {
+		return err
+	}
+	now, err := sources(module)
+	if err != nil {
+		return err
+	}
+	built, err := os.ReadFile(path + ".sources")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := os.Stat(path); err == nil && now != "" && now == string(built) {
+		return nil
+	}
+	args := append([]string{"build", "-buildvcs=false", linked, "-o", path}, flags...)
+	if out, err := exec.Command("go", append(args, program)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", program, err, out)
+	}
+	return os.WriteFile(path+".sources", []byte(now), 0o600)
+}
+
+// module is the path of the file go.mod.
+func module() (string, error) {
+	path, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	return strings.TrimSpace(string(path)), nil
 }
 
 // Armed is the flag of the linker that arms the failpoints of a program: docs/crash.md.
@@ -72,12 +104,12 @@ func folderOf(kind string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	module, err := exec.Command("go", "env", "GOMOD").Output()
+	module, err := module()
 	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
+		return "", err
 	}
 	cache = filepath.Join(cache, "waymark-tests")
-	folder := filepath.Join(cache, url.PathEscape(strings.TrimSpace(string(module))), url.PathEscape(kind))
+	folder := filepath.Join(cache, url.PathEscape(module), url.PathEscape(kind))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}

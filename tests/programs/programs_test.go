@@ -3,8 +3,10 @@ package programs
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -52,4 +54,36 @@ func TestBuild(t *testing.T) {
 	_, err = Build("example/other")
 	require.ErrorContains(t, err, "build example/other: ")
 	require.NoFileExists(t, second, "its module is gone")
+}
+
+// TestSources are others as soon as a file is, also if it looks the same from outside, and the same if a test is another one.
+func TestSources(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	write := func(name, content string) {
+		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+		require.NoError(t, os.Chtimes(name, time.Unix(1, 0), time.Unix(1, 0)))
+	}
+	now := func() string {
+		text, err := sources(filepath.Join(folder, "go.mod"))
+		require.NoError(t, err)
+		require.NotEmpty(t, text)
+		return text
+	}
+	write("go.mod", "module example/said\n")
+	write("page.html", "one")
+	first := now()
+	require.NoError(t, os.Mkdir(".hidden", 0o700))
+	write(filepath.Join(".hidden", "file"), "x")
+	write("main_test.go", "package main\n")
+	require.Equal(t, first, now())
+	write("page.html", "two")
+	second := now()
+	require.NotEqual(t, first, second)
+	t.Setenv("GOFLAGS", "-tags=other")
+	require.NotEqual(t, second, now())
+	write("go.work", "go 1.26\n\nuse .\n")
+	text, err := sources(filepath.Join(folder, "go.mod"))
+	require.NoError(t, err)
+	require.Empty(t, text, "another module may change")
 }
