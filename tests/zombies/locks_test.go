@@ -7,16 +7,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
+
+	"waymark/tests/sample"
 )
 
 // TestLockHolders stops processes in the middle of a transaction: SQLite lets nobody else write then. The next attempts fail
 // until the process continues, or dies. Then the run does too, and ends as if nothing had happened.
 func TestLockHolders(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	server := startTemporal(t)
 	u := observe(t, server)
 	moments := slices.DeleteFunc(slices.Clone(u.moments), func(m moment) bool { return !m.locking() })
-	sideBySide(t, deal(choose(moments, *wanted/4), 1), func(t *testing.T, chain []moment) {
+	sideBySide(t, deal(choose(moments, max(1, *wanted/4)), 1), func(t *testing.T, chain []moment) {
 		s, m := newScene(t, server), chain[0]
 		decider := s.decider()
 		s.begin()

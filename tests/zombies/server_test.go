@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/internal/temporal/embedded"
+	"waymark/tests/sample"
 )
 
 // serverVariable makes the test's binary a Temporal server on a database and a port.
@@ -53,6 +54,7 @@ func serverProcess(t *testing.T, name, database string, port int) *process {
 // TestKilledServer kills the Temporal server, in a process of its own, while a worker is at a moment, and starts it again. Worker
 // and run go on by themselves.
 func TestKilledServer(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	u := observe(t, startTemporal(t))
 	for _, name := range []string{"landscape.chunks.committed", "activity.WriteChunk.end", "activity.FinishRun.end"} {
