@@ -17,11 +17,12 @@ import (
 
 // Whatever a server was about to do for a file that arrived when it was killed: the file is in one complete run.
 func TestServeIsKilledAtMomentsOfAnArrival(t *testing.T) {
+	sample.Rarely(t)
 	binary := build(t)
-	for _, moment := range sample.Of(16, []string{
+	for _, moment := range []string{
 		"arrival.found", "arrival.taken", "arrival.started", "landscape.triggers.committed", "landscape.watches.begin", "landscape.watches.committing", "landscape.watches.committed", "landscape.watches.inserted@2",
 		"landscape.watches.committing@2", "landscape.watches.committed@2", "landscape.watches.committing@3", "landscape.watches.committed@3", "activity.OpenRun.begin", "landscape.runs.committed", "activity.OpenRun.end", "activity.ConcludeRun.end",
-	}) {
+	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			filesArrive(t, binary, moment)
@@ -49,7 +50,7 @@ func filesArrive(t *testing.T, binary, moment string) []byte {
 		var done int
 		err := db.QueryRow("select count(*) from arrivals where state = 'done'").Scan(&done)
 		return err == nil && done == 3
-	}, 2*time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	var complete, others, lists int
 	require.NoError(t, db.QueryRow("select count(*) from runs where status = 'completed'").Scan(&complete))
 	require.NoError(t, db.QueryRow("select count(*) from runs where status <> 'completed'").Scan(&others))
@@ -74,10 +75,11 @@ func (p *program) written(t *testing.T) (ids []string) {
 
 // Whatever a server was about to do for rows that it found in a table when it was killed: each row is in one complete run.
 func TestServeIsKilledAtMomentsOfRows(t *testing.T) {
+	sample.Rarely(t)
 	binary, server := build(t), pg.Private(t)
-	for _, moment := range sample.Of(6, []string{
+	for _, moment := range []string{
 		"arrival.stored", "arrival.stored@2", "arrival.found", "landscape.watches.committing@2", "landscape.watches.committed@2", "arrival.taken", "arrival.started", "activity.ConcludeRun.end",
-	}) {
+	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			rowsArrive(t, binary, server, moment)
@@ -118,7 +120,7 @@ func rowsArrive(t *testing.T, binary string, server *pg.Server, moment string) {
 		var done int
 		err := db.QueryRow("select coalesce(sum(json_extract(place, '$.rows')), 0) from arrivals where state = 'done'").Scan(&done)
 		return err == nil && done == 7
-	}, 2*time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	var others int
 	require.NoError(t, db.QueryRow("select count(*) from runs where status <> 'completed'").Scan(&others))
 	require.Zero(t, others)

@@ -10,11 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/crash/lab"
+	"waymark/tests/sample"
 )
 
 // TestABlockedWriteWaitsForAPerson kills a run after a part was written, and lets the target say that it cannot tell whether it
 // was. Whatever a person then says of it, the run ends as if nothing had happened: what was written is in its place.
 func TestABlockedWriteWaitsForAPerson(t *testing.T) {
+	sample.Rarely(t)
 	p := in(t, build(t), "plain.yaml", "orders.csv")
 	document, err := os.ReadFile("plain.yaml")
 	require.NoError(t, err)

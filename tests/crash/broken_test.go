@@ -23,9 +23,7 @@ const (
 // TestLabReportsLostProtection takes protections away, and requires that the laboratory says so of each. One program
 // lacks them all: each is for another crash.
 func TestLabReportsLostProtection(t *testing.T) {
-	if !sample.All() {
-		t.Skip("it builds two programs: make nightly does that")
-	}
+	sample.Rarely(t) // it builds two programs
 	cases := map[string]struct {
 		change
 		crash string

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/programs"
+	"waymark/tests/sample"
 )
 
 const root = "../.." // the folder of the module
@@ -29,12 +30,10 @@ type program struct {
 
 var built = sync.OnceValues(func() (string, error) { return programs.BuildArmed("waymark/cmd/waymark") })
 
-// build returns the path of the program as it is in the tree, with failpoints.
+// build returns the path of the program as it is in the tree, with failpoints. By day no test needs it.
 func build(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it builds the program with failpoints")
-	}
+	sample.Rarely(t)
 	binary, err := built()
 	require.NoError(t, err)
 	return binary

@@ -46,16 +46,17 @@ func rowsOf(t *testing.T, conn *pgx.Conn, person string) (theirs, others int) {
 // Wherever the deletion of a person's rows in a table is killed, the next command finishes it: each row is deleted once, its recorded fate is that of an undisturbed
 // deletion, rows of others stay, and attestations miss nothing.
 func TestForgettingInATableIsKilled(t *testing.T) {
+	sample.Rarely(t)
 	binary, server := build(t), pg.Private(t)
 	for mode, want := range map[string]string{
 		"mode: upsert, key: [id]": "out row 4 (sink out): a later row with its key was written",
 		"mode: insert":            "out row 4 (sink out): deleted",
 	} {
-		for _, moment := range sample.Of(12, []string{
+		for _, moment := range []string{
 			"landscape.purges.committing", "forget.ordered", // the order
 			"sink.erasing", "sink.erased", "landscape.erased.committing", "landscape.erased.committed", "forget.erased", "sink.erasing@2", "forget.erased@2", // each run's rows
 			"forget.blanked", "forget.certified",
-		}) {
+		} {
 			t.Run(fmt.Sprintf("%s/%.12s", moment, mode), func(t *testing.T) {
 				t.Parallel()
 				p, conn := inTable(t, binary, server, mode)
@@ -124,8 +125,11 @@ func TestForgettingInATableThatIsAway(t *testing.T) {
 
 // Orders that are given while one waits for a table leave it what it needs, wherever they are killed: it deletes the rows there when it is carried out, and then the person is nowhere.
 func TestForgettingBesideAnOrderThatWaits(t *testing.T) {
+	sample.Rarely(t)
 	binary, server := build(t), pg.Private(t)
-	for _, moment := range sample.Of(5, []string{"forget.blanked", "forget.stored", "landscape.deletions.committed", "purge.deleted", "forget.certified"}) {
+	for _, moment := range []string{
+		"forget.blanked", "forget.stored", "landscape.deletions.committed", "purge.deleted", "forget.certified",
+	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel()
 			p, conn := inTable(t, binary, server, "mode: insert")

@@ -36,6 +36,8 @@ var (
 var composed = map[string]string{
 	`"activity." + name + ".begin"`:       "activity.NAME.begin",
 	`"activity." + name + ".end"`:         "activity.NAME.end",
+	`"activity." + t.activity + ".begin"`: "activity.NAME.begin",
+	`"activity." + t.activity + ".end"`:   "activity.NAME.end",
 	`"landscape." + m.table + "." + step`: "landscape.TABLE.STEP",
 	"m.writing":                           "", // of a struct whose names are literals
 	"m.written":                           "",
@@ -248,7 +250,7 @@ func (p *program) await(t *testing.T, moment string) {
 	require.Eventually(t, func() bool {
 		text, err := os.ReadFile(heldLog(p.folder))
 		return err == nil && strings.Contains(string(text), moment+"\n")
-	}, time.Minute, time.Millisecond)
+	}, patience, time.Millisecond)
 }
 
 // testPackages runs tests that come to moments which need a disk at fault.

@@ -28,7 +28,7 @@ func (p *program) temporal(t *testing.T) client.Client {
 	require.Eventually(t, func() bool {
 		address, _ = local.Folder(filepath.Join(p.folder, ".waymark")).Server()
 		return address != ""
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	c, err := embedded.Dial(t.Context(), address, client.Options{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
@@ -53,7 +53,7 @@ func died(t *testing.T, serving *exec.Cmd, moment string) {
 	select {
 	case err := <-ended:
 		require.ErrorContains(t, err, "killed", moment)
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		require.Fail(t, "nothing came to it", moment)
 	}
 }
