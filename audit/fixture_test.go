@@ -20,8 +20,8 @@ import (
 	"waymark/workflows"
 )
 
-// fixture is a record of runs, and a folder with their documents and outputs. The runs need no server: what is asked here is what they
-// recorded.
+// fixture is a record of runs, and a folder with their documents and outputs. The runs need no server: what is asked here
+// is what they recorded.
 type fixture struct {
 	*inprocess.Record
 	Folder  string // of documents and outputs
@@ -43,7 +43,7 @@ func newFixtureWith(t *testing.T, planner func(recompute.Planner) recompute.Plan
 	r.Planner = planner(worker.Planner{FingerprintKey: []byte("a key for tests")})
 	s := &fixture{Record: r, Folder: filepath.Join(r.Folder, "documents"), objects: r.Objects().(*memstore.Store)}
 	require.NoError(t, os.Mkdir(s.Folder, 0o700))
-	driver, err := blank.Open(t.Context(), r.Database) // with all that a driver can be asked: that of a Record can do what runs need
+	driver, err := blank.Open(t.Context(), r.Database) // can be asked more than the one of a Record, which has what runs need
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
 	r.Log = landscape.New(driver, nil)

@@ -15,8 +15,8 @@ import (
 	"waymark/landscape"
 )
 
-// tampered returns a copy of the landscape in which somebody who owns the file did this, past every trigger and check. What is recorded
-// after the first call, other than by Run, is in no copy.
+// tampered returns a copy of the landscape in which the owner of the file did this, past every trigger and check. What is
+// recorded after the first call, other than by Run, is in no copy.
 func tampered(t *testing.T, s *fixture, statement string) *landscape.Reader {
 	t.Helper()
 	guards := filepath.Join(s.Record.Folder, "guards.db")
@@ -24,8 +24,9 @@ func tampered(t *testing.T, s *fixture, statement string) *landscape.Reader {
 		path := filepath.Join(t.TempDir(), "unguarded.db")
 		require.NoError(t, os.RemoveAll(guards))
 		execute(t, s.Database, `vacuum into '`+path+`'`)
-		execute(t, path, `attach '`+guards+`' as guards; create table guards.kept as select * from sqlite_schema where type = 'trigger';
-			pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset`)
+		execute(t, path, `attach '`+guards+`' as guards;
+			create table guards.kept as select * from sqlite_schema where type = 'trigger'; pragma writable_schema = 1;
+			delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset`)
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		s.unguarded = content
@@ -33,7 +34,8 @@ func tampered(t *testing.T, s *fixture, statement string) *landscape.Reader {
 	path := filepath.Join(t.TempDir(), "copy.db")
 	require.NoError(t, os.WriteFile(path, s.unguarded, 0o600))
 	changed := execute(t, path, `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `+statement,
-		`attach '`+guards+`' as guards; pragma writable_schema = 1; insert into sqlite_schema select * from guards.kept`)
+		`attach '`+guards+`' as guards; pragma writable_schema = 1;
+			insert into sqlite_schema select * from guards.kept`)
 	require.Positive(t, changed[0], "nothing was changed")
 	return opened(t, path)
 }

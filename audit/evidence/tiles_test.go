@@ -26,8 +26,8 @@ import (
 // module is the folder of tests/tiles, as it is found from anywhere.
 var module, _ = filepath.Abs("../../tests/tiles")
 
-// TestTesseraReadsAnAnchor lets tests/tiles, a module that knows nothing of this one, verify an anchor with tessera's fsck and
-// client. They notice a changed byte of each kind of file, and name the file or what does not fit it.
+// TestTesseraReadsAnAnchor lets tests/tiles, a module that knows nothing of this one, verify an anchor with tessera's
+// fsck and client. They notice a changed byte of each kind of file, and name the file or what does not fit it.
 func TestTesseraReadsAnAnchor(t *testing.T) {
 	program := tessera(t)
 	p := newPlace(t)
@@ -138,8 +138,8 @@ func TestFormatsAndQuantumSignatures(t *testing.T) {
 	require.Len(t, n.Sigs, 1)
 }
 
-// tilesProgram is the program that is built of tests/tiles: once for all tests of the process, because that takes longer than what
-// they do with it.
+// tilesProgram is the program that is built of tests/tiles: once for all tests of the process, because that takes longer
+// than what they do with it.
 var tilesProgram struct {
 	sync.Once
 	folder, missing string

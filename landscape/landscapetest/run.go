@@ -9,20 +9,21 @@ import (
 	"waymark/landscape"
 )
 
-// contract are the topics of landscape.Driver itself, and those in which each database has much to say: its guards, its locks and its views.
+// contract are the topics of landscape.Driver itself, and those in which each database has much to say: its guards, its
+// locks and its views.
 var contract = map[string]func(*testing.T, landscape.Driver){
-	"Commit": commits, "Read": reads, "Claim": claims, "Sweep": sweeps, "Pages": pagedReads, "Concurrency": concurrency, "Guards": guards,
-	"TakeUp": takingUp, "Effects": effects, "Graphs": graphs, "Admission": admission, "Slots": slots,
+	"Commit": commits, "Read": reads, "Claim": claims, "Sweep": sweeps, "Pages": pagedReads, "Concurrency": concurrency,
+	"Guards": guards, "TakeUp": takingUp, "Effects": effects, "Graphs": graphs, "Admission": admission, "Slots": slots,
 }
 
 // topics are what a landscape.Log over a driver does by the contract of that alone.
 var topics = map[string]func(*testing.T, landscape.Driver){
-	"Log": logs, "Queries": queries, "Executions": executions, "Resolve": resolving, "Links": links, "Resume": resumeQueries,
-	"Repeats": repeats, "Fields": fields, "Runs": recentRuns, "Linked": linkedRuns, "Edges": edges, "Starts": starts,
+	"Log": logs, "Queries": queries, "Executions": executions, "Resolve": resolving, "Links": links,
+	"Resume": resumeQueries, "Repeats": repeats, "Fields": fields, "Runs": recentRuns, "Linked": linkedRuns, "Edges": edges, "Starts": starts,
 	"RequestRows": requestRows, "Registry": registry, "Redeployments": redeployments, "Environments": environments,
 	"Arrivals": arrivals, "ArrivedOutputs": arrivedOutputs, "Entries": entries, "Seals": seals, "RunSeals": runSeals,
-	"Policies": policies, "Totals": totals, "RefusedTotals": refusedTotals, "WideTotals": wideTotals, "NullTotals": nullTotals,
-	"Attestations": attestations, "SignOffs": signOffs, "Orders": orders, "Outbox": outbox, "Deliveries": deliveries,
+	"Policies": policies, "Totals": totals, "RefusedTotals": refusedTotals, "WideTotals": wideTotals,
+	"NullTotals": nullTotals, "Attestations": attestations, "SignOffs": signOffs, "Orders": orders, "Outbox": outbox, "Deliveries": deliveries,
 	"Access": access, "Archives": archives,
 }
 
@@ -34,13 +35,16 @@ func Run(t *testing.T, open func(t *testing.T) landscape.Driver) {
 	check(t, open, topics)
 }
 
-// RunContract is the part of Run in which drivers differ most: for a day's test of one whose database is slow, if another one has it all.
+// RunContract is the part of Run in which drivers differ most: for a day's test of one whose database is slow, if another
+// one has it all.
 func RunContract(t *testing.T, open func(t *testing.T) landscape.Driver) {
 	t.Helper()
 	check(t, open, contract)
 }
 
-func check(t *testing.T, open func(t *testing.T) landscape.Driver, topics map[string]func(*testing.T, landscape.Driver)) {
+func check(
+	t *testing.T, open func(t *testing.T) landscape.Driver, topics map[string]func(*testing.T, landscape.Driver),
+) {
 	t.Helper()
 	for name, topic := range topics {
 		t.Run(name, func(t *testing.T) {

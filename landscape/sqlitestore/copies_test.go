@@ -18,7 +18,8 @@ var originals = struct {
 	files map[string][]byte
 }{files: map[string][]byte{}}
 
-// copied returns the path of a copy of the landscape with this name, which play fills when a test first asks for it. Nobody has it open.
+// copied returns the path of a copy of the landscape with this name, which play fills when a test first asks for it. No
+// process has it open.
 func copied(t *testing.T, name string, play func(*testing.T, *sqlitestore.Store)) string {
 	t.Helper()
 	return copiedWith(t, name, play, func(*testing.T, string) {})
@@ -30,7 +31,9 @@ func unguarded(t *testing.T, name string, play func(*testing.T, *sqlitestore.Sto
 	return copiedWith(t, name, play, removeGuards)
 }
 
-func copiedWith(t *testing.T, name string, play func(*testing.T, *sqlitestore.Store), then func(t *testing.T, path string)) string {
+func copiedWith(
+	t *testing.T, name string, play func(*testing.T, *sqlitestore.Store), then func(t *testing.T, path string),
+) string {
 	t.Helper()
 	originals.Lock()
 	defer originals.Unlock()
@@ -48,14 +51,16 @@ func copiedWith(t *testing.T, name string, play func(*testing.T, *sqlitestore.St
 	return path
 }
 
-// removeGuards takes all triggers out of the schema at once. Dropping them one by one takes longer than what is done without them.
+// removeGuards takes all triggers out of the schema at once. Dropping them one by one takes longer than what is done
+// without them.
 func removeGuards(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	db.SetMaxOpenConns(1)
-	_, err = db.Exec(`pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset`)
+	_, err = db.Exec(`pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger';
+		pragma writable_schema = reset`)
 	require.NoError(t, err)
 }
 

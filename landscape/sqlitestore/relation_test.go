@@ -114,7 +114,8 @@ func readAll(t *testing.T, store *sqlitestore.Store) (err error) {
 func damaged(t *testing.T, damage string, look func(*sqlitestore.Store, *sql.DB)) {
 	t.Helper()
 	path := unguarded(t, "slices", func(t *testing.T, store *sqlitestore.Store) {
-		require.NoError(t, landscapetest.GraphScene{Run: "r", Chunks: 2, ChunkRows: 1_100}.PlayToEnd(t.Context(), landscape.New(store, nil)))
+		scene := landscapetest.GraphScene{Run: "r", Chunks: 2, ChunkRows: 1_100}
+		require.NoError(t, scene.PlayToEnd(t.Context(), landscape.New(store, nil)))
 	})
 	store, db := reopened(t, path), stranger(t, path, "?_pragma=ignore_check_constraints(1)")
 	_, err := db.Exec(damage)

@@ -36,7 +36,8 @@ func newSealed(t *testing.T) *sealed {
 		assailable(t, store)
 		log := landscape.New(store, nil)
 		late := landscapetest.Scene{
-			Run: "late", Chunks: 1, ChunkRows: 20, Amounts: true, Late: func(_ string, row int64) bool { return row%7 == 1 },
+			Run: "late", Chunks: 1, ChunkRows: 20, Amounts: true,
+			Late: func(_ string, row int64) bool { return row%7 == 1 },
 		}
 		require.NoError(t, late.PlayToEnd(t.Context(), log))
 		for _, run := range []string{"r1", "r2", "r3", "late"} {
@@ -133,7 +134,8 @@ func (c column) other() string {
 		c.name, number, null)
 }
 
-// TestEveryColumnIsSealed changes each column of each table of a run, by day each fourth: its root is another then. What is not under the root of the run is listed
+// TestEveryColumnIsSealed changes each column of each table of a run, by day each fourth: its root is another then.
+// What is not under the root of the run is listed
 // here, or in landscape.Unsealed, with the reason.
 //
 // If a column is new, all seals that were made before it must still fit: their lines do not have it. Leave it out of the lines of records in which it

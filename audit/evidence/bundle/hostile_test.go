@@ -438,7 +438,8 @@ for path in sorted(glob.glob(sys.argv[2] + "/*.zip")):
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// pythonBy returns what docs/verify.py prints of a bundle without a policy and with each of these approvers files, and its exit codes.
+// pythonBy returns what docs/verify.py prints of a bundle without a policy and with each of these approvers files, and
+// its exit codes.
 func pythonBy(t *testing.T, file []byte, approvers []string) (said []string, codes []int) {
 	t.Helper()
 	folder := t.TempDir()

@@ -161,6 +161,7 @@ func ordersBy(t *testing.T, file []byte, ann, bob, cid personstest.Person) {
 		want := "orders: order [0-9a-f]{12}: " + by[text]
 		require.Regexp(t, "^"+want, report.Problem, text)
 		require.NotZero(t, codes[i], text)
-		require.Regexp(t, "NOT verified: "+want+"the key of (ann|bob|cid) is of none of the approvers, or may not sign then", said[i], text)
+		want += "the key of (ann|bob|cid) is of none of the approvers, or may not sign then"
+		require.Regexp(t, "NOT verified: "+want, said[i], text)
 	}
 }

@@ -90,7 +90,8 @@ func TestWitnesses(t *testing.T) {
 	for name, test := range tests {
 		changed := *proof
 		changed.Head = test.head
-		files[test.policy], names[test.policy] = append(files[test.policy], text(t, &changed)), append(names[test.policy], name)
+		files[test.policy] = append(files[test.policy], text(t, &changed))
+		names[test.policy] = append(names[test.policy], name)
 	}
 	for policy := range files {
 		for i, said := range python(t, files[policy], policy) {
