@@ -9,12 +9,14 @@ import (
 
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/worker/daemon"
 	"waymark/workflows"
 )
 
 // TestATerminatedRunIsInterruptedUnasked: a worker finds out by itself that a run's workflow was terminated, and says so on record.
 func TestATerminatedRunIsInterruptedUnasked(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := newSite(t)
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}

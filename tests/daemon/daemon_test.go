@@ -24,6 +24,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/system"
 	"waymark/worker/daemon"
 	"waymark/workflows"
@@ -355,6 +356,7 @@ func attempts(t *testing.T, c client.Client, id string) (most int32, failures st
 }
 
 func TestWhatIsInHandComesToItsEnd(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := newSite(t)
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
@@ -376,6 +378,7 @@ func TestWhatIsInHandComesToItsEnd(t *testing.T) {
 }
 
 func TestWhatTakesTooLongIsGivenBack(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	for what, kind := range map[string]landscape.Record{"an activity": landscape.Chunk{}, "what is done within a task": landscape.Run{}} {
 		t.Run(what, func(t *testing.T) {

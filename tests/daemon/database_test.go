@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape/pgstore"
+	"waymark/tests/sample"
 	"waymark/tests/services/pg"
 	"waymark/worker/daemon"
 )
@@ -83,6 +84,7 @@ func (l *listener) told() (calls int, heard string) {
 // TestADocumentGetsNothingOfTheLandscape: the worker's password for its record is in its environment, as docs/cluster.md says. No
 // document gets it, neither for a server of its author nor for the record.
 func TestADocumentGetsNothingOfTheLandscape(t *testing.T) {
+	sample.Rarely(t)
 	s, theirs := newSite(t), listen(t)
 	record := pg.New(t)
 	_, _, err := pgstore.Migrate(t.Context(), record.DSN())

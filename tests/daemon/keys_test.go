@@ -12,6 +12,7 @@ import (
 	"waymark/internal/temporal/codec"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
+	"waymark/tests/sample"
 	"waymark/tests/system"
 	"waymark/worker/daemon"
 	"waymark/workflows"
@@ -57,6 +58,9 @@ func TestWrongKeyTakesNoWork(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range wrongKeys {
 		t.Run(name, func(t *testing.T) {
+			if name != "another key" {
+				sample.Rarely(t)
+			}
 			t.Parallel()
 			s := newSite(t)
 			g := gateOn()
@@ -81,6 +85,7 @@ func TestWrongKeyTakesNoWork(t *testing.T) {
 }
 
 func TestAWorkerWithTheWrongKeyHarmsNoRun(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	for _, name := range []string{"another key", "no key"} {
 		wrong := wrongKeys[name]
@@ -118,6 +123,7 @@ func TestAWorkerWithTheWrongKeyHarmsNoRun(t *testing.T) {
 }
 
 func TestAClientWithTheWrongKeyEndsNoWorker(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := newSite(t)
 	p := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(codecKeys))
@@ -133,6 +139,7 @@ func TestAClientWithTheWrongKeyEndsNoWorker(t *testing.T) {
 }
 
 func TestAnOrderWithTheWrongKeyIsRefused(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := newSite(t)
 	g := gateOn()
@@ -172,6 +179,7 @@ func TestWhatHasToBeEncryptedIsRefusedInWords(t *testing.T) {
 }
 
 func TestRequiredEncryptionLeavesRunsAlone(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := newSite(t)
 	g := gateOn()

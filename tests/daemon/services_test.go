@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape/pgstore"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 	"waymark/tests/services/pg"
 	"waymark/worker/daemon"
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 
 // TestAProcessNamesTheServiceThatIsAway starts a process while the payloads cannot be reached.
 func TestAProcessNamesTheServiceThatIsAway(t *testing.T) {
+	sample.Rarely(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	s := newSite(t)
@@ -43,6 +45,7 @@ func TestAProcessNamesTheServiceThatIsAway(t *testing.T) {
 
 // TestAProcessMayWriteBeforeItWorks starts a process as a role that only reads; then it is given the right, and loses it again.
 func TestAProcessMayWriteBeforeItWorks(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	db := pg.New(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
@@ -91,6 +94,7 @@ func TestAProcessMayWriteBeforeItWorks(t *testing.T) {
 
 // TestAProcessThatOwnsTheRecordSaysSo starts a process as the record's owner.
 func TestAProcessThatOwnsTheRecordSaysSo(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	db := pg.New(t)
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
