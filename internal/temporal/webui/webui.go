@@ -21,7 +21,7 @@ import (
 
 // readyTimeout is how long Start waits until the pages answer, and readyPause how long between two questions.
 const (
-	readyTimeout = 10 * time.Second
+	readyTimeout = time.Minute
 	readyPause   = 10 * time.Millisecond
 )
 
