@@ -71,7 +71,7 @@ func TestTiers(t *testing.T) {
 }
 
 // byDay is how flags begin that do not change what a test tries.
-var byDay = []string{"-tags=", "-ldflags=", "-rapid.nofailfile"}
+var byDay = []string{"-tags=", "-ldflags=", "-rapid.nofailfile", "-timeout="}
 
 // rare reports whether `go test` skips the mutant's test unless it runs with -every 1. root is the folder of the
 // module.

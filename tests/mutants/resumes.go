@@ -170,7 +170,8 @@ var epochs = []mutant{
 	},
 	{
 		name: "an order is obeyed before it is recorded", never: "a run stands still and the record does not say who wanted it",
-		file: "workflows/commands.go", old: "named := withActivity(ctx, \"record: ", new: "apply(ctx, command)\n\t\tnamed := withActivity(ctx, \"record: ",
+		file: "workflows/commands.go",
+		old:  "if err != nil {\n\t\treturn err\n\t}\n\tswitch name {", new: "_ = err\n\tswitch name {",
 		pkg: "./workflows", run: "^TestAnOrderThatIsNotOnRecordIsNotObeyed$",
 	},
 	{
