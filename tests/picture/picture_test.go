@@ -5,10 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	_ "waymark/audit"  // without these, which the program that it builds consists of,
-	_ "waymark/client" // go test would take an older result for that of today's code
-	_ "waymark/worker"
 )
 
 // TestPicture requires that the committed picture is that of a run of today's program: only names, counts, values and hashes are in
