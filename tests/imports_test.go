@@ -109,9 +109,8 @@ var allowed = map[string][]string{
 		"activities/recompute", "client", "client/local",
 		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore", "internal/temporal/attributes", "internal/temporal/embedded", "tests/blank", "tests/storages",
 	},
-	"tests/cluster/temporal": {"internal/temporal/embedded"},
-	"tests/bench":            {"internal/temporal/embedded", "workflows"},
-	"tests/graphs":           {"pipeline/expr", "pipeline", "pipeline/row"},
+	"tests/bench":  {"internal/temporal/embedded", "workflows"},
+	"tests/graphs": {"pipeline/expr", "pipeline", "pipeline/row"},
 	"tests/zombies/worker": {
 		"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
 	},

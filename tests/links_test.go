@@ -21,7 +21,6 @@ var linksServer = map[string]string{
 	"tests/attacks.test":              "whole runs",
 	"tests/bench":                     "measures the server",
 	"tests/cluster.test":              "runs on workers of a cluster",
-	"tests/cluster/temporal":          "the server alone, as a process",
 	"tests/connectors.test":           "whole runs",
 	"tests/crash.test":                "reads the state folder of a server",
 	"tests/daemon.test":               "a server for worker processes",

@@ -13,6 +13,7 @@ import (
 	"waymark/audit"
 	"waymark/client"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 	"waymark/tests/services/buckets"
 	"waymark/tests/system"
@@ -21,10 +22,16 @@ import (
 
 var rows = flag.Int("rows", 60_000, "rows of the input")
 
+// fewRows are the rows of a run that nothing disturbs.
+const fewRows = 2_000
+
 // atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
 const atOnce = 3
 
 func TestMain(m *testing.M) {
+	if database := os.Getenv(serverVariable); database != "" {
+		os.Exit(serve(database))
+	}
 	services.SideBySide(atOnce)
 	flag.Parse()
 	os.Exit(buckets.Main(m))
@@ -73,8 +80,25 @@ func (c *topology) verify(run string) {
 	require.Empty(c.t, report.Problems)
 }
 
+// TestTwoWorkersDoARun runs a document on two of the workers that people have, and looks whether every row is where it
+// belongs.
+func TestTwoWorkersDoARun(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	c.build = buildReleased
+	c.deploy(fewRows)
+	workers := []*process{c.worker("one"), c.worker("two")}
+	run := c.end(c.begin("few"))
+	c.result(run.Run, "few").check(c, fewRows)
+	c.verify(run.Run)
+	for _, w := range workers {
+		w.stop()
+	}
+}
+
 // TestARunSurvivesItsServices lets everything fail once that a run needs, and compares what it leaves with an undisturbed one.
 func TestARunSurvivesItsServices(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	c := start(t)
 	c.deploy(*rows)

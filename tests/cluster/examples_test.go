@@ -11,6 +11,7 @@ import (
 
 	"waymark/client"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/system"
 )
 
@@ -42,6 +43,7 @@ func (c *topology) container(service, volumes string) {
 
 // TestTheExamplesRunOnBothWorkersOfCompose runs each example several times on two workers that share nothing but the volumes.
 func TestTheExamplesRunOnBothWorkersOfCompose(t *testing.T) {
+	sample.Rarely(t)
 	if out, err := exec.Command(contained[0], append(contained[1:], "true")...).CombinedOutput(); err != nil {
 		t.Skipf("this machine gives no view of its files to a process alone: %v %s", err, out)
 	}

@@ -15,12 +15,14 @@ import (
 	"waymark/client"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/system"
 	"waymark/workflows"
 )
 
 // TestRowsComeWithARequestToACluster: who waits for a run that no worker has recorded yet hears that it was accepted. Rows are durable when the start is accepted, and no worker is there; they travel as the digest of a payload, and no other run can read them.
 func TestRowsComeWithARequestToACluster(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	c := start(t)
 	document := strings.ReplaceAll(`

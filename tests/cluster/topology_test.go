@@ -43,7 +43,6 @@ const (
 
 // The programs of the cluster, each built once.
 var (
-	buildTemporal = sync.OnceValues(func() (string, error) { return programs.Build("waymark/tests/cluster/temporal") })
 	buildReleased = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark-worker") })
 	buildWorker   = sync.OnceValues(func() (string, error) { // with the heartbeat of the tests
 		return programs.BuildArmed("waymark/cmd/waymark-worker")
@@ -119,7 +118,10 @@ func (c *topology) startTemporal() {
 	}
 	_, port, err := net.SplitHostPort(c.address)
 	require.NoError(c.t, err)
-	c.server = launch(c.t, "temporal", nil, c.program(buildTemporal), filepath.Join(filepath.Dir(c.folder), filepath.Base(c.folder)+"-temporal.db"), port)
+	self, err := os.Executable()
+	require.NoError(c.t, err)
+	database := filepath.Join(filepath.Dir(c.folder), filepath.Base(c.folder)+"-temporal.db")
+	c.server = launch(c.t, "temporal", map[string]string{serverVariable: database, portVariable: port}, self)
 	c.server.await("ready")
 }
 
