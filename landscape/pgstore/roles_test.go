@@ -99,8 +99,25 @@ func keys(t *landscape.Table) string {
 	return strings.Join(names, ", ")
 }
 
-func TestRolesChangeNothing(t *testing.T) {
+// TestRoles holds what each role may do, and that it changes nothing by anything else. All of it is asked of one landscape,
+// which takes longer to make.
+func TestRoles(t *testing.T) {
 	p := people(t)
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, peopled)
+	}{
+		{"change nothing", rolesChangeNothing}, {"owner changes nothing by mistake", ownerChangesNothingByMistake},
+		{"writer moves nothing into what is illegal", writerMovesNothingIntoWhatIsIllegal}, {"reader reads", readerReads},
+		{"nobody shadows a table", nobodyShadowsATable}, {"owners are known", ownersAreKnown},
+		{"only a writer may write", onlyAWriterMayWrite}, {"views under their full names", viewsAnswerUnderTheirFullNames},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, p) })
+	}
+}
+
+func rolesChangeNothing(t *testing.T, p peopled) {
+	t.Helper()
 	for role, url := range map[string]string{"writer": p.writer, "reader": p.reader} {
 		conn := connect(t, url)
 		for _, table := range landscape.Tables() {
@@ -127,8 +144,8 @@ func TestRolesChangeNothing(t *testing.T) {
 	}
 }
 
-func TestOwnerChangesNothingByMistake(t *testing.T) {
-	p := people(t)
+func ownerChangesNothingByMistake(t *testing.T, p peopled) {
+	t.Helper()
 	conn := connect(t, p.db.DSN())
 	for _, table := range landscape.Tables() {
 		t.Run(table.Name, func(t *testing.T) {
@@ -147,8 +164,8 @@ func TestOwnerChangesNothingByMistake(t *testing.T) {
 	}
 }
 
-func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
-	p := people(t)
+func writerMovesNothingIntoWhatIsIllegal(t *testing.T, p peopled) {
+	t.Helper()
 	conn := connect(t, p.writer)
 	for name, to := range map[string][2]string{
 		"a complete run runs":         {"r1", `epoch, 'running', final, null, reason`},
@@ -224,8 +241,8 @@ func TestWriterMovesNothingIntoWhatIsIllegal(t *testing.T) {
 	}
 }
 
-func TestReaderReads(t *testing.T) {
-	p := people(t)
+func readerReads(t *testing.T, p peopled) {
+	t.Helper()
 	conn := connect(t, p.reader)
 	var relations []string
 	rows, err := conn.Query(t.Context(), `select relname::text from pg_class where relnamespace = 'waymark'::regnamespace and relkind in ('r', 'v')`)
@@ -252,9 +269,9 @@ func TestReaderReads(t *testing.T) {
 	require.ErrorContains(t, log.RecordAction(t.Context(), "r2", "v", "ann", ""), "`waymark landscape grant` gives it")
 }
 
-// TestNobodyShadowsATable holds that a function with the owner's rights sees the landscape's tables, whatever its caller's are called.
-func TestNobodyShadowsATable(t *testing.T) {
-	p := people(t)
+// nobodyShadowsATable holds that a function with the owner's rights sees the landscape's tables, whatever its caller's are called.
+func nobodyShadowsATable(t *testing.T, p peopled) {
+	t.Helper()
 	conn := connect(t, p.writer)
 	for _, statement := range []string{
 		`create temp table runs (run_id text, epoch bigint)`, `insert into pg_temp.runs values ('r2', 77)`, `set search_path = pg_temp, waymark`,
@@ -275,10 +292,10 @@ func TestGrantNeedsRolesThatAreThere(t *testing.T) {
 	require.ErrorContains(t, err, "run `waymark landscape migrate` first")
 }
 
-// TestViewsAnswerUnderTheirFullNames for whoever has another schema in the search path, with a function of the same name that does
+// viewsAnswerUnderTheirFullNames for whoever has another schema in the search path, with a function of the same name that does
 // something else.
-func TestViewsAnswerUnderTheirFullNames(t *testing.T) {
-	p := people(t)
+func viewsAnswerUnderTheirFullNames(t *testing.T, p peopled) {
+	t.Helper()
 	owner, reader := connect(t, p.db.DSN()), connect(t, p.reader)
 	var schema string
 	require.NoError(t, owner.QueryRow(t.Context(), `select current_schema()`).Scan(&schema))

@@ -61,8 +61,8 @@ func TestWhoMayNotIsToldWhoMay(t *testing.T) {
 	}
 }
 
-func TestOnlyAWriterMayWrite(t *testing.T) {
-	p := people(t)
+func onlyAWriterMayWrite(t *testing.T, p peopled) {
+	t.Helper()
 	require.NoError(t, open(t, p.writer).MayWrite(t.Context()))
 	require.NoError(t, open(t, p.db.DSN()).MayWrite(t.Context()))
 	reader := open(t, p.reader)
@@ -84,8 +84,8 @@ func TestOnlyAWriterMayWrite(t *testing.T) {
 	require.ErrorContains(t, open(t, p.writer+"&default_transaction_read_only=on").MayWrite(t.Context()), "only reads: name the one that writes")
 }
 
-func TestOwnersAreKnown(t *testing.T) {
-	p := people(t)
+func ownersAreKnown(t *testing.T, p peopled) {
+	t.Helper()
 	for url, owner := range map[string]string{p.db.DSN(): p.db.Owner(), p.writer: "", p.reader: ""} {
 		role, err := open(t, url).Owner(t.Context())
 		require.NoError(t, err)
