@@ -25,7 +25,7 @@ const Shots = "WAYMARK_SCREENSHOTS"
 
 // How long a test waits for what a page is to show, and how often it looks.
 const (
-	patience     = time.Minute
+	patience     = 3 * time.Minute
 	pollInterval = 50 * time.Millisecond
 )
 
@@ -34,22 +34,53 @@ type Browser struct {
 	ctx context.Context //nolint:containedctx // that of chromedp is the window
 }
 
-// Open opens a window of this size. Without Chromium the test is skipped, or fails in CI.
+// Open opens a window of this size, which knows nothing of what other windows are signed in to. Without Chromium the test is skipped, or fails in CI.
 func Open(t testing.TB, width, height int) *Browser {
 	t.Helper()
 	program := found()
 	if program == "" {
 		services.Missing(t, "chromium", "apt-get install chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.WindowSize(width, height), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
-	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(ctx)
+	ctx, end := chromedp.NewContext(running(t, program), chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
+	require.NoError(t, chromedp.Do(ctx), "chromium opens no window") // it lasts as long as this context
+	b := &Browser{ctx}
+	b.Do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		return chromedp.Void{}, err
+	}, chromedp.EmulateViewport(int64(width), int64(height)))
+	return b
+}
+
+// first is the Chromium of this test process, and its first window, which shows nothing.
+var first struct {
+	sync.Mutex
+	ctx context.Context //nolint:containedctx // as that of a Browser
+}
+
+// running returns the first window of the Chromium of this test process. It is started once: that takes longer than to look at a page.
+func running(t testing.TB, program string) context.Context {
+	t.Helper()
+	first.Lock()
+	defer first.Unlock()
+	if first.ctx != nil {
+		return first.ctx
+	}
+	folder, err := services.NewFolder("chromium")
+	require.NoError(t, err)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(folder), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, end := chromedp.NewContext(ctx)
+	services.OnEnd(t, func() {
+		end()
+		stop()
+		_ = os.RemoveAll(folder)
+	})
 	require.NoError(t, chromedp.Do(ctx), "chromium does not start")
-	return &Browser{ctx}
+	first.ctx = ctx
+	return ctx
 }
 
 func found() string {
