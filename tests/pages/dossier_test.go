@@ -13,6 +13,7 @@ import (
 
 	"waymark/landscape"
 	"waymark/tests/browser"
+	"waymark/tests/sample"
 	"waymark/tests/services"
 )
 
@@ -27,7 +28,10 @@ func (s *pageServer) dossier(t *testing.T) {
 		window.Do(t, chromedp.Navigate("file://"+file))
 	}
 	var hostile string
-	for _, path := range []string{s.ordersRun + "/dossier?row=1", s.ordersRun + "/dossier?row=3", s.nastyRun + "/dossier?row=1", s.nastyRun + "/dossier?token=in:8/both", s.nastyRun + "/dossier?row=14"} {
+	for _, path := range sample.Of(3, []string{
+		s.nastyRun + "/dossier?token=in:8/both", s.ordersRun + "/dossier?row=1", s.nastyRun + "/dossier?row=14", s.ordersRun + "/dossier?row=3",
+		s.nastyRun + "/dossier?row=1",
+	}) {
 		var content string
 		require.Eventually(t, func() bool { // the head of the log that covers its seal is signed soon
 			answer, text := p.get(t, "/runs/"+path)
@@ -52,18 +56,19 @@ func (s *pageServer) dossier(t *testing.T) {
 	require.Empty(t, window.Violations(t, string(axe)))
 	window.Shot(t, "dossier")
 
-	for _, change := range []struct{ after, says string }{
+	type change struct{ after, says string }
+	for _, change := range sample.Of(3, []change{
 		{`What happened</h2><pre>`, "✗ “What happened” is shown as it was written: it was changed"},
 		{`"record":"OC`, "✗ The record has the SHA-256 that was sealed: it is another one"},
 		{`"form":"eyI8`, "✗ The row in:8 at in has the SHA-256 that was sealed: it is another one"},
 		{`\"row\":{\"index\":`, "✗ The row is in its chunk, under the seal of that: it is not"},
 		{`\"records\":[{\"index\":`, "✗ The seal of the chunk and the ways of the row are under the seal of the run: one is not"},
-		{`\"head\":\"`, "✗ The log has the seal of the run, and was signed by its key: "},
 		{`<h1>Row in:8/`, "✗ The title is shown as it was written: it was changed"},
+		{`\"head\":\"`, "✗ The log has the seal of the run, and was signed by its key: "},
 		{`"sections":["`, "✗ “What happened” is shown as it was written"},
 		{`class Refused `, "▲ Nothing is checked."},
 		{`script-src &#39;sha256-`, "▲ Nothing is checked."},
-	} {
+	}) {
 		at := strings.Index(hostile, change.after)
 		require.Positive(t, at, change.after)
 		at += len(change.after)
@@ -79,7 +84,7 @@ func (s *pageServer) dossier(t *testing.T) {
 		require.NotContains(t, window.Text(t), "✓ True", change.after)
 	}
 
-	for _, change := range [][2]string{
+	for _, change := range sample.Of(3, [][2]string{
 		{`<p id="verdict"`, `<p>This row was approved.</p><p id="verdict"`},
 		{`</main>`, `</main>This row was approved.`},
 		{`</html>`, `</html><p>This row was approved.</p>`},
@@ -87,7 +92,7 @@ func (s *pageServer) dossier(t *testing.T) {
 		{`<section><h2>`, `<section>This row was approved.<h2>`},
 		{`<ul id="checks">`, `<ul id="checks" style="display:none">`},
 		{`<pre>`, `<pre style="color: white">`},
-	} {
+	}) {
 		require.Contains(t, hostile, change[0])
 		open(strings.Replace(hostile, change[0], change[1], 1))
 		window.Await(t, "✗ Not true: something in this file was changed")

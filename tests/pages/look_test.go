@@ -106,6 +106,9 @@ func (s *pageServer) opened(t *testing.T) *browser.Browser {
 	return window
 }
 
+// someScenes is how many scenes it is from one that is looked at by day to the next. Each takes half a second with axe.
+const someScenes = 6
+
 // looks holds that no page executes anything or is wider than the window, that axe finds nothing that keeps somebody from using it, and that the browser
 // complains of nothing. It takes pictures, if there is a folder for them, and puts them on one sheet, with those of the last time beside them.
 func (s *pageServer) looks(t *testing.T) {
@@ -119,10 +122,10 @@ func (s *pageServer) looks(t *testing.T) {
 	complaints := window.Complaints(t)
 	folder := os.Getenv(browser.Shots)
 	var found []string
-	for _, l := range sample.Of(3, looks) {
+	for _, l := range sample.Of(len(looks), looks) {
 		window.Resize(t, l.width, l.height)
 		window.Dark(t, l.dark)
-		for _, at := range s.scenes(t) {
+		for _, at := range sample.Of(someScenes, s.scenes(t)) {
 			window.Do(t, chromedp.Navigate(s.URL+at.path))
 			window.Await(t, "as of")
 			require.True(t, window.Holds(t, `window.broken === undefined && document.documentElement.scrollWidth <= window.innerWidth`),

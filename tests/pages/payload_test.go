@@ -9,17 +9,20 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
+	"waymark/tests/sample"
 	"waymark/tests/serving"
 )
 
 // TestPayloadPages shows what is stored, and tells apart why something is not: purged, forgotten, missing, or corrupt, which nobody is shown.
 func TestPayloadPages(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	s := &pageServer{API: serving.StartAPI(t)}
 	s.payloadRuns(t)
@@ -114,6 +117,40 @@ func TestPayloadPages(t *testing.T) {
 	}
 	_, page = viewer.get(t, "/runs/stored")
 	require.NotContains(t, page, "/payloads/")
+}
+
+// payloads shows what is stored of a run, and says what is missing and what is corrupt: TestPayloadPages in short.
+func (s *pageServer) payloads(t *testing.T) {
+	p := s.looking(t)
+	of := s.packOf(t, s.ordersRun)
+	_, page := p.get(t, of.path)
+	require.Contains(t, spaced(textOf(parsed(t, of.path, page))), "was computed now, and is its digest")
+	require.Contains(t, page, "10.50")
+	answer, bytes := p.get(t, of.path+"/bytes")
+	require.Equal(t, "default-src 'none'; sandbox", answer.Header.Get("Content-Security-Policy"))
+	require.Equal(t, of.digest, fmt.Sprintf("%x", sha256.Sum256([]byte(bytes))))
+	answer, page = s.signIn(t, s.Tokens[landscape.Viewer]).get(t, of.path)
+	require.Equal(t, http.StatusForbidden, answer.StatusCode)
+	require.NotContains(t, page, "10.50")
+
+	file := s.stored(t, of.digest)
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	other := slices.Clone(content)
+	other[len(other)/2] ^= 1
+	for said, put := range map[string][]byte{"✗ missing: it should be stored": nil, "✗ corrupt: its": other} {
+		require.NoError(t, os.Remove(file))
+		if put != nil {
+			require.NoError(t, os.WriteFile(file, put, 0o600))
+		}
+		answer, page = p.get(t, of.path)
+		require.Equal(t, http.StatusOK, answer.StatusCode, page)
+		require.Contains(t, textOf(parsed(t, of.path, page)), said)
+		require.NotContains(t, page, "10.50")
+		answer, _ = p.get(t, of.path+"/bytes")
+		require.Equal(t, http.StatusNotFound, answer.StatusCode)
+		require.NoError(t, os.WriteFile(file, content, 0o600))
+	}
 }
 
 // payloadRuns makes a run for each state of its payload.
