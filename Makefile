@@ -36,7 +36,7 @@ campaigns: ## try all that nights try and that has not passed at this commit yet
 
 .PHONY: conformance
 conformance: ## hold the drivers of Postgres and S3 to every sentence of their contracts
-	go test -count=1 -every 1 -run '^TestDriver$$|^TestBackend$$' ./landscape/pgstore ./payload/s3store
+	go test ./landscape/pgstore ./payload/s3store -count=1 -every 1 -run '^TestDriver$$|^TestBackend$$'
 
 .PHONY: pages
 pages: ## look at all web pages in one size, with a browser
