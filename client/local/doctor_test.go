@@ -39,6 +39,7 @@ func TestDoctor(t *testing.T) {
 
 // TestDoctorWaitsForNobody: services that take a connection and say nothing are told after a moment, each by its own checks, and what needs none of them is told as ever.
 func TestDoctorWaitsForNobody(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = silent.Close() })
@@ -46,13 +47,13 @@ func TestDoctorWaitsForNobody(t *testing.T) {
 	o := Options{State: Folder(t.TempDir()), Landscape: "postgres://waymark@" + address + "/waymark", Cluster: &client.Cluster{Address: address}}.filled()
 	began := time.Now()
 	found := map[string]client.Check{}
-	const short = 500 * time.Millisecond
+	const short = 4 * time.Second // a busy machine answers within that
 	for _, check := range (doctor{Options: &o, patience: short}).look(t.Context()) {
 		found[check.Name] = check
 	}
-	require.Less(t, time.Since(began), 10*short)
+	require.Less(t, time.Since(began), 8*short, "none waits for another")
 	for name, cure := range map[string]client.Cure{"temporal": client.NameCluster, "record": client.NameLandscape} {
-		require.Equal(t, client.Check{Name: name, State: client.Unhealthy, Cure: cure, Detail: "no answer within 500ms"}, found[name])
+		require.Equal(t, client.Check{Name: name, State: client.Unhealthy, Cure: cure, Detail: "no answer within 4s"}, found[name])
 	}
 	for _, name := range []string{"workers", "queues", "files", "search attributes", "size", "clock"} {
 		require.Equal(t, client.Doubtful, found[name].State, name)

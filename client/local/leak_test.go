@@ -29,7 +29,7 @@ func TestClosedHomesLeaveNothing(t *testing.T) {
 	for range 3 {
 		cycle()
 	}
-	for end := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); { // require.Eventually has one of its own
+	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before && time.Now().Before(end); { // require.Eventually has one of its own
 		time.Sleep(50 * time.Millisecond)
 	}
 	require.LessOrEqual(t, runtime.NumGoroutine(), before)
