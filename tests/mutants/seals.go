@@ -65,7 +65,7 @@ var seals = []mutant{
 	{
 		name: "marks count before the root", never: "who changes the marks of a seal makes true records look changed",
 		file: "audit/verify_run_seal.go", old: "root := tree.Root(); bytes.Equal(root[:], sealed.Root) {", new: "root := tree.Root(); bytes.Equal(root[:], sealed.Root) && bytes.Equal(c.marks, sealed.Marks) {",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^seal$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^seal$", tier: night,
 	},
 	{
 		name: "an end that is taken back is not missed", never: "a run that ended runs again in the same epoch, with other records, and the log does not tell",

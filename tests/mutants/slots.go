@@ -47,6 +47,6 @@ var slots = []mutant{
 	{
 		name: "a slot comes before what the caller gives", never: "somebody repeats a day with other parameters, and gets the same",
 		file: "pipeline/timetable.go", old: "maps.Copy(params, given)\n", new: "_ = maps.Copy[map[string]string, map[string]string]\n",
-		pkg: "./cmd/waymark", run: "^TestScripts$/^schedule$",
+		pkg: "./cmd/waymark", run: "^TestScripts$/^schedule$", tier: night,
 	},
 }
