@@ -21,7 +21,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"waymark/activities"
-	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/fixtures"
@@ -79,7 +78,7 @@ func (d door) reset(t *testing.T, id, execution string, decision int) client.Wor
 	}
 	at := (decision + len(decisions)) % len(decisions)
 	answer, err := d.Temporal.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: embedded.Namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: id, RunId: execution},
+		Namespace: d.Namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: id, RunId: execution},
 		Reason: "to see", WorkflowTaskFinishEventId: decisions[at], RequestId: uuid.NewString(),
 	})
 	require.NoError(t, err)
@@ -255,7 +254,8 @@ func TestWhoStartedARunIsWhatTemporalKnows(t *testing.T) {
 		{activities.Identity(activities.TriggerCLI, "ann", "desk"), "ann", activities.TriggerCLI},
 	} {
 		run := fmt.Sprint("r", i)
-		answer, err := d.Temporal.WorkflowService().StartWorkflowExecution(t.Context(), startRequest(t, run, c.identity, d.input(t, run, nil)))
+		request := d.startRequest(t, run, c.identity, d.input(t, run, nil))
+		answer, err := d.Temporal.WorkflowService().StartWorkflowExecution(t.Context(), request)
 		require.NoError(t, err)
 		require.NoError(t, d.Temporal.GetWorkflow(t.Context(), "by-"+run, answer.GetRunId()).Get(t.Context(), nil))
 		record := d.run(t, run)
@@ -268,12 +268,14 @@ func TestWhoStartedARunIsWhatTemporalKnows(t *testing.T) {
 	}
 }
 
-func startRequest(t *testing.T, run, identity string, in workflows.RunInput) *workflowservice.StartWorkflowExecutionRequest {
+func (d door) startRequest(
+	t *testing.T, run, identity string, in workflows.RunInput,
+) *workflowservice.StartWorkflowExecutionRequest {
 	t.Helper()
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(in)
 	require.NoError(t, err)
 	return &workflowservice.StartWorkflowExecutionRequest{
-		Namespace: embedded.Namespace, WorkflowId: "by-" + run, WorkflowType: &common.WorkflowType{Name: workflows.RunPipelineName},
+		Namespace: d.Namespace, WorkflowId: "by-" + run, WorkflowType: &common.WorkflowType{Name: workflows.RunPipelineName},
 		TaskQueue: &taskqueue.TaskQueue{Name: workflows.TaskQueue}, Input: payloads, Identity: identity, RequestId: uuid.NewString(),
 	}
 }
@@ -284,7 +286,7 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 	d := open(t)
 	begun := time.Now()
 	d.pausedRun(t)
-	runs := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}
+	runs := recovery.Abandoned{Client: d.Temporal, Namespace: d.Namespace, Log: d.Log}
 	for _, look := range []func() ([]string, error){
 		func() ([]string, error) { return runs.All(t.Context()) },
 		func() ([]string, error) { return runs.Since(t.Context(), begun) },
@@ -324,13 +326,13 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 func TestAStartWhoseWorkflowIsTerminatedIsRefused(t *testing.T) {
 	d := open(t)
 	begun := time.Now()
-	runs := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}
+	runs := recovery.Abandoned{Client: d.Temporal, Namespace: d.Namespace, Log: d.Log}
 	for run, look := range map[string]func() ([]string, error){
 		"a": func() ([]string, error) { return runs.All(t.Context()) },
 		"b": func() ([]string, error) { return runs.Since(t.Context(), begun) },
 	} {
 		require.NoError(t, d.Log.Accept(t.Context(), landscape.Start{Run: run, Params: "{}", Workflow: workflows.WorkflowID(run)}))
-		request := startRequest(t, run, "ann", d.input(t, run, nil))
+		request := d.startRequest(t, run, "ann", d.input(t, run, nil))
 		request.WorkflowId, request.TaskQueue.Name = workflows.WorkflowID(run), "nobody"
 		_, err := d.Temporal.WorkflowService().StartWorkflowExecution(t.Context(), request)
 		require.NoError(t, err)
@@ -358,7 +360,7 @@ func TestAWorkflowWithoutAnASCIIIDIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	defer connection.Close()
 	for _, id := range []string{"für-märz", "run-r"} {
-		request := startRequest(t, "r", "ann", d.input(t, "r", nil))
+		request := d.startRequest(t, "r", "ann", d.input(t, "r", nil))
 		request.WorkflowId, request.TaskQueue.Name = id, "nobody"
 		_, err := workflowservice.NewWorkflowServiceClient(connection).StartWorkflowExecution(t.Context(), request)
 		require.NoError(t, err)

@@ -161,7 +161,8 @@ func TestAnOrderToARunThatDoesNotBegin(t *testing.T) {
 
 	// The start of a run is recorded before its workflow is started, if a process serves: that may end before its worker comes.
 	for _, gone := range []func() bool{nil, func() bool { return false }} {
-		session := api.Session{Connection: api.Connect(s.Temporal, client.Options{}, "here"), Log: s.Log, Queue: "later", Gone: gone, Actor: "ann"}
+		connection := api.Connect(s.Temporal, client.Options{Namespace: s.Namespace}, "here")
+		session := api.Session{Connection: connection, Log: s.Log, Queue: "later", Gone: gone, Actor: "ann"}
 		run := fmt.Sprint("served-", gone != nil)
 		_, err := session.Start(t.Context(), api.StartRequest{Run: run, Pipeline: "nothing"})
 		require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 	"waymark/activities"
 	"waymark/activities/recompute"
 	"waymark/engine/plan"
-	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/admit"
 	"waymark/payload"
@@ -168,7 +167,7 @@ func TestARunThatWasCancelledNeedNotWait(t *testing.T) {
 	ended := d.waits(t)
 	d.calledOff(t)
 	begun := time.Now()
-	runs := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}
+	runs := recovery.Abandoned{Client: d.Temporal, Namespace: d.Namespace, Log: d.Log}
 	require.Eventually(t, func() bool { // Temporal's list may come late
 		_, err := runs.All(t.Context())
 		require.NoError(t, err)

@@ -16,7 +16,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
-	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/fixtures"
@@ -203,7 +202,7 @@ func TestAWorkflowOfAnotherNameSaysHowItsRunEnded(t *testing.T) {
 		run := strings.TrimPrefix(terminated.GetID(), "mine-")
 		require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), workflows.WorkflowID(run), "", "to see"))
 		require.Eventually(t, func() bool { // as a worker does now and then
-			found, err := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}.All(t.Context())
+			found, err := recovery.Abandoned{Client: d.Temporal, Namespace: d.Namespace, Log: d.Log}.All(t.Context())
 			return err == nil && slices.Contains(found, run)
 		}, patience, 10*time.Millisecond)
 		err := terminated.Get(t.Context(), nil)
@@ -293,7 +292,7 @@ func TestATerminatedRunLetsGoOfItsPlace(t *testing.T) {
 	c := d.ask(t, "c", one("queue"))
 	d.becomes(t, "c", landscape.StartWaiting)
 	begun := time.Now().Add(-time.Minute)
-	runs := recovery.Abandoned{Client: d.Temporal, Namespace: embedded.Namespace, Log: d.Log}
+	runs := recovery.Abandoned{Client: d.Temporal, Namespace: d.Namespace, Log: d.Log}
 	for _, step := range []struct {
 		terminated, run string
 		state           landscape.StartState
@@ -377,7 +376,7 @@ func TestStartersKnowThatTheirRunWaits(t *testing.T) {
 func (d door) cancelled(t *testing.T, workflow client.WorkflowRun) {
 	t.Helper()
 	_, err := d.Temporal.WorkflowService().RequestCancelWorkflowExecution(t.Context(), &workflowservice.RequestCancelWorkflowExecutionRequest{
-		Namespace: embedded.Namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: workflow.GetID()}, Identity: "bob@a", Reason: "enough",
+		Namespace: d.Namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: workflow.GetID()}, Identity: "bob@a", Reason: "enough",
 	})
 	require.NoError(t, err)
 	var canceled *temporal.CanceledError

@@ -8,7 +8,6 @@ import (
 
 	"waymark/audit"
 	"waymark/client"
-	"waymark/internal/temporal/embedded"
 	"waymark/payload"
 	"waymark/worker"
 	"waymark/workflows"
@@ -20,16 +19,15 @@ type host struct {
 	files string
 }
 
-// options say where the runs are in Temporal.
-var options = sdk.Options{Namespace: embedded.Namespace}
-
 func (host) Executes(context.Context, string) *bool { return nil } // is not known
 
 func (host) Continues(context.Context, string) bool { return false }
 
 func (h host) Reach(context.Context) (*client.Executor, error) {
-	c, err := sdk.NewClientFromExisting(h.Temporal, options) // the Executor closes it
-	return &client.Executor{Connection: client.Connect(c, options, "the Temporal server of the test"), Queue: workflows.TaskQueue}, err
+	o := h.options()
+	c, err := sdk.NewClientFromExisting(h.Temporal, o) // the Executor closes it
+	connection := client.Connect(c, o, "the Temporal server of the test")
+	return &client.Executor{Connection: connection, Queue: workflows.TaskQueue}, err
 }
 
 func (h host) Auditor(context.Context) (*audit.Auditor, error) {
@@ -44,9 +42,17 @@ func (h host) Deposit(context.Context, bool) (*client.Deposit, error) {
 func (h host) Session(context.Context, client.Purpose) (*client.Session, error) {
 	planner, _ := h.Planner.(worker.Planner) // one of a test's own is for the members only
 	return &client.Session{
-		Connection: client.Connect(h.Temporal, options, "the Temporal server of the test"), Log: h.Log, Planner: planner, Code: "test",
-		Payloads: func(context.Context) (*payload.Store, error) { return h.Payloads, nil },
-		Place:    "the landscape of the test", Queue: workflows.TaskQueue, Files: h.files, Actor: "tester",
-		Warn: func(string) {}, Active: new(sync.Map), Release: func() error { return nil },
+		Connection: client.Connect(h.Temporal, h.options(), "the Temporal server of the test"),
+		Log:        h.Log,
+		Planner:    planner,
+		Code:       "test",
+		Payloads:   func(context.Context) (*payload.Store, error) { return h.Payloads, nil },
+		Place:      "the landscape of the test",
+		Queue:      workflows.TaskQueue,
+		Files:      h.files,
+		Actor:      "tester",
+		Warn:       func(string) {},
+		Active:     new(sync.Map),
+		Release:    func() error { return nil },
 	}, nil
 }

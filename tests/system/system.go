@@ -1,5 +1,5 @@
-// Package system is a whole Waymark in one process, for tests: embedded Temporal, a SQLite landscape, a payload folder and a
-// worker, all real, in a temporary folder; and what tests do with the runs of any client.
+// Package system is a whole Waymark in one process, for tests: embedded Temporal, a SQLite landscape, a payload folder
+// and a worker, all real, in a temporary folder; and what tests do with the runs of any client.
 package system
 
 import (
@@ -20,8 +20,6 @@ import (
 	"waymark/activities/recompute"
 	"waymark/audit"
 	"waymark/client"
-	"waymark/internal/temporal/attributes"
-	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/payload/fsstore"
@@ -33,16 +31,17 @@ import (
 
 // System is a running Waymark.
 type System struct {
-	Folder   string // of documents; state lies beside it
-	Database string // the landscape's file
-	Objects  string // the payload store's folder
-	Log      *landscape.Log
-	Payloads *payload.Store
-	Planner  recompute.Planner
-	Client   *client.Client // the members execute its runs
-	Temporal sdk.Client
-	Address  string   // of Temporal's server
-	Members  []Member // in the order of the options
+	Folder    string // of documents; state lies beside it
+	Database  string // the landscape's file
+	Objects   string // the payload store's folder
+	Log       *landscape.Log
+	Payloads  *payload.Store
+	Planner   recompute.Planner
+	Client    *client.Client // the members execute its runs
+	Temporal  sdk.Client
+	Address   string   // of Temporal's server
+	Namespace string   // of the runs in Temporal
+	Members   []Member // in the order of the options
 }
 
 // Member is a process that shares the work.
@@ -85,7 +84,7 @@ func StartWith(t testing.TB, o Options) *System {
 	}
 	driver, backend := storage(t, s)
 	s.Log, s.Payloads = landscape.New(driver, nil), payload.New(backend, payload.Options{})
-	s.connect(t, filepath.Join(folder, "temporal.db"), o)
+	s.connect(t, folder, o)
 	s.Client = client.New(s.Log, "the landscape of the test", host{s, o.Files})
 	return s
 }
@@ -111,20 +110,12 @@ func onDisk(t testing.TB, s *System) (landscape.Driver, payload.Backend) {
 	return driver, objects
 }
 
-func (s *System) connect(t testing.TB, database string, o Options) {
+func (s *System) connect(t testing.TB, folder string, o Options) {
 	t.Helper()
-	ctx := context.Background()
 	sdkworker.SetBinaryChecksum("test") // or else the SDK reads the whole binary of the tests
-	registered := o.Attributes
-	if registered == nil {
-		registered = attributes.Types()
-	}
-	server, err := embedded.Start(ctx, embedded.Options{DatabasePath: database, Settings: o.Settings, Attributes: registered})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Stop()) })
-	s.Address = server.Address()
-	s.Temporal, err = server.Client(ctx, sdk.Options{})
-	require.NoError(t, err)
+	server := serve(t, folder, o.Settings)
+	s.Address, s.Namespace = server.Address(), server.addNamespace(t, o.Attributes)
+	s.Temporal = server.dial(t, s.options())
 	t.Cleanup(s.Temporal.Close)
 	if o.Members == nil {
 		w := worker.New(s.Temporal, workflows.TaskQueue, activities.New(s.Log, s.Payloads, s.Planner, "test"))
@@ -136,13 +127,17 @@ func (s *System) connect(t testing.TB, database string, o Options) {
 	}
 }
 
+// options say where the runs are in Temporal.
+func (s *System) options() sdk.Options { return sdk.Options{Namespace: s.Namespace} }
+
 // join lets a process take part in the work. Its identity in Temporal is its own queue.
-func (s *System) join(t testing.TB, server *embedded.Server, member worker.Member) {
+func (s *System) join(t testing.TB, server server, member worker.Member) {
 	t.Helper()
 	place, err := member.Affinity()
 	require.NoError(t, err)
-	c, err := server.Client(context.Background(), sdk.Options{Identity: place.OwnQueue})
-	require.NoError(t, err)
+	o := s.options()
+	o.Identity = place.OwnQueue
+	c := server.dial(t, o)
 	t.Cleanup(c.Close)
 	group := member.Group(c, place, activities.NewAt(place, s.Log, s.Payloads, s.Planner, "test"))
 	require.NoError(t, group.Start())
