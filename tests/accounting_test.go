@@ -14,6 +14,7 @@ import (
 
 	"waymark/audit"
 	"waymark/tests/inprocess"
+	"waymark/tests/sample"
 	"waymark/tests/storages"
 )
 
@@ -82,9 +83,12 @@ var everywhere = flag.Bool("everywhere", false, "all inputs on all storages, and
 func TestEveryRecordIsAccountedFor(t *testing.T) {
 	for nr, storage := range storages.Durable {
 		t.Run(storage, func(t *testing.T) {
-			step := 1
-			if nr > 0 && !*everywhere {
-				step = 7
+			step := sample.Step(2)
+			if nr > 0 {
+				step = sample.Step(15)
+			}
+			if *everywhere {
+				step = 1
 			}
 			accountFor(t, inprocess.NewOn(t, storages.Use(t, storage)), step)
 		})

@@ -18,6 +18,7 @@ import (
 	"waymark/client/local"
 	"waymark/landscape/pgstore"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
 	"waymark/tests/services/pg"
 )
@@ -116,6 +117,7 @@ func TestArchivesInPostgres(t *testing.T) {
 
 // TestManyArchives asks about more archived runs than a process keeps open, several at once, and about the first one again.
 func TestManyArchives(t *testing.T) {
+	sample.Rarely(t)
 	const runs = 18
 	folder := t.TempDir()
 	o := local.Options{State: local.Folder(filepath.Join(folder, "state"))}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/fixtures"
+	"waymark/tests/sample"
 )
 
 const fullDocument = `name: full
@@ -45,6 +46,7 @@ type fullDisk struct {
 	says  string   // what the run tells about it
 	kill  bool     // the run is killed while it is full, and resumed
 	more  bool     // what another one shows as well: tried where everything is
+	day   bool     // is tried by day
 }
 
 // What a run that waits for space says, and one whose Temporal server cannot write.
@@ -66,7 +68,7 @@ func TestFullDisk(t *testing.T) {
 		"landscape":              {free: 3 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace},
 		"outputs":                {free: 400 << 10, mount: "out", says: waitsForSpace, more: true},
 		"everything":             {free: 4 << 20, mount: ".waymark", says: waitsForSpace, more: true},
-		"everything, and killed": {free: 4 << 20, mount: ".waymark", says: waitsForSpace, kill: true},
+		"everything, and killed": {free: 4 << 20, mount: ".waymark", says: waitsForSpace, kill: true, day: true},
 		"landscape, and killed":  {free: 3 << 20, mount: "small", flags: []string{"--landscape", "sqlite:small/landscape.db"}, says: waitsForSpace, kill: true, more: true},
 		"Temporal":               {free: 1500 << 10, mount: ".waymark", flags: outside, says: isFull, more: true},
 		"Temporal, and killed":   {free: 1500 << 10, mount: ".waymark", flags: outside, says: isFull, kill: true},
@@ -74,6 +76,9 @@ func TestFullDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if disk.more && !*everywhere {
 				t.Skip("-everywhere tries it")
+			}
+			if !disk.day && !*everywhere {
+				sample.Rarely(t)
 			}
 			t.Parallel()
 			r := newFullRun(t, binary)

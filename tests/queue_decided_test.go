@@ -19,6 +19,7 @@ import (
 	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/tests/fixtures"
+	"waymark/tests/sample"
 	"waymark/tests/storages"
 	"waymark/tests/system"
 	"waymark/workflows"
@@ -186,7 +187,7 @@ func TestManyRunsTakeEachOthersPlaces(t *testing.T) {
 	d := open(t)
 	begun := time.Now()
 	handles := map[string]client.WorkflowRun{}
-	for i := range 40 {
+	for i := range 40 / sample.Step(3) {
 		run := fmt.Sprintf("r%02d", i)
 		handles[run] = d.ask(t, run, one("cancel"))
 	}

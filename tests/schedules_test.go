@@ -96,7 +96,7 @@ func (s *scheduling) await(t *testing.T, schedule string, is func(gridded) bool,
 	require.Eventually(t, func() bool {
 		last = s.grid(t, schedule, options...)
 		return is(last)
-	}, patience, 300*time.Millisecond, "%s: %+v", schedule, &last)
+	}, patience, time.Second, "%s: %+v", schedule, &last) // each question starts a process
 	return last
 }
 

@@ -48,6 +48,7 @@ func TestARunWaitsForItsTarget(t *testing.T) {
 
 // TestAKilledRunKeepsItsTarget kills the server, half-way, of a run for whose target another one waits: the next server continues both, one after the other.
 func TestAKilledRunKeepsItsTarget(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	const rows = 100_000
 	folder := sharing(t, rows)
@@ -105,6 +106,7 @@ func TestADeadRunLetsGoOfItsTarget(t *testing.T) {
 // TestAProcessOfItsOwnBeginsWhenItMay lets a process with a Temporal of its own wait for the target of a run that a server executes: it begins soon
 // after that run's end, although nobody there knows of it.
 func TestAProcessOfItsOwnBeginsWhenItMay(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	const rows = 50_000
 	folder := sharing(t, rows)
