@@ -23,14 +23,14 @@ func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 // example is the folder of the documents that are run.
 const example = "../../examples/bird-strikes"
 
-// strikes returns the header and every fourth row of the example's data, and how many rows these are.
-func strikes(t *testing.T) (data string, rows int64) {
+// strikes returns the header and one of so many rows of the example's data, and how many rows these are.
+func strikes(t *testing.T, of int) (data string, rows int64) {
 	t.Helper()
 	whole, err := os.ReadFile(filepath.Join(example, "data/birdstrikes.csv"))
 	require.NoError(t, err)
 	var some strings.Builder
 	for nr, line := range strings.Split(strings.TrimSpace(string(whole)), "\n") {
-		if nr%4 == 0 {
+		if nr%of == 0 {
 			some.WriteString(line + "\n")
 			rows++
 		}

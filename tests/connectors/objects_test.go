@@ -19,6 +19,7 @@ import (
 
 	"waymark/audit"
 	"waymark/client"
+	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
 	"waymark/tests/system"
 )
@@ -59,7 +60,7 @@ func TestTheExampleReadsAndWritesElsewhere(t *testing.T) {
 	b.Setenv(t)
 	const token = "c4nary-of-the-web-server"
 	t.Setenv("WAYMARK_SECRET_TOKEN", token)
-	data, _ := strikes(t)
+	data, _ := strikes(t, 12)
 	document, err := os.ReadFile(filepath.Join(example, "pipeline.yaml"))
 	require.NoError(t, err)
 	var packed bytes.Buffer
@@ -127,6 +128,7 @@ func TestTheExampleReadsAndWritesElsewhere(t *testing.T) {
 
 // TestARunGoesOnAfterTheServersAreBack stops the S3 server while a run writes to it: the run waits, and nothing is there twice.
 func TestARunGoesOnAfterTheServersAreBack(t *testing.T) {
+	sample.Rarely(t)
 	b := buckets.Private(t)
 	b.Setenv(t)
 	s := start(t)
