@@ -1,7 +1,9 @@
 package tests
 
 import (
+	"go/build"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,7 +24,6 @@ var linksServer = map[string]string{
 	"tests/bench":                     "measures the server",
 	"tests/cluster.test":              "runs on workers of a cluster",
 	"tests/connectors.test":           "whole runs",
-	"tests/crash.test":                "reads the state folder of a server",
 	"tests/daemon.test":               "a server for worker processes",
 	"tests/pages.test":                "reads the state folder of a server",
 	"tests/secrets.test":              "a server for worker processes",
@@ -69,4 +70,14 @@ func linking(t *testing.T) map[string][]string {
 		linked[imported] = append(linked[imported], strings.TrimPrefix(binary, "waymark/"))
 	}
 	return linked
+}
+
+// TestLargePackagesAreCompiledOnce: a test inside of a package has it compiled a second time, and with it all packages
+// that its tests import and that import it: twelve seconds of CPU time for landscape, five for audit.
+func TestLargePackagesAreCompiledOnce(t *testing.T) {
+	for _, folder := range []string{"audit", "landscape"} {
+		pkg, err := build.ImportDir(filepath.Join("..", folder), 0)
+		require.NoError(t, err)
+		require.Empty(t, pkg.TestGoFiles, "put these tests into package %s_test", folder)
+	}
 }
