@@ -40,7 +40,7 @@ conformance: ## hold the drivers of Postgres and S3 to every sentence of their c
 
 .PHONY: pages
 pages: ## look at all web pages in one size, with a browser
-	go test ./tests/pages -count=1 -every 4 -run '^TestPages$$'
+	go test ./tests/pages -count=1 -every-scene -run '^TestPages$$'
 
 .PHONY: race
 race: ## pass the tests of packages that do several things at once under the race detector

@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"html"
 	"os"
@@ -109,6 +110,8 @@ func (s *pageServer) opened(t *testing.T) *browser.Browser {
 // someScenes is how many scenes it is from one that is looked at by day to the next. Each takes half a second with axe.
 const someScenes = 6
 
+var everyScene = flag.Bool("every-scene", false, "look at every page, in one size: make pages does")
+
 // looks holds that no page executes anything or is wider than the window, that axe finds nothing that keeps somebody from using it, and that the browser
 // complains of nothing. It takes pictures, if there is a folder for them, and puts them on one sheet, with those of the last time beside them.
 func (s *pageServer) looks(t *testing.T) {
@@ -122,10 +125,14 @@ func (s *pageServer) looks(t *testing.T) {
 	complaints := window.Complaints(t)
 	folder := os.Getenv(browser.Shots)
 	var found []string
+	scenes := s.scenes(t)
+	if !*everyScene {
+		scenes = sample.Of(someScenes, scenes)
+	}
 	for _, l := range sample.Of(len(looks), looks) {
 		window.Resize(t, l.width, l.height)
 		window.Dark(t, l.dark)
-		for _, at := range sample.Of(someScenes, s.scenes(t)) {
+		for _, at := range scenes {
 			window.Do(t, chromedp.Navigate(s.URL+at.path))
 			window.Await(t, "as of")
 			require.True(t, window.Holds(t, `window.broken === undefined && document.documentElement.scrollWidth <= window.innerWidth`),
