@@ -4,15 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-
-	"waymark/client/local"
-	"waymark/internal/temporal/embedded"
 )
 
 // serve begins to serve the folder of the program, with a plan.
@@ -26,10 +24,13 @@ func (p *program) temporal(t *testing.T) client.Client {
 	t.Helper()
 	var address string
 	require.Eventually(t, func() bool {
-		address, _ = local.Folder(filepath.Join(p.folder, ".waymark")).Server()
-		return address != ""
+		signed, _ := os.ReadFile(filepath.Join(p.folder, ".waymark/temporal.db.lock"))
+		_, rest, _ := strings.Cut(string(signed), "\n") // below the id of the process
+		line, _, whole := strings.Cut(rest, "\n")
+		address = line
+		return whole
 	}, patience, 10*time.Millisecond)
-	c, err := embedded.Dial(t.Context(), address, client.Options{})
+	c, err := client.DialContext(t.Context(), client.Options{HostPort: address})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
