@@ -70,7 +70,8 @@ var allowed = map[string][]string{
 	"landscape/sweep":            {"landscape"},
 	"landscape/rowview":          {"landscape", "pipeline"},
 	"landscape/sqlitestore":      {"landscape", "landscape/rowview", "landscape/sweep", "pipeline", "plugin", "internal/failpoint", "internal/sqlitefile"},
-	"internal/temporal/embedded": {"internal/sqlitefile"},
+	"internal/temporal/cluster":  {"internal/temporal/beat"},
+	"internal/temporal/embedded": {"internal/sqlitefile", "internal/temporal/beat"},
 	"landscape/pgstore":          {"landscape", "landscape/rowview", "landscape/sweep"},
 	"landscape/memdriver":        {"landscape", "landscape/sweep", "pipeline", "plugin"},
 	"landscape/landscapetest":    {"landscape", "landscape/admit", "landscape/rowview", "landscape/sweep", "pipeline", "pipeline/amount", "plugin", "landscape/seal"},
@@ -128,7 +129,8 @@ var allowed = map[string][]string{
 	"tests/browser":   {"tests/services"},
 	"tests/inprocess": {"activities/recompute", "tests/started", "worker", "workflows", "activities", "engine/plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/serving": {
-		"client", "client/local", "internal/temporal/embedded", "landscape", "pipeline", "workflows", "tests/fixtures", "tests/issuer", "tests/manual", "tests/programs", "tests/system",
+		"client", "client/local", "internal/temporal/embedded", "landscape", "pipeline", "workflows", "tests/fixtures", "tests/held", "tests/issuer",
+		"tests/manual", "tests/programs", "tests/system",
 	},
 
 	"tests/services/buckets": {"tests/services"},
