@@ -137,18 +137,11 @@ func (p *place) attack(statements ...string) {
 	db, err := sql.Open("sqlite", p.path)
 	require.NoError(p.t, err)
 	defer db.Close()
-	rows, err := db.Query(`select name, sql from sqlite_schema where type = 'trigger'`)
-	require.NoError(p.t, err)
-	defer rows.Close()
-	var guards []string
-	for rows.Next() {
-		var name, guard string
-		require.NoError(p.t, rows.Scan(&name, &guard))
-		statements = append([]string{"drop trigger " + name}, statements...)
-		guards = append(guards, guard)
-	}
-	require.NoError(p.t, rows.Err())
-	_, err = db.Exec("begin; " + strings.Join(append(statements, guards...), "; ") + "; commit")
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec(`create temp table guards as select * from sqlite_schema where type = 'trigger';
+		pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset;
+		begin; ` + strings.Join(statements, "; ") + `; commit;
+		pragma writable_schema = 1; insert into sqlite_schema select * from guards`)
 	require.NoError(p.t, err)
 }
 
