@@ -227,7 +227,7 @@ func (s *apiServer) deliveryPurged(t *testing.T) {
 	s.Waymark(t, "purge", "--keep-source", "1ms", "--why", "a test")
 	out, err := s.Try(t.Context(), "triggers", "again", "calls", receipts[0], "--why", "a test")
 	require.Error(t, err)
-	require.Contains(t, out, "cannot be read again: what was delivered is purged")
+	require.Contains(t, out, "cannot be read again: what was delivered, or found, is purged or forgotten")
 	s.Waymark(t, "triggers", "ignore", "calls", receipts[1], "--why", "a test")
 	s.Waymark(t, "triggers", "again", "calls", receipts[1], "--why", "a test")
 	s.Waymark(t, "triggers", "resume", "calls")
