@@ -21,7 +21,8 @@ var inUse []*os.File
 // it stays as it is until this process ends, whatever others build.
 //
 // All tests of a checkout build into the same folder of the user's cache, one after the other: what is up to date there is not linked
-// again. What git says of the checkout is not in the program.
+// again. What git says of the checkout is not in the program. The test looks at all files of the module, so that `go test`
+// takes no result of an older program for that of this one.
 func Build(program string, flags ...string) (string, error) {
 	folder, err := folderOf(strings.Join(append([]string{program}, flags...), " "))
 	if err != nil {
