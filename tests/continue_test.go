@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/tests/fixtures"
+	"waymark/tests/sample"
 	"waymark/tests/system"
 )
 
@@ -31,6 +32,7 @@ sinks:
 // TestBarriersContinueAsNew runs a document in one workflow execution, and in as many as Temporal can be made to ask for: what
 // barriers hold continues, in the middle of the rows and at their end.
 func TestBarriersContinueAsNew(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	files := map[string]string{"first.csv": fixtures.Numbered(0, 80), "second.csv": fixtures.Numbered(50, 50)}
 	var outputs []string

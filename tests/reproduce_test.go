@@ -69,13 +69,12 @@ func filesBelow(t *testing.T, folder string) []string {
 	return found
 }
 
-// exampleOn are the storages, by their numbers, on which examples are tried by day. TestReadmeCommands executes the
-// one that is left.
+// exampleOn are the storages, by their numbers, on which examples are tried by day. TestReadmeCommands executes
+// bird-strikes/pipeline.yaml, and bird-strikes/second-opinion.yaml is for the night.
 var exampleOn = map[string]int{
-	"bird-strikes/daily-roll-up.yaml":  0,
-	"bird-strikes/second-opinion.yaml": 0,
-	"orders/pipeline.yaml":             2,
-	"sensor/pipeline.yaml":             0,
+	"bird-strikes/daily-roll-up.yaml": 0,
+	"orders/pipeline.yaml":            2,
+	"sensor/pipeline.yaml":            0,
 }
 
 // TestExamplesAreReproduced executes examples twice, each on one of three storages; with -everywhere every one on each.

@@ -208,18 +208,18 @@ func (d *disturbed) terminate() {
 	require.Equal(d.t, "interrupted", d.status("one").Status)
 }
 
+// concurrentResumes is how many processes resume a run at once.
+const concurrentResumes = 8
+
 // TestOneOfManyResumesProceeds resumes a run by many processes at once.
 func TestOneOfManyResumesProceeds(t *testing.T) {
+	sample.Rarely(t)
 	t.Parallel()
 	d := newDisturbed(t)
 	d.startAndKill(resumedRows/10, "run", "pipeline.yaml", "--run-id", "one")
-	processes := 4
-	if sample.All() {
-		processes = 8
-	}
 	var all sync.WaitGroup
-	codes, said := make([]int, processes), make([]string, processes)
-	for i := range processes {
+	codes, said := make([]int, concurrentResumes), make([]string, concurrentResumes)
+	for i := range concurrentResumes {
 		all.Go(func() {
 			output, err := d.waymark("resume", "one", "--quiet")
 			codes[i], said[i] = exitCode(err), string(output)
