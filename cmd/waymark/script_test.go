@@ -74,7 +74,8 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", condition)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"waymark": waymarkCommand, "exits": exits, "json": jsonField, "rows": manyRows, "signal": signalRun, "await": await, "told": told,
+			"waymark": waymarkCommand, "exits": exits, "json": jsonField, "rows": manyRows,
+			"signal": signalRun, "await": await, "told": told,
 			"serve": serveHeld, "hold": hold, "release": release, "ordered": ordered, "busy": busyFile, "idle": idleFile,
 			"lock": lock, "unlock": unlock, "database": databases(t), "sql": runSQL,
 			"cluster": startCluster, "worker": startWorker, "terminate": terminate, "failing": failing,

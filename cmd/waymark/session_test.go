@@ -106,7 +106,8 @@ func (w *transcript) all() []byte {
 	return bytes.Clone(w.text.Bytes())
 }
 
-// waymarkCommand ARGS… executes a command in the script's session, and with -every 1 in a process of its own, as exec does.
+// waymarkCommand ARGS… executes a command in the script's session, and with -every 1 in a process of its own, as exec
+// does.
 func waymarkCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if code := runWaymark(ts, args); (code != 0) != neg {
 		ts.Fatalf("waymark ended with code %d", code)
@@ -157,7 +158,8 @@ type variables struct{}
 // setsVariable matches a line of a script that sets an environment variable.
 var setsVariable = regexp.MustCompile(`(?m)^(?:\[.*\] )?env (\w+)=`)
 
-// noteVariables notes the names of the environment variables that a script begins with, and of those that it sets later.
+// noteVariables notes the names of the environment variables that a script begins with, and of those that it sets
+// later.
 func noteVariables(env *testscript.Env, script string) error {
 	text, err := os.ReadFile(script)
 	var names []string

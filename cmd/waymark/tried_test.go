@@ -12,22 +12,23 @@ import (
 )
 
 // succeeds matches a line of a script whose command does what it is asked for, and a command of a page.
-var succeeds = regexp.MustCompile(`(?m)^(?:\[\S+\] )?(?:exec (?:sh -c '(?:exec )?)?|exits [0134]\S* |signal \S+ \S+ |\$ )?waymark (.+)$`)
+var succeeds = regexp.MustCompile(`(?m)^(?:\[\S+\] )?` +
+	`(?:exec (?:sh -c '(?:exec )?)?|exits [0134]\S* |signal \S+ \S+ |\$ )?waymark (.+)$`)
 
-// triedElsewhere are commands that do what they are asked for only with a server, a database or a build of its own, by
-// the tests that execute them by day.
+// triedElsewhere are commands that do what they are asked for only with a server, a database or a program that can be
+// told to die, and who executes them.
 var triedElsewhere = map[string]string{
 	"waymark landscape grant": "TestRecordInPostgres",
 	"waymark resolve":         "tests/crash, whose program can be told to die",
-	"waymark schedule retry":  "a slot whose run failed needs a server, which begins it: tests/cli/slots.txtar at night",
+	"waymark schedule retry":  "a server, which begins the run of a slot: tests/cli/slots.txtar at night",
 	"waymark serve":           "tests/serving, for all that ask a server",
 	"waymark triggers again":  "tests/api",
 	"waymark triggers ignore": "tests/api",
 	"waymark triggers test":   "tests/triggers",
 }
 
-// TestEveryCommandIsTried requires that each command succeeds once in what `go test` executes: in a script, as far as it
-// goes by day, or on a page whose commands a test executes.
+// TestEveryCommandIsTried requires that each command succeeds once in what `go test` executes: in a script, as far as
+// it goes by day, or on a page whose commands a test executes.
 func TestEveryCommandIsTried(t *testing.T) {
 	root, tried := new(app).rootCommand(), map[*cobra.Command]bool{}
 	files, err := filepath.Glob(filepath.Join(scripts, "*.txtar"))
@@ -53,7 +54,8 @@ func TestEveryCommandIsTried(t *testing.T) {
 			missing = append(missing, path)
 		}
 	})
-	require.Empty(t, missing, "of no script by day, or of one although it is said to be tried elsewhere: write a script, or end one later: it stops by day at [!nightly] stop")
+	require.Empty(t, missing, "write a script for each, or end one later (by day it stops at [!nightly] stop), "+
+		"or take it from triedElsewhere")
 }
 
 // each calls do with every command below one.

@@ -96,7 +96,9 @@ func (s server) addNamespace(t testing.TB, registered map[string]enums.IndexedVa
 	namespace, err := schema.NewNamespaceConfig("active", name, false, registered)
 	require.NoError(t, err)
 	require.NoError(t, schema.CreateNamespaces(&config.SQL{
-		PluginName: sqlite.PluginName, DatabaseName: s.database, ConnectAttributes: map[string]string{"mode": "rw", "busy_timeout": "60000"},
+		PluginName:        sqlite.PluginName,
+		DatabaseName:      s.database,
+		ConnectAttributes: map[string]string{"mode": "rw", "busy_timeout": "60000"},
 	}, namespace))
 	return name
 }
