@@ -233,7 +233,7 @@ func told(ts *testscript.TestScript, _ bool, args []string) {
 
 // until waits until it is so.
 func until(ts *testscript.TestScript, otherwise string, so func() bool) {
-	for deadline := time.Now().Add(2 * time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !so(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s within two minutes", otherwise)
 		}
