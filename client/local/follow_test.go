@@ -35,6 +35,7 @@ func TestAnotherProcess(t *testing.T) {
 
 // TestFollowKilled: a follower learns that the process that executed the run was killed, and that the run can be resumed.
 func TestFollowKilled(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	other := exec.Command(os.Args[0], "-test.run=^TestAnotherProcess$")
 	other.Env = append(os.Environ(), folderVariable+"="+folder, fileVariable+"="+document(t, 20_000))

@@ -107,6 +107,7 @@ func TestClosedHome(t *testing.T) {
 
 // TestStartWithoutInput: a document that reads standard input wants one.
 func TestStartWithoutInput(t *testing.T) {
+	t.Parallel()
 	file := document(t, 1)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -106,6 +106,7 @@ func requireError(t *testing.T, kind client.Kind, code client.Code, err error) {
 
 // TestUnknownRun: whatever is asked about a run that is not recorded, the answer is that there is none.
 func TestUnknownRun(t *testing.T) {
+	t.Parallel()
 	home, _ := homeWithRun(t)
 	for name, ask := range requests {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +121,7 @@ func TestUnknownRun(t *testing.T) {
 
 // TestStoppedRequests: a context that has ended is no fault of the run, the record or the request.
 func TestStoppedRequests(t *testing.T) {
+	t.Parallel()
 	home, file := homeWithRun(t)
 	run, err := home.Find(t.Context(), "done")
 	require.NoError(t, err)
@@ -171,6 +173,7 @@ func besides(t *testing.T, file string) map[string]request {
 
 // TestClosedRequests: a closed Home says that it is closed, whatever is asked, and may be closed again.
 func TestClosedRequests(t *testing.T) {
+	t.Parallel()
 	home, file := homeWithRun(t)
 	run, err := home.Find(t.Context(), "done")
 	require.NoError(t, err)
@@ -191,6 +194,7 @@ func TestClosedRequests(t *testing.T) {
 
 // TestQuestions: a question that does not mean one row, or names what the run does not have, is refused by Explain and WhyNot alike.
 func TestQuestions(t *testing.T) {
+	t.Parallel()
 	home, _ := homeWithRun(t)
 	for kind, questions := range map[client.Kind][]audit.Question{
 		client.Invalid: {
@@ -217,6 +221,7 @@ func requireOnly(t *testing.T, kind client.Kind, err error) {
 
 // TestFolderRefused: a state folder that cannot be written, or is in use, has a cure, and no word of a command line.
 func TestFolderRefused(t *testing.T) {
+	t.Parallel()
 	_, err := local.Open(t.Context(), local.Options{State: "/sys/waymark"})
 	requireError(t, client.Unavailable, client.StateUnwritable, err)
 	requireCure(t, client.MakeWritable, err)
@@ -241,6 +246,7 @@ func requireCure(t *testing.T, want client.Cure, err error) {
 
 // TestBrokenInput: standard input that cannot be read is no fault of the request, and there is no run then.
 func TestBrokenInput(t *testing.T) {
+	t.Parallel()
 	home, file := homeWithRun(t)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -256,6 +262,7 @@ func TestBrokenInput(t *testing.T) {
 
 // TestReasons: what ends a run, or decides about it, needs a reason before anything is asked.
 func TestReasons(t *testing.T) {
+	t.Parallel()
 	home, _ := homeWithRun(t)
 	run, err := home.Find(t.Context(), "done")
 	require.NoError(t, err)
@@ -272,6 +279,7 @@ func TestReasons(t *testing.T) {
 
 // TestStartRefuses holds which requests name nothing to start, or more than one thing.
 func TestStartRefuses(t *testing.T) {
+	t.Parallel()
 	home, file := homeWithRun(t)
 	planner, err := local.Options{State: local.Folder(t.TempDir())}.Planner(client.ToResume)
 	require.NoError(t, err)
@@ -306,6 +314,7 @@ func TestStartRefuses(t *testing.T) {
 
 // TestPages: what a list begins after must be there, and no limit of a list is below none.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	home, _ := homeWithRun(t)
 	_, err := home.Effects(t.Context(), "done", "nosuch", 0, false)
 	requireError(t, client.NotFound, client.EffectNotFound, err)

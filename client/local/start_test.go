@@ -10,6 +10,7 @@ import (
 
 	"waymark/client"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 )
 
 // TestStartOnce: of those who start a run at once one executes it, and the others learn that somebody does. So it is when it is resumed.
@@ -30,7 +31,7 @@ func TestStartOnce(t *testing.T) {
 		_, err = home.Start(t.Context(), client.StartRequest{Run: run, File: file})
 		requireKind(t, err, client.Conflict)
 	}
-	for range 2 {
+	for range 2 / sample.Step(2) { // each waits seconds for Temporal to give the run to another worker
 		stopped, err := home.Find(t.Context(), startAndStop(t, home, document(t, 30)))
 		require.NoError(t, err)
 		one := requireOne(t, func(ctx context.Context) (*client.Execution, error) {

@@ -1,0 +1,10 @@
+package local_test
+
+import (
+	"os"
+	"testing"
+
+	"waymark/tests/services"
+)
+
+func TestMain(m *testing.M) { os.Exit(services.MainWaiting(m)) }
