@@ -108,7 +108,7 @@ var issuers = []mutant{
 	{
 		name: "a session outlives the token of the issuer", never: "who left the house goes on looking",
 		file: "serve/api/session.go", old: " || s.caller != nil && !s.caller.Valid(now)", new: "",
-		pkg: "./tests/pages", run: "^TestPages$/sign-in",
+		pkg: "./tests/pages", run: "^TestPages$/sign-in|a_session_ends",
 	},
 	{
 		name: "who comes back from the issuer is led on by it", never: "the browser leaves the cookie of the session out, and everybody has to sign in again and again",
