@@ -20,8 +20,8 @@ import (
 	"waymark/workflows"
 )
 
-// fixture is a record of runs, and a folder with their documents and outputs. The runs need no server: what is asked here
-// is what they recorded.
+// fixture is a record of runs, and a folder with their documents and outputs. The runs need no server: what is asked
+// here is what they recorded.
 type fixture struct {
 	*inprocess.Record
 	Folder  string // of documents and outputs

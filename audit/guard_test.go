@@ -15,8 +15,8 @@ type brokenIndex struct{ *firsts.Index }
 
 func (brokenIndex) Find(firsts.Value) (uint64, error) { return 0, errors.New("a bad disk") }
 
-// TestABrokenIndexIsNoFindingOfTheRecord has the index of values fail while chunks are looked at: that is no damage of the
-// record.
+// TestABrokenIndexIsNoFindingOfTheRecord has the index of values fail while chunks are looked at: that is no damage of
+// the record.
 func TestABrokenIndexIsNoFindingOfTheRecord(t *testing.T) {
 	s, index := play(t), brokenIndex{firsts.New(t.TempDir())}
 	report, err := auditor(s).VerifyWith(t.Context(), run, audit.VerifyOptions{Firsts: index})

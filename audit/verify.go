@@ -118,8 +118,8 @@ type VerifyOptions struct {
 
 	Deep bool // ask the database of every token through its views as well, as auditors do, and a large one whether it is whole: it takes much longer
 
-	// Firsts, if not nil, remembers which token is the first with a value, in the place of a firsts.Index among temporary
-	// files. It is empty, and closed at the end.
+	// Firsts, if not nil, remembers which token is the first with a value, in the place of a firsts.Index among
+	// temporary files. It is empty, and closed at the end.
 	Firsts Firsts
 
 	// Progress, if not nil, is called with how much of the work is done, from one goroutine at a time: each row counts when its

@@ -15,8 +15,8 @@ import (
 	"waymark/landscape"
 )
 
-// tampered returns a copy of the landscape in which the owner of the file did this, past every trigger and check. What is
-// recorded after the first call, other than by Run, is in no copy.
+// tampered returns a copy of the landscape in which the owner of the file did this, past every trigger and check. What
+// is recorded after the first call, other than by Run, is in no copy.
 func tampered(t *testing.T, s *fixture, statement string) *landscape.Reader {
 	t.Helper()
 	guards := filepath.Join(s.Record.Folder, "guards.db")

@@ -37,8 +37,8 @@ func TestBucketHasEveryHead(t *testing.T) {
 	require.Equal(t, []evidence.Anchor{{Anchor: "anchor", Entries: report.Entries}, {Anchor: name, Entries: report.Entries}}, report.Anchors)
 }
 
-// TestBucketAway stops the bucket's server: nothing waits for it but a check of the log, and later it gets what it missed.
-// By day, a repository is away.
+// TestBucketAway stops the bucket's server: nothing waits for it but a check of the log, and later it gets what it
+// missed. By day, a repository is away.
 func TestBucketAway(t *testing.T) {
 	sample.Rarely(t)
 	p, bucket := withBucket(t)

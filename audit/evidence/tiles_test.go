@@ -138,8 +138,8 @@ func TestFormatsAndQuantumSignatures(t *testing.T) {
 	require.Len(t, n.Sigs, 1)
 }
 
-// tilesProgram is the program that is built of tests/tiles: once for all tests of the process, because that takes longer
-// than what they do with it.
+// tilesProgram is the program that is built of tests/tiles: once for all tests of the process, because that takes
+// longer than what they do with it.
 var tilesProgram struct {
 	sync.Once
 	folder, missing string
