@@ -1,4 +1,5 @@
-// Package signature verifies what other services post: who sent it, when, and which delivery it is; and signs as they do.
+// Package signature verifies what other services post: who sent it, when, and which delivery it is; and signs as they
+// do.
 package signature
 
 import (
