@@ -1,5 +1,5 @@
-// Package failpoint marks the moments at which a process may die. In a normal build its functions do nothing, whatever the
-// environment says. In a build that the linker armed, the environment says what happens there: see ParsePlan.
+// Package failpoint marks the moments at which a process may die. In a normal build its functions do nothing, whatever
+// the environment says. In a build that the linker armed, the environment says what happens there: see ParsePlan.
 //
 //	go build -ldflags '-X waymark/internal/failpoint.armed=yes' ./cmd/waymark
 //

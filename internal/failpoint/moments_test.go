@@ -16,7 +16,8 @@ import (
 	"waymark/tests/programs"
 )
 
-// child is the variable that makes the test's binary come to moments instead of testing: in an armed build, or in a normal one.
+// child is the variable that makes the test's binary come to moments instead of testing: in an armed build, or in a
+// normal one.
 const child = "FAILPOINT_TEST_MOMENTS"
 
 func TestMain(m *testing.M) {
@@ -35,8 +36,8 @@ func TestMain(m *testing.M) {
 	fmt.Println(Short("write", 10))
 }
 
-// process returns a process of an armed build that comes to the moments first, second twice, third, and the write of ten
-// bytes.
+// process returns a process of an armed build that comes to the moments first, second twice, third, and the write of
+// ten bytes.
 func process(t *testing.T, plan, log string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
