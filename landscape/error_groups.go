@@ -143,7 +143,8 @@ const (
 )
 
 var (
-	// aRowValue finds texts and numbers as messages.Values does, those with the word that says what they are together with that; noRowValue is what is no value of a row of that.
+	// aRowValue finds texts and numbers as messages.Values does, those with the word that says what they are together
+	// with that; noRowValue is what is no value of a row of that.
 	aRowValue  = regexp.MustCompile(messages.Text + `|\b(?:` + named + `|` + thing + ` ` + number + `|` + number + ` ` + things + `|` + number + `)\b`)
 	noRowValue = regexp.MustCompile(`^(?:` + named + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
 )

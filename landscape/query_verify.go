@@ -208,8 +208,8 @@ func scopes(whole, inserted []Record) []*scope {
 	return all
 }
 
-// Scope names the records of the table that are compared together with that of these values, and returns the part of the
-// key that they share. Records with another part have another name.
+// Scope names the records of the table that are compared together with that of these values, and returns the part of
+// the key that they share. Records with another part have another name.
 func (t *Table) Scope(values []any) (name string, shared []any) {
 	shared = values[:t.Keys]
 	if n, ok := scopeKeys[t.Name]; ok {

@@ -35,8 +35,8 @@ func Run(t *testing.T, open func(t *testing.T) landscape.Driver) {
 	check(t, open, topics)
 }
 
-// RunContract is the part of Run in which drivers differ most: for a day's test of one whose database is slow, if another
-// one has it all.
+// RunContract is the part of Run in which drivers differ most: for a day's test of one whose database is slow, if
+// another one has it all.
 func RunContract(t *testing.T, open func(t *testing.T) landscape.Driver) {
 	t.Helper()
 	check(t, open, contract)

@@ -10,8 +10,8 @@ const (
 )
 
 // Values finds what a message says that differs between messages of one kind: texts in quotes, SQLSTATEs, which
-// WithoutValue keeps, and numbers. Digits of a name are none. Error groups ask it of each refused row, so it does by hand
-// what an expression says in its test.
+// WithoutValue keeps, and numbers. Digits of a name are none. Error groups ask it of each refused row, so it does by
+// hand what an expression says in its test.
 type Values struct {
 	message string
 	at      int // where the next one is looked for

@@ -99,8 +99,8 @@ func keys(t *landscape.Table) string {
 	return strings.Join(names, ", ")
 }
 
-// TestRoles holds what each role may do, and that it changes nothing by anything else. All of it is asked of one landscape,
-// which takes longer to make.
+// TestRoles holds what each role may do, and that it changes nothing by anything else. All of it is asked of one
+// landscape, which takes longer to make.
 func TestRoles(t *testing.T) {
 	p := people(t)
 	for _, c := range []struct {
@@ -269,7 +269,8 @@ func readerReads(t *testing.T, p peopled) {
 	require.ErrorContains(t, log.RecordAction(t.Context(), "r2", "v", "ann", ""), "`waymark landscape grant` gives it")
 }
 
-// nobodyShadowsATable holds that a function with the owner's rights sees the landscape's tables, whatever its caller's are called.
+// nobodyShadowsATable holds that a function with the owner's rights sees the landscape's tables, whatever its caller's
+// are called.
 func nobodyShadowsATable(t *testing.T, p peopled) {
 	t.Helper()
 	conn := connect(t, p.writer)
@@ -292,8 +293,8 @@ func TestGrantNeedsRolesThatAreThere(t *testing.T) {
 	require.ErrorContains(t, err, "run `waymark landscape migrate` first")
 }
 
-// viewsAnswerUnderTheirFullNames for whoever has another schema in the search path, with a function of the same name that does
-// something else.
+// viewsAnswerUnderTheirFullNames for whoever has another schema in the search path, with a function of the same name
+// that does something else.
 func viewsAnswerUnderTheirFullNames(t *testing.T, p peopled) {
 	t.Helper()
 	owner, reader := connect(t, p.db.DSN()), connect(t, p.reader)

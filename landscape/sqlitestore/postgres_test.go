@@ -47,8 +47,8 @@ func search(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// TestPageAnswersOnPostgres asks psql the questions of docs/landscape.md, by day some, and compares the answers with the
-// page.
+// TestPageAnswersOnPostgres asks psql the questions of docs/landscape.md, by day some, and compares the answers with
+// the page.
 func TestPageAnswersOnPostgres(t *testing.T) {
 	shell, err := exec.LookPath("psql")
 	if err != nil && os.Getenv("CI") == "" {
