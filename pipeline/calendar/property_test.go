@@ -13,9 +13,9 @@ import (
 	"waymark/tests/sample"
 )
 
-// TestEveryDayOfEveryZone lists the slots of every day of 1990 to 2040 in all zones that differ: each day that a zone had is one slot, which begins
-// where the one before ends. Further times of day matter where clocks or years change. By day some zones are tried, with
-// those that once skipped a day.
+// TestEveryDayOfEveryZone lists the slots of every day of 1990 to 2040 in all zones that differ: each day that a zone
+// had is one slot, which begins where the one before ends. Further times of day matter where clocks or years change. By
+// day some zones are tried, with those that once skipped a day.
 func TestEveryDayOfEveryZone(t *testing.T) {
 	all := span{time.Date(1990, 1, 1, 12, 0, 0, 0, time.UTC), time.Date(2041, 1, 1, 12, 0, 0, 0, time.UTC)}
 	var seen seenDays
