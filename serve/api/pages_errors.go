@@ -134,7 +134,8 @@ func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 	return tried(body, trial, err)
 }
 
-// retryPage retries rows, and leads to the page of the run that does it. The form has that run's id: sent twice, it starts one.
+// retryPage retries rows, and leads to the page of the run that does it. The form has that run's id: sent twice, it
+// starts one.
 func retryPage(ctx context.Context, c *call, run landscape.Run) (elsewhere, error) {
 	again, err := retry(ctx, c, run)
 	known, ok := errors.AsType[*client.Error](err)
