@@ -1,5 +1,5 @@
-// Package services has what tests need to start real services, and the other programs that they use. The services are in
-// the folders below it, each with the client that it needs, so that a test binary links no other: pg for Postgres,
+// Package services has what tests need to start real services, and the other programs that they use. The services are
+// in the folders below it, each with the client that it needs, so that a test binary links no other: pg for Postgres,
 // buckets for an S3 server. A service is started when a test first asks for it, one per test process.
 //
 //	func TestMain(m *testing.M) { os.Exit(services.Main(m)) }

@@ -2,7 +2,8 @@ package pg
 
 import "bytes"
 
-// Commit matches the end of a transaction in a request to Postgres: a simple query that says commit, as pgx and psql send it.
+// Commit matches the end of a transaction in a request to Postgres: a simple query that says commit, as pgx and psql
+// send it.
 func Commit(request []byte) bool {
 	const kind, length = 1, 4
 	for at := range request {

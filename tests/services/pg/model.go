@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// initialize makes the data folder of a server: a copy of what initdb made once on this machine, which takes a second of
-// CPU time. The copies have one password.
+// initialize makes the data folder of a server: a copy of what initdb made once on this machine, which takes a second
+// of CPU time. The copies have one password.
 func (s *Server) initialize() error {
 	model, err := s.model()
 	if err != nil {
@@ -32,8 +32,8 @@ const (
 	passwordName = "password" // of the superuser
 )
 
-// model returns the folder with the copy for all servers of this release of Postgres, in the user's cache. It is made if it
-// is missing, and never changed.
+// model returns the folder with the copy for all servers of this release of Postgres, in the user's cache. It is made
+// if it is missing, and never changed.
 func (s *Server) model() (folder string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

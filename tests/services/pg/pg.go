@@ -53,9 +53,9 @@ var shared struct {
 	models map[string]*Database
 }
 
-// New returns a fresh database, which is dropped when the test ends. Its server is started when it is first asked for and
-// serves all tests of the process. options are those of `create database`, such as another order of texts. Without Postgres
-// on the machine the test is skipped; it fails if the variable CI is set.
+// New returns a fresh database, which is dropped when the test ends. Its server is started when it is first asked for
+// and serves all tests of the process. options are those of `create database`, such as another order of texts. Without
+// Postgres on the machine the test is skipped; it fails if the variable CI is set.
 func New(t testing.TB, options ...string) *Database {
 	t.Helper()
 	shared.Lock()
@@ -63,8 +63,8 @@ func New(t testing.TB, options ...string) *Database {
 	return shareServer(t).Database(t, options...)
 }
 
-// Like is New, but the database is a copy of one that fill was given when a test first asked for this model, and has its
-// owner. A copy takes less time than filling a database.
+// Like is New, but the database is a copy of one that fill was given when a test first asked for this model, and has
+// its owner. A copy takes less time than filling a database.
 func Like(t testing.TB, model string, fill func(dsn string) error) *Database {
 	t.Helper()
 	shared.Lock()
@@ -94,8 +94,8 @@ func shareServer(t testing.TB) *Server {
 	return shared.server
 }
 
-// Private returns a server that only this test uses, and may therefore stop, kill and start again. settings are those of
-// postgresql.conf, each as "name=value". It ends with the test.
+// Private returns a server that only this test uses, and may therefore stop, kill and start again. settings are those
+// of postgresql.conf, each as "name=value". It ends with the test.
 func Private(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s := newServer(t, settings)
