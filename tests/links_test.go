@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// linksServer are the programs and test binaries that link Temporal's server, each with the reason. Linking one takes four
-// seconds of CPU time, two more than a client of Temporal, and 60 MB.
+// linksServer are the programs and test binaries that link Temporal's server, each with the reason. Linking one takes
+// four seconds of CPU time, two more than a client of Temporal, and 60 MB.
 var linksServer = map[string]string{
 	"cmd/waymark":                     "executes runs in its own process",
 	"cmd/waymark.test":                "the scripts run the commands",

@@ -22,7 +22,8 @@ import (
 	"waymark/tests/services"
 )
 
-// remotePage types what docs/remote.md shows, and runs its program, at a server of the two files that docs/api.md shows as well.
+// remotePage types what docs/remote.md shows, and runs its program, at a server of the two files that docs/api.md shows
+// as well.
 func (h *house) remotePage(t *testing.T) {
 	services.Program(t, "sh", "dash")
 	text, about := manual.Page(t, "remote.md"), manual.Page(t, "api.md")
@@ -64,8 +65,8 @@ func (h *house) remotePage(t *testing.T) {
 	h.remoteFiles(t)
 }
 
-// remoteProgram compiles the program of the page in a module of its own, program in the folder. To link it takes a while: make nightly does, and by
-// day it is vetted.
+// remoteProgram compiles the program of the page in a module of its own, program in the folder. To link it takes a
+// while: make nightly does, and by day it is vetted.
 func (h *house) remoteProgram(t *testing.T, folder string) {
 	t.Helper()
 	module := filepath.Join(folder, "program")

@@ -167,7 +167,8 @@ func TestRowsThatNobodyReads(t *testing.T) {
 	h.Waymark(t, "scrub")
 }
 
-// rowsOfRequest: what cannot be read by any run is refused before it is stored, and what can is read as it stands in the request.
+// rowsOfRequest: what cannot be read by any run is refused before it is stored, and what can is read as it stands in
+// the request.
 func (h *house) rowsOfRequest(t *testing.T) {
 	h.deployAsked(t)
 	begun, _, err := h.Home(t).Runs(t.Context(), 0)

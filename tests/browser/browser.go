@@ -34,7 +34,8 @@ type Browser struct {
 	ctx context.Context //nolint:containedctx // that of chromedp is the window
 }
 
-// Open opens a window of this size, which knows nothing of what other windows are signed in to. Without Chromium the test is skipped, or fails in CI.
+// Open opens a window of this size, which knows nothing of what other windows are signed in to. Without Chromium the
+// test is skipped, or fails in CI.
 func Open(t testing.TB, width, height int) *Browser {
 	t.Helper()
 	program := found()
@@ -58,7 +59,8 @@ var first struct {
 	ctx context.Context //nolint:containedctx // as that of a Browser
 }
 
-// running returns the first window of the Chromium of this test process. It is started once: that takes longer than to look at a page.
+// running returns the first window of the Chromium of this test process. It is started once: that takes longer than to
+// look at a page.
 func running(t testing.TB, program string) context.Context {
 	t.Helper()
 	first.Lock()

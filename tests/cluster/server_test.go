@@ -9,8 +9,8 @@ import (
 	"waymark/internal/temporal/embedded"
 )
 
-// With these variables the test's binary is a Temporal server on a database and a port: what a cluster's server is to its
-// workers.
+// With these variables the test's binary is a Temporal server on a database and a port: what a cluster's server is to
+// its workers.
 const (
 	serverVariable = "CLUSTER_SERVER"
 	portVariable   = "CLUSTER_PORT"

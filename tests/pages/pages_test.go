@@ -226,8 +226,8 @@ func inTurn[T any](i int, cases []T) []T {
 	return cases[i : i+1]
 }
 
-// door asks for every page without a session, with one that is over, and in every role. By day each page is asked for by a few of these people, and all of
-// them come in turn.
+// door asks for every page without a session, with one that is over, and in every role. By day each page is asked for
+// by a few of these people, and all of them come in turn.
 func (s *pageServer) door(t *testing.T) {
 	stranger := &person{&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, s}
 	people, guests := map[landscape.Role]*person{}, map[landscape.Role]*person{}

@@ -20,9 +20,9 @@ var inUse []*os.File
 // Build builds the program of a package, such as waymark/cmd/waymark, with these flags of `go build`, and returns its path, at which
 // it stays as it is until this process ends, whatever others build.
 //
-// All tests of a checkout build into the same folder of the user's cache, one after the other: what is up to date there is not linked
-// again. What git says of the checkout is not in the program. The test looks at all files of the module, so that `go test`
-// takes no result of an older program for that of this one.
+// All tests of a checkout build into the same folder of the user's cache, one after the other: what is up to date there
+// is not linked again. What git says of the checkout is not in the program. The test looks at all files of the module,
+// so that `go test` takes no result of an older program for that of this one.
 func Build(program string, flags ...string) (string, error) {
 	folder, err := folderOf(strings.Join(append([]string{program}, flags...), " "))
 	if err != nil {
@@ -90,7 +90,8 @@ func module() (string, error) {
 // Armed is the flag of the linker that arms the failpoints of a program: docs/crash.md.
 const Armed = "-X waymark/internal/failpoint.armed=yes"
 
-// BuildArmed is Build for a program with armed failpoints. No package is compiled for it that a normal build has compiled.
+// BuildArmed is Build for a program with armed failpoints. No package is compiled for it that a normal build has
+// compiled.
 func BuildArmed(program string) (string, error) { return Build(program, linked+" "+Armed) }
 
 // linked is how all programs are linked: without what debuggers read.

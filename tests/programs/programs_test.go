@@ -56,7 +56,8 @@ func TestBuild(t *testing.T) {
 	require.NoFileExists(t, second, "its module is gone")
 }
 
-// TestSources are others as soon as a file is, also if it looks the same from outside, and the same if a test is another one.
+// TestSources are others as soon as a file is, also if it looks the same from outside, and the same if a test is
+// another one.
 func TestSources(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)

@@ -13,8 +13,9 @@ import (
 )
 
 // sources returns what a program of this module is made of, in few words: they change when a file of the module or a
-// setting of the go command does. It takes 20 ms; `go build` takes most of a second to find that there is nothing to do, in
-// each test process that needs a program. In a workspace, whose other modules may change as well, it returns nothing.
+// setting of the go command does. It takes 20 ms; `go build` takes most of a second to find that there is nothing to
+// do, in each test process that needs a program. In a workspace, whose other modules may change as well, it returns
+// nothing.
 func sources(module string) (string, error) {
 	names := []string{"GOWORK", "GOVERSION", "GOFLAGS", "GOOS", "GOARCH", "GOEXPERIMENT", "GOAMD64", "CGO_ENABLED"}
 	settings, err := exec.Command("go", append([]string{"env"}, names...)...).Output()

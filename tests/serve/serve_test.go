@@ -51,8 +51,8 @@ sources: {in: {csv: {path: "WEB/in.csv"}, schema: {fields: {id: int, kind: strin
 sinks: {out: {csv: {path: out/held.csv}}}
 `
 
-// TestServe serves a folder, is killed with a run in its middle, and serves again: commands start runs there at once, so does a schedule, the API gives
-// orders, and Temporal's pages show all of it.
+// TestServe serves a folder, is killed with a run in its middle, and serves again: commands start runs there at once,
+// so does a schedule, the API gives orders, and Temporal's pages show all of it.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	folder, from := t.TempDir(), t.TempDir()
@@ -84,9 +84,10 @@ func TestServe(t *testing.T) {
 	require.Empty(t, address)
 }
 
-// isKilled kills the server when a run is paused in its middle, and an endpoint has an event and did not answer, and serves again: the run then continues
-// in the epoch in which it was, and the endpoint gets that event again, with its id, and all others once and in order. Nothing is in flight then, whose
-// loss is noticed half a minute later: TestServeIsKilled kills runs at work.
+// isKilled kills the server when a run is paused in its middle, and an endpoint has an event and did not answer, and
+// serves again: the run then continues in the epoch in which it was, and the endpoint gets that event again, with its
+// id, and all others once and in order. Nothing is in flight then, whose loss is noticed half a minute later:
+// TestServeIsKilled kills runs at work.
 func (s *served) isKilled(t *testing.T) {
 	s.web.Hold(50)
 	s.Waymark(t, "endpoint", "add", "hook", "--url", s.hook.URL, "--secret", "hook", "--why", "test")
@@ -110,7 +111,8 @@ func (s *served) isKilled(t *testing.T) {
 	require.Equal(t, pipeline.Running, s.find(t, "r").Status)
 }
 
-// resumes lets the run continue, beside what is tried meanwhile: Temporal gives it to another worker than the one that was killed after ten seconds.
+// resumes lets the run continue, beside what is tried meanwhile: Temporal gives it to another worker than the one that
+// was killed after ten seconds.
 func (s *served) resumes(t *testing.T) *errgroup.Group {
 	t.Helper()
 	var side errgroup.Group
@@ -331,8 +333,10 @@ func (r *receiver) got() []string {
 	return slices.Clone(r.ids)
 }
 
-// TestServeIsKilled does what TestServe does with a large run, which is killed wherever it is: it kills the server while a run moves rows, and while an endpoint has an event and did not answer, and serves again: the run continues by itself, in the epoch in
-// which it was, and the endpoint gets that event again, with its id, and all others once and in order.
+// TestServeIsKilled does what TestServe does with a large run, which is killed wherever it is: it kills the server
+// while a run moves rows, and while an endpoint has an event and did not answer, and serves again: the run continues by
+// itself, in the epoch in which it was, and the endpoint gets that event again, with its id, and all others once and in
+// order.
 func TestServeIsKilled(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()

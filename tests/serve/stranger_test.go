@@ -18,8 +18,8 @@ import (
 	"waymark/tests/serving"
 )
 
-// printed is what a stranger's program has printed. The first time that it says how the run is after a pause, or that an order is refused, the run gets
-// the rest of its rows.
+// printed is what a stranger's program has printed. The first time that it says how the run is after a pause, or that
+// an order is refused, the run gets the rest of its rows.
 type printed struct {
 	serving.Log
 	release func()
@@ -34,7 +34,8 @@ func (p *printed) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// requireServed requires that a stranger's program prints what docs/services.md says, of the run that there is, which has fewer rows.
+// requireServed requires that a stranger's program prints what docs/services.md says, of the run that there is, which
+// has fewer rows.
 func requireServed(t *testing.T, s *serving.Strangers, program *exec.Cmd) {
 	t.Helper()
 	said := &printed{release: s.Web.Release}
@@ -68,7 +69,8 @@ func requireServed(t *testing.T, s *serving.Strangers, program *exec.Cmd) {
 	s.Waymark(t, "verify", runs[0].Run)
 }
 
-// TestAStrangerInGo vets the program of docs/services.md in a module that knows nothing of this one; make nightly also links it, and lets it start a run.
+// TestAStrangerInGo vets the program of docs/services.md in a module that knows nothing of this one; make nightly also
+// links it, and lets it start a run.
 func TestAStrangerInGo(t *testing.T) {
 	t.Parallel()
 	module := t.TempDir()

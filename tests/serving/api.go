@@ -85,7 +85,8 @@ func StartAPI(t *testing.T, flags ...string) *API {
 	return s
 }
 
-// Grant makes an access token with roles, which are divided by commas, for pipelines whose names match the patterns; for all without one.
+// Grant makes an access token with roles, which are divided by commas, for pipelines whose names match the patterns;
+// for all without one.
 func (s *Server) Grant(t *testing.T, name, roles string, pipelines ...string) string {
 	t.Helper()
 	request := client.AccessRequest{By: client.By{Why: "a test"}, Name: name, Pipelines: pipelines}

@@ -105,8 +105,8 @@ func begin(t *testing.T, folder string, flags ...string) *Server {
 	return s
 }
 
-// Home is the record of the server, for the process of the test: a question costs a thousandth of what a command costs, which matters to tests
-// that ask again and again. It is closed with the server.
+// Home is the record of the server, for the process of the test: a question costs a thousandth of what a command costs,
+// which matters to tests that ask again and again. It is closed with the server.
 func (s *Server) Home(t *testing.T) *local.Home {
 	t.Helper()
 	s.opening.Lock()

@@ -15,8 +15,9 @@ import (
 	"waymark/tests/manual"
 )
 
-// TestPages serves as docs/webhooks-in.md says, and lets arrive there what that page and the others about triggers show: files, outputs of another
-// pipeline, rows of a table, and deliveries. It is one server for all, because to start one takes longer than most of what is tried there.
+// TestPages serves as docs/webhooks-in.md says, and lets arrive there what that page and the others about triggers
+// show: files, outputs of another pipeline, rows of a table, and deliveries. It is one server for all, because to start
+// one takes longer than most of what is tried there.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -32,7 +33,8 @@ func TestPages(t *testing.T) {
 	t.Run("deliveries of this machine", s.fromThisMachine)
 }
 
-// filesPage executes the documents, the commands and the queries of docs/triggers.md, with another name than that of the pipeline of the other pages.
+// filesPage executes the documents, the commands and the queries of docs/triggers.md, with another name than that of
+// the pipeline of the other pages.
 func (s *watching) filesPage(t *testing.T) {
 	text := strings.NewReplacer("orders", "parcels", "/data/", s.Folder+"/").Replace(manual.Page(t, "triggers.md"))
 	for _, folder := range []string{"in", "out"} {

@@ -146,7 +146,8 @@ func TestRowsOfATableArrive(t *testing.T) {
 	}, patience, 100*time.Millisecond)
 }
 
-// rowsPage does what docs/triggers-postgres.md says. deploy looks at the table before a trigger waits for rows that cannot come.
+// rowsPage does what docs/triggers-postgres.md says. deploy looks at the table before a trigger waits for rows that
+// cannot come.
 func (s *watching) rowsPage(t *testing.T) {
 	text := manual.Page(t, "triggers-postgres.md")
 	document := strings.NewReplacer("/data", s.Folder, "name: orders", "name: bought").Replace(manual.Blocks(text, "yaml")[0])

@@ -253,7 +253,8 @@ func TestBatchesOfDeliveries(t *testing.T) {
 	s.holds(t, "out", other, "{\"id\":3}\n{\"id\":4}\n")
 }
 
-// signedOnly: who knows no secret gets the same answer whatever is wrong, and nothing is stored. Nor is what is too large.
+// signedOnly: who knows no secret gets the same answer whatever is wrong, and nothing is stored. Nor is what is too
+// large.
 func (s *watching) signedOnly(t *testing.T) {
 	secret := "whsec_" + base64.StdEncoding.EncodeToString(hookKey) + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "secrets", "KEY"), []byte(secret), 0o600))

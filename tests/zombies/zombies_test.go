@@ -108,7 +108,8 @@ func (m moment) locking() bool {
 	return strings.HasPrefix(m.name, "landscape.") && (strings.HasSuffix(m.name, ".inserted") || strings.HasSuffix(m.name, ".committing"))
 }
 
-// telling is a moment at which a part is written and not confirmed: another process does both before this one continues.
+// telling is a moment at which a part is written and not confirmed: another process does both before this one
+// continues.
 const telling = "sink.part.synced"
 
 // choose returns n of the moments, in their order: the first of every name, and of the others some at equal distances.
