@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -66,6 +69,7 @@ func (n *night) report(w io.Writer, budget time.Duration) {
 		fmt.Fprintf(w, ": %.0f such nights", max(1, all.whole.Seconds()/budget.Seconds()))
 	}
 	fmt.Fprintln(w, ".")
+	n.skips(w)
 	for _, f := range n.failures {
 		f.print(w)
 	}
@@ -88,6 +92,15 @@ func (c *count) print(w io.Writer, name string) {
 	percent := func(n int) string { return fmt.Sprintf("%d %%", 100*n/c.units) }
 	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", name, c.passed, c.failed, c.other, c.units,
 		percent(c.day), percent(c.week), percent(c.month), c.units-c.month, percent(c.good), c.whole.Round(time.Second))
+}
+
+// skips names the units that were skipped now: what they need is not installed, or they are for people.
+func (n *night) skips(w io.Writer) {
+	for _, key := range slices.Sorted(maps.Keys(n.tonight)) {
+		if n.tonight[key] == skipped {
+			fmt.Fprintf(w, "skipped: %s: %s says why\n", key, filepath.Join(n.folder, slug(key)+".log"))
+		}
+	}
 }
 
 // older names the units that failed before, and were not tried now.
