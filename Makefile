@@ -1,6 +1,8 @@
 # `make` prints what there is. Nothing here is needed for the two commands of the README.
 
 GOBIN := $(shell go env GOPATH)/bin
+# Packages for Node that tests use, where .ci/run installs them: CONTRIBUTING.md.
+export WAYMARK_NODE ?= $(wildcard $(HOME)/.cache/waymark-node)
 # Its results are kept beside the code: one that another checkout left behind names files of that checkout.
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
