@@ -14,7 +14,7 @@ import (
 	"waymark/pipeline"
 )
 
-var manyGroups = flag.Bool("groups", false, "have more groups than a barrier holds, as make check has")
+var manyGroups = flag.Bool("groups", false, "have more groups than a barrier holds, as make nightly has")
 
 // TestRowsTurnedAway holds what is recorded of rows for whose groups a barrier has no room: one batch for each fold, a refusal for each
 // row, and of each the row that it came of.

@@ -35,7 +35,7 @@ sinks:
   low: {jsonl: {path: out/low.jsonl, overwrite: true}, from: triage}
 `
 
-// kills is how many runs are killed at random moments; `make crash` has all of them.
+// kills is how many runs are killed at random moments; the crash laboratory has all of them.
 const kills = 4
 
 // killedRows is how many rows they have.

@@ -1,4 +1,4 @@
-// Package crash holds the pipelines of the crash laboratory, and tests of the laboratory itself: `make crash` runs it.
+// Package crash holds the pipelines of the crash laboratory, and tests of the laboratory itself: `make crash-quick` runs it.
 package crash
 
 import (

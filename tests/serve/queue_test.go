@@ -49,7 +49,7 @@ type crowd struct {
 	chance    *rand.Rand
 }
 
-// crowdStarts are how many runs a crowd asks for; make crowd asks for 200.
+// crowdStarts are how many runs a crowd asks for; make nightly asks for 200.
 var crowdStarts = flag.Int("starts", 20, "how many runs TestACrowdWaitsForPlaces asks for")
 
 const crowdTerminated = 5 // each time
