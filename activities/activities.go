@@ -35,8 +35,16 @@ func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner,
 func NewAt(affinity Affinity, log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
 	host, _ := HostName()
 	return &Activities{
-		log: log, payloads: payloads, planner: planner, code: code, runs: new(runs), flights: new(flights), affinity: affinity, usable: new(usable),
-		host: cmp.Or(affinity.Files, host), worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
+		log:      log,
+		payloads: payloads,
+		planner:  planner,
+		code:     code,
+		runs:     new(runs),
+		flights:  new(flights),
+		affinity: affinity,
+		usable:   new(usable),
+		host:     cmp.Or(affinity.Files, host),
+		worker:   fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 //
 // It may run twice: the record's key is the run's id, and says which execution began it.
 func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (Opened, error) {
-	return anyAttempt(ctx, a, in.Run, 0, in, func(a *Activities, ctx context.Context, in OpenInput) (opened Opened, err error) {
+	open := func(a *Activities, ctx context.Context, in OpenInput) (opened Opened, err error) {
 		if opened, err = a.openRun(ctx, in); err == nil {
 			if in.Again {
 				a.tellStarter(ctx, in.Run, Wait{})
@@ -45,7 +45,8 @@ func (a *Activities) OpenRun(ctx context.Context, in OpenInput) (Opened, error) 
 			opened.Labels, err = a.labelsAsked(ctx, LabelInput{Run: in.Run, Pipeline: in.Pipeline})
 		}
 		return opened, err
-	})
+	}
+	return anyAttempt(ctx, a, in.Run, 0, in, open)
 }
 
 func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) {

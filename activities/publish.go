@@ -17,9 +17,10 @@ import (
 //
 // It may run twice: the effect's key is run and sink, and a target that is published already answers with what it holds.
 func (a *Activities) PublishSink(ctx context.Context, in SinkInput) error {
-	_, err := attempt(ctx, a, in.Run, in.Epoch, in, func(a *Activities, ctx context.Context, in SinkInput) (none, error) {
+	publish := func(a *Activities, ctx context.Context, in SinkInput) (none, error) {
 		return none{}, a.publishSink(ctx, in)
-	})
+	}
+	_, err := attempt(ctx, a, in.Run, in.Epoch, in, publish)
 	return err
 }
 

@@ -24,12 +24,13 @@ import (
 //
 // It may run twice: the epoch belongs to the workflow execution that began it.
 func (a *Activities) ResumeRun(ctx context.Context, in ResumeInput) (Resumed, error) {
-	return anyAttempt(ctx, a, in.Run, in.Epoch, in, func(inEpoch *Activities, ctx context.Context, in ResumeInput) (resumed Resumed, err error) {
+	resume := func(inEpoch *Activities, ctx context.Context, in ResumeInput) (resumed Resumed, err error) {
 		if resumed.State, err = a.resumeRun(ctx, inEpoch, in); err == nil {
 			resumed.Labels, err = a.labelsOf(ctx, in.Run)
 		}
 		return resumed, err
-	})
+	}
+	return anyAttempt(ctx, a, in.Run, in.Epoch, in, resume)
 }
 
 // resumeRun reads with a, and writes with inEpoch what is written after the epoch began.

@@ -24,13 +24,14 @@ type RefuseInput struct {
 //
 // It may run twice: a start that is refused in the same words is not refused again.
 func (a *Activities) RefuseStart(ctx context.Context, in RefuseInput) (Labelled, error) {
-	return anyAttempt(ctx, a, in.Begin.Run, 0, in, func(a *Activities, ctx context.Context, in RefuseInput) (Labelled, error) {
+	refuse := func(a *Activities, ctx context.Context, in RefuseInput) (Labelled, error) {
 		labels, err := a.refuse(ctx, in.Begin, pipeline.Failed, in.Refusal, in.Reason, a.log.Refuse)
 		if err == nil {
 			a.tellEnded(ctx, in.Joiners)
 		}
 		return Labelled{labels}, err
-	})
+	}
+	return anyAttempt(ctx, a, in.Begin.Run, 0, in, refuse)
 }
 
 // refuse records, by store, that no run comes of a start: it failed, or was cancelled.

@@ -55,7 +55,7 @@ func (a *Activities) PublishSinks(ctx context.Context, in Together[SinkInput]) e
 }
 
 func together[In, Out any](ctx context.Context, a *Activities, in Together[In], do func(*Activities, context.Context, In) (Out, error)) (Answers[Out], error) {
-	return attempt(ctx, a, in.Run, in.Epoch, in, func(a *Activities, ctx context.Context, in Together[In]) (Answers[Out], error) {
+	each := func(a *Activities, ctx context.Context, in Together[In]) (Answers[Out], error) {
 		out, failed := make([]Out, len(in.Each)), make([]error, len(in.Each))
 		inParallel(len(in.Each), func(i int) {
 			if failed[i] = ctx.Err(); failed[i] == nil {
@@ -63,7 +63,8 @@ func together[In, Out any](ctx context.Context, a *Activities, in Together[In], 
 			}
 		})
 		return Answers[Out]{out}, joined(failed)
-	})
+	}
+	return attempt(ctx, a, in.Run, in.Epoch, in, each)
 }
 
 // inParallel calls do with every number below n, sideBySide at once, and waits until all is done.

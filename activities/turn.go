@@ -63,9 +63,10 @@ type ahead struct {
 // PassAhead sends a chunk through the steps ahead of its turn, and keeps what comes out in memory. Nothing hangs on it: a process that
 // does not have it sends the chunk through the steps in its turn.
 func (a *Activities) PassAhead(ctx context.Context, in ProcessInput) (AheadResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, in, func(a *Activities, ctx context.Context, in ProcessInput) (AheadResult, error) {
+	pass := func(a *Activities, ctx context.Context, in ProcessInput) (AheadResult, error) {
 		return AheadResult{Worker: a.affinity.OwnQueue}, a.passAhead(ctx, in)
-	})
+	}
+	return attempt(ctx, a, in.Run, in.Epoch, in, pass)
 }
 
 func (a *Activities) passAhead(ctx context.Context, in ProcessInput) error {
