@@ -43,7 +43,8 @@ func newFixtureWith(t *testing.T, planner func(recompute.Planner) recompute.Plan
 	r.Planner = planner(worker.Planner{FingerprintKey: []byte("a key for tests")})
 	s := &fixture{Record: r, Folder: filepath.Join(r.Folder, "documents"), objects: r.Objects().(*memstore.Store)}
 	require.NoError(t, os.Mkdir(s.Folder, 0o700))
-	driver, err := blank.Open(t.Context(), r.Database) // can be asked more than the one of a Record, which has what runs need
+	// This driver can be asked more than the one of a Record, which has what runs need.
+	driver, err := blank.Open(t.Context(), r.Database)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
 	r.Log = landscape.New(driver, nil)
