@@ -29,7 +29,8 @@ func TestClosedHomesLeaveNothing(t *testing.T) {
 	for range 3 {
 		cycle()
 	}
-	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before && time.Now().Before(end); { // require.Eventually has one of its own
+	end := time.Now().Add(2 * time.Minute)
+	for runtime.NumGoroutine() > before && time.Now().Before(end) { // require.Eventually has one of its own
 		time.Sleep(50 * time.Millisecond)
 	}
 	require.LessOrEqual(t, runtime.NumGoroutine(), before)

@@ -44,7 +44,8 @@ func Sign(t pipeline.HTTPTrigger, secret, id string, body []byte, now time.Time)
 		header.Set(githubSignature, githubPrefix+hex.EncodeToString(sum(sha256.New, secret, body)))
 		header.Set(githubDelivery, id)
 	case pipeline.VerifyStripe:
-		header.Set(stripeSignature, "t="+seconds+",v1="+hex.EncodeToString(sum(sha256.New, secret, timed(seconds, body))))
+		signature := hex.EncodeToString(sum(sha256.New, secret, timed(seconds, body)))
+		header.Set(stripeSignature, "t="+seconds+",v1="+signature)
 	case pipeline.VerifyHMAC:
 		signed := body
 		if t.HMAC.Timestamp != "" {
