@@ -68,9 +68,10 @@ func TestANormalBuildObeysNoEnvironment(t *testing.T) {
 func TestTheLinkerArms(t *testing.T) {
 	for flags, says := range map[string]string{"": "10\n", programs.Armed: "failpoint: here\n3\n"} {
 		binary := filepath.Join(t.TempDir(), "program")
-		output, err := exec.Command("go", "build", "-ldflags=-s -w "+flags, "-o", binary, "./testdata/program").CombinedOutput()
+		command := exec.Command("go", "build", "-ldflags=-s -w "+flags, "-o", binary, "./testdata/program")
+		output, err := command.CombinedOutput()
 		require.NoError(t, err, string(output))
-		command := exec.Command(binary)
+		command = exec.Command(binary)
 		command.Env = append(os.Environ(), PlanVariable+"=first=error:here;write=short:3")
 		output, err = command.CombinedOutput()
 		require.NoError(t, err)

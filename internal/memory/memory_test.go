@@ -19,7 +19,8 @@ func TestLimit(t *testing.T) {
 	limit := func() bool { runtime.GC(); return debug.SetMemoryLimit(-1) == floor }
 	require.Eventually(t, limit, time.Minute, time.Millisecond)
 	much := make([]byte, 2*floor)
-	require.Eventually(t, func() bool { runtime.GC(); return debug.SetMemoryLimit(-1) >= limitFor(2*floor) }, time.Minute, time.Millisecond)
+	risen := func() bool { runtime.GC(); return debug.SetMemoryLimit(-1) >= limitFor(2*floor) }
+	require.Eventually(t, risen, time.Minute, time.Millisecond)
 	runtime.KeepAlive(much)
 	require.Eventually(t, limit, time.Minute, time.Millisecond)
 	lift()

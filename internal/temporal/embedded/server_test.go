@@ -258,7 +258,8 @@ func TestStopEnds(t *testing.T) {
 			return slices.ContainsFunc(before, func(old string) bool { return number(old) == number(stack) }) || waiting.MatchString(stack)
 		})
 		return len(left) == 0
-	}, time.Minute, 20*time.Millisecond, "goroutines are left:\n%v", lazy(func() string { return strings.Join(left, "\n\n") }))
+	}, time.Minute, 20*time.Millisecond,
+		"goroutines are left:\n%v", lazy(func() string { return strings.Join(left, "\n\n") }))
 }
 
 // lazy is a text that is made when it is shown.
