@@ -139,13 +139,15 @@ const (
 	whole  = `(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)`
 	named  = `SQLSTATE \w{5}|(?:SHA|UTF)-[0-9]+`
 	thing  = `(?:row|line|byte|part|chunk|column|cell|record|attempt|entry)`
-	things = `(?:rows?|lines?|bytes?|parts?|chunks?|columns?|cells?|records?|attempts?|entry|entries|fields?|characters?|digits?)`
+	things = `(?:rows?|lines?|bytes?|parts?|chunks?|columns?|cells?|records?|attempts?|entry|entries|` +
+		`fields?|characters?|digits?)`
 )
 
 var (
 	// aRowValue finds texts and numbers as messages.Values does, those with the word that says what they are together
 	// with that; noRowValue is what is no value of a row of that.
-	aRowValue  = regexp.MustCompile(messages.Text + `|\b(?:` + named + `|` + thing + ` ` + number + `|` + number + ` ` + things + `|` + number + `)\b`)
+	aRowValue = regexp.MustCompile(messages.Text + `|\b(?:` + named + `|` + thing + ` ` + number + `|` +
+		number + ` ` + things + `|` + number + `)\b`)
 	noRowValue = regexp.MustCompile(`^(?:` + named + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
 )
 

@@ -16,7 +16,9 @@ type asked struct {
 	names []string
 }
 
-func (c *asked) Read(_ context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
+func (c *asked) Read(
+	_ context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool,
+) error {
 	c.reads++
 	for i, name := range c.names {
 		var record landscape.Record = landscape.Node{Node: name}

@@ -10,14 +10,18 @@ import (
 
 // TestScopes holds that records with different keys are in different scopes, whatever the numbers are.
 func TestScopes(t *testing.T) {
+	chunk := func(n int64) landscape.Record { return landscape.Chunk{Run: "r", Source: "s", Chunk: n} }
 	for name, records := range map[string][]landscape.Record{
-		"surrogates":     {landscape.Chunk{Run: "r", Source: "s", Chunk: 0xd800}, landscape.Chunk{Run: "r", Source: "s", Chunk: 0xd801}},
-		"beyond Unicode": {landscape.Chunk{Run: "r", Source: "s", Chunk: 1 << 21}, landscape.Chunk{Run: "r", Source: "s", Chunk: 1<<21 + 1}},
-		"below zero":     {landscape.Chunk{Run: "r", Source: "s", Chunk: -1}, landscape.Chunk{Run: "r", Source: "s", Chunk: -2}},
+		"surrogates":     {chunk(0xd800), chunk(0xd801)},
+		"beyond Unicode": {chunk(1 << 21), chunk(1<<21 + 1)},
+		"below zero":     {chunk(-1), chunk(-2)},
 		"words":          {landscape.Chunk{Run: "r", Source: "a b"}, landscape.Chunk{Run: "r a", Source: "b"}},
 		"hashes":         {landscape.ClaimRecord{KeyHash: []byte{1}}, landscape.ClaimRecord{KeyHash: []byte{2}}},
-		"tables":         {landscape.BatchRecord{Run: "r", Node: "n", Batch: 1}, landscape.MergeRecord{Run: "r", Node: "n", Batch: 1}},
-		"part of a key":  {landscape.KeysRecord{Run: "r", Chunk: 0xd800}, landscape.KeysRecord{Run: "r", Chunk: 0xd801}},
+		"tables": {
+			landscape.BatchRecord{Run: "r", Node: "n", Batch: 1},
+			landscape.MergeRecord{Run: "r", Node: "n", Batch: 1},
+		},
+		"part of a key": {landscape.KeysRecord{Run: "r", Chunk: 0xd800}, landscape.KeysRecord{Run: "r", Chunk: 0xd801}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scope := func(r landscape.Record) string {

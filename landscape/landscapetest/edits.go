@@ -19,7 +19,8 @@ import (
 )
 
 var edits = flag.Int("edits", -1,
-	"how many changes of the record a sweep and a count of packed columns must find alike; 0: all; -1: what the test says")
+	"how many changes of the record a sweep and a count of packed columns must find alike; "+
+		"0: all; -1: what the test says")
 
 // An Editor changes records past every trigger and check, as the owner of a database can.
 type Editor interface {

@@ -19,12 +19,13 @@ var contract = map[string]func(*testing.T, landscape.Driver){
 // topics are what a landscape.Log over a driver does by the contract of that alone.
 var topics = map[string]func(*testing.T, landscape.Driver){
 	"Log": logs, "Queries": queries, "Executions": executions, "Resolve": resolving, "Links": links,
-	"Resume": resumeQueries, "Repeats": repeats, "Fields": fields, "Runs": recentRuns, "Linked": linkedRuns, "Edges": edges, "Starts": starts,
-	"RequestRows": requestRows, "Registry": registry, "Redeployments": redeployments, "Environments": environments,
+	"Resume": resumeQueries, "Repeats": repeats, "Fields": fields, "Runs": recentRuns, "Linked": linkedRuns,
+	"Edges": edges, "Starts": starts, "RequestRows": requestRows, "Registry": registry,
+	"Redeployments": redeployments, "Environments": environments,
 	"Arrivals": arrivals, "ArrivedOutputs": arrivedOutputs, "Entries": entries, "Seals": seals, "RunSeals": runSeals,
 	"Policies": policies, "Totals": totals, "RefusedTotals": refusedTotals, "WideTotals": wideTotals,
-	"NullTotals": nullTotals, "Attestations": attestations, "SignOffs": signOffs, "Orders": orders, "Outbox": outbox, "Deliveries": deliveries,
-	"Access": access, "Archives": archives,
+	"NullTotals": nullTotals, "Attestations": attestations, "SignOffs": signOffs, "Orders": orders,
+	"Outbox": outbox, "Deliveries": deliveries, "Access": access, "Archives": archives,
 }
 
 // Run checks every sentence of the contract of landscape.Driver, and that a landscape.Log over the driver does what it

@@ -107,10 +107,14 @@ func TestRoles(t *testing.T) {
 		name string
 		test func(*testing.T, peopled)
 	}{
-		{"change nothing", rolesChangeNothing}, {"owner changes nothing by mistake", ownerChangesNothingByMistake},
-		{"writer moves nothing into what is illegal", writerMovesNothingIntoWhatIsIllegal}, {"reader reads", readerReads},
-		{"nobody shadows a table", nobodyShadowsATable}, {"owners are known", ownersAreKnown},
-		{"only a writer may write", onlyAWriterMayWrite}, {"views under their full names", viewsAnswerUnderTheirFullNames},
+		{"change nothing", rolesChangeNothing},
+		{"owner changes nothing by mistake", ownerChangesNothingByMistake},
+		{"writer moves nothing into what is illegal", writerMovesNothingIntoWhatIsIllegal},
+		{"reader reads", readerReads},
+		{"nobody shadows a table", nobodyShadowsATable},
+		{"owners are known", ownersAreKnown},
+		{"only a writer may write", onlyAWriterMayWrite},
+		{"views under their full names", viewsAnswerUnderTheirFullNames},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, p) })
 	}

@@ -94,7 +94,9 @@ func TestOpenRefuses(t *testing.T) {
 		url  func(t *testing.T) string
 		want string
 	}{
-		"no landscape": {func(t *testing.T) string { return pg.New(t).DSN() }, "make it with `waymark landscape migrate`"},
+		"no landscape": {func(t *testing.T) string {
+			return pg.New(t).DSN()
+		}, "make it with `waymark landscape migrate`"},
 		"an older schema": {func(t *testing.T) string {
 			return migrated(t, `delete from goose_db_version where version_id = (select max(version_id) from goose_db_version)`)
 		}, "brings it up with `waymark landscape migrate`"},

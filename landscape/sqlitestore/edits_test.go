@@ -33,7 +33,8 @@ func TestEdits(t *testing.T) {
 func free(t *testing.T, conn *sql.Conn) *sql.Conn {
 	t.Helper()
 	_, err := conn.ExecContext(t.Context(), `pragma ignore_check_constraints = 1; pragma foreign_keys = 0;
-		pragma synchronous = off; pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset`)
+		pragma synchronous = off; pragma writable_schema = 1; `+
+		`delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset`)
 	require.NoError(t, err)
 	return conn
 }
