@@ -25,7 +25,8 @@ func aliasBomb() string {
 func TestAliasBombIsRefusedAtOnce(t *testing.T) {
 	start := time.Now()
 	_, err := loadSmall(small + aliasBomb())
-	require.Less(t, time.Since(start), time.Minute, "half a millisecond on an idle machine; hours if anybody followed them")
+	require.Less(t, time.Since(start), time.Minute,
+		"half a millisecond on an idle machine; hours if anybody followed them")
 	require.ErrorContains(t, err, "aliases (*) are not allowed")
 }
 

@@ -10,7 +10,8 @@ func (l *loader) checkHTTPTrigger(path string, t ArrivalTrigger) {
 	if t.HTTP == nil {
 		return
 	}
-	l.refuse(path, map[string]bool{"quiet": t.Quiet != 0, "changed": t.Changed != ""}, "belongs to triggers of files: what is posted is complete, and does not change; delete it")
+	l.refuse(path, map[string]bool{"quiet": t.Quiet != 0, "changed": t.Changed != ""},
+		"belongs to triggers of files: what is posted is complete, and does not change; delete it")
 	at := Key(path, "http")
 	h := *t.HTTP
 	signed := slices.Contains([]string{VerifyStandard, VerifyGitHub, VerifyStripe, VerifyHMAC}, h.Verify)
