@@ -37,7 +37,7 @@ import (
 
 // How long to wait for something that must come, and how long between two looks.
 const (
-	patience = 3 * time.Minute
+	patience = 5 * time.Minute
 	pause    = 20 * time.Millisecond
 )
 

@@ -168,7 +168,7 @@ func (l *log) next() (string, bool) {
 }
 
 // patience is how long a test waits for a line.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // said waits for the line with this message, and returns its other words.
 func (l *log) said(t *testing.T, message string) map[string]any {
@@ -263,7 +263,7 @@ func TestAProcessRunsWhatIsDeployed(t *testing.T) {
 	require.Eventually(t, func() bool { // counting is done beside the work
 		_, text = get(t, address, "/metrics")
 		return strings.Contains(text, `waymark_runs_total{pipeline="orders",status="completed_with_failures"} 1`)
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.Contains(t, text, `waymark_rows_total{kind="read",node="orders",pipeline="orders"} 3`)
 	require.Contains(t, text, `waymark_rows_total{kind="filtered",node="known",pipeline="orders"} 1`)
 	require.Contains(t, text, `waymark_rows_total{kind="quarantined",node="orders",pipeline="orders"} 1`)

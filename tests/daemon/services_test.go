@@ -87,7 +87,7 @@ func TestAProcessMayWriteBeforeItWorks(t *testing.T) {
 	require.Eventually(t, func() bool { // an answer counts for a moment
 		code, text = get(t, pages, "/readyz")
 		return code == http.StatusServiceUnavailable
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	require.Contains(t, text, "it lacks execute on hold_run: the owner of the schema, "+db.Owner())
 	p.end(t)
 }

@@ -23,7 +23,7 @@ func makeCurrent(t *testing.T, s *site, build string) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) { // its workers have asked for work
 		_, err := handle.SetCurrentVersion(t.Context(), client.WorkerDeploymentSetCurrentVersionOptions{BuildID: build, IgnoreMissingTaskQueues: true})
 		require.NoError(c, err)
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }
 
 // TestARunStaysOnTheVersionOnWhichItBegan lets a new release come while a run is going.
