@@ -39,7 +39,8 @@ func editedPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error
 		edit.Document = string(text)
 	}
 	if edit.Document == "" {
-		return ui.Page{}, problem(http.StatusBadRequest, malformed, "the form has no document, and no field that the document of the run declares")
+		return ui.Page{}, problem(http.StatusBadRequest, malformed,
+			"the form has no document, and no field that the document of the run declares")
 	}
 	body := ui.Errors{Run: run, Document: edit.Document}
 	trial, err := c.whatIf(ctx, run, remote.WhatIfRequest{Document: edit.Document})
@@ -57,8 +58,11 @@ func documentOf(run landscape.Run) *pipeline.Document {
 
 // tried notes what a document would make of a run, or why that cannot be said.
 func tried(body *ui.Errors, trial *audit.Trial, err error) error {
-	if known, ok := errors.AsType[*client.Error](err); ok && (known.Kind == client.Invalid || known.Kind == client.Conflict) {
-		if body.Fault = known.Message; body.Document == "" || known.Code != client.InvalidDocument { // who edits a document needs to know where
+	known, ok := errors.AsType[*client.Error](err)
+	if ok && (known.Kind == client.Invalid || known.Kind == client.Conflict) {
+		body.Fault = known.Message
+		// Who edits a document needs to know where.
+		if body.Document == "" || known.Code != client.InvalidDocument {
 			body.Fault = landscape.WithoutValues(body.Fault)
 		}
 		return nil
@@ -89,7 +93,13 @@ func (c *call) errorsWith(ctx context.Context, run landscape.Run, body ui.Errors
 	if err == nil {
 		err = c.cures(run, &body)
 	}
-	return ui.Page{Title: "Refused rows", Crumbs: crumbs(run, "refused rows"), Command: "waymark errors " + run.ID, Path: "/v1" + c.URL.EscapedPath(), Body: body}, err
+	return ui.Page{
+		Title:   "Refused rows",
+		Crumbs:  crumbs(run, "refused rows"),
+		Command: "waymark errors " + run.ID,
+		Path:    "/v1" + c.URL.EscapedPath(),
+		Body:    body,
+	}, err
 }
 
 // cures adds what may be done about rows in quarantine, and what the version that is asked for would make of the run.
@@ -125,7 +135,9 @@ func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 	if err != nil {
 		return err
 	}
-	body.Retries = slices.DeleteFunc(children, func(child client.Link) bool { return child.Link != landscape.RetryLink })
+	body.Retries = slices.DeleteFunc(children, func(child client.Link) bool {
+		return child.Link != landscape.RetryLink
+	})
 	if c.query.Get("version") == "" {
 		return nil
 	}
@@ -146,7 +158,8 @@ func retryPage(ctx context.Context, c *call, run landscape.Run) (elsewhere, erro
 		return "", err
 	}
 	if again.Run == "" {
-		return "", problem(http.StatusConflict, client.NotRetryable, "no row in quarantine can be retried: "+whyLeft(again.Left))
+		return "", problem(http.StatusConflict, client.NotRetryable,
+			"no row in quarantine can be retried: "+whyLeft(again.Left))
 	}
 	return elsewhere(ui.RunPath(again.Run)), nil
 }
@@ -161,7 +174,9 @@ func sentBefore(c *call, id string) (elsewhere, error) {
 		return "", err
 	}
 	if version := c.PostForm.Get("version"); version != strconv.FormatInt(first.Version, 10) {
-		return "", problem(http.StatusConflict, keyReused, fmt.Sprintf("this form was sent before with another version, and run %s began with that: load the page of refused rows again", id))
+		return "", problem(http.StatusConflict, keyReused, fmt.Sprintf(
+			"this form was sent before with another version, and run %s began with that: "+
+				"load the page of refused rows again", id))
 	}
 	return elsewhere(ui.RunPath(id)), nil
 }
