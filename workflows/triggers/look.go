@@ -22,9 +22,12 @@ import (
 
 // found is what a process found where files arrive. The zero value is that of one that has not looked.
 type found struct {
-	next    time.Time // before which nobody needs to look
-	pause   time.Duration
-	version landscape.Trigger            // the row of the trigger that files or table is of; the zero one if nobody has compiled its version yet
+	next  time.Time // before which nobody needs to look
+	pause time.Duration
+
+	// version is the row of the trigger that files or table is of; the zero one if nobody has compiled its version yet.
+	version landscape.Trigger
+
 	files   plugin.Watched               // where files arrive; nil for a table
 	table   plugin.Growing               // where rows do; nil for files
 	more    bool                         // others are there already, of rows
@@ -198,7 +201,14 @@ func (w *watched) open(ctx context.Context) error {
 	if at == plan.None {
 		return fmt.Errorf("version %d of %s has no source %s", row.Version, row.Pipeline, w.declared.Source)
 	}
-	now := found{version: row, next: w.found.next, pause: w.found.pause, known: w.found.known, unready: map[string]unready{}, left: w.found.left}
+	now := found{
+		version: row,
+		next:    w.found.next,
+		pause:   w.found.pause,
+		known:   w.found.known,
+		unready: map[string]unready{},
+		left:    w.found.left,
+	}
 	var is bool
 	what := "files"
 	if w.declared.Rows == nil {
