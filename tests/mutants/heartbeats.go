@@ -5,17 +5,21 @@ var heartbeats = []mutant{
 	{
 		name: "a heartbeat that gets lost cancels its activity", never: "a busy machine throws all its work away",
 		file: "internal/temporal/beat/beat.go",
-		old:  "RecordActivityTaskHeartbeat_FullMethodName && lost(err)", new: "RecordActivityTaskHeartbeat_FullMethodName && false",
-		pkg: "./internal/temporal/beat", run: "^TestTolerate$",
+		old:  "RecordActivityTaskHeartbeat_FullMethodName && lost(err)",
+		new:  "RecordActivityTaskHeartbeat_FullMethodName && false",
+		pkg:  "./internal/temporal/beat", run: "^TestTolerate$",
 	},
 	{
 		name: "work ends with its attempt", never: "a laptop that was closed computes everything again",
-		file: "activities/flight.go", old: "	if !lostSight(ctx, cause) {", new: "	if lostSight(ctx, cause) || true {",
+		file: "activities/flight.go",
+		old:  "	if !lostSight(ctx, cause) {", new: "	if lostSight(ctx, cause) || true {",
 		pkg: "./activities", run: "^TestWorkOutlastsAnAttemptThatIsGivenUp$",
 	},
 	{
-		name: "an attempt computes what another one does", never: "each attempt of a slow chunk makes the machine slower",
-		file: "activities/flight.go", old: "if there := f.open[t]; there != nil {", new: "if there := f.open[t]; there != nil && false {",
+		name:  "an attempt computes what another one does",
+		never: "each attempt of a slow chunk makes the machine slower",
+		file:  "activities/flight.go",
+		old:   "if there := f.open[t]; there != nil {", new: "if there := f.open[t]; there != nil && false {",
 		pkg: "./activities", run: "^TestWorkOutlastsAnAttemptThatIsGivenUp$",
 	},
 	{

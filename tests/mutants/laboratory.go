@@ -19,7 +19,8 @@ var laboratory = []mutant{
 	},
 	{
 		name: "a process continues after it was killed", never: "a crash that the laboratory reports did not happen",
-		file: "internal/failpoint/moments.go", old: "signal(syscall.SIGKILL)\n\t\tselect {}", new: "_ = syscall.SIGKILL",
+		file: "internal/failpoint/moments.go",
+		old:  "signal(syscall.SIGKILL)\n\t\tselect {}", new: "_ = syscall.SIGKILL",
 		pkg: "./internal/failpoint", run: "^TestTheMomentOfAKillIsInTheLog$",
 	},
 	{
@@ -29,7 +30,8 @@ var laboratory = []mutant{
 	},
 	{
 		name: "a normal build makes short writes", never: "failpoints do harm where nobody asked for them",
-		file: "internal/failpoint/moments.go", old: "if active == nil {\n\t\treturn n\n", new: "if active == nil {\n\t\treturn n / 2\n",
+		file: "internal/failpoint/moments.go",
+		old:  "if active == nil {\n\t\treturn n\n", new: "if active == nil {\n\t\treturn n / 2\n",
 		pkg: "./internal/failpoint", run: "^TestANormalBuildObeysNoEnvironment$",
 	},
 	{

@@ -23,7 +23,11 @@ const (
 )
 
 // mutants are tried in this order. Tests that do not link the Temporal server are the quick ones: prefer them.
-var mutants = slices.Concat(evidence, graphs, resumes, epochs, refusals, retries, power, buckets, routes, tables, laboratory, starts, slots, queues, registry, schedules, reproductions, logs, seals, purges, bundles, attestations, policies, totals, signOffs, outbox, doors, issuers, arrivals, heartbeats)
+var mutants = slices.Concat(
+	evidence, graphs, resumes, epochs, refusals, retries, power, buckets, routes, tables, laboratory, starts, slots,
+	queues, registry, schedules, reproductions, logs, seals, purges, bundles, attestations, policies, totals, signOffs,
+	outbox, doors, issuers, arrivals, heartbeats,
+)
 
 // Tests that more than one mutant is for.
 const (
