@@ -267,9 +267,10 @@ func race() (units []unit) {
 	// The file system of TestPowerLoss is not the one of a normal build under the detector.
 	for _, pkg := range []string{
 		"plugin/file", "plugin/postgres", "plugin/csv", "plugin/jsonl", "plugin/lookup",
-		"activities", "activities/bundle", "activities/resumepoint", "engine/barrier", "engine/plan", "landscape/history",
-		"landscape/admit", "landscape/seal", "internal/failpoint", "client", "worker", "worker/daemon", "worker/formats",
-		"worker/storage", "worker/telemetry", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers",
+		"activities", "activities/bundle", "activities/resumepoint", "engine/barrier", "engine/plan",
+		"landscape/history", "landscape/admit", "landscape/seal", "internal/failpoint", "client",
+		"worker", "worker/daemon", "worker/formats", "worker/storage", "worker/telemetry",
+		"workflows", "workflows/recovery", "workflows/slots", "workflows/triggers",
 	} {
 		u := tests(pkg, 2, "./"+pkg, "")
 		u.skip = "^TestPowerLoss$"
