@@ -47,7 +47,8 @@ func Open(t testing.TB, width, height int) *Browser {
 	require.NoError(t, chromedp.Do(ctx), "chromium opens no window") // it lasts as long as this context
 	b := &Browser{ctx}
 	b.Do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		focused := emulation.SetFocusEmulationEnabledParams{Enabled: true}
+		_, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled, focused)
 		return chromedp.Void{}, err
 	}, chromedp.EmulateViewport(int64(width), int64(height)))
 	return b
