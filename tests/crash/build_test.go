@@ -1,4 +1,5 @@
-// Package crash holds the pipelines of the crash laboratory, and tests of the laboratory itself: `make crash-quick` runs it.
+// Package crash holds the pipelines of the crash laboratory, and tests of the laboratory itself: `make crash-quick`
+// runs it.
 package crash
 
 import (
@@ -61,7 +62,8 @@ func buildMutant(t *testing.T, changes ...change) string {
 	overlay := filepath.Join(folder, "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, text, 0o600))
 	binary := filepath.Join(folder, "waymark-mutant")
-	command := exec.Command("go", "build", "-ldflags=-s -w "+programs.Armed, "-o", binary, "-overlay", overlay, "./cmd/waymark")
+	command := exec.Command("go", "build", "-ldflags=-s -w "+programs.Armed,
+		"-o", binary, "-overlay", overlay, "./cmd/waymark")
 	command.Dir = root
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)

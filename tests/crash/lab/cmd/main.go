@@ -67,7 +67,8 @@ func read(args []string, stderr io.Writer) (o lab.Options, report string, err er
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	o = lab.Options{Singles: lab.All}
-	flags.StringVar(&o.Binary, "waymark", "bin/waymark-lab", "the `program` to kill: a build of waymark with armed failpoints: docs/crash.md")
+	flags.StringVar(&o.Binary, "waymark", "bin/waymark-lab",
+		"the `program` to kill: a build of waymark with armed failpoints: docs/crash.md")
 	flags.Func("singles", "at how many moments to kill a run: a `number`, spread over all names, or all (default all)", howMany(&o.Singles))
 	flags.Func("pairs", "at how many pairs of moments to kill a run and its recovery: a `number`, or all (default 0)", howMany(&o.Pairs))
 	flags.Func("only", "this `moment` alone, or this pair: NAME@N or NAME@N,NAME@N", func(words string) (err error) {
