@@ -77,8 +77,8 @@ func (s *Server) makeModel(folder string) error {
 	if err := errors.Join(os.WriteFile(secret, []byte(password), 0o600), s.handOver(secret)); err != nil {
 		return err
 	}
-	out, err := s.command("initdb", "--pgdata="+s.data(), "--username=postgres", "--pwfile="+secret, "--auth=scram-sha-256",
-		"--encoding=UTF8", "--locale=C", "--no-sync").CombinedOutput()
+	out, err := s.command("initdb", "--pgdata="+s.data(), "--username=postgres", "--pwfile="+secret,
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
