@@ -74,5 +74,6 @@ func (s *watching) filesPage(t *testing.T) {
 	require.NoError(t, db.QueryRowContext(t.Context(), queries[0]).Scan(&item, &state, &run))
 	require.Equal(t, []string{first.Run + "/out", "done", read[0].Run}, []string{item, state, run})
 	require.NoError(t, db.QueryRowContext(t.Context(), queries[1]).Scan(&item, &revision, &state, &run, &reason))
-	require.Equal(t, []any{filepath.Join(s.Folder, "in", "a.csv"), 0, "done", first.Run, ""}, []any{item, revision, state, run, reason})
+	file := filepath.Join(s.Folder, "in", "a.csv")
+	require.Equal(t, []any{file, 0, "done", first.Run, ""}, []any{item, revision, state, run, reason})
 }

@@ -72,7 +72,12 @@ func (s *shop) document(t *testing.T, text string) {
 
 // deployment is the command that deploys the document.
 func (s *shop) deployment() []string {
-	return []string{"deploy", s.file, "--allow-path", s.Folder, "--allow-network", "127.0.0.0/8", "--secrets-dir", filepath.Join(s.Folder, "secrets")}
+	return []string{
+		"deploy", s.file,
+		"--allow-path", s.Folder,
+		"--allow-network", "127.0.0.0/8",
+		"--secrets-dir", filepath.Join(s.Folder, "secrets"),
+	}
 }
 
 // deployWith deploys the document with a trigger.
@@ -150,7 +155,8 @@ func TestRowsOfATableArrive(t *testing.T) {
 // cannot come.
 func (s *watching) rowsPage(t *testing.T) {
 	text := manual.Page(t, "triggers-postgres.md")
-	document := strings.NewReplacer("/data", s.Folder, "name: orders", "name: bought").Replace(manual.Blocks(text, "yaml")[0])
+	document := manual.Blocks(text, "yaml")[0]
+	document = strings.NewReplacer("/data", s.Folder, "name: orders", "name: bought").Replace(document)
 	shop := s.shop(t, "bought.yaml", "create table orders (id int primary key, total numeric)")
 	shop.write(t, manual.Blocks(text, "sql")[0])
 	shop.write(t, "insert into orders values (1, 2.50)")

@@ -377,7 +377,8 @@ func (s *watching) webhooksPage(t *testing.T) {
 	require.NoError(t, os.Symlink(binary, filepath.Join(tools, "waymark")))
 	url := s.listens(t)
 	typed := func(script string) string {
-		cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", strings.NewReplacer("/data", s.Folder, "http://127.0.0.1:8686", url).Replace(script))
+		script = strings.NewReplacer("/data", s.Folder, "http://127.0.0.1:8686", url).Replace(script)
+		cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", script)
 		cmd.Dir, cmd.Env = s.Folder, append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
@@ -401,7 +402,8 @@ func (s *watching) webhooksPage(t *testing.T) {
 	s.holds(t, "out", second, "{\"id\":1,\"total\":2.50}\n{\"id\":2,\"total\":9.99}\n")
 	require.Len(t, calls.deliveries(t), 2)
 	story := s.Waymark(t, "explain", second, "--row", "1")
-	require.Regexp(t, `read from webhook://`+receipts[0][1]+`, line 1, .*\n +came +20\S+, by trigger default/orders/calls\n`, story)
+	origin := `read from webhook://` + receipts[0][1] + `, line 1, .*\n +came +20\S+, by trigger default/orders/calls\n`
+	require.Regexp(t, origin, story)
 }
 
 // TestDeliveriesHaveLimits: a body that is too large, too slow or cut off is refused, and nothing of it is stored. An address with too many refusals has to wait, but valid deliveries
