@@ -82,8 +82,14 @@ func newWorld(t *testing.T, sealed bool) *world {
 	t.Helper()
 	server := pg.Private(t) // roles belong to a server, and these outlive what they may do
 	w := &world{
-		t: t, folder: t.TempDir(), sealed: sealed, record: server.Database(t), goods: server.Database(t), bucket: buckets.New(t),
-		canaries: others(), planted: strings.ToLower(word()),
+		t:        t,
+		folder:   t.TempDir(),
+		sealed:   sealed,
+		record:   server.Database(t),
+		goods:    server.Database(t),
+		bucket:   buckets.New(t),
+		canaries: others(),
+		planted:  strings.ToLower(word()),
 	}
 	w.bucket.Setenv(t)
 	maps.Copy(w.canaries, passwords())
