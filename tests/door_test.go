@@ -275,8 +275,13 @@ func (d door) startRequest(
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(in)
 	require.NoError(t, err)
 	return &workflowservice.StartWorkflowExecutionRequest{
-		Namespace: d.Namespace, WorkflowId: "by-" + run, WorkflowType: &common.WorkflowType{Name: workflows.RunPipelineName},
-		TaskQueue: &taskqueue.TaskQueue{Name: workflows.TaskQueue}, Input: payloads, Identity: identity, RequestId: uuid.NewString(),
+		Namespace:    d.Namespace,
+		WorkflowId:   "by-" + run,
+		WorkflowType: &common.WorkflowType{Name: workflows.RunPipelineName},
+		TaskQueue:    &taskqueue.TaskQueue{Name: workflows.TaskQueue},
+		Input:        payloads,
+		Identity:     identity,
+		RequestId:    uuid.NewString(),
 	}
 }
 

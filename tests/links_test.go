@@ -33,7 +33,9 @@ var linksServer = map[string]string{
 }
 
 // withoutS3 are the folders whose programs and test binaries link no client of S3.
-var withoutS3 = []string{"engine", "landscape", "pipeline", "plugin/csv", "plugin/jsonl", "plugin/parquet", "plugin/postgres", "workflows"}
+var withoutS3 = []string{
+	"engine", "landscape", "pipeline", "plugin/csv", "plugin/jsonl", "plugin/parquet", "plugin/postgres", "workflows",
+}
 
 // The packages by which is known what a binary links.
 const (
@@ -45,14 +47,16 @@ const (
 func TestFewLinkTheServer(t *testing.T) {
 	linked := linking(t)
 	for _, binary := range linked[serverPackage] {
-		require.Contains(t, linksServer, binary, "it links Temporal's server: let it do without, or give the reason in the list")
+		require.Contains(t, linksServer, binary,
+			"it links Temporal's server: let it do without, or give the reason in the list")
 	}
 	for binary := range linksServer {
 		require.Contains(t, linked[serverPackage], binary, "it does not link Temporal's server: take it from the list")
 	}
 	for _, binary := range linked[s3Package] {
 		for _, folder := range withoutS3 {
-			require.False(t, binary == folder+".test" || strings.HasPrefix(binary, folder+"/"), "%s links a client of S3", binary)
+			within := binary == folder+".test" || strings.HasPrefix(binary, folder+"/")
+			require.False(t, within, "%s links a client of S3", binary)
 		}
 	}
 }
@@ -61,7 +65,8 @@ func TestFewLinkTheServer(t *testing.T) {
 func linking(t *testing.T) map[string][]string {
 	t.Helper()
 	const deps = `{{if eq .Name "main"}}{{$binary := .ImportPath}}{{range .Deps}}` +
-		`{{if or (eq . "` + serverPackage + `") (eq . "` + s3Package + `")}}{{$binary}} {{.}}{{"\n"}}{{end}}{{end}}{{end}}`
+		`{{if or (eq . "` + serverPackage + `") (eq . "` + s3Package + `")}}` +
+		`{{$binary}} {{.}}{{"\n"}}{{end}}{{end}}{{end}}`
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-test", "-f", deps, "waymark/...").Output()
 	require.NoError(t, err)
 	linked := map[string][]string{}

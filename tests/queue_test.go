@@ -376,7 +376,10 @@ func TestStartersKnowThatTheirRunWaits(t *testing.T) {
 func (d door) cancelled(t *testing.T, workflow client.WorkflowRun) {
 	t.Helper()
 	_, err := d.Temporal.WorkflowService().RequestCancelWorkflowExecution(t.Context(), &workflowservice.RequestCancelWorkflowExecutionRequest{
-		Namespace: d.Namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: workflow.GetID()}, Identity: "bob@a", Reason: "enough",
+		Namespace:         d.Namespace,
+		WorkflowExecution: &common.WorkflowExecution{WorkflowId: workflow.GetID()},
+		Identity:          "bob@a",
+		Reason:            "enough",
 	})
 	require.NoError(t, err)
 	var canceled *temporal.CanceledError
