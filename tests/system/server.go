@@ -19,6 +19,7 @@ import (
 	schema "go.temporal.io/server/schema/sqlite"
 
 	"waymark/internal/temporal/attributes"
+	"waymark/internal/temporal/beat"
 	"waymark/internal/temporal/embedded"
 )
 
@@ -107,7 +108,7 @@ func (s server) addNamespace(t testing.TB, registered map[string]enums.IndexedVa
 func (s server) dial(t testing.TB, o sdk.Options) sdk.Client {
 	t.Helper()
 	o.HostPort, o.Logger = s.Address(), slog.New(slog.DiscardHandler)
-	c, err := sdk.DialContext(context.Background(), o)
+	c, err := sdk.DialContext(context.Background(), beat.Tolerant(o))
 	require.NoError(t, err)
 	return c
 }
