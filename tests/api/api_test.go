@@ -101,7 +101,13 @@ func (s *apiServer) matrix(t *testing.T) {
 	s.Waymark(t, "access", "revoke", strings.Split(revoked, "_")[1], "--why", "left")
 	forged := s.Tokens[landscape.Admin]
 	forged = forged[:len(forged)-1] + map[bool]string{true: "B", false: "A"}[strings.HasSuffix(forged, "A")]
-	dead := map[string]string{"none": "", "garbage": "x", "revoked": revoked, "unknown": "wmk_0123456789ab_" + strings.Repeat("A", 43), "forged": forged}
+	dead := map[string]string{
+		"none":    "",
+		"garbage": "x",
+		"revoked": revoked,
+		"unknown": "wmk_0123456789ab_" + strings.Repeat("A", 43),
+		"forged":  forged,
+	}
 	maps.Copy(dead, s.deadTokens(t))
 	stranger, guests := s.Issuer.Token(t, issuer.Claims{"groups": "strangers"}), map[landscape.Role]string{}
 	for _, role := range landscape.Roles() {
@@ -111,8 +117,10 @@ func (s *apiServer) matrix(t *testing.T) {
 	for i, asked := range slices.Sorted(maps.Keys(routes)) {
 		roles := routes[asked]
 		method, path, _ := strings.Cut(asked, " ")
-		path = strings.NewReplacer("{run}", "nobody", "{sink}", "all", "{token}", "0123456789ab", "{name}", "nobody", "{environment}", "default",
-			"{pipeline}", "nobody", "{schedule}", "daily", "{trigger}", "drop").Replace(path)
+		path = strings.NewReplacer(
+			"{run}", "nobody", "{sink}", "all", "{token}", "0123456789ab", "{name}", "nobody",
+			"{environment}", "default", "{pipeline}", "nobody", "{schedule}", "daily", "{trigger}", "drop",
+		).Replace(path)
 		body := ""
 		if method == http.MethodPost {
 			body = "{}"
@@ -245,11 +253,12 @@ func (s *apiServer) badInputs(t *testing.T) {
 // keys sends many requests with one key at once: there is one run, and other parameters are refused.
 func (s *apiServer) keys(t *testing.T) {
 	token := s.Tokens[landscape.Service]
+	const start, changed = `{"pipeline":"orders","params":{"least":1}}`, `{"pipeline":"orders","params":{"least":2}}`
 	var side sync.WaitGroup
 	answers := make([]string, 50/sample.Step(5))
 	for i := range answers {
 		side.Go(func() {
-			answer, body, err := s.Send(t, "POST", "/v1/runs", token, `{"pipeline":"orders","params":{"least":1}}`, "Idempotency-Key", "many")
+			answer, body, err := s.Send(t, "POST", "/v1/runs", token, start, "Idempotency-Key", "many")
 			if err != nil {
 				answers[i] = err.Error()
 				return
@@ -262,7 +271,7 @@ func (s *apiServer) keys(t *testing.T) {
 	side.Wait()
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(answers))), 1, answers)
 	run := strings.TrimPrefix(answers[0], "202")
-	answer, body := s.Ask(t, "POST", "/v1/runs", token, `{"pipeline":"orders","params":{"least":1}}`, "Idempotency-Key", "many", "Prefer", "wait=60")
+	answer, body := s.Ask(t, "POST", "/v1/runs", token, start, "Idempotency-Key", "many", "Prefer", "wait=60")
 	require.Equal(t, 200, answer.StatusCode, "%s", body)
 	require.Equal(t, "true", answer.Header.Get("Idempotent-Replayed"))
 	require.Equal(t, "/v1/runs/"+run, answer.Header.Get("Location"))
@@ -270,7 +279,7 @@ func (s *apiServer) keys(t *testing.T) {
 	require.Equal(t, 1, strings.Count(string(body), `"state"`), "%s", body)
 	other := s.Grant(t, "other service", "service")
 	for _, wait := range []string{"wait=0", "wait=60"} {
-		answer, body = s.Ask(t, "POST", "/v1/runs", other, `{"pipeline":"orders","params":{"least":1}}`, "Idempotency-Key", "many", "Prefer", wait)
+		answer, body = s.Ask(t, "POST", "/v1/runs", other, start, "Idempotency-Key", "many", "Prefer", wait)
 		require.Equal(t, 422, answer.StatusCode, "%s", body)
 		require.NotContains(t, string(body), run)
 	}
@@ -279,7 +288,7 @@ func (s *apiServer) keys(t *testing.T) {
 	require.Contains(t, string(body), "is taken")
 	answer, body = s.Ask(t, "GET", "/v1/runs/"+run, other, "")
 	require.Equal(t, 404, answer.StatusCode, "who asked for the id of another's run does not see it: %s", body)
-	answer, body = s.Ask(t, "POST", "/v1/runs", token, `{"pipeline":"orders","params":{"least":2}}`, "Idempotency-Key", "many")
+	answer, body = s.Ask(t, "POST", "/v1/runs", token, changed, "Idempotency-Key", "many")
 	require.Equal(t, 422, answer.StatusCode)
 	require.Equal(t, "KEY_REUSED", code(t, body))
 }

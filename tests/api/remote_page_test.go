@@ -57,7 +57,8 @@ func (h *house) remotePage(t *testing.T) {
 
 	if h.remoteProgram(t, other); sample.All() {
 		for _, again := range []string{"false", "true"} {
-			told := shell(other, "export WAYMARK_SERVER=http://127.0.0.1:8686 WAYMARK_TOKEN=$(cat token.txt)\nprogram/program")
+			told := shell(other,
+				"export WAYMARK_SERVER=http://127.0.0.1:8686 WAYMARK_TOKEN=$(cat token.txt)\nprogram/program")
 			require.Contains(t, told, "completed_with_failures again: "+again)
 			require.Contains(t, told, "true ann@example.com")
 		}
@@ -71,7 +72,8 @@ func (h *house) remoteProgram(t *testing.T, folder string) {
 	t.Helper()
 	module := filepath.Join(folder, "program")
 	require.NoError(t, os.Mkdir(module, 0o700))
-	program := strings.Replace(manual.Blocks(manual.Page(t, "remote.md"), "go")[0], `"order-4711"`, `"order-4712"`, 1) // docs/api.md has a run under that key
+	program := manual.Blocks(manual.Page(t, "remote.md"), "go")[0]
+	program = strings.Replace(program, `"order-4711"`, `"order-4712"`, 1) // docs/api.md has a run under that key
 	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(program), 0o600))
 	here, err := filepath.Abs("../..")
 	require.NoError(t, err)
@@ -80,7 +82,12 @@ func (h *house) remoteProgram(t *testing.T, folder string) {
 		last = []string{"build", "-ldflags=-s -w", "-o", "program", "."}
 	}
 	version := strings.TrimPrefix(runtime.Version(), "go")
-	for _, command := range [][]string{{"mod", "init", "example.com/program"}, {"mod", "edit", "-go=" + version}, {"work", "init", ".", here}, last} {
+	for _, command := range [][]string{
+		{"mod", "init", "example.com/program"},
+		{"mod", "edit", "-go=" + version},
+		{"work", "init", ".", here},
+		last,
+	} {
 		step := exec.CommandContext(t.Context(), "go", command...)
 		step.Dir, step.Env = module, append(os.Environ(), "GOWORK=", "GOFLAGS=")
 		out, err := step.CombinedOutput()

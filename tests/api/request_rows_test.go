@@ -42,7 +42,8 @@ func asks(t *testing.T) *house {
 
 func (h *house) deployAsked(t *testing.T) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(h.Folder, "asked.yaml"), []byte(strings.ReplaceAll(requested, "FOLDER", h.Folder)), 0o600))
+	document := strings.ReplaceAll(requested, "FOLDER", h.Folder)
+	require.NoError(t, os.WriteFile(filepath.Join(h.Folder, "asked.yaml"), []byte(document), 0o600))
 	h.Waymark(t, "deploy", "asked.yaml", "--allow-path", h.Folder)
 }
 
@@ -91,7 +92,8 @@ func TestRowsComeWithARequest(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	h := asks(t)
-	const body = `{"pipeline":"asked","params":{"part":"one"},"rows":{"orders":[{"id": 4711,  "note":"a<b"}, {"id":4712,"total":9.990},` + "\n" + `{"id":"x"}]}}`
+	const body = `{"pipeline":"asked","params":{"part":"one"},"rows":{"orders":[` +
+		`{"id": 4711,  "note":"a<b"}, {"id":4712,"total":9.990},` + "\n" + `{"id":"x"}]}}`
 	answer, text := h.post(t, "", body, "Idempotency-Key", "order-4711")
 	run := runOf(t, answer, text)
 	require.Equal(t, "completed_with_failures", string(run.Status.Status), text)
@@ -108,7 +110,11 @@ func TestRowsComeWithARequest(t *testing.T) {
 	answer, text = h.post(t, "", strings.ReplaceAll(body, ",\n", ", "), "Idempotency-Key", "order-4711")
 	require.Equal(t, run.ID, runOf(t, answer, text).ID)
 	require.Equal(t, "true", answer.Header.Get("Idempotent-Replayed"))
-	for _, other := range []string{strings.Replace(body, "4712", "4713", 1), strings.Replace(body, `{"id":4712,"total":9.990},`, "", 1), `{"pipeline":"asked","params":{"part":"one"}}`} {
+	for _, other := range []string{
+		strings.Replace(body, "4712", "4713", 1),
+		strings.Replace(body, `{"id":4712,"total":9.990},`, "", 1),
+		`{"pipeline":"asked","params":{"part":"one"}}`,
+	} {
 		answer, text = h.post(t, "", other, "Idempotency-Key", "order-4711")
 		require.Equal(t, []any{422, "KEY_REUSED"}, []any{answer.StatusCode, code(t, []byte(text))}, text)
 	}
@@ -186,18 +192,39 @@ func (h *house) rowsOfRequest(t *testing.T) {
 		status             int
 		code, says         string
 	}{
-		"no such source":      {"", `{"pipeline":"asked","rows":{"order":[]}}`, "", 400, "INVALID_REQUEST", "for the rows: the sources are [orders]"},
-		"another format":      {"", `{"pipeline":"files","rows":{"in":[],"orders":[]}}`, "", 400, "INVALID_REQUEST", "source in takes no rows"},
-		"one is missing":      {"", `{"pipeline":"files","rows":{}}`, "", 400, "INVALID_REQUEST", "no rows are given for source orders"},
-		"no JSON":             {"", `{"pipeline":"asked","rows":{"orders":[{"id":}]}}`, "", 400, "MALFORMED", "no JSON"},
-		"no array":            {"", `{"pipeline":"asked","rows":{"orders":5}}`, "", 400, "MALFORMED", "/rows"},
-		"too many":            {"", many, "", 413, "ROWS_TOO_LARGE", "Put them into a bucket"},
-		"too large":           {"", large, "", 413, "ROWS_TOO_LARGE", "Put them into a bucket"},
-		"much too large":      {"", strings.Replace(large, `["`, `["`+strings.Repeat("y", 2<<20), 1), "", 413, "ROWS_TOO_LARGE", "Put them into a bucket"},
-		"a line is no JSON":   {"?pipeline=asked&source=orders", "{\"id\":1}\n\n{\"id\":\n", lines, 400, "INVALID_REQUEST", "line 3 is no JSON"},
-		"no source":           {"?pipeline=asked", "{}", lines, 400, "BAD_QUERY", "source"},
-		"query beside JSON":   {"?pipeline=asked", `{"pipeline":"asked"}`, "", 400, "BAD_QUERY", "belong to a body"},
-		"param without value": {"?pipeline=asked&source=orders&param=part", "{}", lines, 400, "BAD_QUERY", "NAME=VALUE"},
+		"no such source": {
+			"", `{"pipeline":"asked","rows":{"order":[]}}`, "",
+			400, "INVALID_REQUEST", "for the rows: the sources are [orders]",
+		},
+		"another format": {
+			"", `{"pipeline":"files","rows":{"in":[],"orders":[]}}`, "",
+			400, "INVALID_REQUEST", "source in takes no rows",
+		},
+		"one is missing": {
+			"", `{"pipeline":"files","rows":{}}`, "",
+			400, "INVALID_REQUEST", "no rows are given for source orders",
+		},
+		"no JSON": {
+			"", `{"pipeline":"asked","rows":{"orders":[{"id":}]}}`, "",
+			400, "MALFORMED", "no JSON",
+		},
+		"no array":  {"", `{"pipeline":"asked","rows":{"orders":5}}`, "", 400, "MALFORMED", "/rows"},
+		"too many":  {"", many, "", 413, "ROWS_TOO_LARGE", "Put them into a bucket"},
+		"too large": {"", large, "", 413, "ROWS_TOO_LARGE", "Put them into a bucket"},
+		"much too large": {
+			"", strings.Replace(large, `["`, `["`+strings.Repeat("y", 2<<20), 1), "",
+			413, "ROWS_TOO_LARGE", "Put them into a bucket",
+		},
+		"a line is no JSON": {
+			"?pipeline=asked&source=orders", "{\"id\":1}\n\n{\"id\":\n", lines,
+			400, "INVALID_REQUEST", "line 3 is no JSON",
+		},
+		"no source":         {"?pipeline=asked", "{}", lines, 400, "BAD_QUERY", "source"},
+		"query beside JSON": {"?pipeline=asked", `{"pipeline":"asked"}`, "", 400, "BAD_QUERY", "belong to a body"},
+		"param without value": {
+			"?pipeline=asked&source=orders&param=part", "{}", lines,
+			400, "BAD_QUERY", "NAME=VALUE",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			headers := []string{"Idempotency-Key", "k"}
@@ -216,7 +243,8 @@ func (h *house) rowsOfRequest(t *testing.T) {
 	answer, text := h.post(t, "", `{"pipeline":"asked"}`)
 	report := runOf(t, answer, text)
 	require.Contains(t, report.Reason, "NOT_DELIVERED")
-	const query, sent = "?pipeline=asked&source=orders&param=part=lines&why=noon", "{\"id\":1}\r\n\n{\"id\":1,\"id\":2}\n[3]\n"
+	const query = "?pipeline=asked&source=orders&param=part=lines&why=noon"
+	const sent = "{\"id\":1}\r\n\n{\"id\":1,\"id\":2}\n[3]\n"
 	answer, text = h.post(t, query, sent, "Content-Type", lines, "Idempotency-Key", "k")
 	report = runOf(t, answer, text)
 	require.Equal(t, "completed_with_failures", string(report.Status.Status), text)
@@ -224,9 +252,11 @@ func (h *house) rowsOfRequest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "{\"id\":1}\n", string(content), "rows that are wrong are quarantined")
 	answer, text = h.post(t, query, sent, "Content-Type", lines, "Idempotency-Key", "k")
-	require.Equal(t, []any{report.ID, "true"}, []any{runOf(t, answer, text).ID, answer.Header.Get("Idempotent-Replayed")}, "sent again")
+	again := []any{runOf(t, answer, text).ID, answer.Header.Get("Idempotent-Replayed")}
+	require.Equal(t, []any{report.ID, "true"}, again, "sent again")
 	answer, text = h.post(t, query, "{\"id\":2}\n", "Content-Type", lines, "Idempotency-Key", "k")
-	require.Equal(t, []any{422, "KEY_REUSED"}, []any{answer.StatusCode, code(t, []byte(text))}, "other rows under the same key: %s", text)
+	require.Equal(t, []any{422, "KEY_REUSED"}, []any{answer.StatusCode, code(t, []byte(text))},
+		"other rows under the same key: %s", text)
 	answer, text = h.post(t, "", `{"pipeline":"asked","params":{"part":"none"},"rows":{"orders":[]}}`)
 	require.Equal(t, "empty", string(runOf(t, answer, text).Status.Status))
 }
@@ -245,7 +275,8 @@ func TestFiftyRequestsWithRows(t *testing.T) {
 	var side sync.WaitGroup
 	for i := range again {
 		side.Go(func() {
-			report, replayed, err := server.Start(context.WithoutCancel(t.Context()), "fifty", remote.StartRequest{Pipeline: "asked", Rows: rows})
+			request := remote.StartRequest{Pipeline: "asked", Rows: rows}
+			report, replayed, err := server.Start(context.WithoutCancel(t.Context()), "fifty", request)
 			if err != nil {
 				t.Error(err)
 				return
@@ -306,7 +337,8 @@ func TestRunWithRows(t *testing.T) {
 
 	h := asks(t)
 	for run, flags := range map[string][]string{"served": nil, "away": {"--server", h.url}} {
-		cmd := exec.CommandContext(t.Context(), binary, append([]string{"run", "--pipeline", "asked", "--param", "part=" + run, "--rows", "orders=-", "--run-id", run}, flags...)...)
+		args := []string{"run", "--pipeline", "asked", "--param", "part=" + run, "--rows", "orders=-", "--run-id", run}
+		cmd := exec.CommandContext(t.Context(), binary, append(args, flags...)...)
 		cmd.Dir, cmd.Stdin, cmd.Env = h.Folder, strings.NewReader("{\"id\":1}\n{\"id\":2}\n"), append(os.Environ(), "WAYMARK_TOKEN="+h.token)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
