@@ -49,8 +49,11 @@ var allowed = map[string][]string{
 	"worker/daemon": {
 		"worker", "activities", "audit", "audit/evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "workflows/triggers", "internal/settings", "worker/delivery", "worker/storage", "worker/telemetry",
 	},
-	"cmd/waymark-worker":         {"worker/daemon", "internal/program", "internal/settings", "internal/version"},
-	"landscape":                  {"landscape/admit", "landscape/messages", "plugin", "pipeline", "pipeline/amount", "pipeline/calendar", "landscape/seal"},
+	"cmd/waymark-worker": {"worker/daemon", "internal/program", "internal/settings", "internal/version"},
+	"landscape": {
+		"landscape/admit", "landscape/messages", "plugin", "pipeline", "pipeline/amount", "pipeline/calendar",
+		"landscape/seal",
+	},
 	"landscape/history":          {"internal/strictjson", "landscape", "pipeline/row"},
 	"audit/evidence":             {"audit/evidence/cosign", "audit/evidence/keys", "landscape/persons", "audit/evidence/trust", "internal/failpoint", "internal/strictjson", "landscape", "payload/s3store"},
 	"audit/evidence/cosign":      {},
@@ -79,19 +82,52 @@ var allowed = map[string][]string{
 	"activities/recompute":       {"landscape/persons", "engine/barrier", "engine", "engine/firsts", "landscape", "payload", "engine/plan", "plugin", "pipeline", "pipeline/expr", "pipeline/row"},
 	"activities/resumepoint":     {"engine", "landscape", "engine/plan", "plugin"},
 	"activities":                 {"activities/bundle", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/admit", "payload", "engine/plan", "plugin", "pipeline", "pipeline/calendar", "pipeline/row", "internal/failpoint", "internal/temporal/attributes", "landscape/seal"},
-	"workflows":                  {"activities/resumepoint", "activities", "internal/failpoint", "internal/temporal/attributes", "landscape", "plugin", "pipeline"},
-	"workflows/recovery":         {"activities/resumepoint", "workflows", "activities", "internal/temporal/cluster", "landscape", "plugin", "pipeline"},
-	"workflows/slots":            {"activities", "activities/bundle", "internal/failpoint", "internal/temporal/cluster", "landscape", "payload", "pipeline", "pipeline/calendar", "workflows", "workflows/recovery"},
-	"workflows/triggers":         {"activities", "activities/recompute", "engine/plan", "internal/failpoint", "internal/temporal/cluster", "landscape", "payload", "pipeline", "plugin", "plugin/webhook", "workflows", "workflows/slots"},
-	"worker":                     {"worker/formats", "workflows", "workflows/slots", "activities", "activities/recompute", "engine/plan", "plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline"},
-	"worker/formats":             {"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres", "plugin/webhook", "pipeline"},
-	"audit":                      {"landscape/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine", "engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"client":                     {"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare", "audit/evidence", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "plugin/webhook", "client/signature", "audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers"},
-	"client/signature":           {"pipeline"},
-	"serve/api":                  {"activities", "audit", "audit/compare", "audit/evidence/bundle", "client", "client/local", "client/remote", "client/signature", "internal/text", "landscape", "pipeline", "serve/oidc", "serve/ui", "workflows"},
-	"serve/oidc":                 {"landscape"},
-	"serve/ui":                   {"audit", "audit/compare", "client", "client/remote", "internal/text", "landscape", "pipeline", "serve/ui/draw"},
-	"client/remote":              {"activities", "audit", "audit/compare", "client", "landscape", "landscape/history"},
+	"workflows": {
+		"activities/resumepoint", "activities", "internal/failpoint", "internal/temporal/attributes", "landscape",
+		"plugin", "pipeline",
+	},
+	"workflows/recovery": {
+		"activities/resumepoint", "workflows", "activities", "internal/temporal/cluster", "landscape", "plugin",
+		"pipeline",
+	},
+	"workflows/slots": {
+		"activities", "activities/bundle", "internal/failpoint", "internal/temporal/cluster", "landscape", "payload",
+		"pipeline", "pipeline/calendar", "workflows", "workflows/recovery",
+	},
+	"workflows/triggers": {
+		"activities", "activities/recompute", "engine/plan", "internal/failpoint", "internal/temporal/cluster",
+		"landscape", "payload", "pipeline", "plugin", "plugin/webhook", "workflows", "workflows/slots",
+	},
+	"worker": {
+		"worker/formats", "workflows", "workflows/slots", "activities", "activities/recompute", "engine/plan",
+		"plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline",
+	},
+	"worker/formats": {
+		"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres",
+		"plugin/webhook", "pipeline",
+	},
+	"audit": {
+		"landscape/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine",
+		"engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr",
+		"plugin", "pipeline", "pipeline/row",
+	},
+	"client": {
+		"activities", "activities/bundle", "activities/recompute", "audit", "audit/archive", "audit/compare",
+		"audit/evidence", "landscape/persons", "engine/plan", "internal/failpoint", "internal/sqlitefile",
+		"internal/temporal/cluster", "internal/temporal/codec", "landscape", "landscape/admit", "landscape/history",
+		"payload", "pipeline", "pipeline/calendar", "plugin", "plugin/file", "plugin/webhook", "client/signature",
+		"audit/retain", "worker", "workflows", "workflows/recovery", "workflows/slots", "workflows/triggers",
+	},
+	"client/signature": {"pipeline"},
+	"serve/api": {
+		"activities", "audit", "audit/compare", "audit/evidence/bundle", "client", "client/local", "client/remote",
+		"client/signature", "internal/text", "landscape", "pipeline", "serve/oidc", "serve/ui", "workflows",
+	},
+	"serve/oidc": {"landscape"},
+	"serve/ui": {
+		"audit", "audit/compare", "client", "client/remote", "internal/text", "landscape", "pipeline", "serve/ui/draw",
+	},
+	"client/remote": {"activities", "audit", "audit/compare", "client", "landscape", "landscape/history"},
 	"client/local": {
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/archive", "audit/dossier", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "landscape/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",
@@ -129,16 +165,16 @@ var allowed = map[string][]string{
 	"tests/browser":   {"tests/services"},
 	"tests/inprocess": {"activities/recompute", "tests/started", "worker", "workflows", "activities", "engine/plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/serving": {
-		"client", "client/local", "internal/temporal/embedded", "landscape", "pipeline", "workflows", "tests/fixtures", "tests/held", "tests/issuer",
-		"tests/manual", "tests/programs", "tests/system",
+		"client", "client/local", "internal/temporal/embedded", "landscape", "pipeline", "workflows", "tests/fixtures",
+		"tests/held", "tests/issuer", "tests/manual", "tests/programs", "tests/system",
 	},
 
 	"tests/services/buckets": {"tests/services"},
 	"tests/services/pg":      {"tests/services"},
 	"tests/storages": {
 		"landscape", "landscape/landscapetest", "landscape/pgstore", "landscape/sqlitestore",
-		"payload", "payload/cache", "payload/fsstore", "payload/memstore", "payload/s3store", "worker/storage", "tests/blank",
-		"tests/services/buckets", "tests/services/pg",
+		"payload", "payload/cache", "payload/fsstore", "payload/memstore", "payload/s3store", "worker/storage",
+		"tests/blank", "tests/services/buckets", "tests/services/pg",
 	},
 }
 
