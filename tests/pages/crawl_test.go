@@ -97,7 +97,12 @@ func (s *site) crawler(t *testing.T) *crawler {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Folder, ".waymark/landscape.db")+"?mode=ro")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return &crawler{person: s.signIn(t, s.Grant(t, "ann", "auditor,operator,deployer,admin")), db: db, seen: map[string]bool{}, walked: map[string]walk{}}
+	return &crawler{
+		person: s.signIn(t, s.Grant(t, "ann", "auditor,operator,deployer,admin")),
+		db:     db,
+		seen:   map[string]bool{},
+		walked: map[string]walk{},
+	}
 }
 
 // follow follows the links of a page, and those of the pages behind them.

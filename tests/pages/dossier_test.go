@@ -29,7 +29,10 @@ func (s *pageServer) dossier(t *testing.T) {
 	}
 	var hostile string
 	for _, path := range sample.Of(3, []string{
-		s.nastyRun + "/dossier?token=in:8/both", s.ordersRun + "/dossier?row=1", s.nastyRun + "/dossier?row=14", s.ordersRun + "/dossier?row=3",
+		s.nastyRun + "/dossier?token=in:8/both",
+		s.ordersRun + "/dossier?row=1",
+		s.nastyRun + "/dossier?row=14",
+		s.ordersRun + "/dossier?row=3",
 		s.nastyRun + "/dossier?row=1",
 	}) {
 		var content string

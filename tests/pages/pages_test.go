@@ -244,8 +244,10 @@ func (s *pageServer) door(t *testing.T) {
 		if path == "/logout" || strings.HasPrefix(path, "/login") || strings.HasPrefix(path, "/assets") {
 			continue
 		}
-		path = strings.NewReplacer("{$}", "", "{run}", "nobody", "{name}", "nobody", "{token}", "0123456789ab", "{environment}", "default",
-			"{pipeline}", "nobody", "{schedule}", "daily", "{trigger}", "drop", "{digest}", "0123").Replace(path)
+		path = strings.NewReplacer(
+			"{$}", "", "{run}", "nobody", "{name}", "nobody", "{token}", "0123456789ab", "{environment}", "default",
+			"{pipeline}", "nobody", "{schedule}", "daily", "{trigger}", "drop", "{digest}", "0123",
+		).Replace(path)
 		for _, nobody := range inTurn(i, []*person{stranger, revoked}) {
 			answer, text := nobody.send(t, method, path, nil)
 			require.Equal(t, http.StatusUnauthorized, answer.StatusCode, asked)

@@ -104,6 +104,7 @@ func TestTemporalsPages(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(s.Folder, "out", "orders.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	require.Equal(t, []serving.Run{{Run: run.Run, Status: pipeline.CompletedWithFailures, Trigger: activities.TriggerTemporal}}, serving.Listed[serving.Run](t, s.Server, "runs"))
+	only := serving.Run{Run: run.Run, Status: pipeline.CompletedWithFailures, Trigger: activities.TriggerTemporal}
+	require.Equal(t, []serving.Run{only}, serving.Listed[serving.Run](t, s.Server, "runs"))
 	s.Waymark(t, "verify", run.Run)
 }
