@@ -21,7 +21,8 @@ import (
 )
 
 var step = flag.Int64(
-	"step", 59, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, and all if it is 1")
+	"step", 59, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, "+
+		"and all if it is 1")
 
 // everything has two sources, a fork, a held coalesce, an aggregate, a sort, a gate, a deduplicate and values that must be unique.
 const everything = `

@@ -68,7 +68,8 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 		asked = append(asked, attempt{"StopRun", stop})
 	}
 	refused := map[string]int{}
-	moments := sample.Of(2, []int64{deeds - 6, deeds - 9, deeds - 12, deeds - 15}) // before and while outputs are published
+	publishing := []int64{deeds - 6, deeds - 9, deeds - 12, deeds - 15} // before and while outputs are published
+	moments := sample.Of(2, publishing)
 	stride := int64(sample.Step(2))
 	for at := 20 + deeds/8*(stride-1); at < deeds; at += deeds / 8 * stride {
 		moments = append(moments, at)
