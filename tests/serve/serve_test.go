@@ -59,13 +59,16 @@ func TestServe(t *testing.T) {
 	s := &served{hook: newReceiver(t), web: held.Serve(from)}
 	t.Cleanup(s.web.Close)
 	s.serve = func() {
-		s.Server = serving.Start(t, folder, "--api", "127.0.0.1:0", "--secrets-dir", "secrets", "--allow-network", held.Networks)
+		s.Server = serving.Start(t, folder, "--api", "127.0.0.1:0",
+			"--secrets-dir", "secrets", "--allow-network", held.Networks)
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "secrets"), 0o700))
 	for path, text := range map[string]string{
-		filepath.Join(folder, "secrets", "hook"): secret, filepath.Join(from, "in.csv"): fixtures.Numbered(0, 100),
-		filepath.Join(folder, "held.yaml"): strings.Replace(heldBack, "WEB", s.web.URL, 1), filepath.Join(folder, "served.yaml"): fixtures.Served,
-		filepath.Join(folder, "in.csv"): fixtures.Numbered(0, 50),
+		filepath.Join(folder, "secrets", "hook"): secret,
+		filepath.Join(from, "in.csv"):            fixtures.Numbered(0, 100),
+		filepath.Join(folder, "held.yaml"):       strings.Replace(heldBack, "WEB", s.web.URL, 1),
+		filepath.Join(folder, "served.yaml"):     fixtures.Served,
+		filepath.Join(folder, "in.csv"):          fixtures.Numbered(0, 50),
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
@@ -118,7 +121,8 @@ func (s *served) resumes(t *testing.T) *errgroup.Group {
 	var side errgroup.Group
 	temporal := s.Temporal(t)
 	side.Go(func() error {
-		return system.Give(t, temporal, workflows.WorkflowID("r"), workflows.ContinueUpdate, workflows.Command{Actor: "ann", Why: "seen"})
+		seen := workflows.Command{Actor: "ann", Why: "seen"}
+		return system.Give(t, temporal, workflows.WorkflowID("r"), workflows.ContinueUpdate, seen)
 	})
 	return &side
 }
@@ -184,9 +188,13 @@ func (s *served) runsAtOnce(t *testing.T) {
 		require.Equal(t, fixtures.Numbered(0, 50), string(written))
 	}
 	s.Waymark(t, "verify", "r1")
-	ready := strings.NewReplacer("in.csv", filepath.Join(s.Folder, "in.csv"), "out/served.csv", filepath.Join(s.Folder, "ready.csv")).Replace(fixtures.Served)
+	ready := strings.NewReplacer(
+		"in.csv", filepath.Join(s.Folder, "in.csv"),
+		"out/served.csv", filepath.Join(s.Folder, "ready.csv"),
+	).Replace(fixtures.Served)
 	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "ready.yaml"), []byte(ready), 0o600))
-	require.Contains(t, s.Waymark(t, "deploy", "ready.yaml", "--allow-path", s.Folder, "--dry-run", "--json"), `"state":"ready"}],"worker":true`, "a worker looks")
+	plan := s.Waymark(t, "deploy", "ready.yaml", "--allow-path", s.Folder, "--dry-run", "--json")
+	require.Contains(t, plan, `"state":"ready"}],"worker":true`, "a worker looks")
 }
 
 // schedule lets a schedule that somebody made in Temporal ring once; at night also one for days that are over.
@@ -201,7 +209,8 @@ func (s *served) schedule(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		runs, _, err := s.Home(t).Runs(t.Context(), 1)
-		return err == nil && len(runs) == 1 && runs[0].Trigger == activities.TriggerSchedule && runs[0].Status == pipeline.Completed
+		return err == nil && len(runs) == 1 &&
+			runs[0].Trigger == activities.TriggerSchedule && runs[0].Status == pipeline.Completed
 	}, patience, 20*time.Millisecond)
 	require.NoError(t, schedule.Delete(t.Context()))
 	start := serving.Listed[struct{ Schedule, Workflow string }](t, s.Server, "starts")[0]
