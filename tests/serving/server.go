@@ -112,7 +112,8 @@ func (s *Server) Home(t *testing.T) *local.Home {
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	if s.home == nil {
-		home, err := local.Open(t.Context(), local.Options{State: local.Folder(filepath.Join(s.Folder, ".waymark")), Existing: true})
+		state := local.Folder(filepath.Join(s.Folder, ".waymark"))
+		home, err := local.Open(t.Context(), local.Options{State: state, Existing: true})
 		require.NoError(t, err)
 		s.home = home
 	}
@@ -206,8 +207,11 @@ const StrangersRows = 301
 // Strangers is a server at which programs that know nothing of this module start runs.
 type Strangers struct {
 	*Server
-	Address string    // of its Temporal
-	Web     *held.Web // of what the runs read. It holds back half, so that a run can be paused whenever the order comes: release it
+	Address string // of its Temporal
+
+	// Web is of what the runs read. It holds back half, so that a run can be paused whenever the order comes: release
+	// it.
+	Web *held.Web
 }
 
 // StartForStrangers serves a pipeline named orders, of whose rows one is refused.
@@ -218,8 +222,11 @@ func StartForStrangers(t *testing.T) *Strangers {
 	t.Cleanup(s.Web.Close)
 	s.Web.Hold(StrangersRows / 2)
 	rows := strings.Replace(fixtures.Numbered(0, StrangersRows), "\n7,", "\nseven,", 1)
-	document := strings.NewReplacer("id: int", "id: int, kind: string", "orders.csv", s.Web.URL+"/orders.csv").Replace(fixtures.Orders)
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(document+"chunk: {rows: 100}\n"), 0o600))
+	document := strings.NewReplacer(
+		"id: int", "id: int, kind: string",
+		"orders.csv", s.Web.URL+"/orders.csv",
+	).Replace(fixtures.Orders) + "chunk: {rows: 100}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "orders.yaml"), []byte(document), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(from, "orders.csv"), []byte(rows), 0o600))
 	s.Server = Start(t, folder, "--allow-network", held.Networks)
 	s.Address, _ = local.Folder(filepath.Join(folder, ".waymark")).Server()
