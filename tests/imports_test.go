@@ -144,8 +144,8 @@ var allowed = map[string][]string{
 	"tests/crash/lab":     {"landscape", "landscape/landscapetest", "landscape/sqlitestore", "payload", "payload/fsstore", "pipeline"},
 	"tests/system": {
 		"activities/recompute", "client", "client/local",
-		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
-		"internal/temporal/attributes", "internal/temporal/beat", "internal/temporal/embedded",
+		"audit", "worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload",
+		"payload/fsstore", "internal/temporal/attributes", "internal/temporal/beat", "internal/temporal/embedded",
 		"tests/blank", "tests/storages",
 	},
 	"tests/bench":  {"internal/temporal/embedded", "workflows"},
