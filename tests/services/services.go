@@ -187,10 +187,13 @@ func SSHAgent(t testing.TB) (socket string) {
 		_ = agent.Process.Kill()
 		_ = agent.Wait() // it was killed
 	})
-	require.Eventually(t, func() bool {
-		_, err := os.Stat(socket)
+	require.Eventually(t, func() bool { // the socket is there before the agent listens at it
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			err = conn.Close()
+		}
 		return err == nil
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 	return socket
 }
 
