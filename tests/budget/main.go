@@ -42,7 +42,7 @@ func main() {
 // measure runs a command that begins with `go test`, and prints what it cost.
 func measure(ctx context.Context, command []string, most float64, dearest int) error {
 	if len(command) < 2 || command[0] != "go" || command[1] != "test" {
-		return errors.New("write the command whose cost is measured: go test ./...")
+		return errors.New("write the command whose cost is measured, such as \"go test ./...\"")
 	}
 	self, err := os.Executable()
 	if err != nil {
