@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"syscall"
@@ -10,16 +11,19 @@ import (
 )
 
 const (
-	// reference is how many seconds of CPU time the work of calibrate takes on the machine by which -most is set: one
-	// on which the tests of commit 2a039387 took 1,988 s. On another day they took 1,116 s, and calibrate 0.42 s.
-	reference = 0.75
+	// reference is how many seconds of CPU time a round of calibrate takes, on the average of a run of all tests, on the
+	// machine by which -most is set: one on which the tests of commit 2a039387 took 1,988 s.
+	reference = 0.02
 
-	rounds = 40
+	// rounds is how much of the work is done before the command, and after it; fewRounds before the tests of each package:
+	// what a machine can do changes within a minute, if others have a part of it.
+	rounds, fewRounds = 20, 3
 )
 
-// calibrate does a fixed amount of what tests do most (hashing, sorting, memory, files), and returns how many seconds
-// of CPU time that took.
-func calibrate() float64 {
+// calibrate does some rounds of what tests do most (hashing, sorting, memory, files), and returns how many seconds of
+// CPU time one took.
+func calibrate(rounds int) float64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // whatever the environment says
 	before := used()
 	for round := range rounds {
 		words := make([]string, 1<<15)
@@ -33,7 +37,7 @@ func calibrate() float64 {
 		}
 		written(round, known)
 	}
-	return (used() - before).Seconds()
+	return (used() - before).Seconds() / float64(rounds)
 }
 
 // written writes some of what is known into files, and reads it back. A folder that takes none costs no time, which is

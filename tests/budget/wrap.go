@@ -19,6 +19,7 @@ type cost struct {
 	Package string        `json:"package"` // its folder in the module
 	CPU     time.Duration `json:"cpu"`     // of the process and its descendants
 	Took    time.Duration `json:"took"`
+	Round   float64       `json:"round"` // of calibrate, before the tests
 }
 
 // wrapped runs a binary of tests, writes what it cost into the file, and returns its exit code. `go test` starts it in
@@ -27,6 +28,7 @@ func wrapped(file string, command []string) int {
 	if len(command) == 0 {
 		return 2
 	}
+	round := calibrate(fewRounds)
 	started := time.Now()
 	test := exec.Command(command[0], command[1:]...)
 	test.Stdin, test.Stdout, test.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -43,7 +45,7 @@ func wrapped(file string, command []string) int {
 		}
 	}()
 	err := test.Wait()
-	if failed := record(file, cost{folder(), cpu(test.ProcessState), time.Since(started)}); failed != nil {
+	if failed := record(file, cost{folder(), cpu(test.ProcessState), time.Since(started), round}); failed != nil {
 		fmt.Fprintln(os.Stderr, "budget:", failed)
 		return 2
 	}
