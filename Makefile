@@ -83,12 +83,12 @@ pictures: ## take docs/img/page-*.png, the pictures of web pages in README.md, f
 .PHONY: bench
 bench: build ## measure whole runs, beside a plain Go loop, and on a cluster of processes; BESIDE=BINARY also measures another build of it
 	go run ./tests/bench -binary bin/waymark $(if $(BESIDE),-beside $(BESIDE))
-	go test ./tests/cluster -run '^$$' -bench Run -benchtime 3x -rows 1000000 -timeout 20m
+	go test ./tests/workers -run '^$$' -bench Run -benchtime 3x -rows 1000000 -timeout 20m
 
 .PHONY: bench-starts
 bench-starts: build ## measure many small runs that are asked for through the HTTP API
 	go run ./tests/bench/starts -binary bin/waymark
-	go test ./tests/cluster -run '^$$' -bench SmallRuns -benchtime 1000x -timeout 20m
+	go test ./tests/workers -run '^$$' -bench SmallRuns -benchtime 1000x -timeout 20m
 
 .PHONY: bench-load
 bench-load: build ## measure how many small runs are done in a second, and keep 80 % of that going for half an hour

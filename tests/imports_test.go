@@ -150,7 +150,7 @@ var allowed = map[string][]string{
 	},
 	"tests/bench":  {"internal/temporal/embedded", "workflows"},
 	"tests/graphs": {"pipeline/expr", "pipeline", "pipeline/row"},
-	"tests/zombies/worker": {
+	"tests/workers/worker": {
 		"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
 	},
 	"tests/started":   {"activities"},

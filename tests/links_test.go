@@ -22,14 +22,11 @@ var linksServer = map[string]string{
 	"tests/api.test":                  "reads the state folder of a server",
 	"tests/attacks.test":              "whole runs",
 	"tests/bench":                     "measures the server",
-	"tests/cluster.test":              "runs on workers of a cluster",
 	"tests/connectors.test":           "whole runs",
-	"tests/daemon.test":               "a server for worker processes",
 	"tests/pages.test":                "reads the state folder of a server",
-	"tests/secrets.test":              "a server for worker processes",
 	"tests/serve.test":                "reads the state folder of a server",
 	"tests/triggers.test":             "reads the state folder of a server",
-	"tests/zombies.test":              "a server for worker processes",
+	"tests/workers.test":              "a server for worker processes",
 }
 
 // withoutS3 are the folders whose programs and test binaries link no client of S3.

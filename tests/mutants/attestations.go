@@ -15,7 +15,7 @@ var attestations = []mutant{
 	{
 		name: "every turn tells of the same change", never: "people stop reading what comes every day",
 		file: "landscape/attestation.go", old: "\t\tif !same {\n", new: "\t\tif !same || a.Whole() {\n",
-		pkg: "./tests/daemon", run: "^TestOneProcessAttests$", tier: night,
+		pkg: "./tests/workers", run: "^TestOneProcessAttests$", tier: night,
 	},
 	{
 		name: "a process records in the turn of another", never: "a process that slept for an hour records what was so then as what is so now",
@@ -25,7 +25,7 @@ var attestations = []mutant{
 	{
 		name: "a process takes a turn that moves", never: "each worker reads every output, and a bucket is paid for as often",
 		file: "worker/daemon/attest.go", old: "time.Since(w.since) >= attestLease", new: "time.Since(w.since) >= 0",
-		pkg: "./tests/daemon", run: "^TestOneProcessAttests$", tier: night,
+		pkg: "./tests/workers", run: "^TestOneProcessAttests$", tier: night,
 	},
 	{
 		name: "a worker attests files that it does not see", never: "a worker says that an output is missing which is on another machine",

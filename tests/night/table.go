@@ -234,7 +234,7 @@ func crowds() (units []unit) {
 		"after the run", "of earlier epochs", "during the run", "of earlier epochs, during the run", "killed",
 	} {
 		run := "^TestZombies$/^" + strings.ReplaceAll(visit, " ", "_") + "$"
-		units = append(units, tests("zombies "+visit, 8, "./tests/zombies", run, "-zombies=200"))
+		units = append(units, tests("zombies "+visit, 8, "./tests/workers", run, "-zombies=200"))
 	}
 	for _, place := range []string{"folder", "pipeline", "bucket"} {
 		run := "^TestFilesArriveWhileProcessesAreKilled$/^" + place + "$"
@@ -242,9 +242,9 @@ func crowds() (units []unit) {
 	}
 	return append(units,
 		tests("starts", 8, "./tests/serve", "^TestACrowdWaitsForPlaces$", "-starts=200"),
-		tests("cluster", 8, "./tests/cluster", "^TestARunSurvivesItsServices$", "-rows=150000"),
-		tests("cluster of a million rows", 15, "./tests/cluster", "^TestARunSurvivesItsServices$", "-rows=1000000"),
-		tests("cluster without keys", 5, "./tests/cluster", "^TestAWorkerWithoutTheKeysHarmsNobody$", "-rows=150000"),
+		tests("cluster", 8, "./tests/workers", "^TestARunSurvivesItsServices$", "-rows=150000"),
+		tests("cluster of a million rows", 15, "./tests/workers", "^TestARunSurvivesItsServices$", "-rows=1000000"),
+		tests("cluster without keys", 5, "./tests/workers", "^TestAWorkerWithoutTheKeysHarmsNobody$", "-rows=150000"),
 	)
 }
 

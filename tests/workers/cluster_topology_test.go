@@ -1,4 +1,4 @@
-package cluster_test
+package workers_test
 
 import (
 	"bytes"
@@ -11,11 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,28 +26,13 @@ import (
 	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
-	"waymark/tests/programs"
 	"waymark/tests/services/buckets"
 	"waymark/tests/services/pg"
 	"waymark/tests/system"
 )
 
-// How long to wait for something that must come, and how long between two looks.
-const (
-	patience = 5 * time.Minute
-	pause    = 20 * time.Millisecond
-)
-
-// The programs of the cluster, each built once.
-var (
-	buildReleased = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark-worker") })
-	buildWorker   = sync.OnceValues(func() (string, error) { // with the heartbeat of the tests
-		return programs.BuildArmed("waymark/cmd/waymark-worker")
-	})
-)
-
-// heartbeat is the timeout after which another worker gets what a killed one had in hand.
-const heartbeat = 2 * time.Second
+// clusterHeartbeat is the timeout after which another worker gets what a killed one had in hand.
+const clusterHeartbeat = 2 * time.Second
 
 func (c *topology) program(build func() (string, error)) string {
 	c.t.Helper()
@@ -79,18 +61,19 @@ type topology struct {
 	build    func() (string, error) // the workers' program
 }
 
-// start starts everything but workers.
-func start(t testing.TB) *topology {
+// startCluster starts everything but workers.
+func startCluster(t testing.TB) *topology {
 	t.Helper()
-	c := &topology{t: t, folder: t.TempDir(), postgres: pg.Private(t), bucket: buckets.Private(t), build: buildWorker}
+	c := &topology{t: t, folder: t.TempDir(), postgres: pg.Private(t), bucket: buckets.Private(t), build: buildArmed}
 	c.record, c.goods = c.postgres.Database(t), c.postgres.Database(t)
 	c.makeRecord()
 	c.startTemporal()
 	secrets := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(secrets, "goods_dsn"), []byte(c.goods.DSN()), 0o600))
 	home, session := system.Open(t, local.Options{
-		Landscape: c.record.DSN(), Payloads: c.bucket.URL("payloads"), Cluster: &client.Cluster{Address: c.address, CodecKeys: codecKeys},
-		Allow: []string{c.folder}, Networks: []string{"127.0.0.0/8"}, Key: fingerprintKey, Secrets: secrets,
+		Landscape: c.record.DSN(), Payloads: c.bucket.URL("payloads"),
+		Cluster: &client.Cluster{Address: c.address, CodecKeys: clusterKeys},
+		Allow:   []string{c.folder}, Networks: []string{"127.0.0.0/8"}, Key: fingerprintKey, Secrets: secrets,
 	})
 	c.home, c.temporal, c.log = home, session.Temporal, session.Log
 	return c
@@ -114,14 +97,14 @@ func (c *topology) makeRecord() {
 func (c *topology) startTemporal() {
 	c.t.Helper()
 	if c.address == "" {
-		c.address = freeAddress(c.t)
+		c.address = fmt.Sprintf("127.0.0.1:%d", freePort(c.t))
 	}
 	_, port, err := net.SplitHostPort(c.address)
 	require.NoError(c.t, err)
 	self, err := os.Executable()
 	require.NoError(c.t, err)
 	database := filepath.Join(filepath.Dir(c.folder), filepath.Base(c.folder)+"-temporal.db")
-	c.server = launch(c.t, "temporal", map[string]string{serverVariable: database, portVariable: port}, self)
+	c.server = c.launch("temporal", map[string]string{serverVariable: database, portVariable: port}, self)
 	c.server.await("ready")
 }
 
@@ -130,7 +113,7 @@ func (c *topology) worker(name string) *process {
 	c.t.Helper()
 	environment := c.environment()
 	maps.Copy(environment, c.goodsEnvironment())
-	w := launch(c.t, name, environment, c.program(c.build))
+	w := c.launch(name, environment, c.program(c.build))
 	w.await("msg=working")
 	return w
 }
@@ -172,7 +155,7 @@ func (c *topology) environment() map[string]string {
 		"${S3_ACCESS_KEY}", c.bucket.AccessKey,
 		"${S3_SECRET_KEY}", c.bucket.SecretKey,
 		"${WAYMARK_FINGERPRINT_KEY}", fingerprintKey,
-		"${WAYMARK_CODEC_KEYS:-}", codecKeys,
+		"${WAYMARK_CODEC_KEYS:-}", clusterKeys,
 	)
 	for name, value := range environment {
 		environment[name] = here.Replace(value)
@@ -187,75 +170,22 @@ func (c *topology) goodsEnvironment() map[string]string {
 	return map[string]string{
 		"WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(), "WAYMARK_ALLOW_NETWORK": "127.0.0.0/8",
 		"AWS_ENDPOINT_URL_S3": c.bucket.Endpoint, "AWS_REGION": c.bucket.Region,
-		"WAYMARK_HEARTBEAT": heartbeat.String(),
+		"WAYMARK_HEARTBEAT": clusterHeartbeat.String(),
 	}
 }
 
 // Keys that all workers share: of the fingerprints of secrets.
 const fingerprintKey = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// codecKeys are those for what Temporal stores.
-var codecKeys = "one:" + base64.StdEncoding.EncodeToString([]byte("thirty-two bytes of a key, so it"))
+// clusterKeys are those for what Temporal stores.
+var clusterKeys = "one:" + base64.StdEncoding.EncodeToString([]byte("thirty-two bytes of a key, so it"))
 
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-// process is a program that was started.
-type process struct {
-	t       testing.TB
-	name    string
-	command *exec.Cmd
-	output  string // file with all that it says
-	ended   chan struct{}
-}
-
-func launch(t testing.TB, name string, environment map[string]string, program string, args ...string) *process {
-	t.Helper()
-	output, err := os.CreateTemp(t.TempDir(), name)
-	require.NoError(t, err)
-	p := &process{t: t, name: name, command: exec.Command(program, args...), output: output.Name(), ended: make(chan struct{})}
-	p.command.Stdout, p.command.Stderr = output, output
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	p.command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
-	for _, key := range slices.Sorted(maps.Keys(environment)) {
-		p.command.Env = append(p.command.Env, key+"="+environment[key])
-	}
-	require.NoError(t, p.command.Start())
-	go func() {
-		_ = p.command.Wait()
-		_ = output.Close()
-		close(p.ended)
-	}()
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			t.Logf("%s said:\n%s", name, p.said())
-		}
-	})
-	return p
-}
-
-// kill ends the process without any warning.
-func (p *process) kill() {
-	_ = p.command.Process.Kill()
-	<-p.ended
-}
-
-// stop tells the process to end, and requires that it does so without a fault.
-func (p *process) stop() {
-	p.t.Helper()
-	require.NoError(p.t, p.command.Process.Signal(syscall.SIGTERM))
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		require.Fail(p.t, "the process does not end", p.name)
-	}
-	require.True(p.t, p.command.ProcessState.Success(), "%s: %s", p.name, p.said())
+// launch starts a program with nothing else in its environment.
+func (c *topology) launch(name string, environment map[string]string, program string, args ...string) *process {
+	c.t.Helper()
+	command := exec.Command(program, args...)
+	command.Env = environ(os.Getenv("HOME"), environment)
+	return launch(c.t, name, command)
 }
 
 // cpu is how long the process has computed, in the program and in the system.
@@ -272,32 +202,6 @@ func (p *process) cpu() time.Duration {
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / ticksPerSecond
-}
-
-func (p *process) said() string {
-	text, err := os.ReadFile(p.output)
-	require.NoError(p.t, err)
-	return string(text)
-}
-
-// await waits until the process has said something.
-func (p *process) await(text string) {
-	p.t.Helper()
-	await(p.t, p.name+" says "+strconv.Quote(text), func() bool {
-		select {
-		case <-p.ended:
-			require.Fail(p.t, "the process ended", "%s: %s", p.name, p.said())
-		default:
-		}
-		return bytes.Contains([]byte(p.said()), []byte(text))
-	})
-}
-
-func await(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(pause) {
-		require.True(t, time.Now().Before(end), "waited in vain: %s", what)
-	}
 }
 
 // background is for what continues after the test's own context.

@@ -1,7 +1,6 @@
-package secrets_test
+package workers_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,26 +25,10 @@ import (
 	"waymark/internal/temporal/codec"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape/pgstore"
-	"waymark/tests/programs"
-	"waymark/tests/services"
 	"waymark/tests/services/buckets"
 	"waymark/tests/services/pg"
 	"waymark/tests/system"
 )
-
-// How long to wait for something that must come, and how long between two looks.
-const (
-	patience = 5 * time.Minute
-	pause    = 20 * time.Millisecond
-)
-
-// The programs, each built once.
-var (
-	buildWorker  = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark-worker") })
-	buildWaymark = sync.OnceValues(func() (string, error) { return programs.Build("waymark/cmd/waymark") })
-)
-
-func TestMain(m *testing.M) { os.Exit(services.Main(m)) }
 
 // world is all that a run needs, full of canaries.
 type world struct {
@@ -94,7 +76,7 @@ func newWorld(t *testing.T, sealed bool) *world {
 	w.bucket.Setenv(t)
 	maps.Copy(w.canaries, passwords())
 	w.canaries["landscape's password"], w.canaries["S3 secret key"] = w.record.Password(), w.bucket.SecretKey
-	w.web = httptest.NewServer(http.HandlerFunc(serve))
+	w.web = httptest.NewServer(http.HandlerFunc(serveEcho))
 	t.Cleanup(w.web.Close)
 	w.secrets = w.makeSecrets()
 	w.fill()
@@ -131,8 +113,8 @@ func (w *world) database() string { return filepath.Join(w.folder, "temporal.db"
 
 func (w *world) codecKeys() string { return "one:" + w.canaries["codec key"] }
 
-// serve is a web server that tells everybody what it was told.
-func serve(out http.ResponseWriter, in *http.Request) {
+// serveEcho is a web server that tells everybody what it was told.
+func serveEcho(out http.ResponseWriter, in *http.Request) {
 	echo := fmt.Sprint(in.Header, in.URL)
 	code, is := strings.CutPrefix(in.URL.Path, "/echo/")
 	switch {
@@ -208,82 +190,34 @@ func (w *world) worker(name string, other map[string]string) *process {
 		"WAYMARK_PIPELINES": filepath.Join(w.folder, "pipelines"), "WAYMARK_HTTP": "127.0.0.1:0", "WAYMARK_LOG_FORMAT": "json", "WAYMARK_LOG_LEVEL": "debug",
 	})
 	maps.Copy(e, other)
-	program, err := buildWorker()
+	program, err := buildReleased()
 	require.NoError(w.t, err)
 	return w.launch(name, e, program)
 }
 
-// process is a program that was started.
-type process struct {
-	t       *testing.T
-	name    string
-	command *exec.Cmd
-	output  string // file with all that it says
-	ended   chan struct{}
-}
-
+// launch starts a program in the folder of the pipelines, with nothing else in its environment.
 func (w *world) launch(name string, environment map[string]string, program string, args ...string) *process {
 	w.t.Helper()
-	output, err := os.CreateTemp(w.folder, "output-")
-	require.NoError(w.t, err)
-	p := &process{w.t, name, exec.Command(program, args...), output.Name(), make(chan struct{})}
-	p.command.Dir = filepath.Join(w.folder, "pipelines")
-	p.command.Stdout, p.command.Stderr = output, output
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	p.command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.folder}
-	for _, key := range slices.Sorted(maps.Keys(environment)) {
-		p.command.Env = append(p.command.Env, key+"="+environment[key])
-	}
-	require.NoError(w.t, p.command.Start())
-	go func() {
-		_ = p.command.Wait()
-		_ = output.Close()
-		close(p.ended)
-	}()
-	w.t.Cleanup(p.kill)
-	return p
+	command := exec.Command(program, args...)
+	command.Dir = filepath.Join(w.folder, "pipelines")
+	command.Env = environ(w.folder, environment)
+	return launch(w.t, name, command)
 }
 
-func (p *process) kill() {
-	_ = p.command.Process.Kill() // it may have ended
-	<-p.ended
-}
-
-func (p *process) said() []byte {
-	content, err := os.ReadFile(p.output)
-	require.NoError(p.t, err)
-	return content
-}
-
-// await waits until the process says one of the words, or ends.
-func (p *process) await(any ...string) {
+// tells waits until the process says one of the words, or ends.
+func (p *process) tells(words ...string) {
 	p.t.Helper()
-	await(p.t, func() string { return fmt.Sprintf("%s says one of %q: %s", p.name, any, p.said()) }, func() bool {
-		select {
-		case <-p.ended:
-			return true
-		default:
-			return slices.ContainsFunc(any, func(word string) bool { return bytes.Contains(p.said(), []byte(word)) })
-		}
+	said := func(word string) bool { return strings.Contains(p.said(), word) }
+	await(p.t, fmt.Sprintf("%s says one of %q", p.name, words), func() bool {
+		return p.over() || slices.ContainsFunc(words, said)
 	})
 }
 
 // end lets the process end, and keeps what it said.
 func (w *world) end(p *process) {
 	w.t.Helper()
-	require.NoError(w.t, p.command.Process.Signal(syscall.SIGTERM))
-	<-p.ended
-	require.True(w.t, p.command.ProcessState.Success(), "%s: %s", p.name, p.said())
-	w.keep("log of "+p.name, p.said())
-}
-
-func await(t *testing.T, what func() string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(pause) {
-		if time.Now().After(end) {
-			require.Fail(t, "waited in vain", what())
-		}
-	}
+	p.end()
+	w.keep("log of "+p.name, []byte(p.said()))
 }
 
 // command runs the command line, and keeps what it says.
@@ -297,5 +231,5 @@ func (w *world) command(args ...string) {
 	case <-time.After(patience):
 		require.Fail(w.t, "the command does not end", "%s: %s", p.name, p.said())
 	}
-	w.keep("waymark "+p.name, p.said())
+	w.keep("waymark "+p.name, []byte(p.said()))
 }

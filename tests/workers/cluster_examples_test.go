@@ -1,4 +1,4 @@
-package cluster_test
+package workers_test
 
 import (
 	"os"
@@ -37,7 +37,8 @@ func (c *topology) container(service, volumes string) {
 		mounts = append(mounts, "mount --bind '"+from+"' '"+output+"'")
 	}
 	mounts = append(mounts, "exec '"+c.program(c.build)+"'")
-	w := launch(c.t, service, c.environment(), contained[0], append(contained[1:], "sh", "-c", strings.Join(mounts, "\n"))...)
+	args := append(contained[1:], "sh", "-c", strings.Join(mounts, "\n"))
+	w := c.launch(service, c.environment(), contained[0], args...)
 	w.await("msg=working")
 }
 
@@ -48,7 +49,7 @@ func TestTheExamplesRunOnBothWorkersOfCompose(t *testing.T) {
 		t.Skipf("this machine gives no view of its files to a process alone: %v %s", err, out)
 	}
 	t.Parallel()
-	c := start(t)
+	c := startCluster(t)
 	require.NoError(t, os.CopyFS(c.folder, os.DirFS("../../examples")))
 	want := map[string]string{"bird-strikes": "review.csv", "orders": "ledger.csv", "sensor": "alps/readings/manifest.json"}
 	for name := range want {

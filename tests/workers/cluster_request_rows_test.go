@@ -1,4 +1,4 @@
-package cluster_test
+package workers_test
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ import (
 func TestRowsComeWithARequestToACluster(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
-	c := start(t)
+	c := startCluster(t)
 	document := strings.ReplaceAll(`
 name: asked
 params: {out: {type: string}}
@@ -61,7 +61,7 @@ sinks: {out: {jsonl: {path: "s3://BUCKET/out/${param:out}", parts: true, s3: {pa
 	c.reached("given", 500)
 	worker.kill()
 	worker = c.worker("two")
-	defer worker.stop()
+	defer worker.end()
 	result, err := system.End(t, run)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Completed, result.Status)

@@ -1,12 +1,14 @@
-package zombies
+package workers_test
 
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
@@ -20,6 +22,9 @@ import (
 	"waymark/tests/system"
 	"waymark/workflows"
 )
+
+// sceneHeartbeat is the timeout after which another process gets the next attempt at an activity.
+const sceneHeartbeat = 1500 * time.Millisecond
 
 // scene is one run with a record, payloads and outputs of its own, on a Temporal server that other scenes use too.
 type scene struct {
@@ -43,8 +48,8 @@ func newScene(t *testing.T, server *temporal) *scene {
 		run: fmt.Sprintf("run-%d", server.runs.Add(1)), address: server.address,
 	}
 	require.NoError(t, os.Mkdir(s.state, 0o700))
-	require.NoError(t, os.CopyFS(s.folder, os.DirFS("testdata")))
-	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "orders.csv"), []byte(orders(inputRows)), 0o600))
+	require.NoError(t, os.CopyFS(s.folder, os.DirFS("testdata/zombies")))
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "orders.csv"), []byte(sceneOrders(inputRows)), 0o600))
 	home, session := system.Open(t, local.Options{State: local.Folder(s.state), Cluster: &client.Cluster{Address: s.address, Queue: s.run}})
 	s.home, s.temporal = home, session.Temporal
 	return s
@@ -55,8 +60,8 @@ const (
 	wantRefused = 6
 )
 
-// orders returns rows of which some are refused, some come twice, and some end early.
-func orders(rows int) string {
+// sceneOrders returns rows of which some are refused, some come twice, and some end early.
+func sceneOrders(rows int) string {
 	var b strings.Builder
 	b.WriteString("id,customer,country,total\n")
 	for i := range rows {
@@ -90,9 +95,11 @@ func (s *scene) launch(name string, environment []string, args ...string) *proce
 	s.launched++
 	name = fmt.Sprintf("%s-%02d-%s", s.run, s.launched, name)
 	args = append(args, "-address", s.address, "-queue", s.run)
-	program, err := buildWorker()
+	program, err := buildZombie()
 	require.NoError(s.t, err)
-	return launch(s.t, name, filepath.Dir(s.state), append(environment, "WAYMARK_HEARTBEAT="+heartbeat.String()), program, args...)
+	command := exec.Command(program, args...)
+	command.Env = append(append(os.Environ(), "WAYMARK_HEARTBEAT="+sceneHeartbeat.String()), environment...)
+	return launch(s.t, name, command)
 }
 
 // begin starts the run of a document that the workers compile.

@@ -1,4 +1,4 @@
-package secrets_test
+package workers_test
 
 import (
 	"encoding/json"
@@ -99,7 +99,7 @@ func (w *world) settle(d document) {
 	id := workflows.WorkflowID(d.name)
 	var failing bool
 	var status enums.WorkflowExecutionStatus
-	await(w.t, func() string { return d.name }, func() bool {
+	await(w.t, d.name, func() bool {
 		description, err := w.temporal.DescribeWorkflowExecution(w.t.Context(), id, "")
 		require.NoError(w.t, err)
 		status = description.GetWorkflowExecutionInfo().GetStatus()
@@ -126,7 +126,7 @@ func (w *world) settle(d document) {
 func (w *world) pages(p *process) {
 	w.t.Helper()
 	address := ""
-	for line := range strings.Lines(string(p.said())) {
+	for line := range strings.Lines(p.said()) {
 		var said struct{ Msg, Address string }
 		if json.Unmarshal([]byte(line), &said) == nil && said.Msg == "listening" {
 			address = said.Address
@@ -163,10 +163,10 @@ func (w *world) misconfigure() {
 		"API key with TLS":   {"TEMPORAL_TLS": "true"},
 	} {
 		p := w.worker(name, other)
-		p.await(`"level":"WARN"`, `"level":"ERROR"`)
-		require.NotContains(w.t, string(p.said()), `"msg":"working"`, name)
+		p.tells(`"level":"WARN"`, `"level":"ERROR"`)
+		require.NotContains(w.t, p.said(), `"msg":"working"`, name)
 		p.kill()
-		w.keep("log of a worker: "+name, p.said())
+		w.keep("log of a worker: "+name, []byte(p.said()))
 	}
 }
 

@@ -1,4 +1,4 @@
-package daemon_test
+package workers_test
 
 import (
 	"encoding/base64"
@@ -46,7 +46,7 @@ func gateOn() *gate {
 	return &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
 }
 
-// wrongKeys are keys of workers that cannot read what is encrypted with codecKeys, and what such a worker says.
+// wrongKeys are keys of workers that cannot read what is encrypted with siteKeys, and what such a worker says.
 var wrongKeys = map[string]struct{ keys, says string }{
 	"another key":            {keyOf("2020", "o"), `encrypted with key "2026", which this program does not have`},
 	"the same id":            {keyOf("2026", "o"), `its key is not the key "2026" that this program has`},
@@ -64,9 +64,9 @@ func TestWrongKeyTakesNoWork(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			g := gateOn()
-			good := begin(t, s.config(s.address(t)), gated(g), withKeys(codecKeys))
+			good := begin(t, s.config(s.address(t)), gated(g), withKeys(siteKeys))
 			good.said(t, "working")
-			run := s.run(t, s.dial(t, codecKeys), "r1", map[string]any{})
+			run := s.run(t, s.dial(t, siteKeys), "r1", map[string]any{})
 			<-g.waits
 
 			odd := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(wrong.keys))
@@ -95,7 +95,7 @@ func TestAWorkerWithTheWrongKeyHarmsNoRun(t *testing.T) {
 			odd := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(wrong.keys))
 			pages := odd.said(t, "listening")["address"]
 			odd.said(t, "working") // nothing tells it yet that it is wrong
-			run := s.run(t, s.dial(t, codecKeys), "r1", map[string]any{})
+			run := s.run(t, s.dial(t, siteKeys), "r1", map[string]any{})
 			told := odd.said(t, "cannot read a run: the task goes back, for a worker that can")
 			require.Equal(t, "run-r1", told["workflow"])
 			require.Contains(t, told["error"], wrong.says)
@@ -105,7 +105,7 @@ func TestAWorkerWithTheWrongKeyHarmsNoRun(t *testing.T) {
 			g := gateOn()
 			c := s.config(s.address(t))
 			c.Drain = 0
-			first := begin(t, c, gated(g), withKeys(codecKeys))
+			first := begin(t, c, gated(g), withKeys(siteKeys))
 			first.said(t, "working")
 			<-g.waits
 			first.end(t) // as if it were killed: what it has in hand goes to others
@@ -113,7 +113,7 @@ func TestAWorkerWithTheWrongKeyHarmsNoRun(t *testing.T) {
 			require.ErrorContains(t, err, wrong.says)
 			require.ErrorContains(t, err, "this worker does not have the codec keys of queue waymark")
 
-			second := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(codecKeys))
+			second := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(siteKeys))
 			var result workflows.RunResult
 			require.NoError(t, run.Get(t.Context(), &result))
 			require.EqualValues(t, 3, result.Rows)
@@ -126,13 +126,13 @@ func TestAClientWithTheWrongKeyEndsNoWorker(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	s := newSite(t)
-	p := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(codecKeys))
+	p := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(siteKeys))
 	p.said(t, "working")
 	odd := s.run(t, s.dial(t, keyOf("2020", "o")), "odd", map[string]any{})
 	require.Equal(t, "run-odd", p.said(t, "cannot read a run: the task goes back, for a worker that can")["workflow"])
-	require.NoError(t, s.run(t, s.dial(t, codecKeys), "r1", map[string]any{}).Get(t.Context(), nil))
+	require.NoError(t, s.run(t, s.dial(t, siteKeys), "r1", map[string]any{}).Get(t.Context(), nil))
 
-	with := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(codecKeys+","+keyOf("2020", "o")))
+	with := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(siteKeys+","+keyOf("2020", "o")))
 	require.NoError(t, odd.Get(t.Context(), nil), "the run waited for a worker with its key")
 	with.end(t)
 	p.end(t)
@@ -143,9 +143,9 @@ func TestAnOrderWithTheWrongKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	g := gateOn()
-	p := begin(t, s.config(s.address(t)), gated(g), withKeys(codecKeys))
+	p := begin(t, s.config(s.address(t)), gated(g), withKeys(siteKeys))
 	p.said(t, "working")
-	run := s.run(t, s.dial(t, codecKeys), "r1", map[string]any{})
+	run := s.run(t, s.dial(t, siteKeys), "r1", map[string]any{})
 	<-g.waits
 	order, err := s.dial(t, keyOf("2020", "o")).UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
 		WorkflowID: run.GetID(), UpdateName: workflows.CancelUpdate, WaitForStage: client.WorkflowUpdateStageCompleted,
@@ -165,16 +165,16 @@ func TestWhatHasToBeEncryptedIsRefusedInWords(t *testing.T) {
 	s := newSite(t)
 	c := s.config(s.address(t))
 	c.CodecRequire = true
-	p := begin(t, c, daemon.Program{}, withKeys(codecKeys))
+	p := begin(t, c, daemon.Program{}, withKeys(siteKeys))
 	p.said(t, "working")
 	const why = "the payload is not encrypted, and --codec-require says that all must be"
 	s.run(t, s.client, "plain", map[string]any{})
 	told := p.said(t, "run failed")
 	require.Equal(t, "run-plain", told["workflow"])
 	require.Contains(t, told["error"], why)
-	err := s.dial(t, codecKeys).GetWorkflow(t.Context(), "run-plain", "").Get(t.Context(), nil)
+	err := s.dial(t, siteKeys).GetWorkflow(t.Context(), "run-plain", "").Get(t.Context(), nil)
 	require.ErrorContains(t, err, why)
-	require.NoError(t, s.run(t, s.dial(t, codecKeys), "r1", map[string]any{}).Get(t.Context(), nil))
+	require.NoError(t, s.run(t, s.dial(t, siteKeys), "r1", map[string]any{}).Get(t.Context(), nil))
 	p.end(t)
 }
 
@@ -185,21 +185,21 @@ func TestRequiredEncryptionLeavesRunsAlone(t *testing.T) {
 	g := gateOn()
 	c := s.config(s.address(t))
 	c.Drain = 0
-	first := begin(t, c, gated(g), withKeys(codecKeys))
+	first := begin(t, c, gated(g), withKeys(siteKeys))
 	first.said(t, "working")
 	run := s.run(t, s.client, "r1", map[string]any{}) // by hand, without the keys
 	<-g.waits
 	strict := s.config(s.address(t))
 	strict.CodecRequire = true
-	odd := begin(t, strict, daemon.Program{}, withKeys(codecKeys))
+	odd := begin(t, strict, daemon.Program{}, withKeys(siteKeys))
 	odd.said(t, "working")
 	first.end(t)
 	told := odd.said(t, "cannot read a run: the task goes back, for a worker that can")
 	require.Equal(t, "run-r1", told["workflow"])
 	require.Contains(t, told["error"], "the payload is not encrypted")
-	second := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(codecKeys))
+	second := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(siteKeys))
 	var result workflows.RunResult
-	require.NoError(t, s.dial(t, codecKeys).GetWorkflow(t.Context(), run.GetID(), "").Get(t.Context(), &result))
+	require.NoError(t, s.dial(t, siteKeys).GetWorkflow(t.Context(), run.GetID(), "").Get(t.Context(), &result))
 	require.EqualValues(t, 3, result.Rows)
 	second.end(t)
 	odd.end(t)
@@ -208,7 +208,7 @@ func TestRequiredEncryptionLeavesRunsAlone(t *testing.T) {
 func TestAnInputThatIsRefusedIsInTheLog(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	p := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(codecKeys))
+	p := begin(t, s.config(s.address(t)), daemon.Program{}, withKeys(siteKeys))
 	p.said(t, "working")
 	for name, test := range map[string]struct {
 		input any

@@ -1,10 +1,9 @@
-package zombies
+package workers_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -16,34 +15,16 @@ import (
 	"waymark/tests/sample"
 )
 
-// serverVariable makes the test's binary a Temporal server on a database and a port.
-const (
-	serverVariable = "ZOMBIES_SERVER"
-	portVariable   = "ZOMBIES_PORT"
-)
-
-// serve is a Temporal server until the process is killed.
-func serve(database string) int {
-	port, err := strconv.Atoi(os.Getenv(portVariable))
-	if err == nil {
-		_, err = embedded.Start(context.Background(), embedded.Options{DatabasePath: database, Port: port})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	select {}
-}
-
 // serverProcess starts a server in a process of its own, and returns when it answers.
 func serverProcess(t *testing.T, name, database string, port int) *process {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	environment := []string{serverVariable + "=" + database, portVariable + "=" + strconv.Itoa(port)}
-	p := launch(t, name, filepath.Dir(database), environment, self)
+	command := exec.Command(self)
+	command.Env = append(os.Environ(), serverVariable+"="+database, portVariable+"="+strconv.Itoa(port))
+	p := launch(t, name, command)
 	await(t, "the server", func() bool {
-		require.False(t, p.over(), "%s", p.said(t))
+		require.False(t, p.over(), "%s", p.said())
 		holder, held, err := embedded.Holder(database)
 		require.NoError(t, err)
 		return held && holder.PID == p.command.Process.Pid && holder.Address != ""
@@ -66,26 +47,15 @@ func TestKilledServer(t *testing.T) {
 			decider := s.decider()
 			worker := s.worker("worker", name+"=stop", 3)
 			s.begin()
-			await(t, "the moment "+name, func() bool { return worker.stopped(t) })
-			first.signal(syscall.SIGKILL)
-			<-first.ended
+			await(t, "the moment "+name, func() bool { return worker.stopped() })
+			first.kill()
 			worker.signal(syscall.SIGCONT)
 			serverProcess(t, "second", database, port)
 			s.finish()
-			worker.end(t)
-			decider.end(t)
+			worker.end()
+			decider.end()
 			require.Equal(t, u.outputs, s.outputs())
 			s.verify()
 		})
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	address, is := listener.Addr().(*net.TCPAddr)
-	require.True(t, is)
-	return address.Port
 }

@@ -1,10 +1,8 @@
-// Package cluster tests a cluster as docker-compose.yml makes one, with processes of this machine.
-package cluster_test
+package workers_test
 
 import (
 	"flag"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -14,8 +12,6 @@ import (
 	"waymark/client"
 	"waymark/pipeline"
 	"waymark/tests/sample"
-	"waymark/tests/services"
-	"waymark/tests/services/buckets"
 	"waymark/tests/system"
 	"waymark/workflows"
 )
@@ -24,18 +20,6 @@ var rows = flag.Int("rows", 60_000, "rows of the input")
 
 // fewRows are the rows of a run that nothing disturbs.
 const fewRows = 2_000
-
-// atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
-const atOnce = 3
-
-func TestMain(m *testing.M) {
-	if database := os.Getenv(serverVariable); database != "" {
-		os.Exit(serve(database))
-	}
-	services.SideBySide(atOnce)
-	flag.Parse()
-	os.Exit(buckets.Main(m))
-}
 
 // begin starts a run of the deployed document, by its name.
 func (c *topology) begin(out string) *client.Execution {
@@ -84,7 +68,7 @@ func (c *topology) verify(run string) {
 // belongs.
 func TestTwoWorkersDoARun(t *testing.T) {
 	t.Parallel()
-	c := start(t)
+	c := startCluster(t)
 	c.build = buildReleased
 	c.deploy(fewRows)
 	workers := []*process{c.worker("one"), c.worker("two")}
@@ -92,7 +76,7 @@ func TestTwoWorkersDoARun(t *testing.T) {
 	c.result(run.Run, "few").check(c, fewRows)
 	c.verify(run.Run)
 	for _, w := range workers {
-		w.stop()
+		w.end()
 	}
 }
 
@@ -100,7 +84,7 @@ func TestTwoWorkersDoARun(t *testing.T) {
 func TestARunSurvivesItsServices(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
-	c := start(t)
+	c := startCluster(t)
 	c.deploy(*rows)
 	workers := []*process{c.worker("one"), c.worker("two")}
 
@@ -141,6 +125,6 @@ func TestARunSurvivesItsServices(t *testing.T) {
 	require.Equal(t, want, c.result(roughRun.Run, "rough"))
 	c.verify(roughRun.Run)
 	for _, w := range workers {
-		w.stop()
+		w.end()
 	}
 }

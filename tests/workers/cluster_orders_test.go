@@ -1,4 +1,4 @@
-package cluster_test
+package workers_test
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// orders is a document that reads an object of a bucket and writes a table, and parts in a bucket.
-const orders = `
+// clusterOrders is a document that reads an object of a bucket and writes a table, and parts in a bucket.
+const clusterOrders = `
 name: orders
 params:
   out: {type: string}
@@ -42,7 +42,7 @@ func (c *topology) deploy(rows int) {
 		Bucket: &c.bucket.Name, Key: aws.String("in/orders.csv"), Body: bytes.NewReader(input(rows)),
 	})
 	require.NoError(c.t, err)
-	document := strings.ReplaceAll(orders, "BUCKET", c.bucket.Name)
+	document := strings.ReplaceAll(clusterOrders, "BUCKET", c.bucket.Name)
 	require.NoError(c.t, os.WriteFile(filepath.Join(c.folder, "orders.yaml"), []byte(document), 0o600))
 }
 

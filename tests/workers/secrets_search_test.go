@@ -1,4 +1,4 @@
-package secrets_test
+package workers_test
 
 import (
 	"bytes"

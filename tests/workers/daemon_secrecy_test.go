@@ -1,4 +1,4 @@
-package daemon_test
+package workers_test
 
 import (
 	"bytes"
@@ -40,13 +40,13 @@ sources: {canary7f3a_in: {csv: {path: canary7f3a.csv}, schema: {fields: {id: int
 sinks: {canary7f3a_out: {csv: {path: out/canary7f3a.csv, overwrite: true}}}
 `
 
-// codecKeys are what WAYMARK_CODEC_KEYS may hold.
-var codecKeys = "2026:" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
+// siteKeys are what WAYMARK_CODEC_KEYS may hold.
+var siteKeys = "2026:" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
 
 // secretive returns a client that encrypts.
 func (s *site) secretive(t *testing.T) client.Client {
 	t.Helper()
-	c, err := codec.Load("", codecKeys, true)
+	c, err := codec.Load("", siteKeys, true)
 	require.NoError(t, err)
 	var o client.Options
 	codec.ClientOptions(&o, c)
@@ -93,7 +93,7 @@ func TestTemporalSeesNamesOfNothingAndNoSecret(t *testing.T) {
 	t.Setenv("WAYMARK_SECRET_TOKEN", secret)
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
 	p := begin(t, s.config(s.address(t)), gated(g), map[string]string{
-		"WAYMARK_CODEC_KEYS": codecKeys, "WAYMARK_FINGERPRINT_KEY": strings.Repeat("ab", 32),
+		"WAYMARK_CODEC_KEYS": siteKeys, "WAYMARK_FINGERPRINT_KEY": strings.Repeat("ab", 32),
 	})
 	pages := p.said(t, "listening")["address"]
 	p.said(t, "working")
@@ -128,13 +128,13 @@ func TestTemporalSeesNamesOfNothingAndNoSecret(t *testing.T) {
 	require.NotContains(t, text, secret[:7])
 	p.end(t)
 	require.NotContains(t, p.text(), secret[:7])
-	require.NotContains(t, p.text(), codecKeys[5:])
+	require.NotContains(t, p.text(), siteKeys[5:])
 }
 
 func TestARunByHandNeedsNoEncryption(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	p := begin(t, s.config(s.address(t)), daemon.Program{}, map[string]string{"WAYMARK_CODEC_KEYS": codecKeys})
+	p := begin(t, s.config(s.address(t)), daemon.Program{}, map[string]string{"WAYMARK_CODEC_KEYS": siteKeys})
 	p.said(t, "working")
 	run := s.run(t, s.client, "by-hand", map[string]any{}) // by somebody without the keys
 	var result workflows.RunResult
@@ -148,12 +148,12 @@ func TestTheUIIsShownWhatIsEncrypted(t *testing.T) {
 	s := newSite(t)
 	c := s.config(s.address(t))
 	c.CodecHTTP, c.CodecOrigin = "127.0.0.1:0", "http://localhost:8080"
-	p := begin(t, c, daemon.Program{}, map[string]string{"WAYMARK_CODEC_KEYS": codecKeys})
+	p := begin(t, c, daemon.Program{}, map[string]string{"WAYMARK_CODEC_KEYS": siteKeys})
 	p.said(t, "listening")
 	decoder := p.said(t, "listening")
 	require.Equal(t, "--codec-http", decoder["for"])
 	p.said(t, "working")
-	keys, err := codec.Load("", codecKeys, false)
+	keys, err := codec.Load("", siteKeys, false)
 	require.NoError(t, err)
 	encrypted, err := keys.Encode([]*common.Payload{{Data: []byte(canary)}})
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package daemon_test
+package workers_test
 
 import (
 	"encoding/json"
@@ -24,8 +24,8 @@ func TestOneProcessAttests(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	s := newSite(t)
-	s.write(t, "pipelines/orders.yaml", "attest: {every: 2s, for: 1h}\n"+strings.TrimPrefix(orders, "\n"))
-	start := func(files string) *process {
+	s.write(t, "pipelines/orders.yaml", "attest: {every: 2s, for: 1h}\n"+strings.TrimPrefix(siteOrders, "\n"))
+	start := func(files string) *daemonProcess {
 		c := s.config(s.address(t))
 		c.Files, c.Keys, c.MakeKeys, c.LogAnchors = files, filepath.Join(s.folder, "keys"), true, []string{filepath.Join(s.folder, "anchor")}
 		p := begin(t, c, daemon.Program{}, nil)

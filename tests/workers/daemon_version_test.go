@@ -1,4 +1,4 @@
-package daemon_test
+package workers_test
 
 import (
 	"strings"
@@ -31,7 +31,8 @@ func TestARunStaysOnTheVersionOnWhichItBegan(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	s := newSiteWith(t, embedded.Options{Schedules: true}) // versions are kept by Temporal's own workflows, as schedules are
-	s.write(t, "pipelines/elsewhere.yaml", strings.NewReplacer("name: orders", "name: elsewhere", "out/all", "out/elsewhere").Replace(orders))
+	elsewhere := strings.NewReplacer("name: orders", "name: elsewhere", "out/all", "out/elsewhere").Replace(siteOrders)
+	s.write(t, "pipelines/elsewhere.yaml", elsewhere)
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
 	of := func(build string) daemon.Config {
 		c := s.config(s.address(t))

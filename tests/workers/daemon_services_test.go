@@ -1,8 +1,7 @@
-package daemon_test
+package workers_test
 
 import (
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,18 +11,9 @@ import (
 
 	"waymark/landscape/pgstore"
 	"waymark/tests/sample"
-	"waymark/tests/services"
 	"waymark/tests/services/pg"
 	"waymark/worker/daemon"
 )
-
-// atOnce is how many tests go on at the same time, unless -parallel says otherwise: they mostly wait.
-const atOnce = 4
-
-func TestMain(m *testing.M) {
-	services.SideBySide(atOnce)
-	os.Exit(services.Main(m))
-}
 
 // TestAProcessNamesTheServiceThatIsAway starts a process while the payloads cannot be reached.
 func TestAProcessNamesTheServiceThatIsAway(t *testing.T) {

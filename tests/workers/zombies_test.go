@@ -1,6 +1,4 @@
-// Package zombies holds tests of processes that stand still in the middle of their work, past the moment at which somebody else
-// gets it, and then go on as if nothing had happened. Whatever they do then must change nothing.
-package zombies
+package workers_test
 
 import (
 	"bufio"
@@ -18,26 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/internal/temporal/embedded"
-	"waymark/tests/programs"
 	"waymark/tests/sample"
-	"waymark/tests/services"
 )
 
 var wanted = flag.Int("zombies", 1, "how many processes are stopped in the middle of an activity; make nightly has 200")
-
-var buildWorker = sync.OnceValues(func() (string, error) { return programs.BuildArmed("waymark/tests/zombies/worker") })
-
-// runsAtOnce is how many runs go on at the same time, unless -parallel says otherwise: they mostly wait.
-const runsAtOnce = 6
-
-func TestMain(m *testing.M) {
-	if database := os.Getenv(serverVariable); database != "" {
-		os.Exit(serve(database))
-	}
-	services.SideBySide(runsAtOnce)
-	flag.Parse()
-	os.Exit(m.Run())
-}
 
 // temporal is a server, in this process or another.
 type temporal struct {
@@ -81,8 +63,8 @@ func observe(t *testing.T, server *temporal) undisturbed {
 	quiet := s.launch("observed", []string{"WAYMARK_FAILPOINT_LOG=" + list}, "-state", s.state)
 	s.begin()
 	s.finish()
-	quiet.end(t)
-	decider.end(t)
+	quiet.end()
+	decider.end()
 	s.verify()
 	return undisturbed{readMoments(t, list), s.outputs()}
 }
@@ -285,8 +267,8 @@ func (s *scene) chain(u undisturbed, moments []moment, v visit, total *tally) {
 	}
 	healthy := s.worker("healthy", "", 3)
 	s.finish()
-	healthy.end(s.t)
-	decider.end(s.t)
+	healthy.end()
+	decider.end()
 	late := s.wake(zombies)
 	require.Equal(s.t, u.outputs, s.outputs())
 	s.verify()
@@ -307,14 +289,14 @@ func (s *scene) wake(zombies []*process) (late int) {
 // meets waits until the process met the moment, and reports whether it did: if the run ended before, the process is told to end.
 func (s *scene) meets(p *process, m moment, v visit) bool {
 	s.t.Helper()
-	met := func() bool { return p.stopped(s.t) || v.kill && p.over() }
+	met := func() bool { return p.stopped() || v.kill && p.over() }
 	await(s.t, "the moment "+m.String(), func() bool { return met() || p.over() || s.over() })
 	if !met() {
-		p.end(s.t)
+		p.end()
 		return false
 	}
 	if v.kill {
-		require.Equal(s.t, "signal: killed", p.command.ProcessState.String(), "%s", p.said(s.t))
+		require.Equal(s.t, "signal: killed", p.command.ProcessState.String(), "%s", p.said())
 	}
 	return true
 }
@@ -327,8 +309,8 @@ const mostSaid = 25
 func endAll(t *testing.T, zombies []*process) {
 	t.Helper()
 	for _, zombie := range zombies {
-		zombie.end(t)
-		said := zombie.said(t)
+		zombie.end()
+		said := zombie.said()
 		require.Less(t, strings.Count(said, "\n")-strings.Count(said, "RecordActivityHeartbeat"), mostSaid, "%s", said)
 	}
 }

@@ -1,4 +1,4 @@
-package daemon_test
+package workers_test
 
 import (
 	"path/filepath"

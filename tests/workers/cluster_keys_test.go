@@ -1,4 +1,4 @@
-package cluster_test
+package workers_test
 
 import (
 	"encoding/base64"
@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"waymark/tests/sample"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/tests/sample"
 )
 
 // odd starts a worker process with other codec keys than all others have; "" are none.
@@ -17,7 +18,7 @@ func (c *topology) odd(name, keys string) *process {
 	environment := c.environment()
 	maps.Copy(environment, c.goodsEnvironment())
 	environment["WAYMARK_CODEC_KEYS"] = keys
-	return launch(c.t, name, environment, c.program(c.build))
+	return c.launch(name, environment, c.program(c.build))
 }
 
 // refused requires that the process ends with code 1, and says why.
@@ -39,7 +40,7 @@ func TestAWorkerWithoutTheKeysHarmsNobody(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	other := "two:" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("o", 32)))
-	c := start(t)
+	c := startCluster(t)
 	c.deploy(*rows)
 	early := c.odd("early", other)
 	early.await("msg=working") // nothing tells it yet that it is wrong
@@ -61,5 +62,5 @@ func TestAWorkerWithoutTheKeysHarmsNobody(t *testing.T) {
 	require.Equal(t, run, result.Run)
 	c.result(run, "out").check(c, *rows)
 	c.verify(run)
-	again.stop()
+	again.end()
 }

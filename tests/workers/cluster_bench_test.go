@@ -1,4 +1,4 @@
-package cluster_test
+package workers_test
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ import (
 // a table, with the record in Postgres and the payloads in S3, all on this machine, by one worker process and by two. The two take
 // turns, so that whatever else the machine does bears on both. CPU seconds are those of the worker processes.
 func BenchmarkRun(b *testing.B) {
-	c := start(b)
+	c := startCluster(b)
 	c.build = buildReleased
 	c.deploy(*rows)
 	first := c.worker("worker-1")
@@ -42,7 +42,7 @@ func BenchmarkRun(b *testing.B) {
 		measure(fmt.Sprintf("one_%d", round), first)
 		second := c.worker(fmt.Sprintf("worker-2 of round %d", round))
 		measure(fmt.Sprintf("two_%d", round), first, second)
-		second.stop()
+		second.end()
 	}
 	for i, unit := range []string{"1worker", "2workers"} {
 		b.ReportMetric(float64(*rows)*float64(round)/took[i].Seconds(), "rows/s/"+unit)
@@ -54,7 +54,7 @@ func BenchmarkRun(b *testing.B) {
 // Each run reads an object from a bucket and writes two. The record is in Postgres, the payloads are in S3, and two worker processes do the work, all on this
 // machine. CPU time is that of the workers.
 func BenchmarkSmallRuns(b *testing.B) {
-	c := start(b)
+	c := startCluster(b)
 	c.build = buildReleased
 	c.deploySmall()
 	c.serve()

@@ -1,4 +1,4 @@
-package zombies
+package workers_test
 
 import (
 	"slices"
@@ -30,11 +30,11 @@ func TestLockHolders(t *testing.T) {
 		if m.at%2 == 0 {
 			holder.signal(syscall.SIGKILL)
 		} else {
-			holder.end(t)
+			holder.end()
 		}
 		s.finish()
-		waiting.end(t)
-		decider.end(t)
+		waiting.end()
+		decider.end()
 		require.Equal(t, u.outputs, s.outputs())
 		s.verify()
 	})

@@ -1,4 +1,4 @@
-package daemon_test
+package workers_test
 
 import (
 	"context"
@@ -30,8 +30,9 @@ import (
 	"waymark/workflows"
 )
 
-// orders is a document of which one row is refused, and one filtered. Its chunks are so small that the workflow asks for an activity for each of them.
-const orders = `
+// siteOrders is a document of which one row is refused, and one filtered. Its chunks are so small that the workflow asks
+// for an activity for each of them.
+const siteOrders = `
 name: orders
 chunk: {rows: 1000}
 sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, total: decimal}}, on_invalid: quarantine}}
@@ -40,7 +41,7 @@ sinks: {all: {jsonl: {path: out/all.jsonl, overwrite: true}}}
 `
 
 // smallOrders is the same with chunks of the usual size: all that the run does is done within a task of its workflow.
-var smallOrders = strings.Replace(orders, "chunk: {rows: 1000}", "", 1)
+var smallOrders = strings.Replace(siteOrders, "chunk: {rows: 1000}", "", 1)
 
 const ordersCSV = "id,total\n1,5.00\n2,50.00\nx,7.00\n"
 
@@ -61,7 +62,7 @@ func newSiteWith(t *testing.T, o embedded.Options) *site {
 	t.Helper()
 	s := &site{folder: t.TempDir()}
 	s.start(t, o)
-	s.write(t, "pipelines/orders.yaml", orders)
+	s.write(t, "pipelines/orders.yaml", siteOrders)
 	s.write(t, "pipelines/orders.csv", ordersCSV)
 	return s
 }
@@ -115,8 +116,8 @@ func (s *site) run(t *testing.T, c client.Client, id string, input map[string]an
 	return system.Execute(t, c, workflows.WorkflowID(id), input)
 }
 
-// process is a worker process, in a goroutine.
-type process struct {
+// daemonProcess is a worker process, in a goroutine.
+type daemonProcess struct {
 	log
 	stop  context.CancelFunc // the first SIGTERM
 	ended chan error
@@ -167,9 +168,6 @@ func (l *log) next() (string, bool) {
 	return l.lines[l.read-1], true
 }
 
-// patience is how long a test waits for a line.
-const patience = 5 * time.Minute
-
 // said waits for the line with this message, and returns its other words.
 func (l *log) said(t *testing.T, message string) map[string]any {
 	t.Helper()
@@ -186,9 +184,9 @@ func (l *log) said(t *testing.T, message string) map[string]any {
 }
 
 // begin starts a process with these variables.
-func begin(t *testing.T, c daemon.Config, p daemon.Program, env map[string]string) *process {
+func begin(t *testing.T, c daemon.Config, p daemon.Program, env map[string]string) *daemonProcess {
 	t.Helper()
-	made := &process{ended: make(chan error, 1)}
+	made := &daemonProcess{ended: make(chan error, 1)}
 	made.more.L = &made.mu
 	ctx, stop := context.WithCancel(context.Background())
 	made.stop = stop
@@ -219,7 +217,7 @@ func openSQLite(ctx context.Context, path string, create bool) (landscape.Driver
 }
 
 // end tells the process to end, and requires that it does without an error.
-func (p *process) end(t *testing.T) {
+func (p *daemonProcess) end(t *testing.T) {
 	t.Helper()
 	p.stop()
 	require.NoError(t, <-p.ended, p.text())

@@ -1,4 +1,4 @@
-package cluster_test
+package workers_test
 
 import (
 	"context"
@@ -70,7 +70,7 @@ var askings = []asking{
 func TestStartsWhileAServiceIsAway(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
-	c := start(t)
+	c := startCluster(t)
 	c.deploy(10)
 	c.serve()
 	var worker *process
@@ -118,7 +118,7 @@ func TestStartsWhileAServiceIsAway(t *testing.T) {
 		}
 	}
 	cancelledWhileAway(t, c)
-	worker.stop()
+	worker.end()
 }
 
 // cancelledWhileAway asks for two runs while Temporal is away, and cancels one of them: of that none comes.

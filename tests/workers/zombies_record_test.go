@@ -1,4 +1,4 @@
-package zombies
+package workers_test
 
 import (
 	"crypto/sha256"
@@ -30,8 +30,9 @@ func (s *scene) look() snapshot {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.state, "landscape.db")+"?mode=ro&_pragma=busy_timeout(10000)")
 	require.NoError(s.t, err)
 	defer db.Close()
-	for _, name := range query(s.t, db, "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'") {
-		rows := query(s.t, db, "select * from "+name)
+	const tables = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
+	for _, name := range rowsOf(s.t, db, tables) {
+		rows := rowsOf(s.t, db, "select * from "+name)
 		slices.Sort(rows)
 		shot.tables[name] = rows
 	}
@@ -55,8 +56,8 @@ func (s *scene) lookAt(folder string, files map[string]string) {
 	}))
 }
 
-// query returns the rows as text, columns one after the other.
-func query(t *testing.T, db *sql.DB, statement string, args ...any) []string {
+// rowsOf returns the rows as text, columns one after the other.
+func rowsOf(t *testing.T, db *sql.DB, statement string, args ...any) []string {
 	t.Helper()
 	rows, err := db.Query(statement, args...)
 	require.NoError(t, err)
