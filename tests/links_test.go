@@ -20,7 +20,6 @@ var linksServer = map[string]string{
 	"serve/api.test":                  "the doors name local.Home",
 	"tests.test":                      "whole runs",
 	"tests/api.test":                  "reads the state folder of a server",
-	"tests/attacks.test":              "whole runs",
 	"tests/bench":                     "measures the server",
 	"tests/connectors.test":           "whole runs",
 	"tests/pages.test":                "reads the state folder of a server",

@@ -1,4 +1,4 @@
-package attacks
+package connectors_test
 
 import (
 	"cmp"

@@ -1,5 +1,4 @@
-// Package attacks does to a record what its owner could do to it, and requires that somebody notices.
-package attacks
+package connectors_test
 
 import (
 	"database/sql"
