@@ -257,7 +257,8 @@ func (p *program) await(t *testing.T, moment string) {
 func testPackages(t *testing.T) {
 	t.Helper()
 	command := exec.Command("go", "test", "-vet=off", "-ldflags=-s -w "+programs.Armed, "-count=1", "-short",
-		"-run", "^TestDelete|^TestBackend|^TestInterleaved$", "./payload/fsstore", "./plugin/file")
+		"-run", "^TestDelete|^TestBackend|^TestInterleaved$", "./payload/fsstore", "./plugin/file",
+		"-every", "1") // a flag of package sample, which the tests of both use
 	command.Dir = root
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)
