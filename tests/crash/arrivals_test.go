@@ -87,8 +87,9 @@ func TestServeIsKilledAtMomentsOfRows(t *testing.T) {
 	}
 }
 
-// rowsArrive serves a trigger of rows, until all of a table are done; but kills the server at the moment, and serves again.
-func rowsArrive(t *testing.T, binary string, server *pg.Server, moment string) {
+// rowsArrive serves a trigger of rows, until all of a table are done; but kills the server at the moment, and serves
+// again. It returns the log of the process that serves last.
+func rowsArrive(t *testing.T, binary string, server *pg.Server, moment string) []byte {
 	t.Helper()
 	dsn := server.Database(t).DSN()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -125,5 +126,5 @@ func rowsArrive(t *testing.T, binary string, server *pg.Server, moment string) {
 	require.NoError(t, db.QueryRow("select count(*) from runs where status <> 'completed'").Scan(&others))
 	require.Zero(t, others)
 	require.ElementsMatch(t, []string{"0", "1", "2", "3", "4", "5", "6"}, p.written(t))
-	p.drain(t, serving)
+	return p.drain(t, serving)
 }

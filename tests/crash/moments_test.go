@@ -29,7 +29,8 @@ var (
 	marks    = regexp.MustCompile(`failpoint\.(?:Hit|Short)\(([^,()]+)`)
 	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|arrival|webhook|request|log|purge|forget|archive)(?:\.[a-z]+)+"`)
 	steps    = regexp.MustCompile(`\.hit\("([a-z]+)"\)`)
-	attempts = regexp.MustCompile(`func \(a \*Activities\) ([A-Z]\w+)\([^{]*\{\n\t(?:_, err :=|return) (?:attempt|anyAttempt)\(`)
+	attempts = regexp.MustCompile(`(?m)^func \(a \*Activities\) ([A-Z]\w+)\(.*\n` + // its lines are indented, or empty
+		`(?:(?:[\t)].*)?\n)*?\t(?:_, err :=|return) (?:attempt|anyAttempt)\(`)
 )
 
 // composed are the names that the code puts together: what is written there, and the words of the page for it.
@@ -136,7 +137,10 @@ func TestEveryMomentIsReached(t *testing.T) {
 	testPackages(t)
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
-	text = slices.Concat(text, held, strangersStart(t, binary), scheduleRings(t, binary, ""), filesArrive(t, binary, ""), deliveriesCome(t, binary, ""), requestsCome(t, binary, ""))
+	text = slices.Concat(
+		text, held, strangersStart(t, binary), scheduleRings(t, binary, ""), filesArrive(t, binary, ""),
+		rowsArrive(t, binary, pg.Private(t), ""), deliveriesCome(t, binary, ""), requestsCome(t, binary, ""),
+	)
 	for line := range strings.Lines(string(text)) {
 		name, _, _ := strings.Cut(line, " ")
 		reached[name]++
