@@ -1,6 +1,6 @@
 // Package connectors_test runs whole pipelines whose sources, sinks or record are not files and SQLite on this host:
-// Parquet files, buckets, web servers, tables of Postgres, and every storage that a record may be on. Beside them it does
-// to a record what its owner could do to it, and requires that somebody notices (attacks).
+// Parquet files, buckets, web servers, tables of Postgres, and every storage that a record may be on. Beside them it
+// does to a record what its owner could do to it, and requires that somebody notices (attacks).
 package connectors_test
 
 import (

@@ -30,8 +30,8 @@ import (
 	"waymark/workflows"
 )
 
-// siteOrders is a document of which one row is refused, and one filtered. Its chunks are so small that the workflow asks
-// for an activity for each of them.
+// siteOrders is a document of which one row is refused, and one filtered. Its chunks are so small that the workflow
+// asks for an activity for each of them.
 const siteOrders = `
 name: orders
 chunk: {rows: 1000}
