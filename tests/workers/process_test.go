@@ -115,7 +115,8 @@ func (p *process) over() bool {
 	}
 }
 
-// end tells the process to end what it began, also if it stands still, and requires that it does so without a fault.
+// end tells the process to end what it began, also if it stands still, and requires that it does so without a fault. On a
+// busy machine it may end before it listens to signals: then it began nothing, and said nothing.
 func (p *process) end() {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
@@ -127,7 +128,9 @@ func (p *process) end() {
 		<-p.ended
 		require.Fail(p.t, "the process does not end", "%s", p.name)
 	}
-	require.True(p.t, p.command.ProcessState.Success(), "%s: %s: %s", p.name, p.command.ProcessState, p.said())
+	state := p.command.ProcessState
+	early := state.String() == "signal: terminated" && p.said() == ""
+	require.True(p.t, early || state.Success(), "%s: %s: %s", p.name, state, p.said())
 }
 
 // await calls done until it is true.
