@@ -115,8 +115,8 @@ func (p *process) over() bool {
 	}
 }
 
-// end tells the process to end what it began, also if it stands still, and requires that it does so without a fault. On a
-// busy machine it may end before it listens to signals: then it began nothing, and said nothing.
+// end tells the process to end what it began, also if it stands still, and requires that it does so without a fault. On
+// a busy machine it may end before it listens to signals: then it began nothing, and said nothing.
 func (p *process) end() {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
