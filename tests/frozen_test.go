@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,10 +20,9 @@ import (
 	"waymark/internal/temporal/beat"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/payload/fsstore"
-	"waymark/tests/blank"
 	"waymark/tests/fixtures"
 	"waymark/tests/sample"
+	"waymark/tests/services"
 	"waymark/tests/system"
 	"waymark/worker"
 	"waymark/workflows"
@@ -59,9 +57,9 @@ func TestTemporalIsFrozen(t *testing.T) {
 	computed := &computing{times: map[int64]int{}}
 	s := system.StartWith(t, system.Options{Members: []worker.Member{}, Storage: computed.storage})
 	fixtures.Write(t, filepath.Join(s.Folder, "in.csv"), frozenRows)
-	line := newLine(t, s.Address)
+	line := services.Cut(t, s.Address)
 	c, err := sdk.DialContext(t.Context(), beat.Tolerant(sdk.Options{
-		HostPort: line.address, Namespace: s.Namespace, Logger: slog.New(slog.DiscardHandler),
+		HostPort: line.Address(), Namespace: s.Namespace, Logger: slog.New(slog.DiscardHandler),
 	}))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
@@ -73,9 +71,9 @@ func TestTemporalIsFrozen(t *testing.T) {
 	for _, silence := range []time.Duration{3 * time.Second, beyond} {
 		before := computed.chunks()
 		require.Eventually(t, func() bool { return computed.chunks() > before+1 }, patience, time.Millisecond)
-		line.hold.Lock()
+		over := line.Silence()
 		time.Sleep(silence)
-		line.hold.Unlock()
+		over()
 	}
 	result, err := system.End(t, run)
 	require.NoError(t, err)
@@ -129,12 +127,7 @@ type computing struct {
 
 func (c *computing) storage(t testing.TB, s *system.System) (landscape.Driver, payload.Backend) {
 	t.Helper()
-	driver, err := blank.Open(t.Context(), s.Database)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, driver.Close()) })
-	objects, err := fsstore.Create(s.Objects)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, objects.Close()) })
+	driver, objects := system.OnDisk(t, s)
 	c.Driver = driver
 	return c, objects
 }
@@ -154,48 +147,4 @@ func (c *computing) chunks() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.times)
-}
-
-// line passes connections on to a server. While hold is locked, all is silent, and no connection ends.
-type line struct {
-	address string
-	hold    sync.RWMutex
-}
-
-func newLine(t testing.TB, server string) *line {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	l := &line{address: listener.Addr().String()}
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			there, err := net.Dial("tcp", server)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			go l.pass(client, there)
-			go l.pass(there, client)
-		}
-	}()
-	return l
-}
-
-func (l *line) pass(from, to net.Conn) {
-	defer func() { _ = to.Close() }()
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		l.hold.RLock()
-		_, failed := to.Write(buffer[:n])
-		l.hold.RUnlock()
-		if err != nil || failed != nil {
-			return
-		}
-	}
 }

@@ -16,6 +16,7 @@ const windowBytes = 64 << 10
 type Proxy struct {
 	listener net.Listener
 	target   string
+	silent   sync.RWMutex // locked while nothing is passed on
 
 	mu          sync.Mutex
 	match       func(request []byte) bool // nil: nothing is lost
@@ -63,6 +64,18 @@ func (p *Proxy) Every(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.every = n
+}
+
+// Silence passes nothing on until the function that it returns is called. No connection ends, and nothing is lost.
+func (p *Proxy) Silence() (over func()) {
+	p.silent.Lock()
+	return p.silent.Unlock
+}
+
+// await waits while the proxy is silent.
+func (p *Proxy) await() {
+	p.silent.RLock()
+	defer p.silent.RUnlock()
 }
 
 // Heal ends all losses.
@@ -164,6 +177,7 @@ func (l *link) requests() {
 	buf := make([]byte, windowBytes)
 	for {
 		n, err := l.client.Read(buf)
+		l.proxy.await()
 		if n > 0 && !l.passes(buf[:n]) {
 			return
 		}
@@ -202,6 +216,7 @@ func (l *link) replies() {
 	buf := make([]byte, windowBytes)
 	for {
 		n, err := l.server.Read(buf)
+		l.proxy.await()
 		passed := l.answers(buf[:n])
 		if _, failed := l.client.Write(buf[:passed]); err != nil || failed != nil || passed < n {
 			return

@@ -80,7 +80,7 @@ func StartWith(t testing.TB, o Options) *System {
 	require.NoError(t, os.Mkdir(s.Folder, 0o700))
 	storage := o.Storage
 	if storage == nil {
-		storage = onDisk
+		storage = OnDisk
 	}
 	driver, backend := storage(t, s)
 	s.Log, s.Payloads = landscape.New(driver, nil), payload.New(backend, payload.Options{})
@@ -98,8 +98,8 @@ func On(name string) func(testing.TB, *System) (landscape.Driver, payload.Backen
 	}
 }
 
-// onDisk is the storage of a state folder.
-func onDisk(t testing.TB, s *System) (landscape.Driver, payload.Backend) {
+// OnDisk is the storage of a state folder, which ends with the test: what Options.Storage is if it is nil.
+func OnDisk(t testing.TB, s *System) (landscape.Driver, payload.Backend) {
 	t.Helper()
 	driver, err := blank.Open(context.Background(), s.Database)
 	require.NoError(t, err)
