@@ -17,7 +17,7 @@ import (
 // cures. An attempt that was left behind by a resume of its run is told so and changes nothing; that it came is
 // recorded.
 //
-// What an attempt does outlasts it, if Temporal gives it up and nobody ordered it to stop: see flights.
+// The work outlasts the attempt if Temporal gives that up without an order to stop: see flights.
 func attempt[In, Out any](
 	ctx context.Context, a *Activities, run string, epoch int64, in In, do doing[In, Out],
 ) (Out, error) {

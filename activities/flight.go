@@ -159,8 +159,8 @@ func (f *flights) await(ctx context.Context, flown *flight) error {
 }
 
 // lostSight reports whether an attempt ended because Temporal does not know how it is doing: not because anyone wants
-// its work to stop. What is done within a task of the workflow has little time; an activity that takes longer than an
-// attempt may hangs, and is stopped.
+// its work to stop. Work within a task of the workflow may take longer than the task has time for. An activity that is
+// still running at the end of its own, long, limit hangs, and is stopped.
 func lostSight(ctx context.Context, cause error) bool {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return activity.GetInfo(ctx).IsLocalActivity

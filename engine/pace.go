@@ -14,7 +14,7 @@ type pace struct {
 	since   time.Time // when the last turn ended
 }
 
-// A pass computes about so long between two turns, whatever a record costs.
+// Between two turns a pass computes for about this long, however long one record takes.
 const (
 	shortBreath = 100 * time.Microsecond
 	longBreath  = 400 * time.Microsecond
