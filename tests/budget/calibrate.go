@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// reference is how many seconds of CPU time a round of calibrate takes, on the average of a run of all tests, on the
-	// machine by which -most is set: one on which the tests of commit 2a039387 took 1,116 s.
+	// reference is how many seconds of CPU time a round of calibrate takes, on the average of a run of all tests, on
+	// the machine by which -most is set: one on which the tests of commit 2a039387 took 1,116 s.
 	reference = 0.0165
 
 	// rounds is how much of the work is done before the command, and after it; fewRounds before the tests of each
