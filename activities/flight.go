@@ -53,6 +53,9 @@ const (
 	// attempt. An execution that was terminated has none.
 	lonelyTime = 2 * time.Minute
 
+	// landingTime is how long a process that ends waits for work that was told to end: that takes as long as one write.
+	landingTime = 10 * time.Second
+
 	// maxLanded is how many results are remembered. Each has a few hundred bytes.
 	maxLanded = 256
 )
@@ -132,6 +135,30 @@ func (f *flights) leave(left *flight) {
 	left.missed = true
 	if left.waiting == 0 {
 		left.lonely = time.AfterFunc(lonelyTime, func() { left.cancel(errLonely) })
+	}
+}
+
+// Land waits for the work that these activities have in hand, and ends it where no attempt waits for it. It is for a
+// process that takes no more work, whose attempts are over: what they left behind must not write to stores that are
+// being closed, or end in the middle of a file. Work that does not listen is left behind after landingTime. Call it
+// before the stores are closed; repeating it does nothing.
+func Land(a *Activities) {
+	a.flights.mu.Lock()
+	var open []*flight
+	for _, flown := range a.flights.open {
+		if flown.waiting == 0 {
+			flown.cancel(errLonely)
+		}
+		open = append(open, flown)
+	}
+	a.flights.mu.Unlock()
+	late := time.After(landingTime)
+	for _, flown := range open {
+		select {
+		case <-flown.done:
+		case <-late:
+			return
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
@@ -145,4 +146,35 @@ func TestLonelyWorkEnds(t *testing.T) {
 	require.NotNil(t, f.lonely)
 	require.True(t, f.lonely.Reset(time.Millisecond), "it would have taken longer")
 	require.ErrorIs(t, <-ended, errLonely)
+}
+
+// A process that ends leaves no work behind for which no attempt waits, and lets the rest come to its end.
+func TestWorkLands(t *testing.T) {
+	a := &Activities{flights: new(flights)}
+	a.flights.landed, _ = simplelru.NewLRU[task, *flight](2, nil)
+	finish := make(chan struct{}) // the attended work's end: after the lonely one's, so that Land waits for both
+	open := func(name string, waiting int, work func(context.Context) error) *flight {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		f := &flight{done: make(chan struct{}), cancel: cancel, waiting: waiting}
+		go func() {
+			f.err = work(ctx)
+			a.flights.land(task{activity: name}, f)
+		}()
+		return f
+	}
+	lonely := open("lonely", 0, func(ctx context.Context) error {
+		<-ctx.Done()
+		close(finish)
+		return context.Cause(ctx)
+	})
+	attended := open("attended", 1, func(ctx context.Context) error {
+		<-finish
+		return context.Cause(ctx)
+	})
+	a.flights.open = map[task]*flight{{activity: "lonely"}: lonely, {activity: "attended"}: attended}
+	Land(a)
+	require.Empty(t, a.flights.open)
+	require.ErrorIs(t, lonely.err, errLonely)
+	require.NoError(t, attended.err)
+	Land(a)
 }

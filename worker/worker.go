@@ -26,7 +26,19 @@ func New(c client.Client, queue string, act *activities.Activities) worker.Worke
 	w := worker.New(c, queue, patient(worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities()}))
 	registerWorkflows(w)
 	w.RegisterActivity(act)
-	return w
+	return landing{w, act}
+}
+
+// landing is a worker that, when it stops, leaves nothing behind of attempts that Temporal gave up.
+type landing struct {
+	worker.Worker
+	act *activities.Activities
+}
+
+// Stop takes no more work, and waits for what is in hand.
+func (l landing) Stop() {
+	l.Worker.Stop()
+	activities.Land(l.act)
 }
 
 // NewAnswering returns a worker for the queue, not yet started, that answers questions about its workflows and does
@@ -113,11 +125,11 @@ func (m Member) Group(c client.Client, affinity activities.Affinity, act *activi
 	if m.Keeper != nil {
 		slots.Register(first, m.Keeper)
 	}
-	group := Group{first}
+	group := Group{landing{first, act}}
 	for _, queue := range []string{affinity.FilesQueue, affinity.OwnQueue} {
 		w := worker.New(c, queue, besideOptions(common))
 		w.RegisterActivity(act)
-		group = append(group, w)
+		group = append(group, landing{w, act})
 	}
 	return group
 }
