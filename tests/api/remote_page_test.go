@@ -66,28 +66,28 @@ func (h *house) remotePage(t *testing.T) {
 	h.remoteFiles(t)
 }
 
-// remoteProgram compiles the program of the page in a module of its own, program in the folder. To link it takes a
-// while: make nightly does, and by day it is vetted.
+// remoteProgram compiles the program of the page in a module of its own, program in the folder. To vet and link it takes
+// a while: make nightly does, and by day it is compiled as a package, which is not linked.
 func (h *house) remoteProgram(t *testing.T, folder string) {
 	t.Helper()
 	module := filepath.Join(folder, "program")
 	require.NoError(t, os.Mkdir(module, 0o700))
 	program := manual.Blocks(manual.Page(t, "remote.md"), "go")[0]
 	program = strings.Replace(program, `"order-4711"`, `"order-4712"`, 1) // docs/api.md has a run under that key
-	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(program), 0o600))
 	here, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	last := []string{"vet", "."}
-	if sample.All() {
-		last = []string{"build", "-ldflags=-s -w", "-o", "program", "."}
-	}
 	version := strings.TrimPrefix(runtime.Version(), "go")
-	for _, command := range [][]string{
+	last := [][]string{{"vet", "."}, {"build", "-ldflags=-s -w", "-o", "program", "."}}
+	if !sample.All() {
+		program = strings.Replace(program, "package main\n", "package program\n", 1)
+		last = [][]string{{"build", "."}}
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(program), 0o600))
+	for _, command := range append([][]string{
 		{"mod", "init", "example.com/program"},
 		{"mod", "edit", "-go=" + version},
 		{"work", "init", ".", here},
-		last,
-	} {
+	}, last...) {
 		step := exec.CommandContext(t.Context(), "go", command...)
 		step.Dir, step.Env = module, append(os.Environ(), "GOWORK=", "GOFLAGS=")
 		out, err := step.CombinedOutput()

@@ -69,19 +69,21 @@ func requireServed(t *testing.T, s *serving.Strangers, program *exec.Cmd) {
 	s.Waymark(t, "verify", runs[0].Run)
 }
 
-// TestAStrangerInGo vets the program of docs/services.md in a module that knows nothing of this one; make nightly also
-// links it, and lets it start a run.
+// TestAStrangerInGo compiles the program of docs/services.md in a module that knows nothing of this one, as a package,
+// which is not linked; make nightly vets it, links it, and lets it start a run.
 func TestAStrangerInGo(t *testing.T) {
 	t.Parallel()
 	module := t.TempDir()
 	require.NoError(t, os.CopyFS(module, os.DirFS("../stranger")))
 	programs := manual.Blocks(manual.Page(t, "services.md"), "go")
 	require.Len(t, programs, 1)
-	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(programs[0]), 0o600))
-	steps := [][]string{{"vet", "."}}
-	if sample.All() {
-		steps = append(steps, []string{"build", "-ldflags=-s -w", "-o", "stranger", "."})
+	program := programs[0]
+	steps := [][]string{{"vet", "."}, {"build", "-ldflags=-s -w", "-o", "stranger", "."}}
+	if !sample.All() {
+		program = strings.Replace(program, "package main\n", "package stranger\n", 1)
+		steps = [][]string{{"build", "."}}
 	}
+	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(program), 0o600))
 	for _, args := range steps {
 		step := exec.CommandContext(t.Context(), "go", args...)
 		step.Dir, step.Env = module, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
