@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"waymark/activities"
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/fixtures"
@@ -30,9 +31,13 @@ import (
 )
 
 // door is a Waymark whose runs people start, reset and stop in Temporal, past the command line.
-type door struct{ *system.System }
+type door struct {
+	*system.System
+	rows int    // of the input
+	end  func() // lets the source end, which an idle one does not do before
+}
 
-// many is a document of a few dozen chunks. Each run of it continues itself as new a few times on a server with short.
+// many is a document of several chunks. Of more than four, a run continues itself as new on a server with short.
 const many = `
 name: many
 params: {least: {type: int, default: 0}}
@@ -47,13 +52,33 @@ sinks:
 
 var short = map[string]any{"limit.historyCount.suggestContinueAsNew": 40}
 
-const doorRows = 500
+// The rows of one chunk and a half, and of as many chunks as a run needs to continue itself as new twice.
+const (
+	fewRows  = 30
+	manyRows = 180
+)
 
 func open(t *testing.T) door {
 	t.Helper()
-	d := door{system.Start(t, short)}
-	d.Write(t, map[string]string{"in.csv": fixtures.Numbered(0, doorRows)})
+	return door{System: system.Start(t, short)}.has(t, fewRows)
+}
+
+// has writes an input of so many rows.
+func (d door) has(t *testing.T, rows int) door {
+	t.Helper()
+	d.rows = rows
+	d.Write(t, map[string]string{"in.csv": fixtures.Numbered(0, rows)})
 	return d
+}
+
+// openIdle is open with a source that has more chunks, and that is idle after them: a run does not end before pausedRun
+// has paused it, however slow that is.
+func openIdle(t *testing.T) door {
+	t.Helper()
+	mayEnd := make(chan struct{})
+	idle := func(p recompute.Planner) recompute.Planner { return idlePlanner{p, mayEnd} }
+	s := system.StartWith(t, system.Options{Settings: short, Planner: idle})
+	return door{System: s, end: func() { close(mayEnd) }}.has(t, manyRows)
 }
 
 // input is what the command line would start a run with.
@@ -110,7 +135,7 @@ func (d door) order(t *testing.T, verb string) {
 	}, patience, 10*time.Millisecond)
 }
 
-// pausedRun starts the run r and pauses it when it has continued itself as new.
+// pausedRun starts the run r and pauses it when it has continued itself as new, and lets the source end then.
 func (d door) pausedRun(t *testing.T) client.WorkflowRun {
 	t.Helper()
 	const run = "r"
@@ -120,6 +145,7 @@ func (d door) pausedRun(t *testing.T) client.WorkflowRun {
 		return events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() != ""
 	}, patience, time.Millisecond)
 	d.order(t, workflows.PauseUpdate)
+	d.end()
 	return handle
 }
 
@@ -143,7 +169,7 @@ func (d door) run(t *testing.T, run string) landscape.Run {
 func (d door) complete(t *testing.T, run string) {
 	t.Helper()
 	require.Equal(t, pipeline.Completed, d.run(t, run).Status)
-	require.Equal(t, doorRows+1, strings.Count(d.Read(t, "out/out.csv"), "\n"))
+	require.Equal(t, d.rows+1, strings.Count(d.Read(t, "out/out.csv"), "\n"))
 	d.Verify(t, run)
 }
 
@@ -167,7 +193,7 @@ func refused(t *testing.T, handle client.WorkflowRun, kind string, words ...stri
 // TestStateComesFromPreviousExecution starts workflows with the input of an execution that continued another one, as
 // Temporal's UI does with "Start like this one": a paused run stays paused, and nobody else works for it.
 func TestStateComesFromPreviousExecution(t *testing.T) {
-	d := open(t)
+	d := openIdle(t)
 	handle := d.pausedRun(t)
 	before := d.run(t, "r")
 	input := system.Events(t, d.Temporal, "run-r", "")[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0]
@@ -189,7 +215,7 @@ func TestStateComesFromPreviousExecution(t *testing.T) {
 // resumed in a new epoch, still paused, and no row is read or published a second time. After the last decision of the execution that was
 // paused there may have been none.
 func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
-	d := open(t)
+	d := openIdle(t)
 	d.pausedRun(t)
 	all := d.executions(t, "run-r")
 	var handle client.WorkflowRun
@@ -225,7 +251,7 @@ func TestAResetRunGoesOnFromItsRecord(t *testing.T) {
 // TestARunIsBegunOnce starts runs again under the id of one that is recorded: it is resumed, or fails at once and says what is there.
 func TestARunIsBegunOnce(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := openIdle(t)
 	handle := d.pausedRun(t)
 	d.order(t, workflows.CancelUpdate)
 	require.NoError(t, handle.Get(t.Context(), nil))
@@ -248,7 +274,7 @@ func TestARunIsBegunOnce(t *testing.T) {
 // TestWhoStartedARunIsWhatTemporalKnows starts runs whose inputs claim another beginning.
 func TestWhoStartedARunIsWhatTemporalKnows(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := open(t).has(t, manyRows)
 	for i, c := range []struct{ identity, actor, trigger string }{
 		{"orders-service", "orders-service", activities.TriggerTemporal},
 		{activities.Identity(activities.TriggerCLI, "ann", "desk"), "ann", activities.TriggerCLI},
@@ -288,7 +314,7 @@ func (d door) startRequest(
 // TestATerminatedRunIsInterrupted terminates the workflow of a run: whoever looks for such runs puts that on record, once, and nobody who
 // comes late does so for the run as somebody resumed it.
 func TestATerminatedRunIsInterrupted(t *testing.T) {
-	d := open(t)
+	d := openIdle(t)
 	begun := time.Now()
 	d.pausedRun(t)
 	runs := recovery.Abandoned{Client: d.Temporal, Namespace: d.Namespace, Log: d.Log}
@@ -317,10 +343,10 @@ func TestATerminatedRunIsInterrupted(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, found, "it is recorded")
 
-		in := d.input(t, "r", nil)
-		system.Execute(t, d.Temporal, "run-r", in)
-		require.Eventually(t, func() bool { return d.run(t, "r").Epoch == before.Epoch+1 }, patience, 10*time.Millisecond)
-		d.order(t, workflows.PauseUpdate)
+		order := workflows.Command{Actor: "ann", Why: "to see"}
+		_, err = startPaused(t, d.Temporal, "run-r", d.input(t, "r", nil), order)
+		require.NoError(t, err)
+		require.Equal(t, before.Epoch+1, d.run(t, "r").Epoch)
 	}
 	d.order(t, workflows.ContinueUpdate)
 	require.NoError(t, d.Temporal.GetWorkflow(t.Context(), "run-r", "").Get(t.Context(), nil))

@@ -93,15 +93,20 @@ func TestOrdersUnderAnyID(t *testing.T) {
 	}
 }
 
-// startPaused starts a run under its own id, with an order to pause it that is there before its first workflow task.
-func startPaused(t *testing.T, c client.Client, run string, input, order any) (client.WorkflowRun, error) {
+// startPaused starts a workflow for a run, with an order to pause it that is there before its first task. It returns
+// when the run is paused.
+func startPaused(t *testing.T, c client.Client, id string, input, order any) (client.WorkflowRun, error) {
 	t.Helper()
 	start := c.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-		ID: workflows.WorkflowID(run), TaskQueue: workflows.TaskQueue, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		ID: id, TaskQueue: workflows.TaskQueue, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 	}, workflows.RunPipelineName, input)
 	update, err := c.UpdateWithStartWorkflow(t.Context(), client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
-		UpdateOptions:          client.UpdateWorkflowOptions{UpdateName: workflows.PauseUpdate, Args: []any{order}, WaitForStage: client.WorkflowUpdateStageCompleted},
+		UpdateOptions: client.UpdateWorkflowOptions{
+			UpdateName:   workflows.PauseUpdate,
+			Args:         []any{order},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		},
 	})
 	if err == nil {
 		err = update.Get(t.Context(), nil)
@@ -115,14 +120,14 @@ func startPaused(t *testing.T, c client.Client, run string, input, order any) (c
 func TestAnOrderThatComesWithTheStart(t *testing.T) {
 	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})
 	order := map[string]any{"actor": "ann", "why": "to see"}
-	started, err := startPaused(t, s.Temporal, "r", map[string]any{"pipeline": "recorded", "run": "r"}, order)
+	started, err := startPaused(t, s.Temporal, "run-r", map[string]any{"pipeline": "recorded", "run": "r"}, order)
 	require.NoError(t, err)
 	require.Equal(t, "paused", asked(t, s, started.GetID()).Status)
 	require.NoError(t, system.Give(t, s.Temporal, started.GetID(), workflows.ContinueUpdate, order))
 	require.NoError(t, started.Get(t.Context(), nil))
 	requireNoFailedTask(t, system.Events(t, s.Temporal, started.GetID(), ""))
 
-	refused, err := startPaused(t, s.Temporal, "s", map[string]any{"pipeline": "nothing", "run": "s"}, order)
+	refused, err := startPaused(t, s.Temporal, "run-s", map[string]any{"pipeline": "nothing", "run": "s"}, order)
 	require.ErrorContains(t, err, "run s did not begin: ")
 	require.Error(t, refused.Get(t.Context(), nil))
 	require.Equal(t, "refused", asked(t, s, refused.GetID()).Status)
@@ -132,7 +137,7 @@ func TestAnOrderThatComesWithTheStart(t *testing.T) {
 func TestOnePersonCancelsNoRunForGood(t *testing.T) {
 	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})
 	order := map[string]any{"actor": "ann", "why": "to see"}
-	started, err := startPaused(t, s.Temporal, "r", map[string]any{"pipeline": "recorded", "run": "r"}, order)
+	started, err := startPaused(t, s.Temporal, "run-r", map[string]any{"pipeline": "recorded", "run": "r"}, order)
 	require.NoError(t, err)
 	_, err = s.Log.Rule(t.Context(), landscape.OrderRuling{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann", Why: "four eyes"})
 	require.NoError(t, err)

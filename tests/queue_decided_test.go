@@ -18,7 +18,6 @@ import (
 	"waymark/landscape/admit"
 	"waymark/payload"
 	"waymark/pipeline"
-	"waymark/tests/fixtures"
 	"waymark/tests/sample"
 	"waymark/tests/storages"
 	"waymark/tests/system"
@@ -76,15 +75,14 @@ func (d interruptedDriver) Commit(ctx context.Context, tx landscape.Tx) error {
 func interrupted(t *testing.T) (door, *meanwhile) {
 	t.Helper()
 	m := &meanwhile{}
-	d := door{system.StartWith(t, system.Options{
+	d := door{System: system.StartWith(t, system.Options{
 		Planner: func(p recompute.Planner) recompute.Planner { return interruptedPlanner{p, m} },
 		Storage: func(t testing.TB, s *system.System) (landscape.Driver, payload.Backend) {
 			driver, backend := system.On(storages.SQLiteFiles)(t, s)
 			return interruptedDriver{driver, m}, backend
 		},
 	})}
-	d.Write(t, map[string]string{"in.csv": fixtures.Numbered(0, doorRows)})
-	return d, m
+	return d.has(t, fewRows), m
 }
 
 // waits asks for the run b, which waits for a place that there is by then, and is not told.

@@ -33,11 +33,27 @@ func one(whenFull string) string {
 // ask starts the workflow of a run of the document.
 func (d door) ask(t *testing.T, run, document string) client.WorkflowRun {
 	t.Helper()
+	return system.Execute(t, d.Temporal, workflows.WorkflowID(run), d.asking(t, run, document))
+}
+
+// asking is the input of a run of the document.
+func (d door) asking(t *testing.T, run, document string) workflows.RunInput {
+	t.Helper()
 	digest, err := d.Payloads.Put(t.Context(), []byte(document))
 	require.NoError(t, err)
-	return system.Execute(t, d.Temporal, workflows.WorkflowID(run), workflows.RunInput{OpenInput: activities.OpenInput{
+	return workflows.RunInput{OpenInput: activities.OpenInput{
 		Run: run, Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
-	}})
+	}}
+}
+
+// paused begins a run of the document by a workflow with an id, and returns when it is paused, before it read a row.
+func (d door) paused(t *testing.T, id, run, document string) client.WorkflowRun {
+	t.Helper()
+	order := workflows.Command{Actor: "ann", Why: "to see"}
+	handle, err := startPaused(t, d.Temporal, id, d.asking(t, run, document), order)
+	require.NoError(t, err)
+	d.becomes(t, run, landscape.StartBegun)
+	return handle
 }
 
 // becomes waits until the last start of the run is in the state, and returns it.
@@ -58,13 +74,10 @@ func result(t *testing.T, handle client.WorkflowRun) (result workflows.RunResult
 	return result
 }
 
-// holder begins the run r of the document, and pauses it.
+// holder begins the run r of the document, paused.
 func (d door) holder(t *testing.T, document string) client.WorkflowRun {
 	t.Helper()
-	handle := d.ask(t, "r", document)
-	d.becomes(t, "r", landscape.StartBegun)
-	d.order(t, workflows.PauseUpdate)
-	return handle
+	return d.paused(t, workflows.WorkflowID("r"), "r", document)
 }
 
 func TestARunWaitsForItsTurn(t *testing.T) {
@@ -113,9 +126,7 @@ func TestARunJoinsAnother(t *testing.T) {
 		return slices.Contains(signals(t, d, "r", activities.JoinedSignal), `{"workflow":"run-b"}`)
 	}, patience, 10*time.Millisecond)
 	d.becomes(t, "b", landscape.StartSkipped)
-	digest, err := d.Payloads.Put(t.Context(), []byte(one("join")))
-	require.NoError(t, err)
-	mine := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{Run: "c", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder}})
+	mine := system.Execute(t, d.Temporal, "mine", d.asking(t, "c", one("join")))
 	for _, id := range []string{b.GetID(), mine.GetID()} {
 		d.answers(t, id, workflows.View{Run: "r", Workflow: "run-r", Status: "running"})
 	}
@@ -166,13 +177,9 @@ func TestARunTakesThePlaceOfAnother(t *testing.T) {
 // TestAWorkflowOfAnotherNameSaysHowItsRunEnded: one run gives way, one is cancelled by an order, one is terminated while it waits, and one as it runs.
 func TestAWorkflowOfAnotherNameSaysHowItsRunEnded(t *testing.T) {
 	d := open(t)
-	asked := func(run, policy string, state landscape.StartState) client.WorkflowRun {
-		digest, err := d.Payloads.Put(t.Context(), []byte(strings.Replace(one(policy), "chunk: {rows: 20}", "chunk: {rows: 1}", 1)))
-		require.NoError(t, err)
-		handle := system.Execute(t, d.Temporal, "mine-"+run, workflows.RunInput{OpenInput: activities.OpenInput{
-			Run: run, Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
-		}})
-		d.becomes(t, run, state)
+	waits := func(run, policy string) client.WorkflowRun {
+		handle := system.Execute(t, d.Temporal, "mine-"+run, d.asking(t, run, one(policy)))
+		d.becomes(t, run, landscape.StartWaiting)
 		return handle
 	}
 	status := func(handle client.WorkflowRun) (status string) {
@@ -183,18 +190,16 @@ func TestAWorkflowOfAnotherNameSaysHowItsRunEnded(t *testing.T) {
 		return view.Status
 	}
 	order := map[string]any{"actor": "ann", "why": "to see"}
-	first := asked("first", "queue", landscape.StartBegun)
-	require.NoError(t, system.Give(t, d.Temporal, first.GetID(), workflows.PauseUpdate, order))
-	second := asked("second", "cancel", landscape.StartWaiting)
+	first := d.paused(t, "mine-first", "first", one("queue"))
+	second := waits("second", "cancel")
 	gave := result(t, first)
 	require.Equal(t, []any{pipeline.Cancelled, "cancelled by run second: it takes its place, because of concurrency.when_full: cancel"}, []any{gave.Status, gave.Reason})
 	require.Equal(t, "cancelled", status(first))
 	require.NoError(t, system.Give(t, d.Temporal, second.GetID(), workflows.CancelUpdate, order))
 	require.Equal(t, "cancelled by ann: to see", result(t, second).Reason)
 
-	third := asked("third", "queue", landscape.StartBegun)
-	require.NoError(t, system.Give(t, d.Temporal, third.GetID(), workflows.PauseUpdate, order))
-	fourth := asked("fourth", "queue", landscape.StartWaiting)
+	third := d.paused(t, "mine-third", "third", one("queue"))
+	fourth := waits("fourth", "queue")
 	for _, terminated := range []struct { // the one that waits first: it would begin once the other one ended
 		client.WorkflowRun
 		status string
@@ -220,15 +225,9 @@ func TestAWorkflowOfAnotherNameSaysHowItsRunEnded(t *testing.T) {
 func TestAWorkflowOfAnotherNameOutlivesAResumption(t *testing.T) {
 	sample.Rarely(t)
 	d := open(t)
-	digest, err := d.Payloads.Put(t.Context(), []byte(strings.Replace(one("queue"), "chunk: {rows: 20}", "chunk: {rows: 5}", 1)))
-	require.NoError(t, err)
-	asked := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: "r", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
-	}})
-	d.becomes(t, "r", landscape.StartBegun)
-	require.NoError(t, system.Give(t, d.Temporal, "mine", workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}))
+	asked := d.paused(t, "mine", "r", one("queue"))
 	require.NoError(t, d.Temporal.TerminateWorkflow(t.Context(), workflows.WorkflowID("r"), "", "its process ended"))
-	_, err = system.End(t, system.Resume(t, d.Client, "r", "its process ended"))
+	_, err := system.End(t, system.Resume(t, d.Client, "r", "its process ended"))
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Completed, result(t, asked).Status)
 }
@@ -313,11 +312,7 @@ func TestATerminatedRunLetsGoOfItsPlace(t *testing.T) {
 func TestARefusedOrderSaysWhy(t *testing.T) {
 	d := open(t)
 	d.holder(t, one("queue"))
-	digest, err := d.Payloads.Put(t.Context(), []byte(one("queue")))
-	require.NoError(t, err)
-	waiting := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: "w", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
-	}})
+	waiting := system.Execute(t, d.Temporal, "mine", d.asking(t, "w", one("queue")))
 	reason := d.becomes(t, "w", landscape.StartWaiting).Reason
 	d.answers(t, "mine", workflows.View{Run: "w", Workflow: "run-w", Status: "waiting", Waits: reason})
 	for _, workflow := range []string{"run-w", "mine"} {
@@ -392,13 +387,7 @@ func (d door) cancelled(t *testing.T, workflow client.WorkflowRun) {
 // TestWhoCancelsAWorkflowInTemporalIsOnRecord: also if it is the one that somebody started for the run.
 func TestWhoCancelsAWorkflowInTemporalIsOnRecord(t *testing.T) {
 	d := open(t)
-	digest, err := d.Payloads.Put(t.Context(), []byte(one("queue")))
-	require.NoError(t, err)
-	mine := system.Execute(t, d.Temporal, "mine", workflows.RunInput{OpenInput: activities.OpenInput{
-		Run: "r", Document: string(digest), File: "pipeline.yaml", Folder: d.Folder,
-	}})
-	d.becomes(t, "r", landscape.StartBegun)
-	d.order(t, workflows.PauseUpdate)
+	mine := d.paused(t, "mine", "r", one("queue"))
 	d.cancelled(t, mine)
 	run := d.run(t, "r")
 	require.Equal(t, []any{pipeline.Cancelled, "cancelled in Temporal by bob@a: enough"}, []any{run.Status, run.Reason})

@@ -271,7 +271,7 @@ func recordWaiting(t *testing.T) {
 		require.NoError(t, run.Get(t.Context(), nil))
 	}
 	for _, name := range []string{"waiting", "waiting-cancelled", "skipped", "joined"} {
-		recorder(d).save(t, name)
+		recorder{d.System}.save(t, name)
 	}
 }
 
@@ -287,7 +287,7 @@ func recordGaveWay(t *testing.T, name string) {
 	holder := d.holder(t, document)
 	require.NoError(t, d.ask(t, "next", document).Get(t.Context(), nil))
 	require.NoError(t, holder.Get(t.Context(), nil))
-	recorder(d).saveAs(t, name, holder.GetID())
+	recorder{d.System}.saveAs(t, name, holder.GetID())
 }
 
 // recordOutlived records a workflow of another name than its run has, which is resumed after somebody closed the run's workflow.
@@ -307,7 +307,7 @@ func recordOutlived(t *testing.T, name string) {
 	_, err = system.End(t, system.Resume(t, d.Client, "r", "its process ended"))
 	require.NoError(t, err)
 	require.NoError(t, asked.Get(t.Context(), nil))
-	recorder(d).saveAs(t, name, asked.GetID())
+	recorder{d.System}.saveAs(t, name, asked.GetID())
 }
 
 // recordListed lists the pipelines.
