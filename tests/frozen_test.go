@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,10 +18,12 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"waymark/activities"
+	"waymark/internal/failpoint"
 	"waymark/internal/temporal/beat"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/tests/fixtures"
+	"waymark/tests/programs"
 	"waymark/tests/sample"
 	"waymark/tests/services"
 	"waymark/tests/system"
@@ -45,15 +48,46 @@ sinks:
   out: {jsonl: {path: out.jsonl, overwrite: true}}
 `
 
-const frozenRows = 20_000
+const (
+	frozenRows  = 20_000
+	frozenChunk = 500 // as the document says
+)
 
-// beyond is longer than Temporal waits for the heartbeats of an activity.
-const beyond = 35 * time.Second
+// silences are how long Temporal, or the network before it, is away: a moment, and longer than Temporal waits for the
+// heartbeats of an activity.
+var silences = []time.Duration{3 * time.Second, 20 * time.Second, time.Minute}
 
-// Temporal is silent for a moment, and for longer than it waits for heartbeats: what the worker computes meanwhile
-// counts, and nothing is computed a second time.
+// Temporal is silent: what the worker computes meanwhile counts, and nothing is computed a second time.
 func TestTemporalIsFrozen(t *testing.T) {
 	sample.Rarely(t)
+	computeOnceThrough(t, func(line *services.Proxy, next func()) {
+		for _, silence := range silences {
+			next()
+			over := line.Silence()
+			time.Sleep(silence)
+			over()
+		}
+	})
+}
+
+// The network is away for a second now and then, and the connections with it.
+func TestNetworkLosesASecond(t *testing.T) {
+	sample.Rarely(t)
+	computeOnceThrough(t, func(line *services.Proxy, next func()) {
+		for range 8 {
+			next()
+			over := line.Silence()
+			line.Break()
+			time.Sleep(time.Second)
+			over()
+		}
+	})
+}
+
+// computeOnceThrough requires that a run computes each chunk once, and completes, whatever happens to the line between
+// its worker and Temporal. next waits until more chunks are computed.
+func computeOnceThrough(t *testing.T, happen func(line *services.Proxy, next func())) {
+	t.Helper()
 	computed := &computing{times: map[int64]int{}}
 	s := system.StartWith(t, system.Options{Members: []worker.Member{}, Storage: computed.storage})
 	fixtures.Write(t, filepath.Join(s.Folder, "in.csv"), frozenRows)
@@ -68,17 +102,14 @@ func TestTemporalIsFrozen(t *testing.T) {
 	t.Cleanup(w.Stop)
 
 	run := s.Begin(t, "frozen", frozenDocument)
-	for _, silence := range []time.Duration{3 * time.Second, beyond} {
+	happen(line, func() {
 		before := computed.chunks()
 		require.Eventually(t, func() bool { return computed.chunks() > before+1 }, patience, time.Millisecond)
-		over := line.Silence()
-		time.Sleep(silence)
-		over()
-	}
+	})
 	result, err := system.End(t, run)
 	require.NoError(t, err)
 	require.EqualValues(t, frozenRows, result.Rows)
-	require.Len(t, computed.times, frozenRows/500)
+	require.Len(t, computed.times, frozenRows/frozenChunk)
 	for chunk, times := range computed.times {
 		require.Equal(t, 1, times, "chunk %d", chunk)
 	}
@@ -88,21 +119,30 @@ func TestTemporalIsFrozen(t *testing.T) {
 // A laptop is closed in the middle of a run, and opened later: the run continues where it was.
 func TestProcessIsSuspended(t *testing.T) {
 	sample.Rarely(t)
-	binary, folder := buildWaymark(t), t.TempDir()
+	binary, err := programs.BuildArmed("waymark/cmd/waymark") // it notes what it does
+	require.NoError(t, err)
+	folder := t.TempDir()
 	fixtures.Write(t, filepath.Join(folder, "in.csv"), frozenRows)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "pipeline.yaml"), []byte(frozenDocument), 0o600))
+	noted := filepath.Join(folder, "moments")
 	command := exec.CommandContext(t.Context(), binary, "run", "pipeline.yaml")
-	command.Dir = folder
+	command.Dir, command.Env = folder, append(os.Environ(), failpoint.LogVariable+"="+noted)
 	require.NoError(t, command.Start())
 	database := filepath.Join(folder, ".waymark", "landscape.db")
 	require.Eventually(t, func() bool { return passed(t, database) > 1 }, patience, 10*time.Millisecond)
 	require.NoError(t, command.Process.Signal(syscall.SIGSTOP))
-	time.Sleep(beyond)
+	time.Sleep(time.Minute)
 	require.NoError(t, command.Process.Signal(syscall.SIGCONT))
 	require.NoError(t, command.Wait())
 	content, err := os.ReadFile(filepath.Join(folder, "out.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, frozenRows, bytes.Count(content, []byte("\n")))
+	moments, err := os.ReadFile(noted)
+	require.NoError(t, err)
+	for _, once := range []string{"activity.ProcessChunk.begin", "activity.WriteChunk.begin"} {
+		require.Equal(t, frozenRows/frozenChunk, strings.Count(string(moments), once), once)
+	}
+	require.Equal(t, frozenRows/frozenChunk, passed(t, database))
 }
 
 // passed returns how many chunks went through the steps, as far as a record says that may not be there yet.
