@@ -16,6 +16,7 @@ import (
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/fixtures"
+	"waymark/tests/held"
 	"waymark/tests/programs"
 	"waymark/tests/sample"
 	"waymark/tests/serving"
@@ -94,12 +95,23 @@ func TestADeadRunLetsGoOfItsTarget(t *testing.T) {
 	t.Parallel()
 	binary, err := programs.Waymark()
 	require.NoError(t, err)
-	const rows = 50_000
+	const rows = 6_000
 	s := &serving.Server{Folder: sharing(t, rows)}
-	require.True(t, killOne(t, binary, s.Folder, 100_000, "a.yaml", "--run-id", "a"), "it is killed half-way")
+	web := held.Serve(s.Folder)
+	defer web.Close()
+	document := filepath.Join(s.Folder, "a.yaml")
+	content, err := os.ReadFile(document)
+	require.NoError(t, err)
+	content = bytes.Replace(content, []byte("path: a.csv"), []byte("path: "+web.URL+"/a.csv"), 1)
+	require.NoError(t, os.WriteFile(document, content, 0o600))
+	network := []string{"--allow-network", held.Networks}
+	web.Hold(rows - 1) // so it does not end before it is killed
+	killed := killOne(t, binary, s.Folder, 1, append([]string{"a.yaml", "--run-id", "a"}, network...)...)
+	require.True(t, killed, "it is killed half-way")
+	web.Release()
 	s.Waymark(t, "run", "b.yaml", "--run-id", "b")
 	requireShared(t, s, 2)
-	s.Waymark(t, "resume", "a")
+	s.Waymark(t, append([]string{"resume", "a"}, network...)...)
 	requireShared(t, s, rows)
 }
 
