@@ -31,7 +31,7 @@ const shared = `
 name: shared
 chunk: {rows: 1000}
 sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, name: string}}}}
-steps: [{name: big, set: {large: row.id > 5000}}]
+steps: [{name: big, set: {large: row.id > 1500}}]
 sinks: {all: {csv: {path: out/all.csv}}}
 `
 
@@ -67,10 +67,10 @@ func TestProcessesThatSeeTheSameFilesShareARun(t *testing.T) {
 	alone := system.Start(t, nil)
 	team := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk"}, {Files: "disk"}}})
 	for _, s := range []*system.System{alone, team} {
-		s.Write(t, map[string]string{"orders.csv": sharedRows(8_000)})
+		s.Write(t, map[string]string{"orders.csv": sharedRows(4_000)})
 		result, err := s.Run(t, "r1", shared)
 		require.NoError(t, err)
-		require.EqualValues(t, 8_000, result.Rows)
+		require.EqualValues(t, 4_000, result.Rows)
 		s.Verify(t, "r1")
 	}
 	require.Equal(t, alone.Read(t, "out/all.csv"), team.Read(t, "out/all.csv"))
@@ -105,7 +105,7 @@ func TestARunGoesOnWithoutTheProcessThatLeft(t *testing.T) {
 
 func TestOnlyProcessesThatSeeTheFilesDoTheRun(t *testing.T) {
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "here"}, {Files: "there"}}, Files: "there"})
-	s.Write(t, map[string]string{"orders.csv": sharedRows(8_000)})
+	s.Write(t, map[string]string{"orders.csv": sharedRows(2_000)})
 	_, err := s.Run(t, "r1", shared)
 	require.NoError(t, err)
 	for activity, did := range takers(t, s, workflows.WorkflowID("r1")) {
@@ -199,17 +199,17 @@ func TestAKeyMeansOneRun(t *testing.T) {
 	folder := t.TempDir()
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk", Pipelines: folder}}})
 	s.Folder = folder
-	keyed := strings.NewReplacer("name: shared", "name: shared\nparams: {least: {type: int, default: 0}}", "5000", "param.least",
+	keyed := strings.NewReplacer("name: shared", "name: shared\nparams: {least: {type: int, default: 0}}", "1500", "param.least",
 		"all.csv", "all.csv, overwrite: true").Replace(shared)
-	s.Write(t, map[string]string{"shared/pipeline.yaml": keyed, "shared/orders.csv": sharedRows(3_000)})
+	s.Write(t, map[string]string{"shared/pipeline.yaml": keyed, "shared/orders.csv": sharedRows(1_200)})
 	input := map[string]any{"pipeline": "shared", "key": "order-4711"}
 	var handles []sdk.WorkflowRun
-	for range 50 / sample.Step(5) {
+	for range 50 / sample.Step(10) {
 		handles = append(handles, system.Execute(t, s.Temporal, "", input))
 	}
 	var want workflows.RunResult
 	require.NoError(t, handles[0].Get(t.Context(), &want))
-	require.Equal(t, []any{activities.RunOfKey("shared", "order-4711"), pipeline.Completed, int64(3_000)}, []any{want.Run, want.Status, want.Rows})
+	require.Equal(t, []any{activities.RunOfKey("shared", "order-4711"), pipeline.Completed, int64(1_200)}, []any{want.Run, want.Status, want.Rows})
 	require.Equal(t, "all", want.Outputs[0].Sink)
 	for _, handle := range append(handles, system.Execute(t, s.Temporal, "late", input)) {
 		var result workflows.RunResult

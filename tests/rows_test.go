@@ -12,6 +12,7 @@ import (
 	"waymark/client"
 	"waymark/landscape"
 	"waymark/tests/inprocess"
+	"waymark/tests/sample"
 )
 
 // auditing is a host that answers questions about rows.
@@ -62,7 +63,7 @@ func TestRowsBehindEdges(t *testing.T) {
 	every, err := c.Rows(t.Context(), "shop", client.RowFilter{}, "", 0)
 	require.NoError(t, err)
 	require.Len(t, every, int(summary.Tokens))
-	for _, row := range every {
+	for _, row := range sample.Of(4, every) {
 		story, err := c.Explain(t.Context(), audit.Question{Run: "shop", Token: row.Token})
 		require.NoError(t, err, row.Token)
 		require.True(t, story.True())
