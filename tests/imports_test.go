@@ -167,8 +167,8 @@ var allowed = map[string][]string{
 	"tests/browser":   {"tests/services"},
 	"tests/inprocess": {"activities/recompute", "tests/started", "worker", "workflows", "activities", "engine/plan", "plugin", "landscape", "payload", "tests/storages"},
 	"tests/serving": {
-		"client", "client/local", "internal/temporal/embedded", "landscape", "pipeline", "workflows", "tests/fixtures",
-		"tests/held", "tests/issuer", "tests/manual", "tests/programs", "tests/system",
+		"client", "client/local", "internal/temporal/embedded", "landscape", "landscape/sqlitestore", "pipeline",
+		"workflows", "tests/fixtures", "tests/held", "tests/issuer", "tests/manual", "tests/programs", "tests/system",
 	},
 
 	"tests/services/buckets": {"tests/services"},

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
 	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
 	"waymark/tests/serving"
@@ -58,10 +57,7 @@ func upstream(t *testing.T, target, pattern, trigger string) *watching {
 // at returns what is on record of everything that arrived at a trigger, by item.
 func (s *watching) at(t *testing.T, trigger string) (found []landscape.Arrival) {
 	t.Helper()
-	store, err := sqlitestore.Open(t.Context(), filepath.Join(s.Folder, ".waymark", "landscape.db"), sqlitestore.Options{})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, store.Close()) }()
-	found, err = landscape.Select[landscape.Arrival](t.Context(), landscape.NewReader(store), trigger)
+	found, err := landscape.Select[landscape.Arrival](t.Context(), s.Landscape(t), trigger)
 	require.NoError(t, err)
 	return found
 }

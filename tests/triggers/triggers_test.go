@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
 	"waymark/tests/sample"
 	"waymark/tests/serving"
 )
@@ -56,10 +55,8 @@ func (s *watching) put(t *testing.T, name, text string) {
 // arrivals returns what is on record of a file, the first revision first.
 func (s *watching) arrivals(t *testing.T, name string) (found []landscape.Arrival) {
 	t.Helper()
-	store, err := sqlitestore.Open(t.Context(), filepath.Join(s.Folder, ".waymark", "landscape.db"), sqlitestore.Options{})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, store.Close()) }()
-	found, err = landscape.Select[landscape.Arrival](t.Context(), landscape.NewReader(store), "default/orders/drop", filepath.Join(s.Folder, "in", name))
+	file := filepath.Join(s.Folder, "in", name)
+	found, err := landscape.Select[landscape.Arrival](t.Context(), s.Landscape(t), "default/orders/drop", file)
 	require.NoError(t, err)
 	return found
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
-	"waymark/landscape/sqlitestore"
 	"waymark/tests/manual"
 	"waymark/tests/programs"
 	"waymark/tests/sample"
@@ -120,10 +119,7 @@ func receipt(t *testing.T, status int, answer string) string {
 // deliveries returns what is on record of what was delivered, by receipt.
 func (s *hook) deliveries(t *testing.T) map[string]landscape.Arrival {
 	t.Helper()
-	store, err := sqlitestore.Open(t.Context(), filepath.Join(s.Folder, ".waymark", "landscape.db"), sqlitestore.Options{})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, store.Close()) }()
-	all, err := landscape.Select[landscape.Arrival](t.Context(), landscape.NewReader(store), "default/"+s.name+"/calls")
+	all, err := landscape.Select[landscape.Arrival](t.Context(), s.Landscape(t), "default/"+s.name+"/calls")
 	require.NoError(t, err)
 	of := map[string]landscape.Arrival{}
 	for _, a := range all {
