@@ -24,7 +24,7 @@ import (
 	"waymark/tests/blank"
 )
 
-// place is a state folder: a landscape, keys and an anchor.
+// place is a state folder: a landscape without guards and views, keys and an anchor.
 type place struct {
 	t      *testing.T
 	path   string // of the landscape
@@ -69,7 +69,7 @@ func (p *place) options() evidence.Options {
 
 // open opens the landscape and its log, does something, and closes both.
 func (p *place) open(do func(*evidence.Evidence)) error {
-	store, err := blank.Open(p.t.Context(), p.path)
+	store, err := blank.Tables(p.t.Context(), p.path)
 	require.NoError(p.t, err)
 	defer func() { require.NoError(p.t, store.Close()) }()
 	e, err := evidence.Open(p.t.Context(), landscape.New(store, func() time.Time { return p.now }), p.options())
@@ -131,17 +131,17 @@ func (p *place) check() evidence.Report {
 	return report
 }
 
-// attack changes the file of the landscape as its owner may: without the guards, which come back.
+// attack changes the file of the landscape as its owner may: without the triggers, which come back.
 func (p *place) attack(statements ...string) {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", p.path)
 	require.NoError(p.t, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	_, err = db.Exec(`create temp table guards as select * from sqlite_schema where type = 'trigger';
+	_, err = db.Exec(`create temp table triggers as select * from sqlite_schema where type = 'trigger';
 		pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset;
 		begin; ` + strings.Join(statements, "; ") + `; commit;
-		pragma writable_schema = 1; insert into sqlite_schema select * from guards`)
+		pragma writable_schema = 1; insert into sqlite_schema select * from triggers`)
 	require.NoError(p.t, err)
 }
 
@@ -367,7 +367,7 @@ func TestNotaryRefuses(t *testing.T) {
 // TestOlderRuns holds that runs of before the log are counted, and that none comes or goes.
 func TestOlderRuns(t *testing.T) {
 	p := newPlace(t)
-	store, err := blank.Open(t.Context(), p.path)
+	store, err := blank.Tables(t.Context(), p.path)
 	require.NoError(t, err)
 	for _, id := range []string{"a", "b"} {
 		require.NoError(t, landscapetest.Scene{Run: id}.Begin(t.Context(), landscape.New(store, nil)))
