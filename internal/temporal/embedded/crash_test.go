@@ -1,7 +1,7 @@
 package embedded
 
 import (
-	"fmt"
+	"context"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,7 +16,7 @@ import (
 // TestKilledServer: a process that is killed while workflows run leaves them to the next, which finishes them.
 func TestKilledServer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "temporal.db")
-	killChild(t, path, 300*time.Millisecond)
+	killChild(t, path)
 	s := startServer(t, Options{DatabasePath: path})
 	t.Cleanup(func() { stopServer(t, s) })
 	c := startWorker(t, s)
@@ -38,15 +38,14 @@ func TestKilledStart(t *testing.T) {
 	}
 }
 
-// killChild runs TestKilledChild in a process of its own until its workflow has started, and kills it after a while.
-func killChild(t *testing.T, path string, after time.Duration) {
+// killChild runs TestKilledChild in a process of its own until its workflow has come some way, and kills it.
+func killChild(t *testing.T, path string) {
 	t.Helper()
 	child := startChild(t, path)
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(path + ".running")
 		return err == nil
-	}, time.Minute, 5*time.Millisecond)
-	time.Sleep(after)
+	}, time.Minute, time.Millisecond)
 	kill(t, child)
 }
 
@@ -66,7 +65,8 @@ func kill(t *testing.T, child *exec.Cmd) {
 }
 
 const (
-	longActivities = 400
+	longActivities = 100
+	killedAfter    = 20 // activities
 	longSum        = longActivities * (longActivities - 1) / 2
 )
 
@@ -76,9 +76,15 @@ func TestKilledChild(t *testing.T) {
 	if path == "" {
 		t.Skip("is run by TestKilledServer and TestKilledStart")
 	}
-	c := startWorker(t, startServer(t, Options{DatabasePath: path}))
+	c := startWorkerOf(t, startServer(t, Options{DatabasePath: path}), func(ctx context.Context, n int) (int, error) {
+		if n == killedAfter {
+			if err := os.WriteFile(path+".running", nil, 0o644); err != nil {
+				return 0, err
+			}
+		}
+		return echo(ctx, n)
+	})
 	_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "long", TaskQueue: queue}, many, longActivities, 2)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path+".running", []byte(fmt.Sprint(os.Getpid())), 0o644))
 	select {}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
+	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -44,12 +45,18 @@ func stopServer(t testing.TB, s *Server) {
 // startWorker starts a worker that stops at the end of the test, and returns its client.
 func startWorker(t testing.TB, s *Server) client.Client {
 	t.Helper()
+	return startWorkerOf(t, s, echo)
+}
+
+// startWorkerOf is startWorker with another activity in the place of echo.
+func startWorkerOf(t testing.TB, s *Server, activity func(context.Context, int) (int, error)) client.Client {
+	t.Helper()
 	c := dial(t, s)
 	w := sdkworker.New(c, queue, sdkworker.Options{})
 	w.RegisterWorkflow(many)
 	w.RegisterWorkflow(again)
 	w.RegisterWorkflow(wait)
-	w.RegisterActivity(echo)
+	w.RegisterActivityWithOptions(activity, sdkactivity.RegisterOptions{Name: "echo"})
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
 	return c
