@@ -17,6 +17,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
 )
 
@@ -48,7 +49,7 @@ func objectSource(t testing.TB, b *buckets.Bucket, r *Remote, pattern string, cs
 func TestObjectsAreFiles(t *testing.T) {
 	b := buckets.New(t)
 	b.Setenv(t)
-	for i, c := range fileCases(t) {
+	for i, c := range fileCases() {
 		t.Run(c.name, func(t *testing.T) {
 			key := fmt.Sprintf("%d/%s", i, c.file)
 			putObject(t, b, key, c.content)
@@ -192,14 +193,15 @@ func (c *cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestObjectsWhoseConnectionsBreak cuts two replies after every number of bytes. If the object is another one by then, the run is told.
+// TestObjectsWhoseConnectionsBreak cuts two replies after a number of bytes, each one at night. If the object is another
+// one by then, the run is told.
 func TestObjectsWhoseConnectionsBreak(t *testing.T) {
 	b := buckets.New(t)
 	b.Setenv(t)
-	c := fileCases(t)[0]
+	c := fileCases()[0]
 	putObject(t, b, "in.csv", c.content)
 	want := c.onDisk(t, large)
-	for after := 0; after < len(c.content); after += 3 {
+	for after := 0; after < len(c.content); after += sample.Step(9) {
 		gets := 0
 		remote := through(quick(newRemote(local(), nil)), func(next http.RoundTripper) trip {
 			return func(r *http.Request) (*http.Response, error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,18 +130,21 @@ func (o *outcome) add(t testing.TB, source plugin.Source, c *plugin.Chunk) {
 	}
 }
 
-func gzipped(t testing.TB, text string) string {
+func gzipped(text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write([]byte(text))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
+	if err := errors.Join(err, w.Close()); err != nil {
+		panic(err) // a buffer takes all
+	}
 	return b.String()
 }
 
-func zstandard(t testing.TB, text string) string {
+func zstandard(text string) string {
 	w, err := zstd.NewWriter(nil)
-	require.NoError(t, err)
+	if err != nil {
+		panic(err) // it has no options that could be wrong
+	}
 	return string(w.EncodeAll([]byte(text), nil))
 }
 
@@ -163,7 +167,8 @@ type fileCase struct {
 	big                 bool // so many rows that chunks of few rows would take long
 }
 
-func fileCases(t testing.TB) []fileCase {
+// fileCases are read by many tests, and made once.
+var fileCases = sync.OnceValue(func() []fileCase {
 	comment := pipeline.CSVSource{Comment: "#"}
 	encoded := func(encoding string) pipeline.CSVSource {
 		return pipeline.CSVSource{Files: pipeline.Files{Encoding: encoding}}
@@ -174,12 +179,12 @@ func fileCases(t testing.TB) []fileCase {
 		{"byte order mark", "in.csv", "\ufeff" + messy, comment, false},
 		{"long", "in.csv", long, comment, true},
 		{"record too large", "in.csv", "a,b\n1," + strings.Repeat("x", 5<<20) + "\n3,4\n", comment, true},
-		{"gzip", "in.csv.gz", gzipped(t, messy), comment, false},
-		{"zstd", "in.csv.zst", zstandard(t, long), comment, true},
-		{"gzip cut short", "in.csv.gz", gzipped(t, long)[:400], comment, true},
-		{"gzip damaged", "in.csv.gz", strings.Replace(gzipped(t, messy), "\x1f\x8b", "\x1f\x8c", 1), comment, false},
-		{"a bomb", "in.csv.gz", gzipped(t, "a\n"+strings.Repeat(strings.Repeat("x", 1<<20-1)+"\n", 20)), comment, true},
-		{"compressed and not declared", "in.csv", gzipped(t, messy), comment, false},
+		{"gzip", "in.csv.gz", gzipped(messy), comment, false},
+		{"zstd", "in.csv.zst", zstandard(long), comment, true},
+		{"gzip cut short", "in.csv.gz", gzipped(long)[:400], comment, true},
+		{"gzip damaged", "in.csv.gz", strings.Replace(gzipped(messy), "\x1f\x8b", "\x1f\x8c", 1), comment, false},
+		{"a bomb", "in.csv.gz", gzipped("a\n" + strings.Repeat(strings.Repeat("x", 1<<20-1)+"\n", 20)), comment, true},
+		{"compressed and not declared", "in.csv", gzipped(messy), comment, false},
 		{"utf-16le", "in.csv", inUTF16("a,b\n1,2\n\n3,4\n"), encoded("utf-16le"), false},
 		{"undeclared utf-16", "in.csv", "\xff\xfe" + inUTF16("a\n1\n"), comment, false},
 		{"latin-1", "in.csv", "a,b\nJos\xe9,1\n", encoded("latin-1"), false},
@@ -193,10 +198,29 @@ func fileCases(t testing.TB) []fileCase {
 		cases[i].csv.Path = cases[i].file
 	}
 	return cases
+})
+
+// reading is one way to read the file of a case.
+type reading struct {
+	name   string // of the case
+	limits plugin.Limits
 }
 
-// onDisk reads the file of a case from disk.
+// readOnDisk are the outcomes of the files that were read from disk.
+var readOnDisk = map[reading]outcome{}
+
+// onDisk returns what comes of the file of a case on disk.
 func (c fileCase) onDisk(t testing.TB, limits plugin.Limits) outcome {
+	known, is := readOnDisk[reading{c.name, limits}]
+	if !is {
+		known = c.readOnDisk(t, limits)
+		readOnDisk[reading{c.name, limits}] = known
+	}
+	return known
+}
+
+func (c fileCase) readOnDisk(t testing.TB, limits plugin.Limits) outcome {
+	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, c.file), []byte(c.content), 0o644))
 	o, err := collect(t, sourceOf(t, nil, dir, pipeline.Source{CSV: &c.csv}), limits, false)

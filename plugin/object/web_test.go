@@ -124,7 +124,7 @@ var servers = map[string]func(content string) *webFile{
 func TestWebFilesAreFiles(t *testing.T) {
 	for name, server := range servers {
 		t.Run(name, func(t *testing.T) {
-			for _, c := range fileCases(t) {
+			for _, c := range fileCases() {
 				t.Run(c.name, func(t *testing.T) {
 					if c.big && name != "ETag and ranges" && name != "neither" {
 						sample.Rarely(t)
@@ -140,7 +140,7 @@ func TestWebFilesAreFiles(t *testing.T) {
 func TestConnectionsThatBreak(t *testing.T) {
 	for name, server := range servers {
 		t.Run(name, func(t *testing.T) {
-			c := fileCases(t)[0]
+			c := fileCases()[0]
 			want := c.onDisk(t, large)
 			for cut := 0; cut < len(c.content); cut += sample.Step(5) {
 				file := server(c.content)
@@ -168,7 +168,7 @@ func TestFilesThatChange(t *testing.T) {
 	for name, server := range servers {
 		for change, apply := range changes {
 			t.Run(name+", "+change, func(t *testing.T) {
-				c := fileCases(t)[0]
+				c := fileCases()[0]
 				file := server(c.content)
 				if file.chunked && file.etag == "" && change != "other bytes before" {
 					t.Skip("of a file that names neither length nor version, what was not read yet may change unseen: docs/sources.md")
@@ -199,7 +199,7 @@ func TestFilesThatChange(t *testing.T) {
 func TestFilesThatChangeBetweenProcesses(t *testing.T) {
 	for name, server := range servers {
 		t.Run(name, func(t *testing.T) {
-			c := fileCases(t)[0]
+			c := fileCases()[0]
 			file := server(c.content)
 			source := serve(t, file, c.csv)
 			info, err := source.Stat(t.Context())
@@ -430,7 +430,7 @@ func TestRequestsCarryHeaders(t *testing.T) {
 		}
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("ETag", `"1"`)
-		_, _ = io.WriteString(w, gzipped(t, "a\n1\n"))
+		_, _ = io.WriteString(w, gzipped("a\n1\n"))
 	})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
