@@ -1,14 +1,16 @@
-package pipeline
+package pipeline_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/pipeline"
 )
 
 func TestLeaves(t *testing.T) {
 	leaves := func(source string) (texts []string) {
-		doc, _ := Load("p.yaml", []byte(source), Environment{})
+		doc, _ := pipeline.Load("p.yaml", []byte(source), pipeline.Environment{})
 		require.NotNil(t, doc)
 		for _, leaf := range doc.Leaves() {
 			text := leaf.Path + " = " + leaf.Text
@@ -35,17 +37,17 @@ sinks: {out: {jsonl: {path: '${param:limit}.jsonl', overwrite: true}}}
 		"sinks.out.jsonl.path = ${param:limit}.jsonl", "sinks.out.jsonl.overwrite = true", "sinks.out.jsonl : path, overwrite",
 	}, leaves(document))
 	require.Equal(t, leaves("sinks: {}\nname: p\n"), leaves("# first\nname:   'p'\n\nsinks: {}\n"), "comments, layout, quotes and the order of the document's keys")
-	require.Empty(t, (&Document{}).Leaves())
+	require.Empty(t, (&pipeline.Document{}).Leaves())
 }
 
 func TestVaries(t *testing.T) {
-	doc, err := Load("p.yaml", []byte(`name: p
+	doc, err := pipeline.Load("p.yaml", []byte(`name: p
 params: {day: {type: string, default: x}}
 sources: {in: {csv: {path: in.csv}}}
 sinks:
   a: {csv: {path: "${param:day}.csv", columns: [a]}}
   ab: {csv: {path: "$${param:day}.csv", columns: [a]}}
-`), Environment{})
+`), pipeline.Environment{})
 	require.NoError(t, err)
 	for path, varies := range map[string]bool{"sinks": true, "sinks.a.csv.path": true, "sinks.a.csv.columns": false, "sinks.ab": false, "sources": false} {
 		require.Equal(t, varies, doc.Varies(path), path)

@@ -1,13 +1,19 @@
-package pipeline
+package pipeline_test
 
 import (
+	"fmt"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/pipeline"
 )
 
-// TestOpenAtEnd: a literal means a literal only where none of these is open.
-func TestOpenAtEnd(t *testing.T) {
+// TestReferencesInQueries: a reference means a literal only where none of these is open.
+func TestReferencesInQueries(t *testing.T) {
+	refused := regexp.MustCompile(`\$\{param:p\} stands within (.*?): a reference is a whole literal`)
 	for sql, within := range map[string]string{
 		"":                           "",
 		"select ":                    "",
@@ -44,6 +50,14 @@ func TestOpenAtEnd(t *testing.T) {
 		"select interval ":           "",
 		"select '$x$', $x$ ' $x$, '": "quotes",
 	} {
-		require.Equal(t, within, openAtEnd(sql), "%s", sql)
+		document := fromTable("dsn: host=a, order_by: [a], query: " + strconv.Quote(sql+"${param:p}"))
+		_, err := pipeline.Load("x.yaml", []byte(document+"params: {p: {type: int, default: 7}}\n"), pipeline.Environment{})
+		found := ""
+		if match := refused.FindStringSubmatch(fmt.Sprint(err)); match != nil {
+			found = match[1]
+		} else {
+			require.NoError(t, err, "%s", sql)
+		}
+		require.Equal(t, within, found, "%s", sql)
 	}
 }

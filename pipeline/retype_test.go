@@ -1,17 +1,19 @@
-package pipeline
+package pipeline_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/pipeline"
 )
 
 // TestRetyped changes the type of one field, however it is written, and no other byte.
 func TestRetyped(t *testing.T) {
 	const text = "name: orders # ünïcode: int\nsources:\n  in:\n    csv: {path: a.csv}\n    schema:\n      fields:\n        id: int\n        \"größe\": int?  # why\n" +
 		"        price: {min: 0, type: decimal, max: 9}\n        quoted: \"int\"\n        long:\n          optional: true\n          type: date\nsinks: {out: {csv: {path: b.csv}}}\n"
-	doc, err := Load("a.yaml", []byte(text), Environment{})
+	doc, err := pipeline.Load("a.yaml", []byte(text), pipeline.Environment{})
 	require.NoError(t, err)
 	for field, change := range map[string][2]string{
 		"id": {"id: int", "id: string?"}, "größe": {"\"größe\": int?", "\"größe\": string?"}, "price": {"type: decimal", "type: string?"}, "long": {"type: date", "type: string?"},
