@@ -1,10 +1,12 @@
-package storage
+package storage_test
 
 import (
 	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/worker/storage"
 )
 
 func TestURLs(t *testing.T) {
@@ -18,28 +20,28 @@ func TestURLs(t *testing.T) {
 		"postgresql://u:hunter2@db/x":  "landscape names no file of this machine, but postgres://db/x",
 		"postgres://u:hunter2@[db/x":   "landscape names no file of this machine, but postgres://…",
 	} {
-		_, err := LandscapePath(url)
+		_, err := storage.LandscapePath(url)
 		require.EqualError(t, err, want)
 	}
-	path, err := LandscapePath("sqlite:some/a:b.db")
+	path, err := storage.LandscapePath("sqlite:some/a:b.db")
 	require.NoError(t, err)
 	require.Equal(t, "some/a:b.db", path)
 
-	_, err = PayloadsPath("s3://bucket/prefix?endpoint=http://127.0.0.1:7070")
+	_, err = storage.PayloadsPath("s3://bucket/prefix?endpoint=http://127.0.0.1:7070")
 	require.EqualError(t, err, "payloads names no file of this machine, but s3://bucket/prefix")
-	path, err = PayloadsPath("file:/")
+	path, err = storage.PayloadsPath("file:/")
 	require.NoError(t, err)
 	require.Equal(t, "/", path)
 }
 
 func TestCheckFindsWhatIsWrongWithURLs(t *testing.T) {
-	good := Options{Landscape: "postgres://me@db/record", Payloads: "s3://bucket/prefix"}
+	good := storage.Options{Landscape: "postgres://me@db/record", Payloads: "s3://bucket/prefix"}
 	require.NoError(t, good.Check())
-	for _, o := range []Options{
+	for _, o := range []storage.Options{
 		{Landscape: "mysql://db", Payloads: good.Payloads}, {Landscape: "postgres://u:hunter2@[db/x", Payloads: good.Payloads},
 		{Landscape: good.Landscape, Payloads: "s3://"}, {Landscape: good.Landscape, Payloads: "s3://bucket?nosuch=1"}, {},
 	} {
-		_, ok := errors.AsType[*URLError](o.Check())
+		_, ok := errors.AsType[*storage.URLError](o.Check())
 		require.True(t, ok, "%+v", o)
 	}
 }
