@@ -1,4 +1,4 @@
-package cluster
+package cluster_test
 
 import (
 	"context"
@@ -21,6 +21,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"waymark/internal/temporal/cluster"
 )
 
 // variables is an environment.
@@ -53,18 +55,18 @@ func TestTheEnvironmentSaysWhatTheAddressDoesNot(t *testing.T) {
 		env     variables
 		place   string
 	}{
-		"nothing is said":   {Environment, nil, "localhost:7233 (namespace default, no TLS)"},
-		"the environment":   {Environment, variables{"TEMPORAL_ADDRESS": "far:7233", "TEMPORAL_NAMESPACE": "prod"}, "far:7233 (namespace prod, no TLS)"},
+		"nothing is said":   {cluster.Environment, nil, "localhost:7233 (namespace default, no TLS)"},
+		"the environment":   {cluster.Environment, variables{"TEMPORAL_ADDRESS": "far:7233", "TEMPORAL_NAMESPACE": "prod"}, "far:7233 (namespace prod, no TLS)"},
 		"an address":        {"near:1", variables{"TEMPORAL_ADDRESS": "far:7233", "TEMPORAL_NAMESPACE": "prod"}, "near:1 (namespace prod, no TLS)"},
 		"an API key":        {"near:1", variables{"TEMPORAL_API_KEY": "canary\n"}, "near:1 (namespace default, TLS, API key)"},
 		"TLS":               {"near:1", variables{"TEMPORAL_TLS": "true"}, "near:1 (namespace default, TLS)"},
 		"TLS that is not":   {"near:1", variables{"TEMPORAL_TLS": "false", "TEMPORAL_API_KEY": "canary"}, "near:1 (namespace default, no TLS, API key)"},
-		"an empty variable": {Environment, variables{"TEMPORAL_ADDRESS": "", "TEMPORAL_NAMESPACE": ""}, "localhost:7233 (namespace default, no TLS)"},
+		"an empty variable": {cluster.Environment, variables{"TEMPORAL_ADDRESS": "", "TEMPORAL_NAMESPACE": ""}, "localhost:7233 (namespace default, no TLS)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, err := Options(test.address, with(t, test.env))
+			o, err := cluster.Options(test.address, with(t, test.env))
 			require.NoError(t, err)
-			require.Equal(t, test.place, Place(o))
+			require.Equal(t, test.place, cluster.Place(o))
 		})
 	}
 }
@@ -72,9 +74,9 @@ func TestTheEnvironmentSaysWhatTheAddressDoesNot(t *testing.T) {
 func TestAProfileSaysItToo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "temporal.toml")
 	require.NoError(t, os.WriteFile(file, []byte("[profile.prod]\naddress = \"far:7233\"\nnamespace = \"orders\"\napi_key = \"canary\"\n"), 0o600))
-	o, err := Options(Environment, variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "prod"})
+	o, err := cluster.Options(cluster.Environment, variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "prod"})
 	require.NoError(t, err)
-	require.Equal(t, "far:7233 (namespace orders, TLS, API key)", Place(o))
+	require.Equal(t, "far:7233 (namespace orders, TLS, API key)", cluster.Place(o))
 }
 
 func TestOptionsSayWhatIsWrongAndNoSecret(t *testing.T) {
@@ -87,14 +89,14 @@ func TestOptionsSayWhatIsWrongAndNoSecret(t *testing.T) {
 	}{
 		"no port":          {"temporal.example", nil, `temporal "temporal.example": write HOST:PORT`},
 		"a URL":            {"https://temporal.example:7233", nil, "write HOST:PORT"},
-		"no such profile":  {Environment, variables{"TEMPORAL_PROFILE": "gone"}, "profile gone"},
-		"a broken file":    {Environment, variables{"TEMPORAL_CONFIG_FILE": broken}, `TEMPORAL_CONFIG_FILE): line 2, behind "profile.default.api_key"`},
+		"no such profile":  {cluster.Environment, variables{"TEMPORAL_PROFILE": "gone"}, "profile gone"},
+		"a broken file":    {cluster.Environment, variables{"TEMPORAL_CONFIG_FILE": broken}, `TEMPORAL_CONFIG_FILE): line 2, behind "profile.default.api_key"`},
 		"half a key pair":  {"near:1", variables{"TEMPORAL_TLS_CLIENT_KEY_DATA": "canary-key"}, "TEMPORAL_TLS_*"},
 		"a key that isn't": {"near:1", variables{"TEMPORAL_TLS_CLIENT_KEY_DATA": "canary-key", "TEMPORAL_TLS_CLIENT_CERT_DATA": "canary-cert"}, "client cert/key data"},
 		"no authority":     {"near:1", variables{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": "gone.pem"}, "gone.pem"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Options(test.address, with(t, test.env))
+			_, err := cluster.Options(test.address, with(t, test.env))
 			require.ErrorContains(t, err, test.says)
 			require.NotContains(t, err.Error(), "canary")
 		})
@@ -162,9 +164,9 @@ func listening(t *testing.T, do func(net.Conn)) string {
 }
 
 func TestDialNeedsTheNamespace(t *testing.T) {
-	o, err := Options(serve(t, frontend{}), with(t, nil))
+	o, err := cluster.Options(serve(t, frontend{}), with(t, nil))
 	require.NoError(t, err)
-	c, err := Dial(t.Context(), o)
+	c, err := cluster.Dial(t.Context(), o)
 	require.NoError(t, err)
 	c.Close()
 }
@@ -176,17 +178,17 @@ func TestAnswersSaysWhatToCheck(t *testing.T) {
 	server := grpc.NewServer()
 	workflowservice.RegisterWorkflowServiceServer(server, frontend{})
 	go func() { _ = server.Serve(listener) }() // until Stop
-	o, err := Options(listener.Addr().String(), with(t, nil))
+	o, err := cluster.Options(listener.Addr().String(), with(t, nil))
 	require.NoError(t, err)
-	c, err := Dial(t.Context(), o)
+	c, err := cluster.Dial(t.Context(), o)
 	require.NoError(t, err)
 	defer c.Close()
-	require.NoError(t, Answers(t.Context(), c, o))
+	require.NoError(t, cluster.Answers(t.Context(), c, o))
 	server.Stop()
 	patience, done := context.WithTimeout(t.Context(), time.Minute)
 	defer done()
-	err = Answers(patience, c, o)
-	fault, is := errors.AsType[*Fault](err)
+	err = cluster.Answers(patience, c, o)
+	fault, is := errors.AsType[*cluster.Fault](err)
 	require.True(t, is, "%v", err)
 	require.Equal(t, "nobody listens there", fault.Why)
 	require.Contains(t, err.Error(), "temporal at "+o.HostPort+" (namespace default, no TLS): nobody listens there; start it, or say where it is")
@@ -195,9 +197,9 @@ func TestAnswersSaysWhatToCheck(t *testing.T) {
 func TestDialUsesTLS(t *testing.T) {
 	pair, authority := certified(t)
 	address := serve(t, frontend{}, grpc.Creds(credentials.NewServerTLSFromCert(&pair)))
-	o, err := Options(address, with(t, variables{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority, "TEMPORAL_API_KEY": "key"}))
+	o, err := cluster.Options(address, with(t, variables{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority, "TEMPORAL_API_KEY": "key"}))
 	require.NoError(t, err)
-	c, err := Dial(t.Context(), o)
+	c, err := cluster.Dial(t.Context(), o)
 	require.NoError(t, err)
 	c.Close()
 }
@@ -209,12 +211,12 @@ func TestDialShowsItsCertificate(t *testing.T) {
 	keyFile := filepath.Join(t.TempDir(), "key.pem")
 	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 	mutual := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert})
-	o, err := Options(serve(t, frontend{}, grpc.Creds(mutual)), with(t, variables{
+	o, err := cluster.Options(serve(t, frontend{}, grpc.Creds(mutual)), with(t, variables{
 		"TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority, "TEMPORAL_TLS_CLIENT_CERT_PATH": authority, "TEMPORAL_TLS_CLIENT_KEY_PATH": keyFile,
 	}))
 	require.NoError(t, err)
-	require.Contains(t, Place(o), "TLS with a client certificate")
-	c, err := Dial(t.Context(), o)
+	require.Contains(t, cluster.Place(o), "TLS with a client certificate")
+	c, err := cluster.Dial(t.Context(), o)
 	require.NoError(t, err)
 	c.Close()
 }
@@ -237,7 +239,7 @@ func TestDialSaysWhatToCheck(t *testing.T) {
 	}{
 		"nobody listens":         {closed(t), nil, []string{"nobody listens there", "--temporal HOST:PORT", "TEMPORAL_ADDRESS"}, false},
 		"no such host":           {"nowhere.invalid:7233", nil, []string{"no host is called nowhere.invalid"}, false},
-		"no address":             {Environment, variables{"TEMPORAL_ADDRESS": "nowhere"}, []string{"HOST:PORT"}, true},
+		"no address":             {cluster.Environment, variables{"TEMPORAL_ADDRESS": "nowhere"}, []string{"HOST:PORT"}, true},
 		"it closes":              {listening(t, func(c net.Conn) { _ = c.Close() }), nil, []string{"closes connections that do not use TLS", "TEMPORAL_TLS=true"}, false},
 		"TLS is not used":        {secure, nil, []string{"closes connections that do not use TLS", "TEMPORAL_TLS=true"}, false},
 		"TLS is not spoken":      {serve(t, frontend{}), variables{"TEMPORAL_TLS": "true"}, []string{"does not speak TLS", "TEMPORAL_TLS=false"}, true},
@@ -250,10 +252,10 @@ func TestDialSaysWhatToCheck(t *testing.T) {
 		"no right":               {serve(t, frontend{denies: serviceerror.NewPermissionDenied("Request unauthorized.", "")}), variables{"TEMPORAL_TLS": "false", "TEMPORAL_API_KEY": "canary"}, []string{"Request unauthorized.", "TEMPORAL_API_KEY"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, err := Options(test.address, with(t, test.env))
+			o, err := cluster.Options(test.address, with(t, test.env))
 			require.NoError(t, err)
-			_, err = Dial(t.Context(), o)
-			fault, is := errors.AsType[*Fault](err)
+			_, err = cluster.Dial(t.Context(), o)
+			fault, is := errors.AsType[*cluster.Fault](err)
 			require.True(t, is, "%v", err)
 			require.Equal(t, test.lasting, fault.Lasting, "%v", err)
 			require.Contains(t, err.Error(), "temporal at "+o.HostPort+" (namespace "+o.Namespace)
@@ -268,9 +270,9 @@ func TestDialSaysWhatToCheck(t *testing.T) {
 func TestACancelledDialSaysNoMore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	address := listening(t, func(net.Conn) { cancel() })
-	o, err := Options(address, with(t, nil))
+	o, err := cluster.Options(address, with(t, nil))
 	require.NoError(t, err)
-	_, err = Dial(ctx, o)
+	_, err = cluster.Dial(ctx, o)
 	require.ErrorIs(t, err, context.Canceled)
 	require.NotContains(t, err.Error(), "temporal at", "nothing is wrong there")
 }

@@ -1,4 +1,4 @@
-package cluster
+package cluster_test
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"waymark/internal/temporal/cluster"
 )
 
 // asked is when workers asked for work.
@@ -32,7 +34,7 @@ func (frontend) DescribeTaskQueue(_ context.Context, in *workflowservice.Describ
 	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{
 		{Identity: "2@b", LastAccessTime: timestamppb.New(asked), DeploymentOptions: versions},
 		{Identity: "1@a", LastAccessTime: timestamppb.New(asked)},
-		{Identity: "gone", LastAccessTime: timestamppb.New(asked.Add(-2 * silence))},
+		{Identity: "gone", LastAccessTime: timestamppb.New(asked.Add(-time.Hour))},
 	}}, nil
 }
 
@@ -51,9 +53,9 @@ func (frontend) DescribeWorkflowExecution(_ context.Context, in *workflowservice
 // connected returns a client of a frontend.
 func connected(t *testing.T) client.Client {
 	t.Helper()
-	o, err := Options(serve(t, frontend{}), with(t, nil))
+	o, err := cluster.Options(serve(t, frontend{}), with(t, nil))
 	require.NoError(t, err)
-	c, err := Dial(t.Context(), o)
+	c, err := cluster.Dial(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -61,10 +63,10 @@ func connected(t *testing.T) client.Client {
 
 func TestWorkersAreThoseOfTheQueue(t *testing.T) {
 	c := connected(t)
-	workers, err := Workers(t.Context(), c, "waymark", enums.TASK_QUEUE_TYPE_ACTIVITY)
+	workers, err := cluster.Workers(t.Context(), c, "waymark", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
-	require.Equal(t, []Worker{{"1@a", "", asked}, {"2@b", "waymark v2", asked}}, workers, "one that is gone is not told")
-	workers, err = Workers(t.Context(), c, "other", enums.TASK_QUEUE_TYPE_ACTIVITY)
+	require.Equal(t, []cluster.Worker{{"1@a", "", asked}, {"2@b", "waymark v2", asked}}, workers, "one that is gone is not told")
+	workers, err = cluster.Workers(t.Context(), c, "other", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
 	require.Nil(t, workers)
 }
@@ -72,24 +74,24 @@ func TestWorkersAreThoseOfTheQueue(t *testing.T) {
 func TestLatestExecution(t *testing.T) {
 	c := connected(t)
 	for workflow, open := range map[string]bool{"run-1": true, "run-2": false} {
-		execution, known, err := Latest(t.Context(), c, workflow)
+		execution, known, err := cluster.Latest(t.Context(), c, workflow)
 		require.NoError(t, err)
 		require.True(t, known)
 		require.Equal(t, open, execution.Open())
 		require.Equal(t, "execution", execution.ID)
 		require.Equal(t, "waymark", execution.Queue)
 	}
-	_, known, err := Latest(t.Context(), c, "run-3")
+	_, known, err := cluster.Latest(t.Context(), c, "run-3")
 	require.NoError(t, err, "no execution is an answer")
 	require.False(t, known)
 }
 
 func TestBacklogIsThatOfTheQueue(t *testing.T) {
 	c := connected(t)
-	waits, err := BacklogOf(t.Context(), c, "default", "waymark", enums.TASK_QUEUE_TYPE_ACTIVITY)
+	waits, err := cluster.BacklogOf(t.Context(), c, "default", "waymark", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
-	require.Equal(t, Backlog{7, 90 * time.Second}, waits)
-	waits, err = BacklogOf(t.Context(), c, "default", "other", enums.TASK_QUEUE_TYPE_ACTIVITY)
+	require.Equal(t, cluster.Backlog{7, 90 * time.Second}, waits)
+	waits, err = cluster.BacklogOf(t.Context(), c, "default", "other", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
 	require.Zero(t, waits)
 }
