@@ -19,12 +19,10 @@ var linksServer = map[string]string{
 	"internal/temporal/embedded.test": "the server itself",
 	"serve/api.test":                  "the doors name local.Home",
 	"tests.test":                      "whole runs",
-	"tests/api.test":                  "reads the state folder of a server",
 	"tests/bench":                     "measures the server",
 	"tests/connectors.test":           "whole runs",
 	"tests/pages.test":                "reads the state folder of a server",
 	"tests/serve.test":                "reads the state folder of a server",
-	"tests/triggers.test":             "reads the state folder of a server",
 	"tests/workers.test":              "a server for worker processes",
 }
 

@@ -22,9 +22,9 @@ var triedElsewhere = map[string]string{
 	"waymark resolve":         "tests/crash, whose program can be told to die",
 	"waymark schedule retry":  "a server, which begins the run of a slot: tests/cli/slots.txtar at night",
 	"waymark serve":           "tests/serving, for all that ask a server",
-	"waymark triggers again":  "tests/api",
-	"waymark triggers ignore": "tests/api",
-	"waymark triggers test":   "tests/triggers",
+	"waymark triggers again":  "tests/serve",
+	"waymark triggers ignore": "tests/serve",
+	"waymark triggers test":   "tests/serve",
 }
 
 // TestEveryCommandIsTried requires that each command succeeds once in what `go test` executes: in a script, as far as

@@ -74,7 +74,7 @@ var doors = []mutant{
 	{
 		name: "roles are not asked for", never: "a viewer cancels runs, and reads values",
 		file: "serve/api/server.go", old: "if !token.Has(allowed[c.route.scope]...) {", new: "if false {",
-		pkg: "./tests/api", run: apiTest,
+		pkg: "./tests/serve", run: apiTest,
 	},
 	{
 		name: "a revoked token counts", never: "who left the house still starts runs",
@@ -84,12 +84,12 @@ var doors = []mutant{
 	{
 		name: "the secret of a token is not compared", never: "who knows an id, which logs have, acts as somebody else",
 		file: "client/access.go", old: "return token, same && token.Valid(time.Now()), nil", new: "_ = same\n\treturn token, token.Valid(time.Now()), nil",
-		pkg: "./tests/api", run: apiTest,
+		pkg: "./tests/serve", run: apiTest,
 	},
 	{
 		name: "patterns of pipelines are not looked at", never: "a service of one team sees the runs of another",
 		file: "serve/api/runs.go", old: "return c.token.Sees(pipeline) && ", new: "return ",
-		pkg: "./tests/api", run: apiTest,
+		pkg: "./tests/serve", run: apiTest,
 	},
 	{
 		name: "values are shown before that is recorded", never: "somebody looks at a person's row, and nobody knows",
@@ -99,27 +99,27 @@ var doors = []mutant{
 	{
 		name: "messages of groups quote values", never: "a viewer reads what only an auditor may",
 		file: "serve/api/look.go", old: "groups[i].Message, groups[i].Values = landscape.WithoutValues(groups[i].Message), nil", new: "",
-		pkg: "./tests/api", run: apiTest,
+		pkg: "./tests/serve", run: apiTest,
 	},
 	{
 		name: "a key is good for any parameters", never: "a service believes that its second order ran",
 		file: "serve/api/runs.go", old: "if !same || len(params) < len(asked.Params) || !first.SameRows(asked.Rows) {", new: "if false {",
-		pkg: "./tests/api", run: apiTest,
+		pkg: "./tests/serve", run: apiTest,
 	},
 	{
 		name: "pages of other sites may use the API", never: "a page that somebody opens cancels runs",
 		file: "serve/api/server.go", old: "case s.crossSite.Check(r) != nil:", new: "case false:",
-		pkg: "./tests/api", run: apiTest,
+		pkg: "./tests/serve", run: apiTest,
 	},
 	{
 		name: "any host is this machine", never: "a page whose name was given the address of this machine reads what the API shows",
 		file: "serve/api/server.go", old: "case s.Private && !loopback(r.Host) && !isDelivery(r.URL.Path):", new: "case false:",
-		pkg: "./tests/api", run: apiTest,
+		pkg: "./tests/serve", run: apiTest,
 	},
 	{
 		name: "a member that is there twice is taken", never: "a proxy checks one value, and the API takes the other",
 		file: "serve/api/decode.go", old: "if seen[name] {", new: "if false {",
-		pkg: "./tests/api", run: apiTest,
+		pkg: "./tests/serve", run: apiTest,
 	},
 	{
 		name: "a place is good for any list", never: "a page leaves items out",

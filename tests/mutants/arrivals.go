@@ -20,7 +20,7 @@ var arrivals = []mutant{
 	{
 		name: "a run of what arrived reads all that is there", never: "a file is in as many runs as there are files",
 		file: "activities/open.go", old: "known[compiled.Nodes[i].Name]; is {", new: "known[compiled.Nodes[i].Name]; is && len(pin.Files) > 9 {",
-		pkg: "./tests/triggers", run: "^TestEachFileGetsARun$", tier: night,
+		pkg: "./tests/serve", run: "^TestEachFileGetsARun$", tier: night,
 	},
 	{
 		name: "the position is recorded before all that was found up to it", never: "a process is killed, and an output that it had found is in no run",
@@ -55,6 +55,6 @@ var arrivals = []mutant{
 	{
 		name: "a run that failed returns its files", never: "a run that is resumed, and another one, read the same file",
 		file: "workflows/triggers/settle.go", old: "return stopped, nil", new: "return over, nil",
-		pkg: "./tests/triggers", run: "^TestAFailedRunKeepsItsFiles$", tier: night,
+		pkg: "./tests/serve", run: "^TestAFailedRunKeepsItsFiles$", tier: night,
 	},
 }

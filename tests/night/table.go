@@ -238,7 +238,7 @@ func crowds() (units []unit) {
 	}
 	for _, place := range []string{"folder", "pipeline", "bucket"} {
 		run := "^TestFilesArriveWhileProcessesAreKilled$/^" + place + "$"
-		units = append(units, tests("arrivals "+place, 15, "./tests/triggers", run, "-files=10000", "-kills=12"))
+		units = append(units, tests("arrivals "+place, 15, "./tests/serve", run, "-files=10000", "-kills=12"))
 	}
 	return append(units,
 		tests("starts", 8, "./tests/serve", "^TestACrowdWaitsForPlaces$", "-starts=200"),
@@ -256,7 +256,7 @@ func voices() []unit {
 	})
 	return append(units,
 		tests("links", 8, "./tests/pages", "^TestCrawl$", "-every-row"),
-		tests("commands", 5, "./tests/api", "^TestRemoteSame$", "-documents=6"),
+		tests("commands", 5, "./tests/serve", "^TestRemoteSame$", "-documents=6"),
 		tests("examples twice", 3, "./tests", "^TestExamplesAreReproduced$", "-everywhere"),
 	)
 }

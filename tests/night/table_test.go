@@ -29,7 +29,7 @@ func TestTableFitsTheTree(t *testing.T) {
 		}
 	}
 	require.True(t, keys["cases/./cmd/waymark orders"], "a script that is skipped by day")
-	require.True(t, keys["cases/./tests/triggers TestOutputsInPartsArrive"], "a test that is skipped by day")
+	require.True(t, keys["cases/./tests/serve TestOutputsInPartsArrive"], "a test that is skipped by day")
 	require.False(t, keys["cases/./tests/pages TestCrawl"], "another campaign has it")
 }
 

@@ -1,4 +1,6 @@
-// Package serve_test starts runs beside `waymark serve` in all ways there are, kills it, and follows them.
+// Package serve_test starts runs beside `waymark serve` in all ways there are, kills it, and follows them; asks it by
+// its HTTP API, and by the commands that ask a server; and lets files, outputs, rows and deliveries arrive at its
+// triggers.
 package serve_test
 
 import (

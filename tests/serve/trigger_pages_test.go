@@ -1,4 +1,4 @@
-package triggers_test
+package serve_test
 
 import (
 	"database/sql"
@@ -15,10 +15,10 @@ import (
 	"waymark/tests/manual"
 )
 
-// TestPages serves as docs/webhooks-in.md says, and lets arrive there what that page and the others about triggers
+// TestTriggerPages serves as docs/webhooks-in.md says, and lets arrive there what that page and the others about triggers
 // show: files, outputs of another pipeline, rows of a table, and deliveries. It is one server for all, because to start
 // one takes longer than most of what is tried there.
-func TestPages(t *testing.T) {
+func TestTriggerPages(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "secrets"), 0o700))

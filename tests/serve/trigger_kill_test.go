@@ -1,4 +1,4 @@
-package triggers_test
+package serve_test
 
 import (
 	"bufio"

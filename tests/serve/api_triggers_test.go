@@ -1,4 +1,4 @@
-package api_test
+package serve_test
 
 import (
 	"encoding/json"
