@@ -55,7 +55,7 @@ var short = map[string]any{"limit.historyCount.suggestContinueAsNew": 40}
 // The rows of one chunk and a half, and of as many chunks as a run needs to continue itself as new twice.
 const (
 	fewRows  = 30
-	manyRows = 180
+	manyRows = 120
 )
 
 func open(t *testing.T) door {

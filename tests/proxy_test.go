@@ -48,7 +48,7 @@ func asked(t *testing.T, s *system.System, workflow string) (view workflows.View
 
 // TestOrdersUnderAnyID: two workflows that services started, each under an id of its own, and with the same key, answer and obey for their run.
 func TestOrdersUnderAnyID(t *testing.T) {
-	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(400_000, false)})
+	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(40_000, false)})
 	input := map[string]any{"pipeline": "recorded", "key": "k"}
 	started := system.Execute(t, s.Temporal, "ann-wants", input)
 	order := map[string]any{"actor": "ann", "why": "to see"}
@@ -118,7 +118,7 @@ func startPaused(t *testing.T, c client.Client, id string, input, order any) (cl
 
 // TestAnOrderThatComesWithTheStart is obeyed when the run is open; and ends with the reason if it is not opened.
 func TestAnOrderThatComesWithTheStart(t *testing.T) {
-	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})
+	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(150, false)})
 	order := map[string]any{"actor": "ann", "why": "to see"}
 	started, err := startPaused(t, s.Temporal, "run-r", map[string]any{"pipeline": "recorded", "run": "r"}, order)
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestAnOrderThatComesWithTheStart(t *testing.T) {
 
 // TestOnePersonCancelsNoRunForGood: if that needs several, Temporal's own update is refused, and the run goes on.
 func TestOnePersonCancelsNoRunForGood(t *testing.T) {
-	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(1234, false)})
+	s := offering(t, map[string]string{"recorded.yaml": recorded, "in.csv": canaries(150, false)})
 	order := map[string]any{"actor": "ann", "why": "to see"}
 	started, err := startPaused(t, s.Temporal, "run-r", map[string]any{"pipeline": "recorded", "run": "r"}, order)
 	require.NoError(t, err)

@@ -161,7 +161,7 @@ func TestRunsAreListed(t *testing.T) {
 // TestAPauseIsShown pauses a run, continues and cancels it: its status says so each time.
 func TestAPauseIsShown(t *testing.T) {
 	s := system.Start(t, nil)
-	s.Write(t, map[string]string{"in.csv": canaries(200_000, false)})
+	s.Write(t, map[string]string{"in.csv": canaries(40_000, false)})
 	run := s.Begin(t, "r1", recorded)
 	recorder{s}.awaitRows(t, "r1")
 	requireListed(t, s, "WaymarkStatus = 'running'", run.Workflow)
