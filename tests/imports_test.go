@@ -150,9 +150,6 @@ var allowed = map[string][]string{
 	},
 	"tests/bench":  {"internal/temporal/embedded", "workflows"},
 	"tests/graphs": {"pipeline/expr", "pipeline", "pipeline/row"},
-	"tests/workers/worker": {
-		"worker", "workflows", "activities", "landscape", "landscape/sqlitestore", "payload", "payload/fsstore",
-	},
 	"tests/started":   {"activities"},
 	"tests/held":      {},
 	"tests/issuer":    {"landscape"},

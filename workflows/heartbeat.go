@@ -3,6 +3,7 @@ package workflows
 import (
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"waymark/internal/failpoint"
@@ -10,9 +11,9 @@ import (
 
 // heartbeatTimeout is how long an activity may be silent before another worker gets its next attempt. In a build whose
 // failpoints are armed the environment may shorten it, so that tests need not wait.
-func heartbeatTimeout() time.Duration { return heartbeat }
+func heartbeatTimeout() time.Duration { return heartbeat() }
 
-var heartbeat = heartbeatFrom("WAYMARK_HEARTBEAT")
+var heartbeat = sync.OnceValue(func() time.Duration { return heartbeatFrom("WAYMARK_HEARTBEAT") })
 
 func heartbeatFrom(variable string) time.Duration {
 	if !failpoint.Enabled {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// armed is written by the linker, and by nothing else.
+// armed is written by the linker, and by Arm.
 var armed string
 
 // Enabled says whether this build is armed.
@@ -34,6 +34,13 @@ func fromEnvironment() *moments {
 		os.Exit(2)
 	}
 	return m
+}
+
+// Arm arms this process as the linker arms a build. Only the binary of a test calls it, before all else, where it is a
+// process that its own test starts: no second program has to be linked for that.
+func Arm() {
+	armed, Enabled = "yes", true
+	active = fromEnvironment()
 }
 
 // Hit marks a moment. The error, if any, is one that the code around it must treat as its own.

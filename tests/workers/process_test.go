@@ -31,7 +31,6 @@ var (
 	buildArmed    = sync.OnceValues(func() (string, error) { // with the heartbeat of the tests
 		return programs.BuildArmed("waymark/cmd/waymark-worker")
 	})
-	buildZombie = sync.OnceValues(func() (string, error) { return programs.BuildArmed("waymark/tests/workers/worker") })
 )
 
 // process is a program that was started.

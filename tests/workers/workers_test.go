@@ -26,9 +26,15 @@ const (
 	portVariable   = "WORKERS_PORT"
 )
 
+// workerVariable makes the test's binary a worker that can be stopped at a moment.
+const workerVariable = "WORKERS_WORKER"
+
 func TestMain(m *testing.M) {
 	if database := os.Getenv(serverVariable); database != "" {
 		os.Exit(serveTemporal(database))
+	}
+	if os.Getenv(workerVariable) != "" {
+		os.Exit(workForRuns(os.Args[1:]))
 	}
 	services.SideBySide(atOnce)
 	flag.Parse()

@@ -95,10 +95,11 @@ func (s *scene) launch(name string, environment []string, args ...string) *proce
 	s.launched++
 	name = fmt.Sprintf("%s-%02d-%s", s.run, s.launched, name)
 	args = append(args, "-address", s.address, "-queue", s.run)
-	program, err := buildZombie()
+	self, err := os.Executable()
 	require.NoError(s.t, err)
-	command := exec.Command(program, args...)
-	command.Env = append(append(os.Environ(), "WAYMARK_HEARTBEAT="+sceneHeartbeat.String()), environment...)
+	command := exec.Command(self, args...)
+	command.Env = append(os.Environ(), workerVariable+"=yes", "WAYMARK_HEARTBEAT="+sceneHeartbeat.String())
+	command.Env = append(command.Env, environment...)
 	return launch(s.t, name, command)
 }
 

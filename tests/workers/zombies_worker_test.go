@@ -1,6 +1,4 @@
-// Command worker works for runs as a process of its own, on a Temporal server that others share. Tests build it with failpoints,
-// so that it can be stopped at a moment.
-package main
+package workers_test
 
 import (
 	"context"
@@ -12,7 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
@@ -21,6 +18,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/internal/failpoint"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
 	"waymark/payload"
@@ -29,24 +27,26 @@ import (
 	"waymark/workflows"
 )
 
-// patience is how long activities that are going may take after the process was told to end.
-const patience = time.Minute
-
-func main() {
-	address := flag.String("address", "", "of the Temporal server")
-	queue := flag.String("queue", "", "task queue")
-	state := flag.String("state", "", "folder with landscape.db and payloads; empty: decide, and do nothing")
-	deaf := flag.Bool("deaf", false, "do not hear that an attempt is not wanted any more")
-	atOnce := flag.Int("at-once", 1, "how many activities are worked on at the same time")
-	flag.Parse()
-	if err := work(*address, *queue, *state, options(*state, *deaf, *atOnce)); err != nil {
+// workForRuns works for runs, on a Temporal server that others share, until the process is told to end. It comes to
+// failpoints, so that it can be stopped at a moment. It returns the exit code.
+func workForRuns(args []string) int {
+	failpoint.Arm()
+	flags := flag.NewFlagSet("worker", flag.ExitOnError)
+	address := flags.String("address", "", "of the Temporal server")
+	queue := flags.String("queue", "", "task queue")
+	state := flags.String("state", "", "folder with landscape.db and payloads; empty: decide, and do nothing")
+	deaf := flags.Bool("deaf", false, "do not hear that an attempt is not wanted any more")
+	atOnce := flags.Int("at-once", 1, "how many activities are worked on at the same time")
+	_ = flags.Parse(args) // or else the process ends
+	if err := work(*address, *queue, *state, workerOptions(*state, *deaf, *atOnce)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
-// options are those of a worker that decides if there is no state, and else does what was decided.
-func options(state string, deaf bool, atOnce int) sdkworker.Options {
+// workerOptions are those of a worker that decides if there is no state, and else does what was decided.
+func workerOptions(state string, deaf bool, atOnce int) sdkworker.Options {
 	o := sdkworker.Options{
 		WorkerStopTimeout: patience, MaxConcurrentActivityExecutionSize: atOnce,
 		LocalActivityWorkerOnly: state == "", DisableWorkflowWorker: state != "",
@@ -62,7 +62,9 @@ type deafness struct {
 	interceptor.WorkerInterceptorBase
 }
 
-func (*deafness) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+func (*deafness) InterceptActivity(
+	_ context.Context, next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
 	deaf := new(deafActivity)
 	deaf.Next = next
 	return deaf
@@ -92,7 +94,7 @@ func work(address, queue, state string, o sdkworker.Options) error {
 		w.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
 		return runUntil(ctx, w)
 	}
-	act, closeAll, err := open(ctx, state)
+	act, closeAll, err := openState(ctx, state)
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func runUntil(ctx context.Context, w sdkworker.Worker) error {
 	return nil
 }
 
-func open(ctx context.Context, state string) (*activities.Activities, func() error, error) {
+func openState(ctx context.Context, state string) (*activities.Activities, func() error, error) {
 	driver, err := sqlitestore.Open(ctx, filepath.Join(state, "landscape.db"), sqlitestore.Options{})
 	if err != nil {
 		return nil, nil, err
