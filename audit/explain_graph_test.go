@@ -201,7 +201,8 @@ func testQuestionsAboutTokens(t *testing.T, s *fixture) {
 }
 
 // testManyMembers runs a graph whose batch has more tokens than are listed.
-func testManyMembers(t *testing.T, s *fixture) {
+func testManyMembers(t *testing.T, _ *fixture) {
+	s := newFixture(t)
 	rows := "n\n" + strings.Repeat("1\n", 25)
 	s.Write(t, map[string]string{"many.csv": rows})
 	_, err := s.Run(t, "many", "name: many\nsources: {in: {csv: {path: many.csv}, schema: {fields: {n: int}}}}\n"+

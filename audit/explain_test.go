@@ -146,7 +146,8 @@ func testKeys(t *testing.T, s *fixture) {
 }
 
 // testKeysThatLookAlike has two keys of which the look-up column keeps the same four bytes: the values decide.
-func testKeysThatLookAlike(t *testing.T, s *fixture) {
+func testKeysThatLookAlike(t *testing.T, _ *fixture) {
+	s := newFixture(t)
 	one, other := alike()
 	s.Write(t, map[string]string{"alike.csv": "id\n" + one + "\n" + other + "\n"})
 	_, err := s.Run(t, "alike", "name: alike\nsources: {in: {csv: {path: alike.csv}, key: [id]}}\nsinks: {out: {jsonl: {path: out/alike.jsonl}}}\n")

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,8 +15,9 @@ import (
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/payload/memstore"
-	"waymark/tests/blank"
+	"waymark/pipeline"
 	"waymark/tests/inprocess"
+	"waymark/tests/services"
 	"waymark/worker"
 	"waymark/workflows"
 )
@@ -27,27 +29,51 @@ type fixture struct {
 	Folder  string // of documents and outputs
 	objects *memstore.Store
 
-	unguarded []byte // what tampered makes copies of
+	bare []byte // what tampered makes copies of
 }
 
 // newFixture makes an empty fixture that ends with the test.
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	return newFixtureWith(t, func(p recompute.Planner) recompute.Planner { return p })
 }
 
 // newFixtureWith makes an empty fixture whose documents are compiled by what planner makes of the usual Planner.
-func newFixtureWith(t *testing.T, planner func(recompute.Planner) recompute.Planner) *fixture {
+func newFixtureWith(t testing.TB, planner func(recompute.Planner) recompute.Planner) *fixture {
 	t.Helper()
 	r := inprocess.New(t)
 	r.Planner = planner(worker.Planner{FingerprintKey: []byte("a key for tests")})
 	s := &fixture{Record: r, Folder: filepath.Join(r.Folder, "documents"), objects: r.Objects().(*memstore.Store)}
 	require.NoError(t, os.Mkdir(s.Folder, 0o700))
-	// This driver can be asked more than the one of a Record, which has what runs need.
-	driver, err := blank.Open(t.Context(), r.Database)
+	r.Log = landscape.New(r.Driver(), nil) // the log of a Record has what runs need, and no more
+	return s
+}
+
+// process takes the place of a test where something lasts until the process ends.
+type process struct{ testing.TB }
+
+// Context does what testing.TB says.
+func (process) Context() context.Context { return context.Background() }
+
+// Cleanup does what testing.TB says.
+func (p process) Cleanup(end func()) { services.OnEnd(p.TB, end) }
+
+// shared has the fixtures of sharedRun, by the document of their run.
+var shared = map[string]*fixture{}
+
+// sharedRun returns a fixture in which the document was run, once in the process: a run takes longer than most questions
+// about it. A test puts back whatever it changes of it, and has other runs in a fixture of its own.
+func sharedRun(t *testing.T, document string, files map[string]string) *fixture {
+	t.Helper()
+	if s := shared[document]; s != nil {
+		return s
+	}
+	s := newFixture(process{t})
+	s.Write(t, files)
+	result, err := s.Run(t, run, document)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, driver.Close()) })
-	r.Log = landscape.New(driver, nil)
+	require.Equal(t, pipeline.CompletedWithFailures, result.Status)
+	shared[document] = s
 	return s
 }
 
@@ -72,7 +98,7 @@ func (s *fixture) Read(t *testing.T, name string) string {
 // Run runs the document in the folder of documents to its end. The error is that of the workflow.
 func (s *fixture) Run(t *testing.T, id, document string) (workflows.RunResult, error) {
 	t.Helper()
-	s.unguarded = nil
+	s.bare = nil
 	err := s.Start(t, document, activities.OpenInput{Run: id, File: "pipeline.yaml", Folder: s.Folder}, nil)
 	return s.Result, err
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit"
-	"waymark/pipeline"
 )
 
 // graph has a node of every operation that copies, joins, gathers or drops rows. decide joins its branches in one pass; meet
@@ -69,15 +68,10 @@ var graphFiles = map[string]string{
 		"b2,NY,60,\n", // 2: nothing to expand
 }
 
-// playGraph runs the graph.
+// playGraph returns a fixture in which the graph was run, which others share.
 func playGraph(t *testing.T) *fixture {
 	t.Helper()
-	s := newFixture(t)
-	s.Write(t, graphFiles)
-	result, err := s.Run(t, run, graph)
-	require.NoError(t, err)
-	require.Equal(t, pipeline.CompletedWithFailures, result.Status)
-	return s
+	return sharedRun(t, graph, graphFiles)
 }
 
 var (

@@ -70,16 +70,11 @@ var rows = []struct {
 	{pipeline.QuarantinedAtSource, "", 0, "UNTERMINATED_QUOTE"},
 }
 
-// play runs the document.
+// play returns a fixture in which the document was run, which others share.
 func play(t *testing.T) *fixture {
 	t.Helper()
 	t.Setenv("REGION", "north")
-	s := newFixture(t)
-	s.Write(t, map[string]string{"in.csv": input})
-	result, err := s.Run(t, run, document)
-	require.NoError(t, err)
-	require.Equal(t, pipeline.CompletedWithFailures, result.Status)
-	return s
+	return sharedRun(t, document, map[string]string{"in.csv": input})
 }
 
 func auditor(s *fixture) *audit.Auditor { return audit.New(s.Log.Reader, s.Payloads, s.Planner) }
@@ -93,7 +88,7 @@ func explain(t *testing.T, s *fixture, q audit.Question) *audit.Explanation {
 	return story
 }
 
-// damage replaces a file's content until the test ends; nil deletes the file.
+// damage replaces a file's content until the test ends; nil deletes the file. It comes back with its time.
 func damage(t *testing.T, path string, change func([]byte) []byte) {
 	t.Helper()
 	good, err := os.ReadFile(path)
@@ -107,6 +102,7 @@ func damage(t *testing.T, path string, change func([]byte) []byte) {
 	t.Cleanup(func() {
 		require.NoError(t, os.RemoveAll(path))
 		require.NoError(t, os.WriteFile(path, good, info.Mode()))
+		require.NoError(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 	})
 }
 

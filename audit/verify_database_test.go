@@ -94,8 +94,14 @@ func lessEntries(t *testing.T, path, index string) {
 
 func opened(t *testing.T, path string) *landscape.Reader {
 	t.Helper()
-	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Keep: true})
+	return landscape.NewReader(openedStore(t, path))
+}
+
+// openedStore opens a copy of a landscape until the test ends.
+func openedStore(t *testing.T, path string) *sqlitestore.Store {
+	t.Helper()
+	store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Keep: true})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, driver.Close()) })
-	return landscape.NewReader(driver)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
 }

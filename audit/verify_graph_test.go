@@ -2,7 +2,6 @@ package audit_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,7 +155,8 @@ func testGraphPayloads(t *testing.T, s *fixture) {
 // TestVerifyWithoutTheTable has neither the table that the run kept nor the file that it came from as it was.
 func TestVerifyWithoutTheTable(t *testing.T) {
 	s := playGraph(t)
-	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "towns.csv"), []byte("code,name\nTX,Dallas\n"), 0o600))
+	other := func([]byte) []byte { return []byte("code,name\nTX,Dallas\n") }
+	damage(t, filepath.Join(s.Folder, "towns.csv"), other)
 	require.Empty(t, verify(t, s, s.Log.Reader).Problems, "the run kept its own")
 	tables, err := s.Log.Tables(t.Context(), run)
 	require.NoError(t, err)

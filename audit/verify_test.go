@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"context"
 	"database/sql"
 	"os"
 	"path/filepath"
@@ -13,31 +14,36 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
 )
 
 // tampered returns a copy of the landscape in which the owner of the file did this, past every trigger and check. What
-// is recorded after the first call, other than by Run, is in no copy.
+// is recorded after the first call, other than by Run, is in no copy. A copy has neither guards nor views: SQLite would
+// read them for each connection.
 func tampered(t *testing.T, s *fixture, statement string) *landscape.Reader {
 	t.Helper()
-	guards := filepath.Join(s.Record.Folder, "guards.db")
-	if s.unguarded == nil {
-		path := filepath.Join(t.TempDir(), "unguarded.db")
-		require.NoError(t, os.RemoveAll(guards))
+	if s.bare == nil {
+		path := filepath.Join(t.TempDir(), "bare.db")
 		execute(t, s.Database, `vacuum into '`+path+`'`)
-		execute(t, path, `attach '`+guards+`' as guards;
-			create table guards.kept as select * from sqlite_schema where type = 'trigger'; pragma writable_schema = 1;
-			delete from sqlite_schema where type = 'trigger'; pragma writable_schema = reset`)
+		execute(t, path, `pragma writable_schema = 1; delete from sqlite_schema where type in ('trigger', 'view')`)
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
-		s.unguarded = content
+		s.bare = content
 	}
 	path := filepath.Join(t.TempDir(), "copy.db")
-	require.NoError(t, os.WriteFile(path, s.unguarded, 0o600))
-	changed := execute(t, path, `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `+statement,
-		`attach '`+guards+`' as guards; pragma writable_schema = 1;
-			insert into sqlite_schema select * from guards.kept`)
+	require.NoError(t, os.WriteFile(path, s.bare, 0o600))
+	changed := execute(t, path, `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `+statement)
 	require.Positive(t, changed[0], "nothing was changed")
-	return opened(t, path)
+	return landscape.NewReader(bare{openedStore(t, path)})
+}
+
+// bare is a landscape without guards and views, of which it says nothing: TestVerifyWithoutATable compares schemas.
+type bare struct{ *sqlitestore.Store }
+
+// Schemas does what landscape.SchemaComparer says.
+func (b bare) Schemas(ctx context.Context) (stored, fresh landscape.Schema, why string, err error) {
+	_, fresh, why, err = b.Store.Schemas(ctx)
+	return fresh, fresh, why, err
 }
 
 // execute executes scripts on one connection, and returns how many rows the last statement of each changed. It does not wait for the

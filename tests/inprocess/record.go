@@ -68,6 +68,9 @@ func (r *Record) EmptyPayloads() {
 	r.Payloads = payload.New(r.objects, payload.Options{})
 }
 
+// Driver returns the landscape's, which can be asked more than Log: for a test of what only some drivers answer.
+func (r *Record) Driver() landscape.Driver { return r.store.Driver }
+
 // Objects returns where the payloads are stored: for a test that damages them, or counts what is read.
 func (r *Record) Objects() payload.Backend { return r.objects }
 
