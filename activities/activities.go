@@ -40,7 +40,7 @@ func NewAt(affinity Affinity, log *landscape.Log, payloads *payload.Store, plann
 		planner:  planner,
 		code:     code,
 		runs:     new(runs),
-		flights:  new(flights),
+		flights:  &flights{over: executionOver},
 		affinity: affinity,
 		usable:   new(usable),
 		host:     cmp.Or(affinity.Files, host),

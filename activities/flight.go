@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 )
 
@@ -24,6 +28,8 @@ type flights struct {
 	mu     sync.Mutex
 	open   map[task]*flight
 	landed *simplelru.LRU[task, *flight] // that succeeded
+
+	over func(ctx context.Context) bool // reports whether the execution for which an attempt works has ended
 }
 
 // task identifies what an execution of a workflow asks for.
@@ -45,8 +51,19 @@ type flight struct {
 	cancel  context.CancelCauseFunc // ends the work
 	waiting int                     // attempts that wait for the end; under flights.mu
 	lonely  *time.Timer             // ends the work if no attempt joins it; nil while one waits; under flights.mu
+	askers  []asker                 // whose attempts waited for it, or took its result; under flights.mu
 	missed  bool                    // an attempt ended before the work did; under flights.mu
+	within  bool                    // so did one within a task, and nobody else took the result yet; under flights.mu
 }
+
+// asker is what Temporal repeats until it has a result: one activity that an execution scheduled. It numbers those
+// within its tasks by themselves.
+type asker struct {
+	id     string
+	within bool
+}
+
+func askerOf(info activity.Info) asker { return asker{info.ActivityID, info.IsLocalActivity} }
 
 const (
 	// lonelyTime is how long work continues for which no attempt waits: longer than the longest pause before the next
@@ -58,6 +75,9 @@ const (
 
 	// maxLanded is how many results are remembered. Each has a few hundred bytes.
 	maxLanded = 256
+
+	// overTime is how long to wait for an answer whether an execution has ended.
+	overTime = 5 * time.Second
 )
 
 // errLonely ends work for which no attempt waits any more.
@@ -76,8 +96,8 @@ func taskOf(ctx context.Context, run string, epoch int64, in any) (task, error) 
 // board returns the flight for the task: one that is in the air, one that landed and whose result this attempt may not
 // know, or a new one, which do gets into the air. Unless it landed, the caller waits for it.
 //
-// A result is taken only by an attempt that repeats another one. An activity that is scheduled again, with the same
-// input, wants a new one.
+// A result is taken only by an attempt that repeats another one, or by the activity in place of what took too long
+// within a task. An activity that is scheduled again, with the same input, wants a new one.
 func (f *flights) board(ctx context.Context, t task, do func(context.Context, *flight)) *flight {
 	info := activity.GetInfo(ctx)
 	f.mu.Lock()
@@ -88,17 +108,18 @@ func (f *flights) board(ctx context.Context, t task, do func(context.Context, *f
 	}
 	if there := f.open[t]; there != nil {
 		there.waiting++
+		there.askers = append(there.askers, askerOf(info))
 		if there.lonely != nil {
 			there.lonely.Stop()
 			there.lonely = nil
 		}
 		return there
 	}
-	if there, ok := f.landed.Get(t); ok && (there.missed || info.Attempt > 1) {
+	if there, ok := f.landed.Get(t); ok && there.isFor(info) {
 		return there
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	made := &flight{done: make(chan struct{}), cancel: cancel, waiting: 1}
+	made := &flight{done: make(chan struct{}), cancel: cancel, waiting: 1, askers: []asker{askerOf(info)}}
 	f.open[t] = made
 	go func() {
 		defer cancel(nil)
@@ -111,6 +132,19 @@ func (f *flights) board(ctx context.Context, t task, do func(context.Context, *f
 		do(work, made)
 	}()
 	return made
+}
+
+// isFor reports whether an attempt takes the result of a flight that landed. flights.mu must be held.
+func (f *flight) isFor(info activity.Info) bool {
+	me := askerOf(info)
+	if slices.Contains(f.askers, me) {
+		return f.missed || info.Attempt > 1
+	}
+	if !f.within || me.within {
+		return false
+	}
+	f.within, f.askers = false, append(f.askers, me)
+	return true
 }
 
 // land notes that a flight ended.
@@ -127,12 +161,12 @@ func (f *flights) land(t task, ended *flight) {
 	close(ended.done)
 }
 
-// leave notes that an attempt does not wait any more.
-func (f *flights) leave(left *flight) {
+// leave notes that an attempt, perhaps one within a task, does not wait any more.
+func (f *flights) leave(left *flight, within bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	left.waiting--
-	left.missed = true
+	left.missed, left.within = true, left.within || within
 	if left.waiting == 0 {
 		left.lonely = time.AfterFunc(lonelyTime, func() { left.cancel(errLonely) })
 	}
@@ -163,7 +197,8 @@ func Land(a *Activities) {
 }
 
 // await waits for the end of a flight as long as Temporal waits for the attempt. If the attempt is ordered to stop, so
-// is the work; its end is waited for. If Temporal lost sight of the attempt, the work continues.
+// is the work; its end is waited for. So it is if its execution has ended, because the run was stopped, or because
+// somebody terminated it. If Temporal lost sight of the attempt, the work continues.
 func (f *flights) await(ctx context.Context, flown *flight) error {
 	select {
 	case <-flown.done:
@@ -171,7 +206,7 @@ func (f *flights) await(ctx context.Context, flown *flight) error {
 	case <-ctx.Done():
 	}
 	cause := context.Cause(ctx)
-	if !lostSight(ctx, cause) {
+	if !lostSight(ctx, cause) || f.noMore(ctx, cause) {
 		flown.cancel(cause)
 		<-flown.done
 		return nil
@@ -181,7 +216,7 @@ func (f *flights) await(ctx context.Context, flown *flight) error {
 		return nil
 	default:
 	}
-	f.leave(flown)
+	f.leave(flown, activity.GetInfo(ctx).IsLocalActivity)
 	return fmt.Errorf("this attempt was given up, the work continues for the next one: %w", cause)
 }
 
@@ -194,4 +229,29 @@ func lostSight(ctx context.Context, cause error) bool {
 	}
 	_, service := errors.AsType[serviceerror.ServiceError](cause)
 	return service
+}
+
+// noMore reports whether no attempt follows one that Temporal does not know any more, because its execution has ended.
+// What Temporal says of the attempt is the same if it waited too long for heartbeats.
+func (f *flights) noMore(ctx context.Context, cause error) bool {
+	_, unknown := errors.AsType[*serviceerror.NotFound](cause)
+	return unknown && f.over(ctx)
+}
+
+// executionOver reports whether the execution for which an attempt works has ended, as far as Temporal says so.
+func executionOver(ctx context.Context) bool {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), overTime)
+	defer done()
+	info := activity.GetInfo(ctx)
+	answer, err := serviceOf(ctx).DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: info.Namespace,
+		Execution: &common.WorkflowExecution{
+			WorkflowId: info.WorkflowExecution.ID, RunId: info.WorkflowExecution.RunID,
+		},
+	})
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return true
+	}
+	running := answer.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING
+	return err == nil && !running
 }

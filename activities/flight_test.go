@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"waymark/landscape"
 	"waymark/tests/blank"
@@ -27,13 +28,11 @@ type work func(context.Context) (string, error)
 type attempting func(work work) (end context.CancelCauseFunc, results <-chan result)
 
 // flying runs a test within an activity, because the attempts of one know who they are. Each attempt is ended by its
-// own function.
-func flying(t *testing.T, test func(t *testing.T, attempt attempting)) {
+// own function. The execution is over if the test says so.
+func flying(t *testing.T, over bool, test func(t *testing.T, attempt attempting)) {
 	t.Helper()
-	driver, err := blank.Open(t.Context(), t.TempDir()+"/landscape.db")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, driver.Close()) })
-	a := New(landscape.New(driver, nil), nil, nil, "test")
+	a := flyer(t)
+	a.flights.over = func(context.Context) bool { return over }
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{})
 	begin := func(ctx context.Context, work work) (context.CancelCauseFunc, <-chan result) {
@@ -56,8 +55,17 @@ func flying(t *testing.T, test func(t *testing.T, attempt attempting)) {
 		})
 		return nil
 	}, activity.RegisterOptions{Name: "Fly"})
-	_, err = env.ExecuteActivity("Fly")
+	_, err := env.ExecuteActivity("Fly")
 	require.NoError(t, err)
+}
+
+// flyer returns activities with a landscape of their own.
+func flyer(t *testing.T) *Activities {
+	t.Helper()
+	driver, err := blank.Open(t.Context(), t.TempDir()+"/landscape.db")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, driver.Close()) })
+	return New(landscape.New(driver, nil), nil, nil, "test")
 }
 
 type result struct {
@@ -68,7 +76,7 @@ type result struct {
 
 // Temporal loses sight of an attempt: its work goes on, and the next attempt joins it.
 func TestWorkOutlastsAnAttemptThatIsGivenUp(t *testing.T) {
-	flying(t, func(t *testing.T, attempt attempting) {
+	flying(t, false, func(t *testing.T, attempt attempting) {
 		var computed atomic.Int64
 		finish := make(chan struct{})
 		work := func(ctx context.Context) (string, error) {
@@ -103,23 +111,30 @@ func TestWorkEndsWhenItIsOrderedTo(t *testing.T) {
 		temporal.NewCanceledError(), worker.ErrWorkerShutdown, context.Canceled, context.DeadlineExceeded,
 	}
 	for _, cause := range ordered {
-		flying(t, func(t *testing.T, attempt attempting) {
-			var ended atomic.Bool
-			end, first := attempt(func(ctx context.Context) (string, error) {
-				<-ctx.Done()
-				ended.Store(true)
-				return "", context.Cause(ctx)
-			})
-			end(cause)
-			require.Error(t, (<-first).err)
-			require.True(t, ended.Load())
+		flying(t, false, endsWork(cause))
+	}
+	flying(t, true, endsWork(serviceerror.NewNotFound("workflow execution already completed")))
+}
+
+// endsWork requires that work ends before its attempt does, which ends for a cause.
+func endsWork(cause error) func(t *testing.T, attempt attempting) {
+	return func(t *testing.T, attempt attempting) {
+		t.Helper()
+		var ended atomic.Bool
+		end, first := attempt(func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			ended.Store(true)
+			return "", context.Cause(ctx)
 		})
+		end(cause)
+		require.Error(t, (<-first).err)
+		require.True(t, ended.Load())
 	}
 }
 
 // An activity that is scheduled again wants a new result, and one that failed is tried again.
 func TestResultsAreForRepeats(t *testing.T) {
-	flying(t, func(t *testing.T, attempt attempting) {
+	flying(t, false, func(t *testing.T, attempt attempting) {
 		for n, out := range []result{{err: errors.New("broken")}, {out: "one"}, {out: "two"}} {
 			_, results := attempt(func(context.Context) (string, error) { return out.out, out.err })
 			got := <-results
@@ -129,9 +144,71 @@ func TestResultsAreForRepeats(t *testing.T) {
 	})
 }
 
+// What an activity gave once is not what it gives when it is scheduled again, not even after an attempt that failed.
+func TestResultsAreForWhatWasScheduled(t *testing.T) {
+	a, asked := flyer(t), 0
+	work := func(_ *Activities, _ context.Context, _ string) (int, error) {
+		if asked++; asked == 2 {
+			return 0, errors.New("broken")
+		}
+		return asked, nil
+	}
+	ask := func(ctx context.Context) (int, error) { return anyAttempt(ctx, a, "r1", 0, "the same", work) }
+	asking := func(ctx workflow.Context) (got []int, err error) {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+		for err == nil && len(got) < 2 {
+			var one int
+			err = workflow.ExecuteActivity(ctx, ask).Get(ctx, &one)
+			got = append(got, one)
+		}
+		return got, err
+	}
+	require.Equal(t, []int{1, 3}, scheduling(t, asking, ask))
+}
+
+// What takes too long within a task is done by an activity, which takes the result. What is asked for later has one of
+// its own.
+func TestActivityTakesTheResultOfWhatTookTooLong(t *testing.T) {
+	a, asked := flyer(t), 0
+	late := make(chan struct{})
+	work := func(_ *Activities, _ context.Context, _ string) (int, error) {
+		if asked++; asked == 1 {
+			<-late
+		}
+		return asked, nil
+	}
+	ask := func(ctx context.Context) (int, error) { return anyAttempt(ctx, a, "r1", 0, "the same", work) }
+	asking := func(ctx workflow.Context) (got []int, err error) {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+		once := workflow.LocalActivityOptions{RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}}
+		for _, once.StartToCloseTimeout = range []time.Duration{time.Millisecond, time.Minute} {
+			var one int
+			within := workflow.WithLocalActivityOptions(ctx, once)
+			if err = workflow.ExecuteLocalActivity(within, ask).Get(ctx, &one); err != nil {
+				close(late)
+				err = workflow.ExecuteActivity(ctx, ask).Get(ctx, &one)
+			}
+			got = append(got, one)
+		}
+		return got, err
+	}
+	require.Equal(t, []int{1, 2}, scheduling(t, asking, ask))
+}
+
+// scheduling returns the result of a workflow that schedules an activity.
+func scheduling(t *testing.T, asks, activity any) (got []int) {
+	t.Helper()
+	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	env.RegisterActivity(activity)
+	env.ExecuteWorkflow(asks)
+	require.NoError(t, env.GetWorkflowError())
+	require.NoError(t, env.GetWorkflowResult(&got))
+	return got
+}
+
 // A defect is reported as that of the attempt, not as the end of the process.
 func TestPanicIsThatOfTheAttempt(t *testing.T) {
-	flying(t, func(t *testing.T, attempt attempting) {
+	flying(t, false, func(t *testing.T, attempt attempting) {
 		_, results := attempt(func(context.Context) (string, error) { panic("a defect") })
 		require.Contains(t, (<-results).panicked, "a defect")
 	})
@@ -142,7 +219,7 @@ func TestLonelyWorkEnds(t *testing.T) {
 	f := &flight{waiting: 1}
 	ended := make(chan error, 1)
 	f.cancel = func(cause error) { ended <- cause }
-	new(flights).leave(f)
+	new(flights).leave(f, false)
 	require.NotNil(t, f.lonely)
 	require.True(t, f.lonely.Reset(time.Millisecond), "it would have taken longer")
 	require.ErrorIs(t, <-ended, errLonely)

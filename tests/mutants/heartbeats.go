@@ -23,6 +23,18 @@ var heartbeats = []mutant{
 		pkg: "./activities", run: "^TestWorkOutlastsAnAttemptThatIsGivenUp$",
 	},
 	{
+		name: "work goes on after its execution", never: "a run that was cancelled reads and writes for two more minutes",
+		file: "activities/flight.go",
+		old:  "lostSight(ctx, cause) || f.noMore(ctx, cause)", new: "lostSight(ctx, cause)",
+		pkg: "./activities", run: "^TestWorkEndsWhenItIsOrderedTo$",
+	},
+	{
+		name: "a result is for all that is scheduled", never: "a run that waits for places is told forever that it may not begin",
+		file: "activities/flight.go",
+		old:  "if slices.Contains(f.askers, me) {", new: "if slices.Contains(f.askers, me) || true {",
+		pkg: "./activities", run: "^Test(ResultsAreForWhatWasScheduled|ActivityTakesTheResultOfWhatTookTooLong)$",
+	},
+	{
 		name: "a pass hears of no order to stop", never: "a run that was cancelled keeps the machine busy",
 		file: "engine/pace.go", old: "if r.in.Stop != nil {", new: "if false {",
 		pkg: "./engine", run: "^TestAPassStops$",
