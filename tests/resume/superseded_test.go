@@ -69,8 +69,8 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 	}
 	refused := map[string]int{}
 	publishing := []int64{deeds - 6, deeds - 9, deeds - 12, deeds - 15} // before and while outputs are published
-	moments := sample.Of(2, publishing)
-	stride := int64(sample.Step(2))
+	moments := sample.Of(4, publishing)
+	stride := int64(sample.Step(3))
 	for at := 20 + deeds/8*(stride-1); at < deeds; at += deeds / 8 * stride {
 		moments = append(moments, at)
 	}
