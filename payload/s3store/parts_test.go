@@ -9,13 +9,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/payload"
+	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
 )
 
 const mebi = 1 << 20
 
-// TestALongObjectIsWrittenInParts with the limits that users get.
+// TestALongObjectIsWrittenInParts with the limits that users get at night, and with lower ones by day.
 func TestALongObjectIsWrittenInParts(t *testing.T) {
+	users := limits{single: 64 * mebi, part: 16 * mebi}
+	require.Equal(t, users, defaultLimits)
+	for name, cuts := range map[string]limits{"low": {single: 20 * mebi, part: 5 * mebi}, "of users": users} {
+		t.Run(name, func(t *testing.T) {
+			if cuts == users {
+				sample.Rarely(t)
+			}
+			writeLongObject(t, cuts)
+		})
+	}
+}
+
+func writeLongObject(t *testing.T, cuts limits) {
+	t.Helper()
 	var parts, whole atomic.Int64
 	s := openBucket(t, buckets.New(t), func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -28,7 +43,9 @@ func TestALongObjectIsWrittenInParts(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	data := random(64*mebi+1, 1)
+	require.Equal(t, defaultLimits, s.limits)
+	s.limits = cuts
+	data := random(cuts.single+1, 1)
 	key := string(payload.Of(data))
 	require.NoError(t, s.Write(t.Context(), key, data))
 	require.EqualValues(t, 5, parts.Load())
@@ -42,7 +59,7 @@ func TestALongObjectIsWrittenInParts(t *testing.T) {
 	require.NoError(t, s.Write(t.Context(), key, data), "the same again is compared")
 	requireNoUploads(t, s)
 
-	_, err = store.Put(t.Context(), data[:64*mebi])
+	_, err = store.Put(t.Context(), data[:cuts.single])
 	require.NoError(t, err)
 	require.EqualValues(t, 1, whole.Load(), "what is not over the limit goes in one request")
 }

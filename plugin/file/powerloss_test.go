@@ -28,7 +28,7 @@ const (
 
 var (
 	losses = flag.Uint64("losses", 1, "in how many ways TestPowerLoss takes the power at a moment, for each percentage that survives; make nightly has 3")
-	rounds = flag.Uint64("rounds", 30, "how many rounds TestInterleaved has; make nightly has 200")
+	rounds = flag.Uint64("rounds", 12, "how many rounds TestInterleaved has; make nightly has 200")
 )
 
 // percents returns how likely what was not synced is to survive; all but 0 are tried with as many seeds as there are losses.

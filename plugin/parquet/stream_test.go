@@ -19,7 +19,7 @@ func TestStream(t *testing.T) {
 		groups int
 	}{
 		"many rows":  {groupRows + 1, "short", 2},
-		"long texts": {3, string(bytes.Repeat([]byte("x"), groupBytes/2)), 2},
+		"long texts": {33, string(bytes.Repeat([]byte("x"), groupBytes/32)), 2},
 		"none":       {0, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
