@@ -73,10 +73,8 @@ func TestSQLiteUsesTheBlocks(t *testing.T) {
 	free := func() (count int) {
 		memory.mu.Lock()
 		defer memory.mu.Unlock()
-		for _, p := range memory.free {
-			for ; p != 0; p = *wordAt(p) {
-				count++
-			}
+		for _, list := range memory.free {
+			count += len(list)
 		}
 		return count
 	}
