@@ -255,7 +255,7 @@ var retries = []mutant{
 	{
 		name: "a record of which a branch arrived is retried", never: "a row is in the outputs twice",
 		file: "activities/retry.go", old: "case wentOn:\n\t\treturn", new: "case wentOn && false:\n\t\treturn",
-		pkg: "./tests/retries", run: "^TestRetryLeavesArrivedBranches$",
+		pkg: "./tests/resume", run: "^TestRetryLeavesArrivedBranches$",
 	},
 	{
 		name: "nobody asks which records others retry", never: "a refused record is retried twice",
@@ -265,12 +265,12 @@ var retries = []mutant{
 	{
 		name: "what is too large is parsed as it is", never: "half of a record passes for a whole one",
 		file: "activities/retry_source.go", old: "mark.Code == plugin.RowTooLarge", new: "mark.Code == plugin.RowTooLarge && false",
-		pkg: "./tests/retries", run: "^TestAmbiguousRecordsAreParsedAgain$",
+		pkg: "./tests/resume", run: "^TestAmbiguousRecordsAreParsedAgain$",
 	},
 	{
 		name: "verify does not look where a record that is retried was", never: "a record passes for another one",
 		file: "audit/verify_retry.go", old: "placed(record, now, i) != placed(", new: "false && placed(record, now, i) != placed(",
-		pkg: "./tests/retries", run: "^TestVerifyFindsWhatIsNotWhatWasFedAgain$",
+		pkg: "./tests/resume", run: "^TestVerifyFindsWhatIsNotWhatWasFedAgain$",
 	},
 	{
 		name: "what a small run did is not compared with the record", never: "a run continues on a record that somebody put back",

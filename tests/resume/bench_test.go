@@ -1,5 +1,6 @@
-// Package resume_test lets runs stop in every way, resumes them again, and looks at what was done a second time. It runs the real
-// workflow and the real activities in one process, over a SQLite landscape.
+// Package resume_test lets runs stop in every way, resumes them again, and looks at what was done a second time. It
+// also retries the records that runs refused. It runs the real workflow and the real activities in one process, over a
+// SQLite landscape.
 package resume_test
 
 import (

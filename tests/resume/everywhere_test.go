@@ -20,8 +20,11 @@ import (
 	"waymark/tests/inprocess"
 )
 
+// byDay is how far it is from one deed at which runs die by day to the next.
+const byDay = 59
+
 var step = flag.Int64(
-	"step", 59, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, "+
+	"step", byDay, "TestARunDiesAtEveryDeed and TestARunWithDeadlinesDiesAtEveryDeed try every so many deeds, "+
 		"and all if it is 1")
 
 // everything has two sources, a fork, a held coalesce, an aggregate, a sort, a gate, a deduplicate and values that must be unique.
@@ -74,7 +77,7 @@ func TestARunDiesAtEveryDeed(t *testing.T) {
 	outputs, work := b.collect(), b.Work(t, "undisturbed")
 	require.Positive(t, life.Deeds())
 	t.Logf("%d deeds", life.Deeds())
-	b.everywhere(t, life.Deeds(), everything, *step > 1, func(b *bench, run string) {
+	b.everywhere(t, life.Deeds(), everything, *step == byDay, func(b *bench, run string) {
 		require.Equal(b.t, outputs, b.collect())
 		now := b.Work(b.t, run)
 		for table := range work {

@@ -1,5 +1,4 @@
-// Package retries_test feeds quarantined records again, by the real workflow and the real activities over a SQLite landscape.
-package retries_test
+package resume_test
 
 import (
 	"bytes"
@@ -22,27 +21,28 @@ import (
 	"waymark/tests/inprocess"
 )
 
-// A bench runs documents in one folder, and feeds what they refused again.
-type bench struct {
+// retrying runs documents in one folder, and feeds what they refused again.
+type retrying struct {
 	*inprocess.Record
-	t *testing.T
+	t         *testing.T
+	unguarded []byte // a copy of the record that nothing guards; nil if there is none yet
 }
 
-func newBench(t *testing.T, files map[string]string) *bench {
+func newRetrying(t *testing.T, files map[string]string) *retrying {
 	t.Helper()
-	b := &bench{inprocess.New(t), t}
+	b := &retrying{Record: inprocess.New(t), t: t}
 	for name, content := range files {
 		b.write(name, content)
 	}
 	return b
 }
 
-func (b *bench) write(name, content string) {
+func (b *retrying) write(name, content string) {
 	b.t.Helper()
 	require.NoError(b.t, os.WriteFile(filepath.Join(b.Folder, name), []byte(content), 0o600))
 }
 
-func (b *bench) read(name string) string {
+func (b *retrying) read(name string) string {
 	b.t.Helper()
 	content, err := os.ReadFile(filepath.Join(b.Folder, name))
 	require.NoError(b.t, err)
@@ -50,20 +50,20 @@ func (b *bench) read(name string) string {
 }
 
 // first runs the document to its end, as the run first.
-func (b *bench) first(document string) landscape.Run {
+func (b *retrying) first(document string) landscape.Run {
 	b.t.Helper()
 	require.NoError(b.t, b.start("first", document, nil, nil))
 	return b.ended("first")
 }
 
 // retry feeds the records of a run again through a document. A document that is the run's own puts its outputs beside.
-func (b *bench) retry(id, of, document string) landscape.Run {
+func (b *retrying) retry(id, of, document string) landscape.Run {
 	b.t.Helper()
 	require.NoError(b.t, b.tryRetry(id, of, document, nil))
 	return b.ended(id)
 }
 
-func (b *bench) tryRetry(id, of, document string, listen func(*testsuite.TestWorkflowEnvironment)) error {
+func (b *retrying) tryRetry(id, of, document string, listen func(*testsuite.TestWorkflowEnvironment)) error {
 	b.t.Helper()
 	parent, err := b.Log.Run(b.t.Context(), of)
 	require.NoError(b.t, err)
@@ -75,13 +75,13 @@ func (b *bench) tryRetry(id, of, document string, listen func(*testsuite.TestWor
 	return b.start(id, document, in, listen)
 }
 
-func (b *bench) start(id, document string, retry *activities.RetryInput, listen func(*testsuite.TestWorkflowEnvironment)) error {
+func (b *retrying) start(id, document string, retry *activities.RetryInput, listen func(*testsuite.TestWorkflowEnvironment)) error {
 	b.t.Helper()
 	return b.Start(b.t, document, activities.OpenInput{Run: id, File: "pipeline.yaml", Folder: b.Folder, Retry: retry}, listen)
 }
 
 // ended returns a run whose record is true.
-func (b *bench) ended(id string) landscape.Run {
+func (b *retrying) ended(id string) landscape.Run {
 	b.t.Helper()
 	report, err := b.auditor().Verify(b.t.Context(), id)
 	require.NoError(b.t, err)
@@ -91,17 +91,17 @@ func (b *bench) ended(id string) landscape.Run {
 	return run
 }
 
-func (b *bench) auditor() *audit.Auditor { return audit.New(b.Log.Reader, b.Payloads, b.Planner) }
+func (b *retrying) auditor() *audit.Auditor { return audit.New(b.Log.Reader, b.Payloads, b.Planner) }
 
 // select finds out which records would be retried by a run of the document.
-func (b *bench) find(of, document string) (*activities.Retry, error) {
+func (b *retrying) find(of, document string) (*activities.Retry, error) {
 	b.t.Helper()
 	compiled, err := b.Planner.Plan(plan.Request{File: "new.yaml", Folder: b.Folder, Document: []byte(document)})
 	require.NoError(b.t, err)
 	return activities.NewRetry(b.t.Context(), b.Log.Reader, b.Payloads, of, compiled, "next")
 }
 
-func (b *bench) explain(run, token string) *audit.Explanation {
+func (b *retrying) explain(run, token string) *audit.Explanation {
 	b.t.Helper()
 	story, err := b.auditor().Explain(b.t.Context(), audit.Question{Run: run, Token: token})
 	require.NoError(b.t, err)
@@ -122,7 +122,7 @@ var loose = strings.NewReplacer("amount: int", "amount: string", "path: all.csv"
 const orders = "id,amount\n1,10\n2,x\n3,30\n4,\"y\nz\"\n5,50\n\n6,60\nseven,70\n8,80\n9,w\n"
 
 func TestRecordsAreFedAgainOnceEach(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	require.Equal(t, pipeline.CompletedWithFailures, b.first(strict).Status)
 	require.NoError(t, os.Remove(filepath.Join(b.Folder, "orders.csv")), "records come from the record")
 
@@ -148,7 +148,7 @@ func TestRecordsAreFedAgainOnceEach(t *testing.T) {
 }
 
 func TestRowsKeepTheirPlaces(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	b.retry("second", "first", loose)
 	b.retry("third", "second", strings.Replace(loose, "mended", "last", 1))
@@ -164,14 +164,14 @@ func TestRowsKeepTheirPlaces(t *testing.T) {
 }
 
 // origin returns where a record of a run came from; it is named run:row.
-func (b *bench) origin(name string) audit.Origin {
+func (b *retrying) origin(name string) audit.Origin {
 	b.t.Helper()
 	run, row, _ := strings.Cut(name, ":")
 	return b.explain(run, "orders:"+row).Source
 }
 
 func TestARowIsToldFromBothEnds(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	require.Nil(t, b.explain("first", "orders:7").Again)
 	b.retry("second", "first", loose)
@@ -202,7 +202,7 @@ func TestARowIsToldFromBothEnds(t *testing.T) {
 }
 
 func TestOutputsOfTheSameDocumentLieBeside(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	second := b.retry("second", "first", strict)
 	require.Equal(t, pipeline.CompletedWithFailures, second.Status)
@@ -212,7 +212,7 @@ func TestOutputsOfTheSameDocumentLieBeside(t *testing.T) {
 }
 
 func TestOutputsThatWerePublishedKeepTheirPlaces(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	b.retry("second", "first", loose)
 	for path, owner := range map[string]string{"all.csv": "first", "mended.csv": "second"} {
@@ -223,7 +223,7 @@ func TestOutputsThatWerePublishedKeepTheirPlaces(t *testing.T) {
 }
 
 func TestSourceFormatsMustMatch(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	for name, c := range map[string]struct{ old, new, says string }{
 		"another name":   {"  orders: {csv", "  sales: {csv", `has no source named "orders"`},
@@ -236,7 +236,7 @@ func TestSourceFormatsMustMatch(t *testing.T) {
 }
 
 func TestARunThatIsNotDoneIsTakenUpFirst(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	failing := strings.Replace(strict, "on_invalid: quarantine", "on_invalid: fail", 1)
 	require.Error(t, b.start("first", failing, nil, nil))
 	_, err := b.find("first", loose)
@@ -271,7 +271,7 @@ func TestRetryLeavesArrivedBranches(t *testing.T) {
 		}}},
 		"the other branch is filtered": {strings.Replace(forked, "< 100", "< 0", 1), []int64{2, 3}, nil},
 	} {
-		b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,0\n3,x\n4,200\n"})
+		b := newRetrying(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,0\n3,x\n4,200\n"})
 		b.first(c.document)
 		retry, err := b.find("first", elsewhere.Replace(c.document))
 		require.NoError(t, err, name)
@@ -303,7 +303,7 @@ func TestRetryOfCoalesceRejections(t *testing.T) {
 		"the branches meet in one pass": {"set: {more: 1}", []recompute.RetryChunk{{Chunk: 0, Rows: []int64{2}}}, nil},
 		"one branch waited":             {"sort: {by: {id: asc}}", nil, []string{"one:2"}},
 	} {
-		b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,200\n"})
+		b := newRetrying(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,200\n"})
 		document := strings.Replace(joined, "BATCH", c.batch, 1)
 		b.first(document)
 		retry, err := b.find("first", strings.Replace(document, "out.jsonl", "more.jsonl", 1))
@@ -327,7 +327,7 @@ sinks: {out: {jsonl: {path: out.jsonl}}}
 `
 
 func TestRowsThatCameOutOfABatchAreNotFedAgain(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,0\n3,x\n"})
+	b := newRetrying(t, map[string]string{"orders.csv": "id,amount\n1,10\n2,0\n3,x\n"})
 	b.first(batched)
 	retry, err := b.find("first", strings.Replace(batched, "out.jsonl", "more.jsonl", 1))
 	require.NoError(t, err)
@@ -337,7 +337,7 @@ func TestRowsThatCameOutOfABatchAreNotFedAgain(t *testing.T) {
 
 func TestADuplicateIsNotFedAgainUnlessItMayBe(t *testing.T) {
 	unique := strings.Replace(strict, "id: int", "id: {type: int, unique: true}", 1)
-	b := newBench(t, map[string]string{"orders.csv": "id,amount\n1,10\n1,20\n2,x\n"})
+	b := newRetrying(t, map[string]string{"orders.csv": "id,amount\n1,10\n1,20\n2,x\n"})
 	b.first(unique)
 	retry, err := b.find("first", strings.Replace(unique, "all.csv", "more.csv", 1))
 	require.NoError(t, err)
@@ -352,7 +352,7 @@ func TestADuplicateIsNotFedAgainUnlessItMayBe(t *testing.T) {
 
 func TestRowsThatAnErrorSinkGotAreNotFedAgain(t *testing.T) {
 	delivered := strings.NewReplacer("on_invalid: quarantine", "on_invalid: bad", "sinks: {", "sinks: {bad: {jsonl: {path: bad.jsonl}}, ").Replace(strict)
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(delivered)
 	retry, err := b.find("first", loose)
 	require.NoError(t, err)
@@ -370,7 +370,7 @@ sources:
 sinks: {all: {jsonl: {path: all.jsonl, from: [sales, notes, quiet]}}}
 `
 	document = strings.Replace(document, "{jsonl: {path: all.jsonl, from: [sales, notes, quiet]}}", "{jsonl: {path: all.jsonl}, from: [sales, notes, quiet]}", 1)
-	b := newBench(t, map[string]string{
+	b := newRetrying(t, map[string]string{
 		"sales-1.csv.gz": zipped(t, "id,amount\n1,x\n2,2\n3,x\n4,x\n"), "sales-2.csv.gz": zipped(t, "amount,id\nx,5\n6,6\n"),
 		"notes.jsonl": "{\"id\":1,\"amount\":1}\n\n{\"id\":2,\"amount\":\"x\"}\n", "quiet.jsonl": "{\"id\":1,\"amount\":1}\n",
 	})
@@ -396,7 +396,7 @@ func zipped(t *testing.T, text string) string {
 
 func TestAmbiguousRecordsAreParsedAgain(t *testing.T) {
 	long := strings.Repeat("x", 5<<20)
-	b := newBench(t, map[string]string{"orders.csv": fmt.Sprintf("id,amount\n1,10\n2,a\"b\n3,%s\n", long)})
+	b := newRetrying(t, map[string]string{"orders.csv": fmt.Sprintf("id,amount\n1,10\n2,a\"b\n3,%s\n", long)})
 	b.first(strict)
 	b.retry("second", "first", strict)
 	for row, code := range map[string]string{"1": "BARE_QUOTE", "2": "ROW_TOO_LARGE"} {

@@ -1,4 +1,4 @@
-package retries_test
+package resume_test
 
 import (
 	"database/sql"
@@ -24,7 +24,7 @@ func blocks(t *testing.T, language string) []string {
 
 func TestThePageTellsWhatHappens(t *testing.T) {
 	documents, queries, answers := blocks(t, "yaml"), blocks(t, "sql"), blocks(t, "text")
-	b := newBench(t, map[string]string{"orders.csv": blocks(t, "csv")[0]})
+	b := newRetrying(t, map[string]string{"orders.csv": blocks(t, "csv")[0]})
 	b.first(documents[0])
 	b.retry("second", "first", documents[1])
 	require.Equal(t, "id,amount\n1,10.00\n3,30.00\n", b.read("all.csv"))

@@ -1,7 +1,9 @@
-package retries_test
+package resume_test
 
 import (
 	"database/sql"
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,40 +18,56 @@ import (
 )
 
 // tampered returns a copy of the record in which a statement, which no guard hinders, changed something.
-func (b *bench) tampered(t *testing.T, statement string) *landscape.Reader {
+func (b *retrying) tampered(t *testing.T, statement string) *landscape.Reader {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "copy.db")
-	db, err := sql.Open("sqlite", b.Database)
-	require.NoError(t, err)
-	defer db.Close()
-	_, err = db.ExecContext(t.Context(), `vacuum into '`+path+`'`)
-	require.NoError(t, err)
-	changed, err := sql.Open("sqlite", "file:"+path+"?_pragma=synchronous(off)&_pragma=journal_mode(off)")
-	require.NoError(t, err)
-	defer changed.Close()
-	changed.SetMaxOpenConns(1) // for one transaction
-	var triggers, again string
-	require.NoError(t, changed.QueryRowContext(t.Context(),
-		`select group_concat(name, ' '), group_concat(sql, '; ') from sqlite_master where type = 'trigger'`).Scan(&triggers, &again))
-	script := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; begin; `
-	for _, name := range strings.Fields(triggers) {
-		script += `drop trigger ` + name + `; `
+	if b.unguarded == nil {
+		b.unguarded = b.withoutGuards(t)
 	}
+	path := filepath.Join(t.TempDir(), "copy.db")
+	require.NoError(t, os.WriteFile(path, b.unguarded, 0o600))
+	changed, err := sql.Open("sqlite", "file:"+path+unsafely)
+	require.NoError(t, err)
+	defer changed.Close() // again, which does nothing
+	changed.SetMaxOpenConns(1) // which has the settings
+	script := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `
 	result, err := changed.ExecContext(t.Context(), script+statement)
 	require.NoError(t, err)
 	rows, err := result.RowsAffected()
 	require.NoError(t, err)
 	require.Positive(t, rows, "nothing was changed")
-	_, err = changed.ExecContext(t.Context(), again+"; commit")
-	require.NoError(t, err)
+	_, err = changed.ExecContext(t.Context(), `attach ? as guarded; pragma writable_schema = 1;
+		insert into main.sqlite_schema select type, name, tbl_name, 0, sql from guarded.sqlite_schema
+		where type = 'trigger'`, b.Database)
+	require.NoError(t, errors.Join(err, changed.Close()))
 	driver, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, driver.Close()) })
 	return landscape.NewReader(driver)
 }
 
+// unsafely is how a copy is opened that may be lost.
+const unsafely = "?_pragma=synchronous(off)&_pragma=journal_mode(off)"
+
+// withoutGuards returns the file of a copy of the record without triggers.
+func (b *retrying) withoutGuards(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "unguarded.db")
+	db, err := sql.Open("sqlite", b.Database)
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), `vacuum into '`+path+`'`)
+	require.NoError(t, err)
+	unguarded, err := sql.Open("sqlite", "file:"+path+unsafely)
+	require.NoError(t, err)
+	_, err = unguarded.ExecContext(t.Context(), `pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger'`)
+	require.NoError(t, errors.Join(err, unguarded.Close()))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return content
+}
+
 func TestVerifyFindsWhatIsNotWhatWasFedAgain(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	b.retry("second", "first", loose)
 	gone := strings.Repeat("0", 64)
@@ -99,7 +117,7 @@ func TestVerifyFindsWhatIsNotWhatWasFedAgain(t *testing.T) {
 
 // TestVerifyFindsWhatOthersDoNotFeedAgain verifies the run whose records are retried.
 func TestVerifyFindsWhatOthersDoNotFeedAgain(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	b.retry("second", "first", loose)
 	for name, c := range map[string]struct{ statement, where, detail string }{
@@ -121,7 +139,7 @@ func TestVerifyFindsWhatOthersDoNotFeedAgain(t *testing.T) {
 }
 
 func TestExplainSaysWhenTheListIsGone(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	b.retry("second", "first", loose)
 	log := b.tampered(t, `update sources set info = '{"files":[],"list":"`+strings.Repeat("0", 64)+`"}' where run_id = 'second'`)
@@ -133,7 +151,7 @@ func TestExplainSaysWhenTheListIsGone(t *testing.T) {
 }
 
 func TestVerifyFindsAnotherHeaderThanWasFedAgain(t *testing.T) {
-	b := newBench(t, map[string]string{"orders.csv": orders})
+	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	b.first(strict)
 	b.retry("second", "first", loose)
 	record, err := b.Log.Chunk(t.Context(), "second", landscape.ChunkKey{Source: "orders", Chunk: 0})
