@@ -143,9 +143,9 @@ func TestGraphAgreesWithLog(t *testing.T) {
 func TestSlicesAgreeWithLog(t *testing.T) {
 	store, path := create(t)
 	defer store.Close()
-	log, scene := landscape.New(store, nil), landscapetest.GraphScene{Run: "r", Chunks: 2, ChunkRows: 1_100}
+	log, scene := landscape.New(store, nil), sliced()
 	if sample.All() {
-		scene.Chunks, scene.ChunkRows = 3, 2_100
+		scene = landscapetest.GraphScene{Run: "r", Chunks: 3, ChunkRows: 2_100}
 	}
 	require.NoError(t, scene.PlayToEnd(t.Context(), log))
 	findings, err := log.Sweep(t.Context(), "r", true)

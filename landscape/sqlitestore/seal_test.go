@@ -100,25 +100,26 @@ func (s *sealed) fits(t *testing.T, run string) bool {
 	return fits && err == nil
 }
 
-// attack executes a statement, looks, and puts the table back.
+// attack executes a statement, looks, and puts the table back. What the table had is kept in a temporary one: a change of
+// the file's schema would have each connection read all of it again.
 func (s *sealed) attack(t *testing.T, table, statement string, look func()) {
 	t.Helper()
-	exec := func(statement string) {
-		result, err := s.db.Exec(statement)
+	conn, err := s.db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	exec := func(statement string) (changed int64) {
+		result, err := conn.ExecContext(t.Context(), statement)
 		require.NoError(t, err, statement)
-		changed, err := result.RowsAffected()
+		changed, err = result.RowsAffected()
 		require.NoError(t, err)
-		require.Positive(t, changed, statement)
+		return changed
 	}
-	_, err := s.db.Exec(`create table kept as select * from ` + table)
-	require.NoError(t, err)
-	exec(statement)
+	exec(`create temp table kept as select * from main.` + table)
+	require.Positive(t, exec(statement), statement)
 	look()
-	_, err = s.db.Exec(`delete from ` + table)
-	require.NoError(t, err)
-	exec(`insert into ` + table + ` select * from kept`)
-	_, err = s.db.Exec(`drop table kept`)
-	require.NoError(t, err)
+	exec(`delete from main.` + table)
+	require.Positive(t, exec(`insert into main.`+table+` select * from kept`), statement)
+	exec(`drop table kept`)
 }
 
 // other is another value for a column.
