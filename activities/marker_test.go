@@ -11,7 +11,6 @@ import (
 	"waymark/activities/resumepoint"
 	"waymark/payload"
 	"waymark/payload/memstore"
-	"waymark/worker"
 )
 
 // fellow is one of several processes.
@@ -76,10 +75,10 @@ func TestWhatOneProcessCannotOthersMay(t *testing.T) {
 	t.Setenv("REGION", "north")
 	r := newRig(t, strings.Replace(simple("quarantine"), "out/a.csv", `"out/${REGION}.csv"`, 1), map[string]string{"in.csv": simpleRows})
 	writes := r.begin()
-	r.become(activities.NewAt(fellow, r.log, r.payloads, worker.Planner{FingerprintKey: []byte("another key than theirs is")}, "test"))
+	r.become(activities.NewAt(fellow, r.log, r.payloads, planner{key: "another key than theirs is"}, "test"))
 	_, err := try[none](r, act.WriteChunk, writes[0])
 	requireForOthers(t, err, "another program, environment variable, secret or fingerprint key")
-	r.become(activities.NewAt(fellow, r.log, r.payloads, worker.Planner{FingerprintKey: []byte("a key for tests"), Confined: true}, "test"))
+	r.become(activities.NewAt(fellow, r.log, r.payloads, planner{key: "a key for tests", confined: true}, "test"))
 	_, err = try[none](r, act.WriteChunk, writes[0])
 	requireForOthers(t, err, "cannot work for the run, others may: ")
 	r.restart()

@@ -22,9 +22,11 @@ import (
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/payload/memstore"
+	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/plugin/file"
 	"waymark/tests/started"
-	"waymark/worker"
+	"waymark/worker/formats"
 )
 
 const runID = "r1"
@@ -59,12 +61,35 @@ type rig struct {
 // newRig lays the files into a folder of their own.
 func newRig(t *testing.T, document string, files map[string]string) *rig {
 	t.Helper()
-	r := &rig{t: t, folder: t.TempDir(), document: document, planner: &rememberingPlanner{Planner: worker.Planner{FingerprintKey: []byte("a key for tests")}}}
+	r := &rig{t: t, folder: t.TempDir(), document: document}
+	r.planner = &rememberingPlanner{Planner: planner{key: "a key for tests"}}
 	for name, content := range files {
 		r.write(name, content)
 	}
 	r.reset(t)
 	return r
+}
+
+// planner compiles documents of files as worker.Planner does. Package worker itself imports activities: it would be
+// compiled once more for these tests, with all that it imports.
+type planner struct {
+	key      string // of fingerprints
+	confined bool   // documents may not have environment variables
+}
+
+func (p planner) Plan(request plan.Request) (*plan.Plan, error) {
+	loaded, err := pipeline.Load(request.File, request.Document, pipeline.Environment{
+		Params: request.Params, Values: request.Values, ValuesOf: request.ValuesOf,
+		Env: os.LookupEnv, MayRead: func(string) bool { return !p.confined }, FingerprintKey: []byte(p.key),
+	})
+	if loaded == nil {
+		return nil, err
+	}
+	root, err := file.NewRoot(request.Folder)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Compile(loaded, formats.Formats{Files: file.Access{Root: root}})
 }
 
 // rememberingPlanner compiles a document once for each environment. Plans never change, and compiling one takes as long as a
