@@ -85,6 +85,9 @@ func work(address, queue, state string, o sdkworker.Options) error {
 	sdkworker.SetBinaryChecksum("test")
 	logger := sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	c, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: logger})
+	if ctx.Err() != nil { // it was told to end before it began anything
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -94,12 +97,14 @@ func work(address, queue, state string, o sdkworker.Options) error {
 		w.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
 		return runUntil(ctx, w)
 	}
-	act, closeAll, err := openState(ctx, state)
+	act, closeAll, err := openState(context.WithoutCancel(ctx), state)
 	if err != nil {
 		return err
 	}
 	w.RegisterActivity(act)
-	return errors.Join(runUntil(ctx, w), closeAll())
+	err = runUntil(ctx, w)
+	activities.Land(act)
+	return errors.Join(err, closeAll())
 }
 
 func runUntil(ctx context.Context, w sdkworker.Worker) error {
