@@ -65,7 +65,7 @@ func parquetOfSQLite(t *testing.T, run string) string {
 
 func parquetOfPostgres(t *testing.T) string {
 	t.Helper()
-	store, err := pgstore.Open(t.Context(), inPostgres(t, document).DSN())
+	store, err := pgstore.Open(t.Context(), inPostgres(t, "documented", document).DSN())
 	require.NoError(t, err)
 	defer store.Close()
 	return parquetOf(t, store, "")
@@ -111,7 +111,7 @@ func requireSameFiles(t *testing.T, one, other string) {
 // TestRelations holds that the list of relations names every table and view but for salts and those that only one database has, with every column and
 // the type that it has in Postgres.
 func TestRelations(t *testing.T) {
-	conn := search(t, inPostgres(t, document).DSN())
+	conn := search(t, inPostgres(t, "documented", document).DSN())
 	rows, err := conn.Query(t.Context(), `
 		select table_name, column_name, case data_type when 'bigint' then 1 when 'bytea' then 2 else 0 end
 		from information_schema.columns

@@ -23,17 +23,18 @@ import (
 	"waymark/tests/services/pg"
 )
 
-// inPostgres plays runs into a landscape on Postgres, in a database whose own order of texts is not that of their bytes.
-func inPostgres(t *testing.T, play func(*testing.T, landscape.Driver)) *pg.Database {
+// inPostgres returns a landscape on Postgres with the runs that play plays when a test first asks for this model. The
+// database's own order of texts is not that of their bytes.
+func inPostgres(t *testing.T, model string, play func(*testing.T, landscape.Driver)) *pg.Database {
 	t.Helper()
-	db := pg.New(t, `template template0 locale_provider icu icu_locale 'en-US'`)
-	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
-	require.NoError(t, err)
-	store, err := pgstore.Open(t.Context(), db.DSN())
-	require.NoError(t, err)
-	play(t, store)
-	require.NoError(t, store.Close())
-	return db
+	return pg.Like(t, model, func(dsn string) error {
+		_, _, err := pgstore.Migrate(t.Context(), dsn)
+		require.NoError(t, err)
+		store, err := pgstore.Open(t.Context(), dsn)
+		require.NoError(t, err)
+		play(t, store)
+		return store.Close()
+	}, `template template0 locale_provider icu icu_locale 'en-US'`)
 }
 
 // search connects to a landscape until the end of the test, as docs/landscape.md says.
@@ -57,7 +58,7 @@ func TestPageAnswersOnPostgres(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	db := inPostgres(t, document)
+	db := inPostgres(t, "documented", document)
 	blocks := example.FindAllStringSubmatch(string(text), -1)
 	require.GreaterOrEqual(t, len(blocks), 10)
 	for _, b := range sample.Of(4, blocks) {
@@ -86,7 +87,7 @@ func TestTablesAndViewsAgree(t *testing.T) {
 			store, path := create(t)
 			play(t, store)
 			require.NoError(t, store.Close())
-			db := inPostgres(t, play)
+			db := inPostgres(t, name, play)
 			conn := search(t, db.DSN())
 			for _, table := range relations(t, path) {
 				columns, want := rowsOfSQLite(t, path, table)
@@ -100,7 +101,7 @@ var blobLiteral = regexp.MustCompile(`x'([0-9a-f]*)'`)
 
 // TestAttacksOnPostgres holds that the guards refuse there what they refuse here, and nobody says so by a mistake in his statement.
 func TestAttacksOnPostgres(t *testing.T) {
-	db := inPostgres(t, assailable)
+	db := inPostgres(t, "assailable", assailable)
 	conn := search(t, db.DSN())
 	_, err := conn.Exec(t.Context(), `create function zeroblob(n int) returns bytea language sql as $$ select decode(repeat('00', n), 'hex') $$`)
 	require.NoError(t, err)

@@ -67,8 +67,8 @@ func New(t testing.TB, options ...string) *Database {
 }
 
 // Like is New, but the database is a copy of one that fill was given when a test first asked for this model, and has
-// its owner. A copy takes less time than filling a database.
-func Like(t testing.TB, model string, fill func(dsn string) error) *Database {
+// its owner; options are the model's. A copy takes less time than filling a database.
+func Like(t testing.TB, model string, fill func(dsn string) error, options ...string) *Database {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
@@ -76,7 +76,7 @@ func Like(t testing.TB, model string, fill func(dsn string) error) *Database {
 	from := shared.models[model]
 	if from == nil {
 		from = server.newOwner(t)
-		server.create(t, from)
+		server.create(t, from, options...)
 		check(t, fill(from.DSN()), "fill a database")
 		shared.models[model] = from
 	}
