@@ -12,7 +12,6 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/pgstore"
 	"waymark/tests/services"
 	"waymark/tests/services/pg"
 )
@@ -74,12 +73,10 @@ func TestLostCommits(t *testing.T) {
 		"replies": (*services.Proxy).LoseReply, "requests": (*services.Proxy).LoseRequest,
 	} {
 		t.Run(name, func(t *testing.T) {
-			clean, db := create(t)
-			at := with(t, db.DSN(), "schema", "lossy")
-			_, _, err := pgstore.Migrate(t.Context(), at)
-			require.NoError(t, err)
+			clean, _ := create(t)
+			_, db := create(t)
 			proxy := services.Cut(t, db.Address())
-			lossy := &insistent{Driver: open(t, with(t, db.Through(proxy.Address()), "schema", "lossy"))}
+			lossy := &insistent{Driver: open(t, db.Through(proxy.Address()))}
 			lose(proxy, pg.Commit)
 			proxy.Every(2)
 			runs := 0
