@@ -17,6 +17,12 @@ var doors = []mutant{
 		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
+		name:  "the page of a row says that it was computed again, whatever became of its record",
+		never: "an auditor takes a row that was forgotten for one that was compared",
+		file:  "serve/ui/pages/journey.html", old: `(ne (print .Source.State) "stored")}}<span`, new: `false}}<span`,
+		pkg: "./serve/ui", run: "^TestJourneyOfALostRecord$",
+	},
+	{
 		name: "what turns a text around has no name", never: "an auditor reads another text than is in the row",
 		file: "serve/ui/shown.go", old: "name = invisible(r)", new: "name = \"\"",
 		pkg: "./tests/pages", run: pagesTest,

@@ -53,6 +53,12 @@ var arrivals = []mutant{
 		pkg: "./activities", run: "^TestAsPublished$",
 	},
 	{
+		name:  "files of a run that is given up are returned as they were",
+		never: "of a file that was written again, the text before that gets a run",
+		file:  "workflows/triggers/settle.go", old: "last.Revision > from.Revision", new: "last.Revision < from.Revision",
+		pkg: "./workflows/triggers", run: "^TestFilesOfARunThatIsGivenUp$",
+	},
+	{
 		name: "a run that failed returns its files", never: "a run that is resumed, and another one, read the same file",
 		file: "workflows/triggers/settle.go", old: "return stopped, nil", new: "return over, nil",
 		pkg: "./tests/serve", run: "^TestAFailedRunKeepsItsFiles$", tier: night,

@@ -27,6 +27,18 @@ var lessons = map[lesson]int{
 var evidence = []mutant{
 	// What was read.
 	{
+		name:  "a run of a value in a Parquet page may have more bits than the values of the page",
+		never: "a damaged file passes for rows that nobody wrote",
+		file:  "plugin/parquet/page/runs.go", old: "if value>>width != 0 {", new: "if value>>width != 0 && width > 32 {",
+		pkg: "./plugin/parquet/page", run: "^TestPaddingHasALimit$",
+	},
+	{
+		name:  "a Parquet file whose length nobody says is empty",
+		never: "a run is complete, and has lost all rows of a source",
+		file:  "plugin/parquet/reader.go", old: "case n > 0:", new: "case n > 1:",
+		pkg: "./plugin/parquet", run: "^TestUnknownLengthIsNotEmpty$",
+	},
+	{
 		name: "a chunk needs no payload", never: "a row is recorded and nobody can say what was read", again: noPayload,
 		file: "landscape/chunk.go", old: "case c.Pack == \"\":", new: "case false:",
 		pkg: "./landscape/memdriver", run: "^TestDriver$/^Log$",

@@ -38,6 +38,12 @@ var purges = []mutant{
 		pkg: "./cmd/waymark", run: "^TestScripts$/^subject$", tier: night,
 	},
 	{
+		name:  "orders to forget do not wait for each other",
+		never: "rows of a person stay in a table, because what tells which ones they are was overwritten",
+		file:  "audit/retain/forget.go", old: "work.erase, work.shared, work.blank", new: "work.erase, work.blank",
+		pkg: "./audit/retain", run: "^TestForgettingTheSameRecords$",
+	},
+	{
 		name: "the salt of a forgotten row is kept", never: "who guesses a row that was forgotten can prove the guess",
 		file: "landscape/forget_begin.go", old: "\t\tsalts = salts.Without(leaf)\n", new: "",
 		pkg: "./landscape/sqlitestore", run: "^TestForgets$",
