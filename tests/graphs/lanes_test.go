@@ -19,11 +19,8 @@ var laneDeaths = flag.Uint64("lane-deaths", 1, "how many seeds TestManyLanesDieA
 // TestManyLanes runs documents with so many sources, barriers and sinks that what is small is done together, and holds what they
 // leave against what the interpreter says.
 func TestManyLanes(t *testing.T) {
-	count := uint64(1)
-	if sample.All() {
-		count = 3
-	}
-	onEach(t, count, nil, func(t *testing.T, r *record, seed uint64) {
+	sample.Rarely(t)
+	onEach(t, 3, nil, func(t *testing.T, r *record, seed uint64) {
 		doc, files := manyLanes(t, seed)
 		r.compare(t, fmt.Sprintf("lanes-%d", seed), doc, files)
 	})

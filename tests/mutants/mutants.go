@@ -106,7 +106,7 @@ var graphs = []mutant{
 	{
 		name: "losses within a barrier are not told", never: "what a sort cut off is waited for to the end",
 		file: "activities/recompute/derive.go", old: "out[0].Input.Losses = settled.Losses", new: "_ = settled.Losses",
-		pkg: "./tests/merges", run: "^TestLostWithinABarrier$",
+		pkg: "./tests/graphs", run: "^TestLostWithinABarrier$",
 	},
 	{
 		name: "a decided entry is forgotten at once", never: "a branch that comes late is merged a second time",
@@ -126,7 +126,7 @@ var graphs = []mutant{
 	{
 		name: "a quorum wants one branch more", never: "a merge waits longer than the document says",
 		file: "engine/barrier/coalescer.go", old: "arrived >= needed:", new: "arrived > needed:",
-		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_quorum_1,_union$",
+		pkg: "./tests/graphs", run: "^TestInOnePass$/^2_branches,_quorum_1,_union$",
 	},
 	{
 		name: "a collision is none", never: "branches contradict each other and nobody hears of it",
@@ -136,12 +136,12 @@ var graphs = []mutant{
 	{
 		name: "collisions are not put on record", never: "branches contradicted each other and nobody can find the rows", again: forgottenMerge,
 		file: "activities/recompute/merges.go", old: "Collisions: decision.Collisions, ", new: "",
-		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_require_all,_union$",
+		pkg: "./tests/graphs", run: "^TestInOnePass$/^2_branches,_require_all,_union$",
 	},
 	{
 		name: "a branch that is not needed passes for a merged one", never: "a row is said to be in the output, and is not",
 		file: "engine/coalesce.go", old: "path = pipeline.BranchNotNeeded", new: "path = pipeline.Coalesced",
-		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_first,_union$",
+		pkg: "./tests/graphs", run: "^TestInOnePass$/^2_branches,_first,_union$",
 	},
 	{
 		name: "a state does not say what was decided", never: "after a resume a row is merged a second time",
@@ -153,12 +153,12 @@ var graphs = []mutant{
 	{
 		name: "a step writes into the row that it got", never: "one branch changes the row of another",
 		file: "engine/transform.go", old: "t.values = t.values[:0]", new: "t.values = in.Values[:0]",
-		pkg: "./tests/merges", run: "^TestInOnePass$/^2_branches,_require_all,_union$",
+		pkg: "./tests/graphs", run: "^TestInOnePass$/^2_branches,_require_all,_union$",
 	},
 	{
 		name: "tokens at a barrier share their keys", never: "a branch is merged into the row of another",
 		file: "engine/hold.go", old: "Keys: r.copyKeys(r.keys)", new: "Keys: r.keys",
-		pkg: "./tests/merges", run: "^TestInEveryOrder$/^2_branches,_require_all,_union,_lost_behind_a_sort$",
+		pkg: "./tests/graphs", run: "^TestInEveryOrder$/^2_branches,_require_all,_union,_lost_behind_a_sort$",
 	},
 	{
 		name: "a coalesce keeps the row of a branch by reference", never: "a merged row has values of the branch behind",
@@ -200,7 +200,7 @@ var graphs = []mutant{
 	{
 		name: "chunks do not wait for their turn", never: "the order of the output hangs on which worker was quicker",
 		file: "workflows/flow.go", old: "f.turns == turn && !f.settling && !f.tickFirst() || f.err != nil", new: "!f.settling || f.err != nil",
-		pkg: "./tests/merges", run: "^TestASlowChunkKeepsItsTurn$",
+		pkg: "./tests/graphs", run: "^TestASlowChunkKeepsItsTurn$",
 	},
 	{
 		name: "sources are not read in turn", never: "the order of the rows of two sources is that of chance",

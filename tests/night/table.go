@@ -183,16 +183,15 @@ func fates() []unit {
 
 // merges is every coalesce of up to four branches.
 func merges() (units []unit) {
-	const pkg = "./tests/merges"
+	const pkg = "./tests/graphs"
 	for _, policy := range []string{"require_all", "best_effort", "first", "quorum"} {
 		for _, test := range []string{"TestInOnePass", "TestInEveryOrder"} {
 			run := fmt.Sprintf("^%s$/^._branches,_%s", test, policy)
 			units = append(units, tests(test+" "+policy, 3, pkg, run, "-branches=4"))
 		}
 	}
-	rest := tests("rest", 3, pkg, "", "-branches=4")
-	rest.skip = "^TestInOnePass$|^TestInEveryOrder$"
-	return append(units, rest)
+	const rest = "^TestTimeouts$|^TestASlowChunkKeepsItsTurn$|^TestLostWithinABarrier$"
+	return append(units, tests("rest", 3, pkg, rest, "-branches=4"))
 }
 
 // storage is losses of power, of commits and of replies, disks that are full, and payloads that are deleted while

@@ -1,4 +1,4 @@
-package merges_test
+package graphs_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package merges_test
+package graphs_test
 
 import (
 	"context"
@@ -101,7 +101,7 @@ func (r *record) requireTimeout(t *testing.T, want decision) {
 		decided++
 		return rows.Scan(&got.Policy, &got.Quorum, &got.Arrived, &got.NotNeeded, &got.FiredBy, &got.Result, &got.Code, &waited, &order, &merged, &batch)
 	})
-	got.Arrived, got.NotNeeded = words(decode[[]string](t, got.Arrived)), words(decode[[]string](t, got.NotNeeded))
+	got.Arrived, got.NotNeeded = words(decoded[[]string](t, got.Arrived)), words(decoded[[]string](t, got.NotNeeded))
 	require.Equal(t, want, got)
 	require.Equal(t, 1, decided)
 	require.Equal(t, map[bool]int{true: 60, false: 0}[want.FiredBy == "timeout"], waited, "milliseconds from the first branch to the decision")

@@ -1,4 +1,4 @@
-package merges_test
+package graphs_test
 
 import (
 	"database/sql"
@@ -31,8 +31,8 @@ type told struct {
 	stories map[string]*story
 }
 
-// read reads back what the run left: its outputs, and its record by SQL.
-func (r *record) read(t *testing.T, run string) map[string]*story {
+// stories reads back what the run left: its outputs, and its record by SQL.
+func (r *record) stories(t *testing.T, run string) map[string]*story {
 	t.Helper()
 	read := &told{r, run, map[string][]string{}, map[string]*story{}}
 	r.Query(t, run, parentsQuery, func(rows *sql.Rows) error {
@@ -121,10 +121,10 @@ func (r *told) readDecisions(t *testing.T) {
 			d.Merged = nameOf(merged)
 		}
 		for _, list := range []*string{&d.Expected, &d.Arrived, &d.NotNeeded, &d.Collisions} {
-			*list = words(decode[[]string](t, *list))
+			*list = words(decoded[[]string](t, *list))
 		}
 		var tokens []string
-		for i, arrival := range decode[[]arrival](t, order) {
+		for i, arrival := range decoded[[]arrival](t, order) {
 			require.Equal(t, strings.Fields(d.Arrived)[i], arrival.Branch)
 			require.Same(t, about, r.of(t, arrival.Token))
 			tokens = append(tokens, arrival.Token)
@@ -142,7 +142,7 @@ type arrival struct {
 	Offset int64  `json:"offset_ms"`
 }
 
-func decode[V any](t *testing.T, text string) V {
+func decoded[V any](t *testing.T, text string) V {
 	t.Helper()
 	var v V
 	require.NoError(t, json.Unmarshal([]byte(text), &v), text)
@@ -164,7 +164,7 @@ func (r *told) readSinks(t *testing.T) {
 			about.Line, out = strings.TrimSuffix(out[0], "\n"), out[1:]
 		case "refused":
 			require.Empty(t, about.Raw)
-			about.Raw, refused = decode[struct{ Raw string }](t, refused[0]).Raw, refused[1:]
+			about.Raw, refused = decoded[struct{ Raw string }](t, refused[0]).Raw, refused[1:]
 		}
 		return nil
 	})

@@ -1,7 +1,8 @@
-// Package merges_test runs every coalesce that there can be of up to four branches, for every set of branches that come or
-// are lost, and in every order, by the real workflow over a real database, and compares all that is recorded afterwards
-// with the table of policies.
-package merges_test
+package graphs_test
+
+// The tests of merges run every coalesce that there can be of up to four branches, for every set of branches that come
+// or are lost, and in every order, by the real workflow over a real database, and compare all that is recorded
+// afterwards with the table of policies.
 
 import (
 	"crypto/sha256"
@@ -49,7 +50,7 @@ func (lent records) check(t *testing.T, m merging, at place, order []string) map
 		require.NoError(t, err)
 		require.Empty(t, findings)
 	}
-	got := r.read(t, run)
+	got := r.stories(t, run)
 	require.Len(t, got, len(m.inputs()))
 	byLost := map[string]*story{}
 	for _, in := range m.inputs() {
