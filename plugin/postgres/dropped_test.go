@@ -33,7 +33,7 @@ const dropping = `
 func TestRowsThatATriggerDropsAreRefused(t *testing.T) {
 	db := pg.New(t)
 	d := connect(t, db.DSN())
-	const n = 200
+	const n = 80
 	for _, table := range []string{"create table t (k text primary key, v text, w text); ",
 		"create table t (k text primary key, v text, w text) partition by hash (k); create table t0 partition of t for values with (modulus 2, remainder 0); create table t1 partition of t for values with (modulus 2, remainder 1); "} {
 		for _, mode := range []string{pipeline.InsertMode, pipeline.UpsertMode} {

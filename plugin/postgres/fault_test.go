@@ -229,6 +229,7 @@ func TestAServerThatFailsInTheMiddle(t *testing.T) {
 						t.Error(err)
 						return
 					}
+					time.Sleep(5 * time.Millisecond)
 				}
 				if written.Add(1)%15 == 0 {
 					restart <- true
