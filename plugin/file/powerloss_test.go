@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -73,18 +74,30 @@ func pagesOf(n int, seed string) string {
 	return out.String()[:n]
 }
 
+// The outputs of all laboratories, made once.
+var (
+	outputOne = sync.OnceValue(func() plugintest.Output {
+		return plugintest.NewOutput(powerHeader, "a,1\n", pagesOf(5000, "b"), "", pagesOf(9000, "d"))
+	})
+	outputTwo = sync.OnceValue(func() plugintest.Output {
+		return plugintest.NewOutput(powerHeader, pagesOf(6000, "z"), "y,1\n")
+	})
+	outputZero = sync.OnceValue(func() plugintest.Output {
+		return plugintest.NewOutput(powerHeader, pagesOf(4500, "old"), "old,1\n")
+	})
+)
+
 func newOutputLab(t *testing.T, kind outputKind, states *atomic.Int64) *outputLab {
 	t.Helper()
 	l := &outputLab{
 		t: t, kind: kind, states: states, kept: map[int]bool{},
-		one: plugintest.NewOutput(powerHeader, "a,1\n", pagesOf(5000, "b"), "", pagesOf(9000, "d")),
-		two: plugintest.NewOutput(powerHeader, pagesOf(6000, "z"), "y,1\n"),
+		one: outputOne(), two: outputTwo(),
 	}
 	l.whole, l.newer = l.alone("one", l.one), l.alone("two", l.two)
 	l.disk = disktest.New()
 	l.disk.Plain = kind.plain
 	if kind.overwrite {
-		l.publish("zero", plugintest.NewOutput(powerHeader, pagesOf(4500, "old"), "old,1\n"))
+		l.publish("zero", outputZero())
 	}
 	l.before = l.visible(l.disk)
 	l.may = map[string]bool{l.before: true}
