@@ -27,7 +27,7 @@ func (b *retrying) tampered(t *testing.T, statement string) *landscape.Reader {
 	require.NoError(t, os.WriteFile(path, b.unguarded, 0o600))
 	changed, err := sql.Open("sqlite", "file:"+path+unsafely)
 	require.NoError(t, err)
-	defer changed.Close() // again, which does nothing
+	defer changed.Close()      // again, which does nothing
 	changed.SetMaxOpenConns(1) // which has the settings
 	script := `pragma ignore_check_constraints = 1; pragma foreign_keys = 0; `
 	result, err := changed.ExecContext(t.Context(), script+statement)
