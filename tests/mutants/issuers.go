@@ -113,6 +113,6 @@ var issuers = []mutant{
 	{
 		name: "who comes back from the issuer is led on by it", never: "the browser leaves the cookie of the session out, and everybody has to sign in again and again",
 		file: "serve/api/signin.go", old: "return ui.Page{Title: \"Signed in\", Body: ui.SignedIn{To: to}}, nil", new: "return elsewhere(to), nil",
-		pkg: "./tests/pages", run: "^TestPages$/a_person_who",
+		pkg: "./tests/pages", run: "^TestPages$/sign-in",
 	},
 }

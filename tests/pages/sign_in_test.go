@@ -17,6 +17,7 @@ import (
 	"waymark/serve/oidc"
 	"waymark/tests/browser"
 	"waymark/tests/issuer"
+	"waymark/tests/sample"
 	"waymark/tests/serving"
 )
 
@@ -136,6 +137,7 @@ func (s *pageServer) shortEnds(t *testing.T) {
 
 // personOfIssuer signs in with a real browser, for which the issuer is another site.
 func (s *pageServer) personOfIssuer(t *testing.T) {
+	sample.Rarely(t)
 	s.Issuer.SignIn(issuer.Claims{"sub": "ann", "email": "ann@example.com", "groups": []string{"viewer"}})
 	window := browser.Open(t, 1280, 900)
 	complaints := window.Complaints(t)
