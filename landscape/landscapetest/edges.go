@@ -17,8 +17,11 @@ import (
 func edges(t *testing.T, d landscape.Driver) {
 	graph := GraphScene{Run: "graph", Chunks: 3, ChunkRows: 6}
 	require.NoError(t, graph.Play(t.Context(), landscape.New(d, nil)))
-	scene := Scene{Run: "scene", Chunks: 3, ChunkRows: 40}
-	late := Scene{Run: "some late", Chunks: 2, ChunkRows: 40, Late: func(sink string, row int64) bool { return row%4 == 0 || row%20 == 1 || sink == "rejects" }}
+	scene := Scene{Run: "scene", Chunks: 3, ChunkRows: 20}
+	late := Scene{
+		Run: "some late", Chunks: 2, ChunkRows: 20,
+		Late: func(sink string, row int64) bool { return row%4 == 0 || row%20 == 1 || sink == "rejects" },
+	}
 	for _, s := range []Scene{scene, late} {
 		require.NoError(t, s.Play(t.Context(), landscape.New(d, nil)))
 	}

@@ -132,7 +132,9 @@ func guarded() map[string]string {
 func TestAuditTablesOnlyGrow(t *testing.T) {
 	path := attacked(t)
 	db := stranger(t, path, "")
+	tried := 0
 	for table, column := range guarded() {
+		tried++
 		t.Run(table, func(t *testing.T) {
 			before := content(t, db, table)
 			require.NotEmpty(t, before, "the attack needs something to attack")
@@ -147,8 +149,10 @@ func TestAuditTablesOnlyGrow(t *testing.T) {
 				_, err := db.Exec(attack)
 				require.ErrorContains(t, err, table+": ", attack)
 			}
-			for _, attack := range sample.Of(5, attacks) {
-				shellRefuses(t, path, attack)
+			if tried%sample.Step(4) == 0 {
+				for _, attack := range sample.Of(5, attacks) {
+					shellRefuses(t, path, attack)
+				}
 			}
 			require.Equal(t, before, content(t, db, table))
 		})

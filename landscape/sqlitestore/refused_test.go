@@ -13,6 +13,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/pipeline"
+	"waymark/tests/sample"
 )
 
 // fate is how a row of a scene ended, reckoned without the record.
@@ -99,7 +100,7 @@ func TestRefusedRows(t *testing.T) {
 	defer store.Close()
 	log, db := landscape.New(store, nil), stranger(t, path, "")
 	refused := 0
-	for seed := range uint64(6) {
+	for _, seed := range sample.Of(2, []uint64{0, 1, 2, 3, 4, 5}) {
 		s := random(seed)
 		require.NoError(t, s.Play(t.Context(), log))
 		findings, err := log.Sweep(t.Context(), s.Run, true)
@@ -113,7 +114,7 @@ func TestRefusedRows(t *testing.T) {
 		agreeSinks(t, log, db, s.Run, o)
 		agreeCounts(t, log, db, s, o)
 	}
-	require.Greater(t, refused, 10, "the scenes refuse too little")
+	require.Greater(t, refused, 5, "the scenes refuse too little")
 }
 
 // agreeRows compares what the views say of every row.
