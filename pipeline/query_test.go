@@ -50,8 +50,9 @@ func TestReferencesInQueries(t *testing.T) {
 		"select interval ":           "",
 		"select '$x$', $x$ ' $x$, '": "quotes",
 	} {
-		document := fromTable("dsn: host=a, order_by: [a], query: " + strconv.Quote(sql+"${param:p}"))
-		_, err := pipeline.Load("x.yaml", []byte(document+"params: {p: {type: int, default: 7}}\n"), pipeline.Environment{})
+		document := fromTable("dsn: host=a, order_by: [a], query: "+strconv.Quote(sql+"${param:p}")) +
+			"params: {p: {type: int, default: 7}}\n"
+		_, err := pipeline.Load("x.yaml", []byte(document), pipeline.Environment{})
 		found := ""
 		if match := refused.FindStringSubmatch(fmt.Sprint(err)); match != nil {
 			found = match[1]

@@ -193,8 +193,8 @@ func (c *cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestObjectsWhoseConnectionsBreak cuts two replies after a number of bytes, each one at night. If the object is another
-// one by then, the run is told.
+// TestObjectsWhoseConnectionsBreak cuts two replies after a number of bytes, each one at night. If the object has
+// changed since then, the run fails.
 func TestObjectsWhoseConnectionsBreak(t *testing.T) {
 	b := buckets.New(t)
 	b.Setenv(t)

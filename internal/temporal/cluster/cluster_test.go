@@ -25,6 +25,8 @@ import (
 	"waymark/internal/temporal/cluster"
 )
 
+const environment = cluster.Environment
+
 // variables is an environment.
 type variables map[string]string
 
@@ -50,18 +52,20 @@ func with(t *testing.T, v variables) variables {
 }
 
 func TestTheEnvironmentSaysWhatTheAddressDoesNot(t *testing.T) {
+	far := variables{"TEMPORAL_ADDRESS": "far:7233", "TEMPORAL_NAMESPACE": "prod"}
+	empty := variables{"TEMPORAL_ADDRESS": "", "TEMPORAL_NAMESPACE": ""}
 	for name, test := range map[string]struct {
 		address string
 		env     variables
 		place   string
 	}{
-		"nothing is said":   {cluster.Environment, nil, "localhost:7233 (namespace default, no TLS)"},
-		"the environment":   {cluster.Environment, variables{"TEMPORAL_ADDRESS": "far:7233", "TEMPORAL_NAMESPACE": "prod"}, "far:7233 (namespace prod, no TLS)"},
+		"nothing is said":   {environment, nil, "localhost:7233 (namespace default, no TLS)"},
+		"the environment":   {environment, far, "far:7233 (namespace prod, no TLS)"},
 		"an address":        {"near:1", variables{"TEMPORAL_ADDRESS": "far:7233", "TEMPORAL_NAMESPACE": "prod"}, "near:1 (namespace prod, no TLS)"},
 		"an API key":        {"near:1", variables{"TEMPORAL_API_KEY": "canary\n"}, "near:1 (namespace default, TLS, API key)"},
 		"TLS":               {"near:1", variables{"TEMPORAL_TLS": "true"}, "near:1 (namespace default, TLS)"},
 		"TLS that is not":   {"near:1", variables{"TEMPORAL_TLS": "false", "TEMPORAL_API_KEY": "canary"}, "near:1 (namespace default, no TLS, API key)"},
-		"an empty variable": {cluster.Environment, variables{"TEMPORAL_ADDRESS": "", "TEMPORAL_NAMESPACE": ""}, "localhost:7233 (namespace default, no TLS)"},
+		"an empty variable": {environment, empty, "localhost:7233 (namespace default, no TLS)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, err := cluster.Options(test.address, with(t, test.env))
@@ -74,14 +78,15 @@ func TestTheEnvironmentSaysWhatTheAddressDoesNot(t *testing.T) {
 func TestAProfileSaysItToo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "temporal.toml")
 	require.NoError(t, os.WriteFile(file, []byte("[profile.prod]\naddress = \"far:7233\"\nnamespace = \"orders\"\napi_key = \"canary\"\n"), 0o600))
-	o, err := cluster.Options(cluster.Environment, variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "prod"})
+	o, err := cluster.Options(environment, variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "prod"})
 	require.NoError(t, err)
 	require.Equal(t, "far:7233 (namespace orders, TLS, API key)", cluster.Place(o))
 }
 
 func TestOptionsSayWhatIsWrongAndNoSecret(t *testing.T) {
-	broken := filepath.Join(t.TempDir(), "temporal.toml")
-	require.NoError(t, os.WriteFile(broken, []byte("[profile.default]\napi_key = canary-key\n"), 0o600))
+	file := filepath.Join(t.TempDir(), "temporal.toml")
+	broken := variables{"TEMPORAL_CONFIG_FILE": file}
+	require.NoError(t, os.WriteFile(file, []byte("[profile.default]\napi_key = canary-key\n"), 0o600))
 	for name, test := range map[string]struct {
 		address string
 		env     variables
@@ -89,8 +94,8 @@ func TestOptionsSayWhatIsWrongAndNoSecret(t *testing.T) {
 	}{
 		"no port":          {"temporal.example", nil, `temporal "temporal.example": write HOST:PORT`},
 		"a URL":            {"https://temporal.example:7233", nil, "write HOST:PORT"},
-		"no such profile":  {cluster.Environment, variables{"TEMPORAL_PROFILE": "gone"}, "profile gone"},
-		"a broken file":    {cluster.Environment, variables{"TEMPORAL_CONFIG_FILE": broken}, `TEMPORAL_CONFIG_FILE): line 2, behind "profile.default.api_key"`},
+		"no such profile":  {environment, variables{"TEMPORAL_PROFILE": "gone"}, "profile gone"},
+		"a broken file":    {environment, broken, `TEMPORAL_CONFIG_FILE): line 2, behind "profile.default.api_key"`},
 		"half a key pair":  {"near:1", variables{"TEMPORAL_TLS_CLIENT_KEY_DATA": "canary-key"}, "TEMPORAL_TLS_*"},
 		"a key that isn't": {"near:1", variables{"TEMPORAL_TLS_CLIENT_KEY_DATA": "canary-key", "TEMPORAL_TLS_CLIENT_CERT_DATA": "canary-cert"}, "client cert/key data"},
 		"no authority":     {"near:1", variables{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": "gone.pem"}, "gone.pem"},
@@ -197,7 +202,8 @@ func TestAnswersSaysWhatToCheck(t *testing.T) {
 func TestDialUsesTLS(t *testing.T) {
 	pair, authority := certified(t)
 	address := serve(t, frontend{}, grpc.Creds(credentials.NewServerTLSFromCert(&pair)))
-	o, err := cluster.Options(address, with(t, variables{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority, "TEMPORAL_API_KEY": "key"}))
+	encrypted := variables{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority, "TEMPORAL_API_KEY": "key"}
+	o, err := cluster.Options(address, with(t, encrypted))
 	require.NoError(t, err)
 	c, err := cluster.Dial(t.Context(), o)
 	require.NoError(t, err)
@@ -239,7 +245,7 @@ func TestDialSaysWhatToCheck(t *testing.T) {
 	}{
 		"nobody listens":         {closed(t), nil, []string{"nobody listens there", "--temporal HOST:PORT", "TEMPORAL_ADDRESS"}, false},
 		"no such host":           {"nowhere.invalid:7233", nil, []string{"no host is called nowhere.invalid"}, false},
-		"no address":             {cluster.Environment, variables{"TEMPORAL_ADDRESS": "nowhere"}, []string{"HOST:PORT"}, true},
+		"no address":             {environment, variables{"TEMPORAL_ADDRESS": "nowhere"}, []string{"HOST:PORT"}, true},
 		"it closes":              {listening(t, func(c net.Conn) { _ = c.Close() }), nil, []string{"closes connections that do not use TLS", "TEMPORAL_TLS=true"}, false},
 		"TLS is not used":        {secure, nil, []string{"closes connections that do not use TLS", "TEMPORAL_TLS=true"}, false},
 		"TLS is not spoken":      {serve(t, frontend{}), variables{"TEMPORAL_TLS": "true"}, []string{"does not speak TLS", "TEMPORAL_TLS=false"}, true},

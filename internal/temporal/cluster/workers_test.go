@@ -65,7 +65,8 @@ func TestWorkersAreThoseOfTheQueue(t *testing.T) {
 	c := connected(t)
 	workers, err := cluster.Workers(t.Context(), c, "waymark", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
-	require.Equal(t, []cluster.Worker{{"1@a", "", asked}, {"2@b", "waymark v2", asked}}, workers, "one that is gone is not told")
+	polling := []cluster.Worker{{"1@a", "", asked}, {"2@b", "waymark v2", asked}}
+	require.Equal(t, polling, workers, "one that is gone is not told")
 	workers, err = cluster.Workers(t.Context(), c, "other", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
 	require.Nil(t, workers)
