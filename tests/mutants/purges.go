@@ -38,6 +38,12 @@ var purges = []mutant{
 		pkg: "./cmd/waymark", run: "^TestScripts$/^subject$", tier: night,
 	},
 	{
+		name:  "deliveries that wait are due like others",
+		never: "what somebody sent is deleted before a run has read it",
+		file:  "audit/retain/plan.go", old: "case over && ruled && a.Changed", new: "case (over || ruled) && ruled && a.Changed",
+		pkg: "./audit/retain", run: "^TestDeliveriesThatARunIsStillToReadStay$",
+	},
+	{
 		name:  "orders to forget do not wait for each other",
 		never: "rows of a person stay in a table, because what tells which ones they are was overwritten",
 		file:  "audit/retain/forget.go", old: "work.erase, work.shared, work.blank", new: "work.erase, work.blank",
