@@ -39,7 +39,7 @@ var purges = []mutant{
 	},
 	{
 		name:  "deliveries that wait are due like others",
-		never: "what somebody sent is deleted before a run has read it",
+		never: "only the record keeps a purge from deleting what somebody sent and no run has read",
 		file:  "audit/retain/plan.go", old: "case over && ruled && a.Changed", new: "case (over || ruled) && ruled && a.Changed",
 		pkg: "./audit/retain", run: "^TestDeliveriesThatARunIsStillToReadStay$",
 	},
