@@ -78,6 +78,9 @@ func fly[Out any](
 	if left := leave(); err == nil {
 		err = left
 	}
+	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
+		err = errors.Join(errStopping, err)
+	}
 	return out, toTemporal(a.there(err))
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"go.temporal.io/sdk/activity"
+
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -105,6 +107,7 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 // It may run twice: a run that was stopped stays as it is, no matter what stopped it.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) (Stopped, error) {
 	stop := func(a *Activities, ctx context.Context, in StopInput) (stopped Stopped, err error) {
+		a.flights.stop(activity.GetInfo(ctx).WorkflowExecution.RunID, in.Run)
 		if in.Outside {
 			stopped.Replaced, err = a.replaced(ctx, in.Run)
 			in.Reason = cmp.Or(stopped.Replaced, cancelledBy(ctx))

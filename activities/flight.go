@@ -18,6 +18,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
+
+	"waymark/landscape"
 )
 
 // flights are the work that this process does for activities, and the last results. An attempt can end before its work
@@ -82,6 +84,12 @@ const (
 
 // errLonely ends work for which no attempt waits any more.
 var errLonely = errors.New("no attempt waits for the work any more")
+
+// errStopping ends work for a run that is being stopped: no retry is wanted.
+var errStopping = fmt.Errorf("its work is not needed any more: %w", landscape.ErrEnded)
+
+// decides are activities that a run which is being stopped waits for: they say how it began, and how it ends.
+var decides = []string{"OpenRun", "RecordAction", "StopRun"}
 
 // taskOf says what an attempt is asked for.
 func taskOf(ctx context.Context, run string, epoch int64, in any) (task, error) {
@@ -169,6 +177,18 @@ func (f *flights) leave(left *flight, within bool) {
 	left.missed, left.within = true, left.within || within
 	if left.waiting == 0 {
 		left.lonely = time.AfterFunc(lonelyTime, func() { left.cancel(errLonely) })
+	}
+}
+
+// stop ends the work that an execution has asked for, in the process which records that its run stops. Its heartbeats
+// tell others, but not before the record is made: that waits for whoever uses a source.
+func (f *flights) stop(execution, run string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for t, flown := range f.open {
+		if t.execution == execution && t.run == run && !slices.Contains(decides, t.activity) {
+			flown.cancel(errStopping)
+		}
 	}
 }
 

@@ -225,6 +225,33 @@ func TestLonelyWorkEnds(t *testing.T) {
 	require.ErrorIs(t, <-ended, errLonely)
 }
 
+// Who records that a run stops need not wait for what the run was doing, such as for a source that is silent.
+func TestWorkEndsWhenItsRunStops(t *testing.T) {
+	f := &flights{open: map[task]*flight{}}
+	ended := map[task]error{}
+	open := func(execution, run, activity string) task {
+		of := task{execution: execution, run: run, activity: activity}
+		f.open[of] = &flight{cancel: func(cause error) { ended[of] = cause }}
+		return of
+	}
+	read := open("e1", "r1", "ReadChunk")
+	open("e1", "r1", "StopRun")
+	open("e1", "r1", "RecordAction")
+	open("e1", "r2", "ReadChunk")
+	open("e2", "r1", "ReadChunk")
+	f.stop("e1", "r1")
+	require.Equal(t, map[task]error{read: errStopping}, ended)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err := fly(ctx, flyer(t), read, new(atomic.Pointer[string]), func(*Activities) (string, error) {
+		cancel(errStopping)
+		return "", context.Canceled
+	})
+	final, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok, err)
+	require.True(t, final.NonRetryable(), "it does not begin again")
+}
+
 // A process that ends leaves no work behind for which no attempt waits, and lets the rest come to its end.
 func TestWorkLands(t *testing.T) {
 	a := &Activities{flights: new(flights)}
