@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	sdkworker "go.temporal.io/sdk/worker"
+
 	"waymark/client"
 	"waymark/internal/temporal/embedded"
 	"waymark/internal/temporal/webui"
@@ -70,6 +72,8 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 	s.Worker.Keys, s.Worker.MakeKeys = cmp.Or(s.Worker.Keys, f.Keys()), true
 	s.Worker.LogAnchors = append(s.Worker.LogAnchors, f.Anchor())
 	s.Worker.Alone = s.Worker.Landscape == f.Landscape()
+	// The server has workers of its own. Without a name for the program the SDK would read all of it, to name it.
+	sdkworker.SetBinaryChecksum(s.Code)
 	var past answers
 	server, err := f.start(ctx, embedded.Options{
 		DatabasePath: f.Temporal(), Port: s.Port, Schedules: true, Queue: s.Worker.Queue, Asked: past.asked,
