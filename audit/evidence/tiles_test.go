@@ -146,8 +146,11 @@ var tilesProgram struct {
 	err             error
 }
 
+// disk is where programs are built: a file system in memory may not let them be executed.
+var disk = os.TempDir()
+
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := services.MainInMemory(m)
 	if tilesProgram.folder != "" {
 		_ = os.RemoveAll(tilesProgram.folder)
 	}
@@ -166,12 +169,12 @@ func tessera(t *testing.T) (program string) {
 }
 
 func buildTiles() {
-	if tilesProgram.folder, tilesProgram.err = os.MkdirTemp("", "tiles-"); tilesProgram.err != nil {
+	if tilesProgram.folder, tilesProgram.err = os.MkdirTemp(disk, "tiles-"); tilesProgram.err != nil {
 		return
 	}
 	run := func(args ...string) error {
 		step := exec.Command("go", append([]string{"-C", module}, args...)...)
-		step.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOPROXY=off")
+		step.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOPROXY=off", "TMPDIR="+disk)
 		out, err := step.CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
