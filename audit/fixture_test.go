@@ -61,8 +61,8 @@ func (p process) Cleanup(end func()) { services.OnEnd(p.TB, end) }
 // shared has the fixtures of sharedRun, by the document of their run.
 var shared = map[string]*fixture{}
 
-// sharedRun returns a fixture in which the document was run, once in the process: a run takes longer than most questions
-// about it. A test puts back whatever it changes of it, and has other runs in a fixture of its own.
+// sharedRun returns a fixture in which the document was run, once in the process: a run takes longer than most
+// questions about it. A test puts back whatever it changes of it, and has other runs in a fixture of its own.
 func sharedRun(t *testing.T, document string, files map[string]string) *fixture {
 	t.Helper()
 	if s := shared[document]; s != nil {

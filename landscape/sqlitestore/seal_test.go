@@ -100,8 +100,8 @@ func (s *sealed) fits(t *testing.T, run string) bool {
 	return fits && err == nil
 }
 
-// attack executes a statement, looks, and puts the table back. What the table had is kept in a temporary one: a change of
-// the file's schema would have each connection read all of it again.
+// attack executes a statement, looks, and puts the table back. What the table had is kept in a temporary one: a change
+// of the file's schema would have each connection read all of it again.
 func (s *sealed) attack(t *testing.T, table, statement string, look func()) {
 	t.Helper()
 	conn, err := s.db.Conn(t.Context())

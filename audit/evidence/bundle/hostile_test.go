@@ -410,8 +410,8 @@ func TestHostileBundles(t *testing.T) {
 	}
 }
 
-// once has docs/verify.py check each signature once, in Python's slow arithmetic: bundles that differ in a byte have the
-// others in common.
+// once has docs/verify.py check each signature once, in Python's slow arithmetic: bundles that differ in a byte have
+// the others in common.
 const once = `
 import functools
 verify.ed25519_verify = functools.lru_cache(None)(verify.ed25519_verify)
