@@ -180,8 +180,8 @@ func (f *flights) leave(left *flight, within bool) {
 	}
 }
 
-// stop ends the work that an execution has asked for, in the process which records that its run stops. Its heartbeats
-// tell others, but not before the record is made: that waits for whoever uses a source.
+// stop ends the work that an execution has asked for, in the process which records that its run stops. Heartbeats
+// tell other processes, but only after the record is made, and that waits until no one uses the source.
 func (f *flights) stop(execution, run string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
