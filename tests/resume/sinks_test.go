@@ -63,7 +63,7 @@ func TestEverySubsetOfSinksFailsAtEveryChunk(t *testing.T) {
 		}
 		for chunk := range int64(chunks) {
 			for _, done := range []bool{false, true} {
-				if try++; try%sample.Step(15) != 0 {
+				if try++; try%sample.Step(9) != 0 {
 					continue
 				}
 				name := fmt.Sprintf("subset-%03b-chunk-%d-done-%t", subset, chunk, done)
