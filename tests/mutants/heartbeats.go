@@ -23,10 +23,15 @@ var heartbeats = []mutant{
 		pkg: "./activities", run: "^TestWorkOutlastsAnAttemptThatIsGivenUp$",
 	},
 	{
-		name: "work goes on after its execution", never: "a run that was cancelled reads and writes for two more minutes",
+		name: "work goes on after its execution", never: "a run that was cancelled works for two more minutes",
 		file: "activities/flight.go",
 		old:  "lostSight(ctx, cause) || f.noMore(ctx, cause)", new: "lostSight(ctx, cause)",
 		pkg: "./activities", run: "^TestWorkEndsWhenItIsOrderedTo$",
+	},
+	{
+		name: "a stop waits for the work of its run", never: "cancelling a run takes as long as its silent source",
+		file: "activities/flight.go", old: "			flown.cancel(errStopping)", new: "			_ = flown",
+		pkg: "./activities", run: "^TestWorkEndsWhenItsRunStops$",
 	},
 	{
 		name: "a result is for all that is scheduled", never: "a run that waits for places waits forever",
