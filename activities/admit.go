@@ -97,7 +97,7 @@ func (a *Activities) decided(ctx context.Context, in OpenInput, from *origin) er
 		return nil
 	case err != nil:
 		return err
-	case !in.Again && activity.GetInfo(ctx).Attempt == 1 && !from.calledOff(start):
+	case !in.Again && !repeated(ctx) && !from.calledOff(start):
 		return nil
 	case start.Decided == 0, start.State == landscape.StartBegun, start.State == landscape.StartRefused && !in.Again: // or else of one of before
 		return nil

@@ -123,8 +123,12 @@ func (f *flights) board(ctx context.Context, t task, do func(context.Context, *f
 		}
 		return there
 	}
-	if there, ok := f.landed.Get(t); ok && there.isFor(info) {
-		return there
+	before, landed := f.landed.Get(t)
+	if landed && before.isFor(info) {
+		return before
+	}
+	if landed && slices.Contains(before.askers, askerOf(info)) {
+		ctx = context.WithValue(ctx, redone{}, true)
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	made := &flight{done: make(chan struct{}), cancel: cancel, waiting: 1, askers: []asker{askerOf(info)}}
@@ -140,6 +144,15 @@ func (f *flights) board(ctx context.Context, t task, do func(context.Context, *f
 		do(work, made)
 	}()
 	return made
+}
+
+// redone is the key of the context of work that was done before, within a task that Temporal did not take: it does so
+// if a signal comes as the execution ends. The task is executed again, and what it does has other circumstances.
+type redone struct{}
+
+// repeated reports whether an attempt repeats another one.
+func repeated(ctx context.Context) bool {
+	return activity.GetInfo(ctx).Attempt > 1 || ctx.Value(redone{}) != nil
 }
 
 // isFor reports whether an attempt takes the result of a flight that landed. flights.mu must be held.

@@ -136,8 +136,13 @@ func endsWork(cause error) func(t *testing.T, attempt attempting) {
 func TestResultsAreForRepeats(t *testing.T) {
 	flying(t, false, func(t *testing.T, attempt attempting) {
 		for n, out := range []result{{err: errors.New("broken")}, {out: "one"}, {out: "two"}} {
-			_, results := attempt(func(context.Context) (string, error) { return out.out, out.err })
+			var again bool
+			_, results := attempt(func(ctx context.Context) (string, error) {
+				again = repeated(ctx)
+				return out.out, out.err
+			})
 			got := <-results
+			require.Equal(t, n == 2, again, "what succeeded, and was not taken, is done again")
 			require.Equal(t, out.out, got.out, n)
 			require.Equal(t, out.err == nil, got.err == nil, n)
 		}
