@@ -44,6 +44,12 @@ var purges = []mutant{
 		pkg: "./audit/retain", run: "^TestDeliveriesThatARunIsStillToReadStay$",
 	},
 	{
+		name:  "a purge that several persons executed is refused when it is continued",
+		never: "what a kill left of it is half done for ever",
+		file:  "client/retention.go", old: "request.Continue == 0 && len(rules) > 0", new: "len(rules) > 0",
+		pkg: "./client", run: "^TestAPurgeThatWasExecutedIsContinued$",
+	},
+	{
 		name:  "orders to forget do not wait for each other",
 		never: "rows of a person stay in a table, because what tells which ones they are was overwritten",
 		file:  "audit/retain/forget.go", old: "work.erase, work.shared, work.blank", new: "work.erase, work.blank",
