@@ -84,7 +84,9 @@ func TestKilledChild(t *testing.T) {
 		}
 		return echo(ctx, n)
 	})
-	_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "long", TaskQueue: queue}, many, longActivities, 2)
+	// The next server waits so long for the task that dies with this one.
+	options := client.StartWorkflowOptions{ID: "long", TaskQueue: queue, WorkflowTaskTimeout: 2 * time.Second}
+	_, err := c.ExecuteWorkflow(t.Context(), options, many, longActivities, 2)
 	require.NoError(t, err)
 	select {}
 }
