@@ -199,7 +199,8 @@ func TestAKeyMeansOneRun(t *testing.T) {
 	folder := t.TempDir()
 	s := system.StartWith(t, system.Options{Members: []worker.Member{{Files: "disk", Pipelines: folder}}})
 	s.Folder = folder
-	keyed := strings.NewReplacer("name: shared", "name: shared\nparams: {least: {type: int, default: 0}}", "1500", "param.least",
+	keyed := strings.NewReplacer(
+		"name: shared", "name: shared\nparams: {least: {type: int, default: 0}}", "1500", "param.least",
 		"all.csv", "all.csv, overwrite: true").Replace(shared)
 	s.Write(t, map[string]string{"shared/pipeline.yaml": keyed, "shared/orders.csv": sharedRows(1_200)})
 	input := map[string]any{"pipeline": "shared", "key": "order-4711"}
@@ -209,7 +210,8 @@ func TestAKeyMeansOneRun(t *testing.T) {
 	}
 	var want workflows.RunResult
 	require.NoError(t, handles[0].Get(t.Context(), &want))
-	require.Equal(t, []any{activities.RunOfKey("shared", "order-4711"), pipeline.Completed, int64(1_200)}, []any{want.Run, want.Status, want.Rows})
+	keyedRun := activities.RunOfKey("shared", "order-4711")
+	require.Equal(t, []any{keyedRun, pipeline.Completed, int64(1_200)}, []any{want.Run, want.Status, want.Rows})
 	require.Equal(t, "all", want.Outputs[0].Sink)
 	for _, handle := range append(handles, system.Execute(t, s.Temporal, "late", input)) {
 		var result workflows.RunResult

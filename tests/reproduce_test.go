@@ -141,7 +141,8 @@ func TestAReproductionRefusesWhatATableRefused(t *testing.T) {
 	database := pg.New(t)
 	connection, err := pgx.Connect(t.Context(), database.DSN())
 	require.NoError(t, err)
-	_, err = connection.Exec(t.Context(), `create table decisions (id bigint primary key, total bigint check (total < 100))`)
+	_, err = connection.Exec(t.Context(),
+		`create table decisions (id bigint primary key, total bigint check (total < 100))`)
 	require.NoError(t, err)
 	folder := t.TempDir()
 	rows := strings.Builder{}

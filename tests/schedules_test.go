@@ -345,10 +345,12 @@ func TestSchedulesByCommand(t *testing.T) {
 		return g.Slots[len(g.Slots)-1].Name > before.Slots[len(before.Slots)-1].Name && g.in(landscape.SlotDone) >= before.in(landscape.SlotDone)+2
 	})
 	s.Waymark(t, "schedule", "backfill", "beat", "2020-01-01T00:00:00Z..2020-01-01T00:02:00Z", "--why", "all of it")
-	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) > 0 }, "--from", "2020-01-01T00:00:00Z", "--to", "2020-01-01T00:02:00Z")
+	minutes := []string{"--from", "2020-01-01T00:00:00Z", "--to", "2020-01-01T00:02:00Z"}
+	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) > 0 }, minutes...)
 	s.Waymark(t, "schedule", "delete", "beat", "--why", "no more of it")
-	last := s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotRunning)+g.in(landscape.SlotDue) == 0 },
-		"--from", "2020-01-01T00:00:00Z", "--to", "2020-01-01T00:02:00Z")
+	last := s.await(t, "beat", func(g gridded) bool {
+		return g.in(landscape.SlotRunning)+g.in(landscape.SlotDue) == 0
+	}, minutes...)
 	require.Positive(t, last.in(landscape.SlotSkipped), "they waited")
 	require.Positive(t, last.in(landscape.SlotDone), "they are on record")
 	complete := s.complete(t, "default/often/beat")

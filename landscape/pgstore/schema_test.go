@@ -21,7 +21,8 @@ func TestSchemaIsCompared(t *testing.T) {
 			create or replace view run_links as select run_id, parent_run, link, 0::bigint as retried_rows from runs`,
 			`alter table runs enable trigger change`,
 			[]landscape.SchemaDifference{
-				{Object: "trigger change of runs", What: "was changed"}, {Object: "view run_links", What: "was changed"},
+				{Object: "trigger change of runs", What: "was changed"},
+				{Object: "view run_links", What: "was changed"},
 			}},
 		{`create or replace function hex(raw bytea) returns text language sql immutable parallel safe as $$ select '' $$`, ``,
 			[]landscape.SchemaDifference{{Object: "function hex(bytea)", What: "was changed"}, {Object: "view run_links", What: "was changed"}}},

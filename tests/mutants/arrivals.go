@@ -55,7 +55,8 @@ var arrivals = []mutant{
 	{
 		name:  "files of a run that is given up are returned as they were",
 		never: "of a file that was written again, the text before that gets a run",
-		file:  "workflows/triggers/settle.go", old: "last.Revision > from.Revision", new: "last.Revision < from.Revision",
+		file:  "workflows/triggers/settle.go",
+		old:   "last.Revision > from.Revision", new: "last.Revision < from.Revision",
 		pkg: "./workflows/triggers", run: "^TestFilesOfARunThatIsGivenUp$",
 	},
 	{

@@ -29,7 +29,8 @@ var evidence = []mutant{
 	{
 		name:  "a run of a value in a Parquet page may have more bits than the values of the page",
 		never: "a damaged file passes for rows that nobody wrote",
-		file:  "plugin/parquet/page/runs.go", old: "if value>>width != 0 {", new: "if value>>width != 0 && width > 32 {",
+		file:  "plugin/parquet/page/runs.go",
+		old:   "if value>>width != 0 {", new: "if value>>width != 0 && width > 32 {",
 		pkg: "./plugin/parquet/page", run: "^TestPaddingHasALimit$",
 	},
 	{

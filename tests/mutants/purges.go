@@ -40,7 +40,8 @@ var purges = []mutant{
 	{
 		name:  "deliveries that wait are due like others",
 		never: "only the record keeps a purge from deleting what somebody sent and no run has read",
-		file:  "audit/retain/plan.go", old: "case over && ruled && a.Changed", new: "case (over || ruled) && ruled && a.Changed",
+		file:  "audit/retain/plan.go",
+		old:   "case over && ruled && a.Changed", new: "case (over || ruled) && ruled && a.Changed",
 		pkg: "./audit/retain", run: "^TestDeliveriesThatARunIsStillToReadStay$",
 	},
 	{

@@ -59,7 +59,8 @@ func (b *retrying) withoutGuards(t *testing.T) []byte {
 	require.NoError(t, err)
 	unguarded, err := sql.Open("sqlite", "file:"+path+unsafely)
 	require.NoError(t, err)
-	_, err = unguarded.ExecContext(t.Context(), `pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger'`)
+	_, err = unguarded.ExecContext(t.Context(),
+		`pragma writable_schema = 1; delete from sqlite_schema where type = 'trigger'`)
 	require.NoError(t, errors.Join(err, unguarded.Close()))
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -75,7 +75,9 @@ func (b *retrying) tryRetry(id, of, document string, listen func(*testsuite.Test
 	return b.start(id, document, in, listen)
 }
 
-func (b *retrying) start(id, document string, retry *activities.RetryInput, listen func(*testsuite.TestWorkflowEnvironment)) error {
+func (b *retrying) start(
+	id, document string, retry *activities.RetryInput, listen func(*testsuite.TestWorkflowEnvironment),
+) error {
 	b.t.Helper()
 	return b.Start(b.t, document, activities.OpenInput{Run: id, File: "pipeline.yaml", Folder: b.Folder, Retry: retry}, listen)
 }

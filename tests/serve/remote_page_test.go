@@ -66,8 +66,8 @@ func (h *house) remotePage(t *testing.T) {
 	h.remoteFiles(t)
 }
 
-// remoteProgram compiles the program of the page in a module of its own, program in the folder. To vet and link it takes
-// a while: make nightly does, and by day it is compiled as a package, which is not linked.
+// remoteProgram compiles the program of the page in a module of its own, program in the folder. To vet and link it
+// takes a while: make nightly does, and by day it is compiled as a package, which is not linked.
 func (h *house) remoteProgram(t *testing.T, folder string) {
 	t.Helper()
 	module := filepath.Join(folder, "program")

@@ -15,9 +15,9 @@ import (
 	"waymark/tests/manual"
 )
 
-// TestTriggerPages serves as docs/webhooks-in.md says, and lets arrive there what that page and the others about triggers
-// show: files, outputs of another pipeline, rows of a table, and deliveries. It is one server for all, because to start
-// one takes longer than most of what is tried there.
+// TestTriggerPages serves as docs/webhooks-in.md says, and lets arrive there what that page and the others about
+// triggers show: files, outputs of another pipeline, rows of a table, and deliveries. It is one server for all, because
+// to start one takes longer than most of what is tried there.
 func TestTriggerPages(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
