@@ -1,6 +1,6 @@
 package audit
 
-import "runtime"
+import "waymark/internal/processors"
 
 // roomBytes is how much memory chunks that are looked at side by side may take; one that takes more is looked at alone.
 const roomBytes = 128 << 20
@@ -16,7 +16,7 @@ func inOrder[T, R any](items []T, size func(T) int64, work func(T) R, merge func
 		}
 	}()
 	for i, item := range items {
-		for begun < len(items) && begun-i < runtime.GOMAXPROCS(0) && (begun == i || taken+size(items[begun]) <= roomBytes) {
+		for begun < len(items) && begun-i < processors.Computing() && (begun == i || taken+size(items[begun]) <= roomBytes) {
 			result, next := make(chan R, 1), items[begun]
 			results[begun] = result
 			taken += size(next)

@@ -3,6 +3,8 @@ package engine
 import (
 	"runtime"
 	"time"
+
+	"waymark/internal/processors"
 )
 
 // pace is how often a pass lets other goroutines have their turn: heartbeats, orders to the run, the embedded server.
@@ -21,6 +23,10 @@ const (
 	mostRecords = 256
 )
 
+// starved is how long no pass takes for what it does between two turns where it has a processor: it had none, or one
+// record takes that long.
+const starved = 100 * longBreath
+
 // breathe lets other goroutines have their turn before record i. The error is that of Input.Stop.
 func (r *Runner) breathe(i int) error {
 	if r.in.Stop != nil {
@@ -29,7 +35,11 @@ func (r *Runner) breathe(i int) error {
 		}
 	}
 	p := &r.pace
-	switch took := time.Since(p.since); {
+	took := time.Since(p.since)
+	if i > 0 && took > starved {
+		processors.Starve()
+	}
+	switch {
 	case i == 0 || took > longBreath:
 		p.records = max(p.records/2, 1)
 	case took < shortBreath:

@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"plugin/plugintest":      {"plugin", "pipeline", "pipeline/row"},
 	"engine/plan":            {"pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"engine/barrier":         {"engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
-	"engine":                 {"engine/barrier", "engine/plan", "pipeline/amount", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
+	"engine":                 {"engine/barrier", "engine/plan", "internal/processors", "pipeline/amount", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"engine/firsts":          {},
 	"payload/fsstore":        {"payload", "internal/disk", "internal/failpoint"},
 	"internal/disk/disktest": {"internal/disk"},
@@ -70,7 +70,7 @@ var allowed = map[string][]string{
 	"audit/evidence/strictzip":   {},
 	"audit/retain":               {"activities/recompute", "internal/failpoint", "landscape", "payload", "pipeline", "plugin"},
 	"landscape/seal":             {"pipeline/row"},
-	"landscape/sweep":            {"landscape"},
+	"landscape/sweep":            {"internal/processors", "landscape"},
 	"landscape/rowview":          {"landscape", "pipeline"},
 	"landscape/sqlitestore":      {"landscape", "landscape/rowview", "landscape/sweep", "pipeline", "plugin", "internal/failpoint", "internal/sqlitefile"},
 	"internal/temporal/cluster":  {"internal/temporal/beat"},
@@ -100,6 +100,7 @@ var allowed = map[string][]string{
 	},
 	"worker": {
 		"worker/formats", "workflows", "workflows/slots", "activities", "activities/recompute", "engine/plan",
+		"internal/processors",
 		"plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline",
 	},
 	"worker/formats": {
@@ -108,7 +109,8 @@ var allowed = map[string][]string{
 	},
 	"audit": {
 		"landscape/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine",
-		"engine/barrier", "engine/firsts", "landscape", "landscape/sweep", "payload", "engine/plan", "pipeline/expr",
+		"engine/barrier", "engine/firsts", "internal/processors", "landscape", "landscape/sweep", "payload",
+		"engine/plan", "pipeline/expr",
 		"plugin", "pipeline", "pipeline/row",
 	},
 	"client": {

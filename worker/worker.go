@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/internal/processors"
 	"waymark/workflows"
 	"waymark/workflows/slots"
 )
@@ -68,7 +68,7 @@ func patient(o worker.Options) worker.Options {
 	return o
 }
 
-func defaultActivities() int { return runtime.GOMAXPROCS(0) + 1 }
+func defaultActivities() int { return processors.Computing() + 1 }
 
 func registerWorkflows(w worker.Worker) {
 	for name, executes := range map[string]any{

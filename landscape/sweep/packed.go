@@ -3,11 +3,11 @@ package sweep
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"waymark/internal/processors"
 	"waymark/landscape"
 )
 
@@ -236,7 +236,7 @@ func (p *packed) eachChunk(ctx context.Context, done func(int64)) ([]landscape.F
 	all := slices.Concat(p.chunks, p.strays)
 	found := make([][]landscape.Finding, len(all))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.SetLimit(processors.Computing())
 	for i, c := range all {
 		group.Go(func() (err error) {
 			found[i], err = p.chunk(ctx, c)
