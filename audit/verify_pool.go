@@ -16,7 +16,8 @@ func inOrder[T, R any](items []T, size func(T) int64, work func(T) R, merge func
 		}
 	}()
 	for i, item := range items {
-		for begun < len(items) && begun-i < processors.Computing() && (begun == i || taken+size(items[begun]) <= roomBytes) {
+		fits := func() bool { return begun == i || taken+size(items[begun]) <= roomBytes }
+		for begun < len(items) && begun-i < processors.Computing() && fits() {
 			result, next := make(chan R, 1), items[begun]
 			results[begun] = result
 			taken += size(next)

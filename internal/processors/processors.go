@@ -20,8 +20,8 @@ const spare = 2
 // That is what the container allows, or how many processors the machine has.
 var Computing = sync.OnceValue(func() int { return runtime.GOMAXPROCS(0) })
 
-// Starve says that the process gets less of its processors than it computes with. Once it was said, Go has processors to
-// spare until the process ends, unless the environment says with GOMAXPROCS how many there are. It is safe for
+// Starve says that the process gets less of its processors than it computes with. Once it was said, Go has processors
+// to spare until the process ends, unless the environment says with GOMAXPROCS how many there are. It is safe for
 // concurrent use; repeating it does nothing.
 func Starve() { starve() }
 
