@@ -176,11 +176,16 @@ func TestResultsAreForWhatWasScheduled(t *testing.T) {
 func TestActivityTakesTheResultOfWhatTookTooLong(t *testing.T) {
 	a, asked := flyer(t), 0
 	late := make(chan struct{})
-	work := func(_ *Activities, _ context.Context, _ string) (int, error) {
-		if asked++; asked == 1 {
-			<-late
+	work := func(_ *Activities, ctx context.Context, _ string) (int, error) {
+		if asked++; asked > 1 {
+			return asked, nil
 		}
-		return asked, nil
+		select {
+		case <-late:
+			return asked, nil
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
 	}
 	ask := func(ctx context.Context) (int, error) { return anyAttempt(ctx, a, "r1", 0, "the same", work) }
 	asking := func(ctx workflow.Context) (got []int, err error) {
