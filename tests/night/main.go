@@ -61,6 +61,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "night:", err)
 		os.Exit(exitFailed)
 	case interrupted:
+		fmt.Fprintln(os.Stderr, "night: interrupted: the same command continues here")
 		os.Exit(exitInterrupted)
 	case failed:
 		os.Exit(exitFailed)
@@ -72,11 +73,13 @@ func run(ctx context.Context, o options) (failed bool, err error) {
 	if _, err := os.Stat("go.mod"); err != nil {
 		return false, fmt.Errorf("start it in the folder of the module: %w", err)
 	}
-	held, err := hold(o.state)
-	if err != nil {
-		return false, err
+	if !o.status {
+		held, err := hold(o.state)
+		if err != nil {
+			return false, err
+		}
+		defer held.Close() // which ends the lock
 	}
-	defer held.Close() // which ends the lock
 	s, err := load(o.state)
 	if err != nil {
 		return false, err

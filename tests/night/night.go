@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -70,8 +71,22 @@ func (n *night) runFor(ctx context.Context, budget time.Duration) error {
 	if ctx.Err() != nil {
 		return nil // the shares of a night that ended early are owed to none
 	}
+	if len(n.tonight) == 0 {
+		return fmt.Errorf("nothing was tried: the shortest unit takes about %s: give -for more", n.shortest())
+	}
 	n.settle(all)
 	return n.save()
+}
+
+// shortest is how long the unit takes that takes least.
+func (n *night) shortest() time.Duration {
+	least := time.Duration(math.MaxInt64)
+	for _, c := range n.campaigns {
+		for _, u := range c.units {
+			least = min(least, n.expected(u))
+		}
+	}
+	return least.Round(time.Second)
 }
 
 // runAll tries everything that did not pass at this commit.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -65,8 +65,12 @@ func (n *night) report(w io.Writer, budget time.Duration) {
 	_ = tab.Flush()
 	fmt.Fprintf(w, "\nother: skipped, or cut by the end of the night. overdue: not tried in %d days.\n", overdue)
 	fmt.Fprintf(w, "All take about %s", all.whole.Round(time.Minute))
-	if budget > 0 {
-		fmt.Fprintf(w, ": %.0f such nights", max(1, all.whole.Seconds()/budget.Seconds()))
+	switch nights := all.whole.Seconds() / budget.Seconds(); {
+	case budget == 0:
+	case nights <= 1:
+		fmt.Fprint(w, ": one such night")
+	default:
+		fmt.Fprintf(w, ": %.0f such nights", math.Ceil(nights))
 	}
 	fmt.Fprintln(w, ".")
 	n.skips(w)
@@ -98,7 +102,7 @@ func (c *count) print(w io.Writer, name string) {
 func (n *night) skips(w io.Writer) {
 	for _, key := range slices.Sorted(maps.Keys(n.tonight)) {
 		if n.tonight[key] == skipped {
-			fmt.Fprintf(w, "skipped: %s: %s says why\n", key, filepath.Join(n.folder, slug(key)+".log"))
+			fmt.Fprintf(w, "skipped: %s: %s says why\n", key, n.log(key))
 		}
 	}
 }
@@ -110,6 +114,10 @@ func (n *night) older(w io.Writer) {
 			if o := n.Units[u.key()]; o.Result == failed && n.tonight[u.key()] == "" {
 				on := o.Last.Format(time.DateOnly)
 				fmt.Fprintf(w, "\nfailed on %s at %s: %s\n    %s\n", on, o.Commit, u.key(), u.repeat(o.Round))
+				log := n.log(u.key())
+				if _, err := os.Stat(log); err == nil {
+					fmt.Fprintf(w, "    all of it: %s\n", log)
+				}
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func (r *runner) command(ctx context.Context, u unit, round uint64) ([]string, e
 // nothing.
 func (r *runner) perform(ctx context.Context, u unit, command []string) (_ result, log string, err error) {
 	folder := cmp.Or(u.pkg, ".") // as `go test` does
-	log = filepath.Join(r.folder, slug(u.key())+".log")
+	log = r.log(u.key())
 	file, err := os.Create(log)
 	if err != nil {
 		return failed, "", err
@@ -105,6 +105,9 @@ func (r *runner) sweep() {
 		_ = os.Remove(r.path(campaign)) // what stays is built again
 	}
 }
+
+// log returns the file with what a unit printed, if it failed.
+func (r *runner) log(key string) string { return filepath.Join(r.folder, slug(key)+".log") }
 
 func (r *runner) path(campaign string) string { return filepath.Join(r.folder, campaign+".test") }
 

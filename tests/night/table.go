@@ -96,10 +96,15 @@ func properties(t *tree) (units []unit) {
 			flags = append(flags, everyCase)
 		}
 		run := "^" + strings.Join(f.reaching(rapid), "$|^") + "$"
-		units = append(units, tests(f.name, 1, f.name, run, flags...))
+		u := tests(f.name, 1, f.name, run)
+		u.flags = func(round uint64) []string { return append(flags[:len(flags):len(flags)], rapidSeed(round)) }
+		units = append(units, u)
 	}
 	return units
 }
+
+// rapidSeed makes rapid think of the same in each try of a round: what failed fails again.
+func rapidSeed(round uint64) string { return fmt.Sprintf("-rapid.seed=%d", round+1) }
 
 // mutated is each mutant of tests/mutants.
 func mutated(mutants []string) (units []unit) {

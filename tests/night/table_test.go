@@ -33,6 +33,17 @@ func TestTableFitsTheTree(t *testing.T) {
 	require.False(t, keys["cases/./tests/pages TestCrawl"], "another campaign has it")
 }
 
+// TestPropertiesFailAgain: what failed is tried again with the same seed, and what passed with another one.
+func TestPropertiesFailAgain(t *testing.T) {
+	tree, err := look("../..")
+	require.NoError(t, err)
+	for _, u := range properties(tree) {
+		require.Equal(t, u.flags(1), u.flags(1), u.name)
+		require.NotEqual(t, u.flags(1), u.flags(2), u.name)
+		require.Contains(t, u.repeat(1), " -rapid.seed=2", u.name)
+	}
+}
+
 var ownFlag = regexp.MustCompile(`^-([a-z-]+)=|^-([a-z-]+)$`)
 
 func requireFits(t *testing.T, tree *tree, u unit) {
