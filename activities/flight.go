@@ -55,7 +55,7 @@ type flight struct {
 	lonely  *time.Timer             // ends the work if no attempt joins it; nil while one waits; under flights.mu
 	askers  []asker                 // whose attempts waited for it, or took its result; under flights.mu
 	missed  bool                    // an attempt ended before the work did; under flights.mu
-	within  bool                    // so did one within a task, and nobody else took the result yet; under flights.mu
+	within  bool                    // that was one within a task, and its activity has no result yet; under flights.mu
 }
 
 // asker is what Temporal repeats until it has a result: one activity that an execution scheduled. It numbers those
@@ -230,8 +230,8 @@ func Land(a *Activities) {
 }
 
 // await waits for the end of a flight as long as Temporal waits for the attempt. If the attempt is ordered to stop, so
-// is the work; its end is waited for. So it is if its execution has ended, because the run was stopped, or because
-// somebody terminated it. If Temporal lost sight of the attempt, the work continues.
+// is the work, and await waits for its end. The same happens if the execution has ended: the run was stopped, or the
+// workflow was terminated. If Temporal has only lost track of the attempt, the work continues.
 func (f *flights) await(ctx context.Context, flown *flight) error {
 	select {
 	case <-flown.done:

@@ -23,8 +23,8 @@ const (
 	mostRecords = 256
 )
 
-// starved is how long no pass takes for what it does between two turns where it has a processor: it had none, or one
-// record takes that long.
+// starved is longer than a pass computes between two turns. One that took as long had no processor meanwhile, or has a
+// very slow record.
 const starved = 100 * longBreath
 
 // breathe lets other goroutines have their turn before record i. The error is that of Input.Stop.
