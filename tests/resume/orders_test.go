@@ -54,6 +54,9 @@ func afterFirst(env *testsuite.TestWorkflowEnvironment, is func(name string, res
 // anHour is how long the runs of these tests are paused.
 const anHour = time.Hour
 
+// atTheEnd is the one of pauses before which a run may have asked for its barriers to be emptied.
+const atTheEnd = "when nothing comes to barriers any more"
+
 // pauses are moments at which a run is paused: when an activity is done, the first of its kind.
 var pauses = map[string]func(name string, result converter.EncodedValue) bool{
 	"amid the rows": func(name string, _ converter.EncodedValue) bool { return name == "FoldBarrier" },
@@ -61,7 +64,7 @@ var pauses = map[string]func(name string, result converter.EncodedValue) bool{
 		var read activities.ReadResult
 		return name == "ReadChunk" && result.Get(&read) == nil && read.Done && read.Cursor.Row > 7
 	},
-	"when nothing comes to barriers any more": func(name string, result converter.EncodedValue) bool {
+	atTheEnd: func(name string, result converter.EncodedValue) bool {
 		var fold activities.FoldResult
 		return name == "FoldBarrier" && result.Get(&fold) == nil && fold.Rows > 0 && fold.Deadline == 0
 	},
@@ -94,6 +97,9 @@ func TestAPausedRunBeginsNothing(t *testing.T) {
 			require.True(t, p.over.Load())
 			require.LessOrEqual(t, p.reads.Load(), int64(1), "chunks that were read, but for one that was asked for before")
 			require.LessOrEqual(t, p.folds.Load(), int64(1), "deadlines that were acted on, and barriers that were emptied, but for one that was asked for before")
+			if name != atTheEnd {
+				require.Zero(t, p.ends.Load(), "barriers that were emptied")
+			}
 			require.Equal(t, 1, b.count("paused", "actions", `verb="pause" actor="ann" why="to look"`))
 			require.Equal(t, 1, b.count("paused", "actions", `verb="continue" actor="ben" why="seen"`))
 			b.sound("paused")
@@ -106,6 +112,7 @@ type pausing struct {
 	ordered, over atomic.Bool
 	obeyed        chan struct{}
 	reads, folds  atomic.Int64
+	ends          atomic.Int64 // of folds: those that empty a barrier
 }
 
 // fate lets nothing be put on record between the order and the moment when it is obeyed, but the order.
@@ -130,6 +137,9 @@ func (p *pausing) note(info *activity.Info, _ context.Context, args converter.En
 		p.reads.Add(1)
 	case info.ActivityType.Name == "FoldBarrier" && args.Get(&fold) == nil && fold.Kind != activities.FoldChunk:
 		p.folds.Add(1)
+		if fold.Kind == activities.FoldEnd {
+			p.ends.Add(1)
+		}
 	}
 }
 
