@@ -27,11 +27,19 @@ const (
 // very slow record.
 const starved = 100 * longBreath
 
+// patience is how long a pass waits before it asks again whether it is to give way to an order.
+const patience = 20 * time.Millisecond
+
 // breathe lets other goroutines have their turn before record i. The error is that of Input.Stop.
 func (r *Runner) breathe(i int) error {
-	if r.in.Stop != nil {
-		if err := r.in.Stop(); err != nil {
-			return err
+	for again := true; again; {
+		if r.in.Stop != nil {
+			if err := r.in.Stop(); err != nil {
+				return err
+			}
+		}
+		if again = processors.GiveWay(); again {
+			time.Sleep(patience)
 		}
 	}
 	p := &r.pace

@@ -82,7 +82,7 @@ var allowed = map[string][]string{
 	"landscape/rowview":          {"landscape", "pipeline"},
 	"landscape/sqlitestore":      {"landscape", "landscape/rowview", "landscape/sweep", "pipeline", "plugin", "internal/failpoint", "internal/sqlitefile"},
 	"internal/temporal/cluster":  {"internal/temporal/beat"},
-	"internal/temporal/embedded": {"internal/sqlitefile", "internal/temporal/beat"},
+	"internal/temporal/embedded": {"internal/processors", "internal/sqlitefile", "internal/temporal/beat"},
 	"landscape/pgstore":          {"landscape", "landscape/rowview", "landscape/sweep"},
 	"landscape/memdriver":        {"landscape", "landscape/sweep", "pipeline", "plugin"},
 	"landscape/landscapetest":    {"landscape", "landscape/admit", "landscape/rowview", "landscape/sweep", "pipeline", "pipeline/amount", "plugin", "landscape/seal"},

@@ -13,6 +13,8 @@ import (
 	"go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	"go.temporal.io/server/temporal"
 	"google.golang.org/grpc"
+
+	"waymark/internal/processors"
 )
 
 // clusterName is stored in databases; never rename.
@@ -78,10 +80,16 @@ func serverOptions(o Options, database *config.SQL, p ports, l *logger, opened *
 	}
 }
 
-// intercept calls Asked.
+// intercept calls Asked, and lets the process know of orders.
 func (o Options) intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if query, ok := request.(*workflowservice.QueryWorkflowRequest); ok && o.Asked != nil {
-		if err := o.Asked(ctx, query.GetExecution().GetWorkflowId(), query.GetExecution().GetRunId()); err != nil {
+	switch request := request.(type) {
+	case *workflowservice.UpdateWorkflowExecutionRequest:
+		processors.Order()
+	case *workflowservice.QueryWorkflowRequest:
+		if o.Asked == nil {
+			break
+		}
+		if err := o.Asked(ctx, request.GetExecution().GetWorkflowId(), request.GetExecution().GetRunId()); err != nil {
 			return nil, err
 		}
 	}
