@@ -15,21 +15,40 @@ import (
 	"waymark/pipeline"
 )
 
+// Mapping is the value of a flag that a settings file has as a mapping. On the command line and in the environment it is one text.
+type Mapping interface {
+	pflag.Value
+	// SetMapping sets the value to what a mapping says. The error is about what is at the token.
+	SetMapping(mapping *ast.MappingNode) (at *token.Token, err error)
+}
+
 // setting is one value of a settings file, with its place.
 type setting struct {
-	place  string // file:line:column
-	values []string
+	file    string
+	place   string // file:line:column
+	values  []string
+	mapping *ast.MappingNode // in the place of values; nil if it is none
 }
 
 func (s setting) apply(flag *pflag.Flag) error {
+	if s.mapping != nil {
+		value, ok := flag.Value.(Mapping)
+		if !ok {
+			return fmt.Errorf("%s: %s expects a text, true or false, or a list of texts", s.place, flag.Name)
+		}
+		if at, err := value.SetMapping(s.mapping); err != nil {
+			return fmt.Errorf("%s: %s: %w", place(s.file, at), flag.Name, err)
+		}
+		return nil
+	}
 	if err := assign(flag, s.values); err != nil {
 		return fmt.Errorf("%s: %w", s.place, err)
 	}
 	return nil
 }
 
-// parse reads a settings file: a YAML mapping of the known names to a text, a bool, or a list of texts. Anything else is an
-// error that names its place.
+// parse reads a settings file: a YAML mapping of the known names to a text, a bool, a list of texts, or the mapping that
+// some of them have. Anything else is an error that names its place.
 func parse(file string, data []byte, known []string) (map[string]setting, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -71,11 +90,12 @@ func addSetting(settings map[string]setting, file string, pair *ast.MappingValue
 	if _, twice := settings[key.Value]; twice {
 		return fmt.Errorf("%s: %q is here twice", at, key.Value)
 	}
+	mapping, _ := pair.Value.(*ast.MappingNode)
 	values, ok := texts(pair.Value)
-	if !ok {
+	if !ok && mapping == nil {
 		return fmt.Errorf("%s: %s expects a text, true or false, or a list of texts", at, key.Value)
 	}
-	settings[key.Value] = setting{at, values}
+	settings[key.Value] = setting{file, at, values, mapping}
 	return nil
 }
 

@@ -94,6 +94,9 @@ func assign(flag *pflag.Flag, values []string) error {
 		return fmt.Errorf("%s takes one value", flag.Name)
 	}
 	if err := flag.Value.Set(values[0]); err != nil {
+		if _, told := flag.Value.(Mapping); told { // it says where in the text, and why
+			return fmt.Errorf("%s: %w", flag.Name, err)
+		}
 		return fmt.Errorf("%s: %q is not a %s", flag.Name, values[0], flag.Value.Type())
 	}
 	return nil
