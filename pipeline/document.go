@@ -31,6 +31,8 @@ type Pipeline struct {
 
 	Attest *Attest `yaml:"attest,omitempty" json:",omitempty"` // how often the outputs of a complete run are read again, to see whether they are still what it wrote
 
+	Retention *Retention `yaml:"retention,omitempty" json:",omitempty"` // how long what is deleted of a run after a time is kept at least: longer than the server's settings say, never shorter
+
 	Totals Map[string] `yaml:"totals,omitempty" json:",omitempty" text:"expr"` // name → CEL expression over a row that gives an int or a decimal, such as row.amount: it is added up wherever rows go
 }
 
@@ -53,6 +55,13 @@ type Requirements struct {
 type Attest struct {
 	Every Duration `yaml:"every" range:"1s 365d"` // how long after the run ended, and after they were read again last
 	For   Duration `yaml:"for" range:"1s 36500d"` // how long after the run ended they are not read again any more
+}
+
+// Retention says how long what is deleted of a run after a time is kept at least, by its class. What is not given is as long as the settings of who deletes it say.
+type Retention struct {
+	Source    Duration `yaml:"source,omitempty" range:"1s 36500d"`    // records as they were read, after the run ended
+	Derived   Duration `yaml:"derived,omitempty" range:"1s 36500d"`   // records and states of barriers, after the run ended
+	Debugging Duration `yaml:"debugging,omitempty" range:"1s 36500d"` // events about the run, after they happened, and what it staged, if it can no longer be resumed
 }
 
 // Named is one entry of a Map.

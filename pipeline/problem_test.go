@@ -89,7 +89,7 @@ func TestProblemsOfKeys(t *testing.T) {
 		{"BI-073 a key twice", small + "name: y\n", `x.yaml:4:1: the key "name" is here twice: first in line 1`},
 		{"BI-073 a source twice", "name: x\nsources:\n  a: {csv: {path: a}}\n  \"a\": {csv: {path: b}}\nsinks: {out: {csv: {path: out.csv}}}\n",
 			`x.yaml:4:3: sources: the key "a" is here twice: first in line 3`},
-		{"BI-075 an unknown key", small + "transfroms: []\n", `x.yaml:4:1: unknown key "transfroms"; known are name, description, params, chunk, sources, steps, sinks, schedules, triggers, concurrency, pools, policies, require, attest, totals`},
+		{"BI-075 an unknown key", small + "transfroms: []\n", `x.yaml:4:1: unknown key "transfroms"; known are name, description, params, chunk, sources, steps, sinks, schedules, triggers, concurrency, pools, policies, require, attest, retention, totals`},
 		{"BI-075 a misspelt key", small + "step: []\n", `x.yaml:4:1: unknown key "step" (did you mean "steps"?)`},
 		{"BI-075 a misspelt key deep inside", small + "steps:\n  - name: a\n    fliter: row.x\n", `x.yaml:6:5: steps[0]: unknown key "fliter" (did you mean "filter"?)`},
 		{"BI-075 a misspelt required key", "nmae: x\nsources: {in: {csv: {path: in.csv}}}\nsinks: {out: {csv: {path: out.csv}}}\n",

@@ -48,6 +48,7 @@ func (l *loader) checkDocument() {
 	l.checkPolicies(p)
 	l.checkRequirements(p)
 	l.checkAttest(p)
+	l.checkRetention(p)
 	for _, total := range p.Totals {
 		l.checkName(Key("totals", total.Name), total.Name)
 	}

@@ -30,6 +30,8 @@ type Description struct {
 	Policies  []PolicyDescription  `json:"policies,omitempty"` // in document order
 	Totals    []TotalDescription   `json:"totals,omitempty"`   // in document order
 	Attest    *AttestDescription   `json:"attest,omitempty"`   // nil if outputs are not read again unless somebody asks
+
+	Retention map[string]string `json:"retention,omitempty"` // by class, how long it is kept at least, as time.ParseDuration reads it; nil if the document does not say
 }
 
 // AttestDescription says when the outputs of a complete run are read again: lengths of time as time.ParseDuration reads them.
@@ -106,8 +108,20 @@ func (p *Plan) Describe() Description {
 	if attest := doc.Pipeline.Attest; attest != nil {
 		d.Attest = &AttestDescription{attest.Every.String(), attest.For.String()}
 	}
+	d.Retention = describeRetention(doc.Pipeline.Retention)
 	d.Stages, d.Lanes, d.Policies, d.Totals = p.stages(), p.describeLanes(), p.describePolicies(), p.describeTotals()
 	return d
+}
+
+func describeRetention(r *pipeline.Retention) map[string]string {
+	if r == nil {
+		return nil
+	}
+	by := map[string]string{}
+	for _, class := range r.Classes() {
+		by[class.Name] = class.Value.String()
+	}
+	return by
 }
 
 // inputs are the references without where their values came from: the same value is the same plan.
