@@ -19,7 +19,8 @@ import (
 type Root struct {
 	folders  []folder // the document's own comes first
 	follows  bool     // see FollowLinks
-	reserved []string // absolute and clean; see Reserve
+	reserved reserved // see Reserve
+	confined *Confinement
 }
 
 type folder struct {
@@ -101,16 +102,22 @@ func (r *Root) Resolve(path string) (*os.Root, string, error) {
 	return f.root, name, err
 }
 
-// ResolveFolder is Resolve for a path of which all that lies below is replaced.
+// ResolveFolder is Resolve for a path that is written, and of which all that lies below is replaced.
 func (r *Root) ResolveFolder(path string) (*os.Root, string, error) {
 	f, name, err := r.locate(path)
+	if outside := (*outsideError)(nil); errors.As(err, &outside) && r.confined != nil {
+		err = r.mayNotWrite(path, filepath.Clean(path))
+	}
 	if err == nil {
 		err = r.checkAround(f, name)
 	}
-	if err != nil {
-		return nil, "", err
+	if err == nil {
+		err = r.checkReserved(f, name)
 	}
-	return r.Resolve(path)
+	if err == nil {
+		err = r.checkWrite(f, name, path)
+	}
+	return f.root, name, err
 }
 
 // Abs returns path as a user would open it from anywhere. The error is a *DeniedError.
@@ -146,11 +153,18 @@ func (r *Root) locate(path string) (folder, string, error) {
 			return f, name, nil
 		}
 	}
+	reason := "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, or move it to the document"
 	if r.folders[0].refused != "" {
-		return folder{}, "", &DeniedError{path, "is in no folder that documents may use: allow the one that it is in with --allow-path FOLDER"}
+		reason = "is in no folder that documents may use: allow the one that it is in with --allow-path FOLDER"
 	}
-	return folder{}, "", &DeniedError{path, "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, or move it to the document"}
+	return folder{}, "", &outsideError{DeniedError{path, reason}}
 }
+
+// outsideError is a *DeniedError about a path that lies in none of the folders.
+type outsideError struct{ DeniedError }
+
+// Unwrap returns what it is.
+func (e *outsideError) Unwrap() error { return &e.DeniedError }
 
 // standardStreams are paths by which people mean standard input or output.
 var standardStreams = []string{
@@ -192,15 +206,16 @@ func hasParent(path string) bool {
 // symbolic link below the folder, unless FollowLinks was called. The error is a *DeniedError if the path is not one that the document may read or names
 // anything but a regular file, and wraps fs.ErrNotExist if there is nothing.
 func (r *Root) Open(path string) (*os.File, fs.FileInfo, error) {
-	before, err := r.Stat(path)
+	folder, name, err := r.reach(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	root, name, _, err := r.target(path)
+	defer folder.Close()
+	before, err := r.look(folder, name, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,45 +231,81 @@ func (r *Root) Open(path string) (*os.File, fs.FileInfo, error) {
 
 // Stat describes the regular file under path without opening it. Its errors are those of Open.
 func (r *Root) Stat(path string) (fs.FileInfo, error) {
+	folder, name, err := r.reach(path)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return r.look(folder, name, path)
+}
+
+// reach opens the folder that what is to be read under path lies in, and returns its name there. The caller closes the folder.
+func (r *Root) reach(path string) (*os.Root, string, error) {
 	root, name, _, err := r.target(path)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if err := checkLinks(root, filepath.Dir(name)); err != nil {
+	folder, err := r.enter(root, filepath.Dir(name))
+	return folder, filepath.Base(name), err
+}
+
+// look describes the regular file with this name in a folder that reach opened.
+func (r *Root) look(folder *os.Root, name, path string) (fs.FileInfo, error) {
+	info, err := folder.Lstat(name)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	info, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
+	case info.IsDir():
 		return nil, &DeniedError{path, "not a regular file (a folder): name a file in it, or in a source a pattern such as folder/*.parquet"}
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return nil, &DeniedError{path, "not a regular file (" + fileType(info.Mode()) + ")"}
+	case r.reserved.has(info):
+		return nil, &DeniedError{path, ownReason}
 	}
 	return info, nil
 }
 
-// checkLinks fails if the folder, or one on the way to it, is a symbolic link.
-func checkLinks(root *os.Root, folder string) error {
-	for i, c := range folder {
-		if c == filepath.Separator {
-			if err := checkLink(root, folder[:i]); err != nil {
-				return err
-			}
+// enter opens a folder below root step by step. No step is a symbolic link, or reserved by another name, also if somebody
+// exchanges folders meanwhile: a step counts only if what was opened is what was looked at. The caller closes the folder.
+func (r *Root) enter(root *os.Root, name string) (*os.Root, error) {
+	at, err := root.OpenRoot(".")
+	way := ""
+	for element := range strings.SplitSeq(filepath.Clean(name), string(filepath.Separator)) {
+		if err != nil || element == "." {
+			continue
 		}
+		way = filepath.Join(way, element)
+		var next *os.Root
+		next, err = r.step(at, element, way)
+		err = errors.Join(err, at.Close())
+		at = next
 	}
-	return checkLink(root, folder)
+	return at, err
 }
 
-// checkLink fails if name is a symbolic link.
-func checkLink(root *os.Root, name string) error {
-	info, err := root.Lstat(name)
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return &DeniedError{name, "is a symbolic link; name the folder that it leads to"}
+// step opens a folder in another one. way is its name in messages.
+func (r *Root) step(at *os.Root, element, way string) (*os.Root, error) {
+	info, err := at.Lstat(element)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, &DeniedError{way, "is a symbolic link; name the folder that it leads to"}
+	case r.reserved.has(info):
+		return nil, &DeniedError{way, ownReason}
 	}
-	return err
+	next, err := at.OpenRoot(element)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := next.Stat(".")
+	if err == nil && !os.SameFile(info, opened) {
+		err = &DeniedError{way, "was replaced while it was opened"}
+	}
+	if err != nil {
+		return nil, errors.Join(err, next.Close())
+	}
+	return next, nil
 }
 
 func fileType(mode fs.FileMode) string {

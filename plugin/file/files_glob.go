@@ -17,7 +17,8 @@ import (
 // Open rejects the others by name, so that none is left out in silence.
 //
 // Folders that are symbolic links are passed if links are followed and the pattern names them; those that it merely
-// matches are skipped. The error is a *DeniedError for a pattern that leads out of the Root or is malformed.
+// matches are skipped. What is reserved is as if it were not there: a pattern does not tell what is in it. The error is a *DeniedError for a
+// pattern that leads out of the Root, names what is reserved, or is malformed.
 func (r *Root) Glob(pattern string) (found, skipped []string, err error) {
 	_, name, err := r.Resolve(pattern)
 	if err != nil {
@@ -37,17 +38,21 @@ func (r *Root) Glob(pattern string) (found, skipped []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkLinks(root, begin); err != nil {
+	folder, err := r.enter(root, begin)
+	if err != nil {
 		return nil, nil, ignoreMissing(err)
 	}
-	g := glob{root: root}
-	if err := g.expand(begin, elements[named:]); err != nil {
+	defer folder.Close()
+	g := glob{root: folder, own: func(name string, entry fs.DirEntry) bool {
+		info, err := entry.Info()
+		return r.isReserved(root, filepath.Join(begin, name)) || err == nil && r.reserved.has(info)
+	}}
+	if err := g.expand(elements[named:]); err != nil {
 		return nil, nil, ignoreMissing(err)
 	}
 	asNamed := func(names []string) []string {
 		for i, match := range names {
-			inside, _ := filepath.Rel(begin, match)
-			names[i] = above + filepath.Join(start, inside)
+			names[i] = above + filepath.Join(start, match)
 		}
 		slices.Sort(names)
 		return names
@@ -69,13 +74,14 @@ func IsPattern(name string) bool { return strings.ContainsAny(name, `*?[\`) }
 // glob is a pattern as it is expanded below a folder.
 type glob struct {
 	root    *os.Root
+	own     func(name string, entry fs.DirEntry) bool // what is reserved
 	found   []string
 	skipped []string // folders that are symbolic links
 }
 
 // expand finds the names in the folder that match the elements, one folder level after the other.
-func (g *glob) expand(begin string, elements []string) error {
-	g.found = []string{begin}
+func (g *glob) expand(elements []string) error {
+	g.found = []string{"."}
 	for i, element := range elements {
 		var next []string
 		for _, folder := range g.found {
@@ -105,7 +111,7 @@ func (g *glob) matchIn(folder, element string, more bool) ([]string, error) {
 		hidden := entry.Name()[0] == '.' && element[0] != '.'
 		name := filepath.Join(folder, entry.Name())
 		switch {
-		case !ok || hidden:
+		case !ok || hidden || g.own(name, entry):
 		case more && entry.Type()&fs.ModeSymlink != 0:
 			g.skipped = append(g.skipped, name)
 		case !more || entry.IsDir():

@@ -44,7 +44,11 @@ func newLocation(root *Root, target pipeline.FileTarget) (location, error) {
 			return location{}, &DeniedError{target.Path, fmt.Sprintf("the name %q %s", element, fault)}
 		}
 	}
-	return location{disk: disk.Of(handle), name: name, overwrite: target.Overwrite}, nil
+	at := location{disk: disk.Of(handle), name: name, overwrite: target.Overwrite}
+	if root.confined != nil {
+		at.disk = steadyDisk{at.disk, root, handle}
+	}
+	return at, nil
 }
 
 // nameFault says why a sink makes no file or folder of this name, or returns "". A leading dot is refused because hidden
@@ -167,6 +171,9 @@ func (p location) changed(format string, args ...any) error {
 func (p location) classify(err error) error {
 	if other, ok := errors.AsType[*irregular](err); ok {
 		return p.fault(codeTargetRefused, "%v", other)
+	}
+	if denied, ok := errors.AsType[*DeniedError](err); ok {
+		return p.fault(codeTargetRefused, "%v", denied)
 	}
 	for _, final := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG} {
 		if errors.Is(err, final) {

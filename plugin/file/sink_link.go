@@ -18,8 +18,8 @@ import (
 // link is a symbolic link that leads to the latest of several outputs.
 type link struct {
 	location
-	root *os.Root // that the name is in
-	real string   // its path without symbolic links on the way
+	folder func() (*os.Root, error) // opens the one that the name is in; the caller closes it
+	real   string                   // its path without symbolic links on the way
 }
 
 // newLink checks the link's path without looking at the disk; it returns nil for an empty one. The error is a *DeniedError.
@@ -36,13 +36,13 @@ func newLink(root *Root, name string) (plugin.Pointer, error) {
 		return nil, err
 	}
 	real, err := root.real(name)
-	return link{at, handle, real}, err
+	return link{at, func() (*os.Root, error) { return root.enter(handle, path.Dir(at.name)) }, real}, err
 }
 
 func (l link) String() string { return l.real }
 
 func (l link) Check(ctx context.Context) error {
-	info, err := l.root.Lstat(l.name)
+	info, err := l.disk.Lstat(l.name)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -58,7 +58,7 @@ func (l link) Leads(ctx context.Context) (string, error) {
 	if err := l.Check(ctx); err != nil {
 		return "", err
 	}
-	to, err := l.root.Readlink(l.name)
+	to, err := l.readlink()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
@@ -68,6 +68,15 @@ func (l link) Leads(ctx context.Context) (string, error) {
 		to = filepath.Join(filepath.Dir(l.real), to)
 	}
 	return to, nil
+}
+
+func (l link) readlink() (string, error) {
+	folder, err := l.folder()
+	if err != nil {
+		return "", err
+	}
+	defer folder.Close()
+	return folder.Readlink(path.Base(l.name))
 }
 
 // Lead makes a new link and gives it the name of the old one. It is relative, so that it leads there as well where the folder is moved or mounted elsewhere.
@@ -87,15 +96,24 @@ func (l link) Lead(ctx context.Context, output plugin.Latest) error {
 		return fmt.Errorf("%s: the way to %s: %w", l, output.Output, err)
 	}
 	staging := l.hidden(output.Run, "link") // every attempt of the run makes the same link
-	err = disk.Ignore(l.root.Symlink(to, staging), fs.ErrExist)
+	err = disk.Ignore(l.symlink(to, staging), fs.ErrExist)
 	if err == nil {
 		err = failpoint.Hit("sink.linked")
 	}
 	if err == nil {
-		err = disk.Ignore(l.root.Rename(staging, l.name), fs.ErrNotExist)
+		err = disk.Ignore(l.disk.Rename(staging, l.name), fs.ErrNotExist)
 	}
 	if err == nil {
 		err = l.disk.SyncDir(path.Dir(l.name))
 	}
 	return l.classify(err)
+}
+
+func (l link) symlink(to, name string) error {
+	folder, err := l.folder()
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Symlink(to, path.Base(name))
 }
