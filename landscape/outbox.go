@@ -140,26 +140,43 @@ func (r *Reader) Outbox(ctx context.Context, after int64, limit int) (events []E
 	return events, err
 }
 
-// mostDropped is how many events one call of DropEvents looks at.
-const mostDropped = 10_000
+// AgedEvent is an event by its position, as far as it matters whether it is old enough to be dropped.
+type AgedEvent struct {
+	Position int64  `db:"position,key"`
+	About    string `db:"about,key"`
+	Run      string `db:"run_id"`   // empty if it is about none
+	Pipeline string `db:"pipeline"` // empty if it is about none
+	At       Micros `db:"at_us"`
+}
 
-// DropEvents removes the events that happened before a moment and have a position of at most upTo, the oldest first, and returns how many. It ends at the
-// first that is younger, and counts what it removes in the head.
-func (l *Log) DropEvents(ctx context.Context, before Micros, upTo int64) (dropped int64, err error) {
+// Table returns outbox.
+func (AgedEvent) Table() string { return Event{}.Table() }
+
+// MostDropped is how many events one call of DropEvents looks at.
+const MostDropped = 10_000
+
+// DropEvents removes the events that are due and have a position of at most upTo, the oldest first, and returns how many. It ends at the
+// first that is not due, and counts what it removes in the head.
+func (l *Log) DropEvents(ctx context.Context, upTo int64, due func(AgedEvent) (bool, error)) (dropped int64, err error) {
 	err = settle("", func() error {
 		head, err := l.OutboxHead(ctx)
 		if err != nil {
 			return err
 		}
 		next := head
-		err = l.from.Read(ctx, waitingEvent{}, Query{After: []any{head.Dropped, maxText}, Limit: mostDropped}, func(record Record) bool {
-			event := record.(waitingEvent)
-			old := event.At < before && event.Position <= upTo
+		aged, err := Page[AgedEvent](ctx, l.from, Query{After: []any{head.Dropped, maxText}, Limit: MostDropped})
+		for _, event := range aged {
+			old := event.Position <= upTo
 			if old {
-				next.Dropped = event.Position
+				if old, err = due(event); err != nil {
+					return err
+				}
 			}
-			return old
-		})
+			if !old {
+				break
+			}
+			next.Dropped = event.Position
+		}
 		if dropped = next.Dropped - head.Dropped; err != nil || dropped == 0 {
 			return err
 		}

@@ -16,7 +16,10 @@ const (
 	DerivedClass Class = "derived" // what barriers gave and kept: it can be computed again of what was read
 )
 
-// Classes are all of them, in the order in which they are purged: what can be made again goes first.
+// DebuggingClass are no payloads: events of the outbox, and what runs staged that can no longer be resumed. It has a period as the others have.
+const DebuggingClass Class = "debugging"
+
+// Classes are all classes of payloads, in the order in which they are purged: what can be made again goes first.
 var Classes = []Class{DerivedClass, SourceClass}
 
 // Hold keeps payloads from being purged, whatever the rules say: those of one run, or of all runs of a pipeline that began in a time.
@@ -282,11 +285,27 @@ func (h Hold) Holds(run RunHead) bool {
 // BeginPurge records an order to purge payloads of runs, and returns it as it is recorded. Purge of about is set. The error is a *NeedsOrderError if one
 // person may not.
 func (l *Log) BeginPurge(ctx context.Context, order Purge, about []PurgedRun) (Purge, error) {
-	if err := l.MayOrder(ctx, OrderPurge); err != nil {
-		return order, err
-	}
+	return l.beginPurge(ctx, order, about, func() error { return l.MayOrder(ctx, OrderPurge) })
+}
+
+// BeginDuePurge does what BeginPurge does, by periods that are in force: who must approve those has, and so no person orders the purge itself. The error wraps
+// ErrPeriodsChanged if others are in force by now.
+func (l *Log) BeginDuePurge(ctx context.Context, order Purge, about []PurgedRun, by RetentionPeriods) (Purge, error) {
+	return l.beginPurge(ctx, order, about, func() error {
+		now, _, err := l.Periods(ctx)
+		if err == nil && (now == nil || *now != by) {
+			err = ErrPeriodsChanged
+		}
+		return err
+	})
+}
+
+func (l *Log) beginPurge(ctx context.Context, order Purge, about []PurgedRun, may func() error) (Purge, error) {
 	err := settle(order.Table(), func() error {
-		var err error
+		err := may()
+		if err != nil {
+			return err
+		}
 		if order, err = l.numbered(ctx, order); err != nil {
 			return err
 		}

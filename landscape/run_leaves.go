@@ -26,7 +26,7 @@ func Unsealed() map[string]string {
 		"bundles": deploys, "pipeline_versions": deploys, "deployments": deploys, "environments": deploys, "schedules": deploys, "slot_requests": deploys,
 		"slots": deploys, "slot_events": deploys, "gates": deploys, "limits": deploys, "triggers": deploys, "watches": deploys,
 		"arrivals": "what of them a run reads, its sources say", "arrival_orders": deploys, "arrival_runs": "what of them a run reads, its sources say",
-		"holds": purges, "hold_ends": purges, "purges": purges, "purged_runs": purges, "deletions": purges, "deleted_payloads": purges, "returned_payloads": purges,
+		"holds": purges, "hold_ends": purges, "purges": purges, "purged_runs": purges, "deletions": purges, "deleted_payloads": purges, "returned_payloads": purges, "retention_periods": purges, "retention_turns": purges,
 		"forgotten": purges, "forgotten_leaves": purges, "repacked": purges, "forgettings": purges, "erasures": purges, "erased": purges,
 		"outbox": told, "outbox_head": told, "endpoints": told, "endpoint_states": told, "deliveries": told, "delivery_attempts": told,
 		"order_rules": orders, "orders": orders, "order_approvals": orders, "order_executions": orders,

@@ -47,6 +47,7 @@ var records = []Record{
 	Forgotten{}, ForgottenLeaf{}, Erasure{}, Erased{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{}, Endpoint{}, EndpointState{}, Delivery{}, DeliveryAttempt{},
 	AccessToken{}, Disclosure{},
 	OrderRuling{}, Order{}, Approval{}, OrderExecution{}, Archive{}, ArchivedPayload{},
+	RetentionPeriods{}, RetentionTurn{},
 }
 
 // Tables returns every table, parents before children.

@@ -55,6 +55,7 @@ var allowed = map[string][]string{
 	"worker/delivery":        {"audit/interop", "landscape", "plugin/egress"},
 	"internal/version":       {"internal/failpoint"},
 	"worker/daemon": {
+		"audit/retain", "engine/plan", "plugin/file",
 		"worker", "activities", "audit", "audit/evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "workflows/triggers", "internal/settings", "worker/delivery", "worker/storage", "worker/telemetry",
 	},
 	"cmd/waymark-worker": {"worker/daemon", "internal/program", "internal/settings", "internal/version"},

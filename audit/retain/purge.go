@@ -22,6 +22,9 @@ type Purger struct {
 	// still be at work. 0 is DefaultPatience; a negative one says that no other process is at work.
 	Patience time.Duration
 
+	// By are the periods in force by which payloads are due; nil if a person orders the purge.
+	By *landscape.RetentionPeriods
+
 	// Progress, if not nil, is called with how many payloads are deleted so far, of how many.
 	Progress func(done, total int)
 }
@@ -55,7 +58,12 @@ func (p *Purger) Purge(ctx context.Context, plan *Plan, order landscape.Purge) (
 		return result, nil
 	}
 	if order.ID == 0 {
-		if order, err = p.Log.BeginPurge(ctx, order, plan.Runs); err == nil {
+		if p.By != nil {
+			order, err = p.Log.BeginDuePurge(ctx, order, plan.Runs, *p.By)
+		} else {
+			order, err = p.Log.BeginPurge(ctx, order, plan.Runs)
+		}
+		if err == nil {
 			err = failpoint.Hit("purge.ordered")
 		}
 	}
@@ -116,7 +124,7 @@ func (p *Purger) delete(ctx context.Context, begun []landscape.Deletion, result 
 		if errors.Is(err, payload.ErrNotFound) {
 			bytes, err = 0, nil // the process that began it came so far
 		}
-		if err == nil && time.Since(d.At.Time()) > lease {
+		if err == nil && p.Log.Now().Time().Sub(d.At.Time()) > lease {
 			err = fmt.Errorf("it took too long to delete payload %s: another purge may have done it by now; run `waymark purge` again", digest)
 		}
 		if err == nil {
@@ -138,7 +146,7 @@ func (p *Purger) delete(ctx context.Context, begun []landscape.Deletion, result 
 // finish deletes what earlier purges began to, and did not.
 func (p *Purger) finish(ctx context.Context, result *Result) error {
 	var left []landscape.Deletion
-	oldest := time.Now().Add(-cmp.Or(p.Patience, DefaultPatience))
+	oldest := p.Log.Now().Time().Add(-cmp.Or(p.Patience, DefaultPatience))
 	err := p.Log.EachUnfinished(ctx, func(d landscape.Deletion) bool {
 		if p.Patience < 0 || d.At.Time().Before(oldest) {
 			left = append(left, d)
@@ -151,7 +159,7 @@ func (p *Purger) finish(ctx context.Context, result *Result) error {
 		return err
 	}
 	for i := range left {
-		left[i].At = landscape.MicrosOf(time.Now()) // it is this purge's from here on
+		left[i].At = p.Log.Now() // it is this purge's from here on
 	}
 	result.Finished = len(left)
 	return p.delete(ctx, left, result)

@@ -30,10 +30,24 @@ func (r Rules) Set(class landscape.Class, text string) error {
 		return fmt.Errorf("%s is more than 100 years: leave the rule out to keep payloads for ever", text)
 	case keep == 0 && class == landscape.SourceClass:
 		return fmt.Errorf("%s would purge source records as soon as their run has ended: give a period above 0, such as 1h", text)
+	case keep == 0 && class == landscape.DebuggingClass:
+		return fmt.Errorf("%s would drop events before anybody reads them: give a period above 0, such as 1h", text)
 	default:
 		r[class] = keep
 		return nil
 	}
+}
+
+// Of does what a Ruler does: whatever the pipeline, its document can only lengthen the rules.
+func (r Rules) Of(_ string, document map[landscape.Class]time.Duration) Rules {
+	if document == nil {
+		return r
+	}
+	longer := Rules{}
+	for class, keep := range r {
+		longer[class] = max(keep, document[class])
+	}
+	return longer
 }
 
 // String returns the rules as a JSON object of lengths of time in whole seconds, as an order to purge records them.

@@ -127,14 +127,17 @@ func attestations(t *testing.T, d landscape.Driver) {
 // attestTurns holds that of two processes one attests on schedule.
 func attestTurns(t *testing.T, log *landscape.Log, found []landscape.Attestation) {
 	ctx := t.Context()
-	turn, err := log.AttestTurn(ctx)
+	turn, err := log.Turn(ctx, landscape.AttestTurns)
 	require.NoError(t, err)
-	require.Zero(t, turn)
-	mine, err := log.MoveAttestTurn(ctx, turn)
+	other, err := log.Turn(ctx, landscape.RetainTurns)
 	require.NoError(t, err)
-	_, err = log.MoveAttestTurn(ctx, turn)
+	_, err = log.MoveTurn(ctx, other)
+	require.NoError(t, err, "another name has a turn of its own")
+	mine, err := log.MoveTurn(ctx, turn)
+	require.NoError(t, err)
+	_, err = log.MoveTurn(ctx, turn)
 	require.ErrorIs(t, err, landscape.ErrTurnLost, "another process saw the same")
-	theirs, err := log.MoveAttestTurn(ctx, mine)
+	theirs, err := log.MoveTurn(ctx, mine)
 	require.NoError(t, err)
 
 	_, _, err = log.RecordInTurn(ctx, mine, found)
@@ -142,7 +145,7 @@ func attestTurns(t *testing.T, log *landscape.Log, found []landscape.Attestation
 	recorded, next, err := log.RecordInTurn(ctx, theirs, found)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, recorded[0].Seq)
-	now, err := log.AttestTurn(ctx)
+	now, err := log.Turn(ctx, landscape.AttestTurns)
 	require.NoError(t, err)
 	require.Equal(t, next, now)
 }

@@ -135,7 +135,7 @@ func deliveries(t *testing.T, d landscape.Driver) {
 	upTo, err = log.DroppableEvents(ctx)
 	require.NoError(t, err)
 	require.EqualValues(t, 6, upTo)
-	dropped, err := log.DropEvents(ctx, landscape.MicrosOf(now), 4)
+	dropped, err := log.DropEvents(ctx, 4, Before(landscape.MicrosOf(now)))
 	require.NoError(t, err)
 	require.EqualValues(t, 4, dropped)
 	left, err := log.Deliveries(ctx, "ledger", "", 0, 0)

@@ -25,7 +25,7 @@ var topics = map[string]func(*testing.T, landscape.Driver){
 	"Arrivals": arrivals, "ArrivedOutputs": arrivedOutputs, "Entries": entries, "Seals": seals, "RunSeals": runSeals,
 	"Policies": policies, "Totals": totals, "RefusedTotals": refusedTotals, "WideTotals": wideTotals,
 	"NullTotals": nullTotals, "Attestations": attestations, "SignOffs": signOffs, "Orders": orders,
-	"Outbox": outbox, "Deliveries": deliveries, "Access": access, "Archives": archives,
+	"Outbox": outbox, "Deliveries": deliveries, "Access": access, "Archives": archives, "Retention": retention,
 }
 
 // Run checks every sentence of the contract of landscape.Driver, and that a landscape.Log over the driver does what it

@@ -114,7 +114,7 @@ var purging = []string{
 	landscape.Hold{}.Table(), landscape.HoldEnd{}.Table(), landscape.Purge{}.Table(), landscape.PurgedRun{}.Table(), landscape.Deletion{}.Table(),
 	landscape.DeletedPayload{}.Table(), landscape.Forgotten{}.Table(), landscape.ForgottenLeaf{}.Table(), landscape.Repacked{}.Table(), landscape.Forgetting{}.Table(),
 	landscape.Erasure{}.Table(), landscape.Erased{}.Table(),
-	landscape.Archive{}.Table(), landscape.ArchivedPayload{}.Table(),
+	landscape.Archive{}.Table(), landscape.ArchivedPayload{}.Table(), landscape.RetentionPeriods{}.Table(),
 }
 
 // blanking are the functions by which a purger blanks what is forgotten, destroys salts, removes archived runs, and says so in the log.
@@ -154,6 +154,25 @@ func (s *Store) mayWrite(ctx context.Context) error {
 			role, brief(missing), owner, role)}
 	}
 	return nil
+}
+
+// MayPurge says whether the role may do what deleting payloads that are due needs, besides what working for runs needs: nil, or an error that says what it lacks, and
+// the cure.
+func (s *Store) MayPurge(ctx context.Context) error { return explain(s.place, s.mayPurge(ctx)) }
+
+func (s *Store) mayPurge(ctx context.Context) error {
+	const query = `
+		select current_user, pg_get_userbyid(n.nspowner)::text,
+			array(select 'insert on ' || c.relname from pg_class c where c.relnamespace = n.oid and c.relname = any($2) and not has_table_privilege(c.oid, 'insert') order by 1)
+		from pg_namespace n
+		where n.nspname = $1`
+	var role, owner string
+	var missing []string
+	if err := s.pool.QueryRow(ctx, query, s.schema, purging).Scan(&role, &owner, &missing); err != nil || len(missing) == 0 {
+		return err
+	}
+	return &refusal{fmt.Sprintf("the role %s may not purge: it lacks %s: the owner of the schema, %s, gives it that with `waymark landscape grant --purger %s`, or a group to which it belongs",
+		role, brief(missing), owner, role)}
 }
 
 // mostNamed is how many rights that are missing are named.

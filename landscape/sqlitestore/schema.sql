@@ -11,7 +11,7 @@ insert into goose_db_version (id, version_id, is_applied) values
   (1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 1), (6, 5, 1), (7, 6, 1), (8, 7, 1), (9, 8, 1), (10, 9, 1), (11, 10, 1), (12, 11, 1), (13, 12, 1), (14, 13, 1), (15, 14, 1), (16, 15, 1),
   (17, 16, 1), (18, 17, 1), (19, 18, 1), (20, 19, 1), (21, 20, 1), (22, 21, 1), (23, 22, 1), (24, 23, 1), (25, 24, 1), (26, 25, 1), (27, 26, 1), (28, 27, 1), (29, 28, 1), (30, 29, 1), (31, 30, 1), (32, 31, 1),
   (33, 32, 1), (34, 33, 1), (35, 34, 1), (36, 35, 1), (37, 36, 1), (38, 37, 1), (39, 38, 1), (40, 39, 1), (41, 40, 1), (42, 41, 1), (43, 42, 1), (44, 43, 1), (45, 44, 1), (46, 45, 1), (47, 46, 1), (48, 47, 1),
-  (49, 48, 1), (50, 49, 1), (51, 50, 1);
+  (49, 48, 1), (50, 49, 1), (51, 50, 1), (52, 51, 1);
 
 CREATE TABLE edges (
   run_id    text not null,
@@ -1325,6 +1325,33 @@ CREATE TABLE field_roots (
   roots  blob not null check (length(roots) % 32 = 0 and length(roots) between 32 * rows and 32 * 1024),
   primary key (run_id, source, chunk, slice),
   foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
+) strict;
+
+CREATE TABLE retention_periods (
+  seq            integer not null check (seq >= 0),
+  periods_sha256 text not null check (length(periods_sha256) = 64),
+  periods        text not null check (json_valid(periods)),
+  in_force       integer not null check (in_force in (0, 1)),
+  actor          text not null check (actor <> ''),
+  why            text not null check (why <> ''),
+  at_us          integer not null check (at_us > 0),
+  primary key (seq)
+) strict;
+
+CREATE TABLE retention_turns (
+  turn           integer not null check (turn > 0),
+  periods_sha256 text not null,
+  actor          text not null check (actor <> ''),
+  why            text not null check (why <> ''),
+  purge_id       integer references purges (purge_id),
+  payloads       integer not null check (payloads >= 0),
+  bytes          integer not null check (bytes >= 0),
+  events         integer not null check (events >= 0),
+  staged         integer not null check (staged >= 0),
+  left_due       integer not null check (left_due >= 0),
+  problem        text not null,
+  at_us          integer not null check (at_us > 0),
+  primary key (turn)
 ) strict;
 
 CREATE UNIQUE INDEX effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
@@ -3282,3 +3309,17 @@ when exists (select 1 from repacked p where p.replacement = new.payload) and exi
   where exists (select 1 from held_runs h where h.run_id = r.run_id)
     or not exists (select 1 from purged_runs p where p.purge_id = new.purge_id and p.run_id = r.run_id and p.class = f.class and p.epoch = r.epoch))
 begin select raise(abort, 'deletions: payload in use: a run needs it, or is held'); end;
+
+CREATE TRIGGER retention_periods_keep before update on retention_periods begin select raise(abort, 'retention_periods: append-only'); end;
+
+CREATE TRIGGER retention_periods_stay before delete on retention_periods begin select raise(abort, 'retention_periods: append-only'); end;
+
+CREATE TRIGGER retention_periods_birth before insert on retention_periods when new.seq <> (select count(*) from retention_periods)
+begin select raise(abort, 'retention_periods: append-only: not the next one'); end;
+
+CREATE TRIGGER retention_turns_keep before update on retention_turns begin select raise(abort, 'retention_turns: append-only'); end;
+
+CREATE TRIGGER retention_turns_stay before delete on retention_turns begin select raise(abort, 'retention_turns: append-only'); end;
+
+CREATE TRIGGER retention_turns_birth before insert on retention_turns when new.turn is not (select coalesce(max(t.turn), 0) + 1 from retention_turns t)
+begin select raise(abort, 'retention_turns: append-only: a turn has the next number'); end;

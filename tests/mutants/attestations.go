@@ -19,7 +19,7 @@ var attestations = []mutant{
 	},
 	{
 		name: "a process records in the turn of another", never: "a process that slept for an hour records what was so then as what is so now",
-		file: "landscape/attest_turn.go", old: "if err == nil && now != turn {", new: "if err == nil && now < turn {",
+		file: "landscape/turn.go", old: "if err == nil && now != turn {", new: "if err == nil && now.at < turn.at {",
 		pkg: "./landscape/memdriver", run: driverTest,
 	},
 	{

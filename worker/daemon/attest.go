@@ -52,8 +52,8 @@ type outputsWatch struct {
 	schedule *audit.AttestSchedule
 	auditor  *audit.Auditor
 
-	seen  landscape.AttestTurn // the turn when this process looked last
-	since time.Time            // when it saw that first
+	seen  landscape.Turn // the turn when this process looked last
+	since time.Time      // when it saw that first
 
 	failed map[string]time.Time // when runs were tried last that could not be attested
 }
@@ -113,7 +113,7 @@ func (w *outputsWatch) sees(run audit.DueRun) bool {
 
 // free reports whether no process attests: the turn is where this process left it, or has stood still for so long that the one that had it is gone.
 func (w *outputsWatch) free(ctx context.Context) (bool, error) {
-	turn, err := w.log.AttestTurn(ctx)
+	turn, err := w.log.Turn(ctx, landscape.AttestTurns)
 	if err != nil {
 		return false, err
 	}
@@ -170,11 +170,11 @@ func (w *outputsWatch) record(ctx context.Context, turn *attestTurn, run landsca
 // attestTurn is the turn of this process.
 type attestTurn struct {
 	log *landscape.Log
-	at  landscape.AttestTurn
+	at  landscape.Turn
 }
 
 func (t *attestTurn) move(ctx context.Context) (err error) {
-	t.at, err = t.log.MoveAttestTurn(ctx, t.at)
+	t.at, err = t.log.MoveTurn(ctx, t.at)
 	return err
 }
 

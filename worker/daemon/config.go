@@ -15,6 +15,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
+	"waymark/audit/retain"
 	"waymark/internal/settings"
 	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
@@ -54,6 +55,8 @@ type Config struct {
 	CodecOrigin        string
 
 	Alone bool // no other process delivers the events of the landscape
+
+	Retention retain.Periods // after which what is due is deleted
 
 	HTTP      string
 	Drain     time.Duration
@@ -104,6 +107,7 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.CodecRequire, "codec-require", false, "refuse payloads that Temporal stores unencrypted")
 	flags.StringVar(&c.CodecHTTP, "codec-http", off, "`address` at which Temporal's UI, and anyone else who can reach it, can have payloads decrypted")
 	flags.StringVar(&c.CodecOrigin, "codec-origin", "", "`URL` of the UI whose pages may use --codec-http, such as http://localhost:8080")
+	flags.Var(&c.Retention, "retention", "`periods` after which what is due is deleted, such as '{source: 90d, derived: 7d, debugging: 30d}', best as a mapping of the settings file and the same on all workers (default: only events, after 30 days)")
 	flags.StringVar(&c.HTTP, "http", "127.0.0.1:8077", "`address` of /healthz, /readyz and /metrics, without a password; off for none")
 	flags.DurationVar(&c.Drain, "drain", 30*time.Second, "how long work in flight may take after the first SIGTERM; unfinished work is handed back to Temporal")
 	flags.StringVar(&c.LogFormat, "log-format", formatText, "text or json")

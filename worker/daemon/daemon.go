@@ -221,6 +221,7 @@ func (d *process) serve(ctx context.Context) (err error) {
 		d.watchAbandoned(watching, recovery.Abandoned{Client: temporal, Namespace: keys.namespace, Log: opened.Log})
 	})
 	watch.Go(func() { d.watchOutbox(watching, opened.Log) })
+	watch.Go(func() { d.watchRetention(watching, opened) })
 	if log.Unsealed == "" {
 		watch.Go(func() { d.watchOutputs(watching, opened) })
 	}

@@ -15,13 +15,9 @@ const (
 	sequenceInterval = time.Second
 	// backlogInterval is the time between two looks at how many deliveries wait, for metrics.
 	backlogInterval = 15 * time.Second
-	// keepEvents is how long events can be read, and delivered again. docs/webhooks.md says so.
-	keepEvents = 30 * 24 * time.Hour
-	// dropInterval is the time between two looks for events that are older.
-	dropInterval = time.Hour
 )
 
-// watchOutbox gives events their positions, delivers them to endpoints, and drops old ones, until ctx ends. Every worker does so. Runs do not wait for it.
+// watchOutbox gives events their positions, and delivers them to endpoints, until ctx ends. Every worker does so. Runs do not wait for it.
 func (d *process) watchOutbox(ctx context.Context, log *landscape.Log) {
 	holder := ""
 	if d.Alone {
@@ -31,7 +27,7 @@ func (d *process) watchOutbox(ctx context.Context, log *landscape.Log) {
 	deliverer := delivery.New(log, delivery.NewSender(log.Reader, secrets.Secret, d.AllowNetworks), d.logger, holder, nil)
 	var deliveries sync.WaitGroup
 	defer deliveries.Wait()
-	var dropped, counted time.Time
+	var counted time.Time
 	for {
 		_, err := log.Sequence(ctx)
 		if err == nil {
@@ -40,10 +36,6 @@ func (d *process) watchOutbox(ctx context.Context, log *landscape.Log) {
 		if err == nil && time.Since(counted) >= backlogInterval {
 			counted = time.Now()
 			err = d.countDeliveries(ctx, log)
-		}
-		if err == nil && time.Since(dropped) >= dropInterval {
-			dropped = time.Now()
-			err = d.dropEvents(ctx, log)
 		}
 		if err != nil && ctx.Err() == nil {
 			d.logger.Warn("cannot tell others what happens", "error", err)
@@ -61,19 +53,6 @@ func (d *process) countDeliveries(ctx context.Context, log *landscape.Log) error
 	backlogs, err := log.Backlogs(ctx)
 	for _, b := range backlogs {
 		d.telemetry.Deliveries(b)
-	}
-	return err
-}
-
-// dropEvents drops the events that are too old, unless an endpoint is still to get them.
-func (d *process) dropEvents(ctx context.Context, log *landscape.Log) error {
-	upTo, err := log.DroppableEvents(ctx)
-	if err != nil {
-		return err
-	}
-	n, err := log.DropEvents(ctx, landscape.MicrosOf(time.Now().Add(-keepEvents)), upTo)
-	if n > 0 {
-		d.logger.Info("dropped old events", "events", n)
 	}
 	return err
 }
