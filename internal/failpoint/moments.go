@@ -59,6 +59,17 @@ func Short(name string, n int) int {
 	return active.cut(name, n)
 }
 
+// Goroutine is where a plan can have a goroutine panic: goroutine.WHERE. It is no moment, for nothing has been made: it is counted and
+// logged only if the plan names it.
+func Goroutine(where string) {
+	if active == nil {
+		return
+	}
+	if name := "goroutine." + where; active.plan[name] != nil {
+		_ = active.hit(name)
+	}
+}
+
 // moments counts the moments of a process. It is safe for concurrent use.
 type moments struct {
 	plan map[string][]Point
@@ -132,7 +143,7 @@ func (m *moments) cut(name string, n int) int {
 	return n
 }
 
-// act does what the plan says about the moment. After a kill it does not return.
+// act does what the plan says about the moment. After a kill or a panic it does not return.
 func (p *Point) act() error {
 	switch p.Action {
 	case Kill:
@@ -144,6 +155,8 @@ func (p *Point) act() error {
 		time.Sleep(p.delay)
 	case Error, Unknown:
 		return p.err
+	case Panic:
+		panic("failpoint: " + p.Name)
 	}
 	return nil
 }

@@ -147,6 +147,24 @@ func TestErrorsComeOnceEach(t *testing.T) {
 	require.NoError(t, m.hit(Check))
 }
 
+func TestAMomentPanics(t *testing.T) {
+	m := withPlan(t, "committing@2=panic")
+	require.NoError(t, m.hit("committing"))
+	require.PanicsWithValue(t, "failpoint: committing", func() { _ = m.hit("committing") })
+	require.NoError(t, m.hit("committing"))
+}
+
+// TestAGoroutineIsNoMoment: its beginning is counted and logged only where the plan names it.
+func TestAGoroutineIsNoMoment(t *testing.T) {
+	active = withPlan(t, "goroutine.outbox=panic")
+	defer func() { active = nil }()
+	Goroutine("doctor")
+	require.Empty(t, active.count)
+	require.PanicsWithValue(t, "failpoint: goroutine.outbox", func() { Goroutine("outbox") })
+	Goroutine("outbox")
+	require.Equal(t, map[string]int64{"goroutine.outbox": 2}, active.count)
+}
+
 func TestAWriteIsCutShortOnce(t *testing.T) {
 	m := withPlan(t, "write=short:3;write@3=short;write@4=short:99")
 	var written []int

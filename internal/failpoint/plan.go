@@ -33,6 +33,7 @@ const (
 	Cut     Action = "short"   // Short returns fewer bytes
 	Delay   Action = "delay"   // the moment takes longer
 	Unknown Action = "unknown" // Hit returns ErrUnknown
+	Panic   Action = "panic"   // the goroutine panics
 )
 
 // moment matches a name. It is compiled when a plan is read, which no normal build does.
@@ -48,6 +49,7 @@ var numbers = map[string]error{"ENOSPC": syscall.ENOSPC, "EIO": syscall.EIO}
 //	short[:bytes]    of a write, only so many bytes are written, or half of them
 //	delay:duration   such as delay:200ms
 //	unknown          of sink.part.check alone: the target cannot tell
+//	panic            the goroutine panics; also of goroutine.WHERE, the beginning of what package defect catches there
 //
 // An empty text is an empty plan. The error names the entry that is wrong.
 func ParsePlan(text string) ([]Point, error) {
@@ -93,7 +95,7 @@ func parsePoint(entry string) (Point, error) {
 
 func (p *Point) parseArgument(argument string, given bool) error {
 	switch p.Action {
-	case Kill, Stop, Unknown:
+	case Kill, Stop, Unknown, Panic:
 		if given {
 			return fmt.Errorf("%s takes no argument", p.Action)
 		}
@@ -117,7 +119,7 @@ func (p *Point) parseArgument(argument string, given bool) error {
 			return errors.New("after delay: belongs a duration such as 200ms")
 		}
 	default:
-		return errors.New("the actions are kill, stop, error, short, delay and unknown")
+		return errors.New("the actions are kill, stop, error, short, delay, unknown and panic")
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 func TestParsePlanReadsEveryAction(t *testing.T) {
 	plan, err := ParsePlan(" payload.renamed=kill; activity.ReadChunk.begin@3=stop ;a=error;b=error:ENOSPC;c=error:EIO;d=error:no luck;" +
-		"e=short;f=short:0;g=delay:200ms;sink.part.check@2=unknown;a@2=kill;")
+		"e=short;f=short:0;g=delay:200ms;sink.part.check@2=unknown;a@2=kill;goroutine.outbox=panic")
 	require.NoError(t, err)
 	var read []string
 	for _, p := range plan {
@@ -17,7 +17,7 @@ func TestParsePlanReadsEveryAction(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"payload.renamed kill", "activity.ReadChunk.begin stop", "a error", "b error", "c error", "d error",
-		"e short", "f short", "g delay", "sink.part.check unknown", "a kill",
+		"e short", "f short", "g delay", "sink.part.check unknown", "a kill", "goroutine.outbox panic",
 	}, read)
 	require.Equal(t, []int64{1, 3, 1}, []int64{plan[0].N, plan[1].N, plan[2].N})
 	require.ErrorIs(t, plan[3].err, syscall.ENOSPC)
@@ -49,6 +49,7 @@ func TestParsePlanNamesTheEntryThatIsWrong(t *testing.T) {
 		{"a=Kill", "the actions are"},
 		{"a=kill:now", "no argument"},
 		{"a=stop:now", "no argument"},
+		{"a=panic:now", "no argument"},
 		{"a=short:-1", "number of bytes"},
 		{"a=short:few", "number of bytes"},
 		{"a=delay", "duration"},
