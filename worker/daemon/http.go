@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -34,6 +35,9 @@ func listen(ctx context.Context, flag, address string, handler http.Handler, log
 	if err != nil {
 		return nil, &UsageError{fmt.Errorf("%s: %w", flag, err)}
 	}
+	if at, _, err := net.SplitHostPort(listener.Addr().String()); err == nil && loopback(at) {
+		handler = forThisMachine(handler)
+	}
 	e := &endpoint{server: &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}}
@@ -44,6 +48,28 @@ func listen(ctx context.Context, flag, address string, handler http.Handler, log
 		}
 	}()
 	return e, nil
+}
+
+// forThisMachine refuses requests for any name that a stranger can give an address: a page of his in a browser on this
+// machine could otherwise read what it asks for under that name.
+func forThisMachine(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if !loopback(strings.Trim(host, "[]")) {
+			http.Error(w, "this address is for this machine only: ask for localhost", http.StatusForbidden)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // close ends the server; requests in flight may take a moment.
