@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	sdk "go.temporal.io/sdk/client"
@@ -51,7 +53,8 @@ func (f Folder) Anchor() string { return f.File("log") }
 // Witness returns the folder with the last head of each log that a witness cosigned.
 func (f Folder) Witness() string { return f.File("witness") }
 
-// Make makes the folder if it is not there, for its owner alone, unless SQLite could open nothing in it.
+// Make makes the folder if it is not there, unless SQLite could open nothing in it. What it has is for its owner alone,
+// also what was there.
 func (f Folder) Make() error {
 	refused := &client.Error{Kind: client.Invalid, Code: client.InvalidStateFolder}
 	if refused.Err = f.TooDeep(); refused.Err != nil {
@@ -61,6 +64,7 @@ func (f Folder) Make() error {
 	err := os.MkdirAll(string(f), 0o700)
 	switch {
 	case err == nil:
+		f.close()
 		return nil
 	case readOnly(err):
 		return unwritableState("state folder", err)
@@ -71,6 +75,43 @@ func (f Folder) Make() error {
 	}
 	refused.Err, refused.Cure, refused.Message = err, client.OtherState, fmt.Sprintf("state folder %s cannot be made: %v", f, why)
 	return refused
+}
+
+// close takes what is the folder's own from everybody but its owner: the record, what rows were, and keys; and the folder, if
+// nothing else is in it. Who owns none of it, or cannot write, leaves it as it is.
+func (f Folder) close() {
+	within, err := os.ReadDir(string(f))
+	if err != nil {
+		return
+	}
+	foreign := false
+	for _, entry := range within {
+		if f.owns(entry.Name()) {
+			ownerOnly(f.File(entry.Name()))
+		} else {
+			foreign = true
+		}
+	}
+	if !foreign {
+		ownerOnly(string(f))
+	}
+}
+
+// owns reports whether something of this name in the folder is its own.
+func (f Folder) owns(name string) bool {
+	path := f.File(name)
+	database := func(of string) bool { return strings.HasPrefix(path, of) }
+	own := []string{f.File("payloads"), f.Keys(), f.Anchor(), f.Witness(), f.Approvers(), f.File(KeyFile), f.File("stdio")}
+	return slices.Contains(own, path) || database(f.File("landscape.db")) || database(f.Temporal())
+}
+
+// ownerOnly lets nobody but its owner use a file or a folder, and leaves all else alone.
+func ownerOnly(path string) {
+	const others = 0o077
+	info, err := os.Lstat(path)
+	if err == nil && (info.IsDir() || info.Mode().IsRegular()) && info.Mode().Perm()&others != 0 {
+		_ = os.Chmod(path, info.Mode().Perm()&^others)
+	}
 }
 
 // unwritableState says what of the state folder this process may not write.
@@ -133,6 +174,7 @@ func (f Folder) connect(ctx context.Context, identity string, logger *slog.Logge
 func (f Folder) start(ctx context.Context, o embedded.Options) (*embedded.Server, error) {
 	o.Attributes = attributes.Types()
 	server, err := embedded.Start(ctx, o)
+	f.close()
 	inUse, ok := errors.AsType[*embedded.InUseError](err)
 	if !ok {
 		return server, err

@@ -82,6 +82,7 @@ func Open(ctx context.Context, o Options) (*Home, error) {
 		return nil, o.worded(ctx, err)
 	}
 	if o.Cluster == nil {
+		o.State.close()
 		if _, err := evidence.Compare(ctx, stores.Log.Reader, o.evidence()); err != nil {
 			return nil, errors.Join(o.wordedLog(ctx, err), stores.Close())
 		}
