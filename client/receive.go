@@ -65,11 +65,11 @@ func (c *Client) Receive(ctx context.Context, p Post) (r Receipt, err error) {
 		return r, err
 	}
 	r = Receipt{Receipt: receiptOf(row.ID, key), Trigger: row.ID, Unused: unused}
-	return r, c.receive(ctx, deposit, &r, p.Body)
+	return r, c.receive(ctx, deposit, row, &r, p.Body)
 }
 
 // receive stores a delivery and records it, unless that is recorded, and notes in its receipt which.
-func (c *Client) receive(ctx context.Context, deposit *Deposit, r *Receipt, body []byte) error {
+func (c *Client) receive(ctx context.Context, deposit *Deposit, trigger landscape.Trigger, r *Receipt, body []byte) error {
 	last, err := c.log.LastArrival(ctx, r.Trigger, webhook.Scheme+r.Receipt)
 	if err == nil {
 		before, err := last.File()
@@ -77,6 +77,9 @@ func (c *Client) receive(ctx context.Context, deposit *Deposit, r *Receipt, body
 		return err
 	}
 	if !errors.Is(err, landscape.ErrNotFound) {
+		return err
+	}
+	if err := c.bounded(ctx, trigger, body); err != nil {
 		return err
 	}
 	digest, err := deposit.Payloads.Put(ctx, webhook.Pack(r.Receipt, body))
@@ -92,6 +95,33 @@ func (c *Client) receive(ctx context.Context, deposit *Deposit, r *Receipt, body
 	}
 	r.New = err == nil
 	return err
+}
+
+// bounded refuses a delivery of more rows than may come with a request: a few bytes can be a row, and each costs much more.
+// The document, which says where the rows are, is only read if there can be as many.
+func (c *Client) bounded(ctx context.Context, trigger landscape.Trigger, body []byte) error {
+	if webhook.AtMost(body) <= MostRows {
+		return nil
+	}
+	declared, err := trigger.Declared()
+	if err != nil {
+		return err
+	}
+	b, _, err := c.timetableOf(ctx, trigger.Pipeline, trigger.Version)
+	if err != nil {
+		return err
+	}
+	rows := webhook.AtMost(body)
+	if doc := anywhere(b, nil); doc != nil {
+		if source, there := doc.Pipeline.Sources.Get(declared.Source); there && source.Webhook != nil {
+			rows = webhook.Records(body, source.Webhook.Records)
+		}
+	}
+	if rows > MostRows {
+		return &Error{Kind: Invalid, Code: RowsTooLarge, Message: fmt.Sprintf(
+			"%d rows are too many for a delivery: at most %d may come with one. Send them in several", rows, MostRows)}
+	}
+	return nil
 }
 
 // SignDelivery returns how a body is posted to a trigger: the path, and headers with a signature that is made now, with the trigger's secret. It posts nothing. The delivery is a new one each

@@ -85,12 +85,26 @@ func NewSource(name string, spec pipeline.WebhookSource, schema pipeline.Schema,
 	if err != nil {
 		return nil, fmt.Errorf("sources.%s: %w", name, err)
 	}
-	s := &source{name: name, records: records, read: read}
-	if spec.Records != "" {
-		s.path = strings.Split(spec.Records, ".")
-	}
-	return s, nil
+	return &source{name: name, path: pathOf(spec.Records), records: records, read: read}, nil
 }
+
+// pathOf returns the keys that records of a document names.
+func pathOf(records string) []string {
+	if records == "" {
+		return nil
+	}
+	return strings.Split(records, ".")
+}
+
+// AtMost returns how many records a body can have at most, wherever they are in it: they are divided by commas, or by the
+// ends of lines.
+func AtMost(body []byte) int {
+	return bytes.Count(body, []byte{','}) + bytes.Count(body, []byte{'\n'}) + 1
+}
+
+// Records returns how many records a run reads of a body that was delivered, with records as the document of the source has
+// it.
+func Records(body []byte, records string) int { return len(split(body, pathOf(records))) }
 
 // Determinism says that the rows depend on what was delivered.
 func (*source) Determinism() pipeline.Determinism { return pipeline.ReadsIO }
