@@ -39,18 +39,19 @@ that can be started by name, as NAME.yaml or NAME/pipeline.yaml (default the wor
 command line, schedules, services, and waymark run in another terminal, which finds the server through the state folder.
 
 Temporal listens only on this machine and has no password: any program on this machine can start what FOLDER holds, with the rights of this
-process. Documents can use files only in FOLDER and the --allow-path folders. The HTTP API asks for access tokens: waymark access grant.
+process. Documents can read files only in FOLDER and the --allow-path folders, and write only in the folder out beside them and the
+--allow-write folders. The HTTP API asks for access tokens: waymark access grant.
 
 After the first Ctrl-C or SIGTERM the process finishes its work in flight; the second ends it at once. Runs continue when it serves again.`,
 		Example: `  waymark serve examples
   waymark serve --pages off --port 0`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config.Pipelines = "."
+			config.Own, config.Pipelines = daemon.OwnFiles(cmd.Flags()), "."
 			if len(args) > 0 {
 				config.Pipelines = args[0]
 			}
-			if link || !cmd.Flags().Changed("login-link") && isTerminal(a.stdout) {
+			if link || !cmd.Flags().Changed("login-link") && isTerminal(a.stderr) {
 				door.link = api.NewLink()
 			}
 			return a.serve(cmd.Context(), local.Serving{Port: port, Pages: pages, Worker: config}, &door)
@@ -59,7 +60,7 @@ After the first Ctrl-C or SIGTERM the process finishes its work in flight; the s
 	addServing(cmd.Flags(), &config)
 	rangeFlag(cmd.Flags(), &port, "port", "", [2]int{0, math.MaxUint16}, temporalPort, "`port` of Temporal on 127.0.0.1, 0 for any free one")
 	door.bind(cmd.Flags(), apiAddress)
-	cmd.Flags().BoolVar(&link, "login-link", false, "print a link with which one person can sign in to the web pages, once, within ten minutes; by default only to a terminal")
+	cmd.Flags().BoolVar(&link, "login-link", false, "print to standard error a link with which one person can sign in to the web pages, once, within ten minutes; by default only if that is a terminal")
 	cmd.Flags().StringVar(&pages, "pages", pagesAddress, "`address` of Temporal's web pages, which have no password; off: none")
 	return cmd
 }
@@ -115,11 +116,11 @@ func (a *app) tellServing(s local.Serving, temporal string, door *apiServing) {
 		folder = whole
 	}
 	lines := [][2]string{{"temporal", temporal}, {"pages", cmp.Or(s.Pages, off)}, {"api", door.String()}, {"pipelines", folder}, {"record", s.Worker.Landscape}}
-	if door.link != nil && door.listener != nil {
-		lines = append(lines, [2]string{"sign in", door.origin() + door.link.Path() + "   (once, within ten minutes)"})
-	}
 	for _, line := range lines {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", line[0], line[1])
+	}
+	if door.link != nil && door.listener != nil { // apart from what programs read, and keep: whoever has it signs in
+		fmt.Fprintf(a.stderr, "%-10s %s   (once, within ten minutes)\n", "sign in", door.origin()+door.link.Path())
 	}
 	fmt.Fprintf(a.stdout, "\nstart one: waymark run --pipeline NAME, or on the pages a workflow of the type %s on the queue %s with the input {\"pipeline\": \"NAME\"}\n\n",
 		workflows.RunPipelineName, s.Worker.Queue)
