@@ -135,10 +135,7 @@ func (c *Client) RevokeAccess(ctx context.Context, id string, by By) (changed bo
 	if err := by.giveWhy(); err != nil {
 		return false, err
 	}
-	known, err := c.log.AccessToken(ctx, id)
-	if errors.Is(err, landscape.ErrNotFound) {
-		return false, &Error{Kind: NotFound, Code: AccessNotFound, Message: fmt.Sprintf("there is no access token %.64q", id), Cure: ListAccess, Err: err}
-	}
+	known, err := c.AccessToken(ctx, id)
 	if err != nil || known.Action == landscape.RevokeAccess {
 		return false, err
 	}
@@ -186,6 +183,24 @@ func (c *Client) Authenticate(ctx context.Context, sent string) (token landscape
 	}
 	same := subtle.ConstantTimeCompare([]byte(digestOf(parts[2])), []byte(token.SHA256)) == 1
 	return token, same && token.Valid(time.Now()), nil
+}
+
+// AccessToken returns what is on record of an access token now. The error is an *Error of kind NotFound if there is none.
+func (c *Client) AccessToken(ctx context.Context, id string) (token landscape.AccessToken, err error) {
+	defer c.edge(ctx, &err)
+	token, err = c.log.AccessToken(ctx, id)
+	if errors.Is(err, landscape.ErrNotFound) {
+		err = NoAccess(id)
+	}
+	return token, err
+}
+
+// NoAccess is the error for the id of an access token that there is not, or that somebody may not see.
+func NoAccess(id string) *Error {
+	return &Error{
+		Kind: NotFound, Code: AccessNotFound, Message: fmt.Sprintf("there is no access token %.64q", id), Cure: ListAccess,
+		Err: landscape.ErrNotFound,
+	}
 }
 
 // Disclosure says that somebody was shown values of rows.

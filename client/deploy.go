@@ -32,9 +32,11 @@ type DeployRequest struct {
 	Files  map[string][]byte // with Source: what the document is compiled with, such as lookup tables, by path; each must be used
 	Params map[string]string // values to check it with, of parameters that have no default; they are not part of the version
 	To     string            // the environment; empty for the default one
-	Try    int               // send the source records of so many of the last complete runs through the version, and say what is other; 0 for none
-	Anyway string            // why a document is deployed that has schedules and cannot run twice, or whose runs cannot succeed as things are; empty to refuse it
-	DryRun bool              // say what would happen, and change nothing
+	// Trying is called before the records of a run are sent through the version: its error ends the deployment. nil for nothing.
+	Trying func(run string) error
+	Try    int    // send the source records of so many of the last complete runs through the version, and say what is other; 0 for none
+	Anyway string // why a document is deployed that has schedules and cannot run twice, or whose runs cannot succeed as things are; empty to refuse it
+	DryRun bool   // say what would happen, and change nothing
 }
 
 // Deployed says what became of a deployment.

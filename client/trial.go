@@ -30,6 +30,11 @@ func (c *Client) try(
 	}
 	runs, err := c.lastComplete(ctx, doc.Name(), r.Try)
 	for i := 0; i < len(runs) && err == nil; i++ {
+		if r.Trying != nil {
+			if err := r.Trying(runs[i].ID); err != nil {
+				return nil, err
+			}
+		}
 		var trial audit.Trial
 		trial, err = tryRun(ctx, auditor, planner, r, made, runs[i], values)
 		trials = append(trials, trial)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -68,6 +69,32 @@ func (t AccessToken) Sees(pipeline string) bool {
 		matched, err := path.Match(pattern, pipeline)
 		return matched && err == nil
 	})
+}
+
+// Covers reports whether a token is about every pipeline that another one is about, as the patterns of that say. A pattern
+// is covered if it is one of the token's own, or begins as one of these does up to its only *, at its end.
+func (t AccessToken) Covers(patterns []string) bool {
+	own := Listed(t.Pipelines)
+	if len(own) == 0 {
+		return true
+	}
+	covered := func(pattern string) bool {
+		literal, _, open := cutPattern(pattern)
+		return slices.ContainsFunc(own, func(mine string) bool {
+			begins, rest, _ := cutPattern(mine)
+			return mine == pattern || rest == "*" && strings.HasPrefix(literal, begins) || !open && t.Sees(pattern)
+		})
+	}
+	return len(patterns) > 0 && !slices.ContainsFunc(patterns, func(pattern string) bool { return !covered(pattern) })
+}
+
+// cutPattern divides a pattern before its first character that does not stand for itself; open reports whether there is one.
+func cutPattern(pattern string) (literal, rest string, open bool) {
+	at := strings.IndexAny(pattern, `*?[\`)
+	if at < 0 {
+		return pattern, "", false
+	}
+	return pattern[:at], pattern[at:], true
 }
 
 // ChangeAccess appends what change makes of the last row of a token, which is nil if there is none. It is called again if somebody else changed the token meanwhile.

@@ -9,6 +9,7 @@ import (
 	"waymark/client"
 	"waymark/client/remote"
 	"waymark/internal/text"
+	"waymark/landscape"
 	"waymark/serve/ui"
 )
 
@@ -25,15 +26,24 @@ func (h *health) look(ctx context.Context, doctor func(context.Context) []client
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.begun.Before(asked) {
-		h.begun = time.Now()
+		begun := time.Now()
 		h.checks = client.Told(doctor(context.WithoutCancel(ctx)), "", nil) // others may wait for them
+		h.begun = begun
 	}
 	return slices.Clone(h.checks)
+}
+
+// ofNoPipeline are the checks that say nothing of any pipeline or run. Who may see some pipelines only gets no others.
+var ofNoPipeline = []string{
+	"program", "state folder", "disk space", "sqlite", "locks", "clock", "temporal", "workers", "search attributes", "codec keys",
 }
 
 // doctor makes the checks of waymark doctor, and adds what only the server knows.
 func doctor(c *call) (any, error) {
 	checks := c.server.health.look(c.Context(), c.server.Home.Doctor)
+	if len(landscape.Listed(c.token.Pipelines)) > 0 {
+		checks = slices.DeleteFunc(checks, func(c client.ToldCheck) bool { return !slices.Contains(ofNoPipeline, c.Name) })
+	}
 	own := client.Good("%s open", text.Count(c.server.streams.Load(), "stream"))
 	own.Name = "event streams"
 	return remote.Page[client.ToldCheck]{Items: append(checks, client.Told([]client.Check{own}, "", nil)...)}, nil

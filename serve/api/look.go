@@ -100,11 +100,7 @@ func whatIf(ctx context.Context, c *call, run landscape.Run) (*audit.Trial, erro
 	if version == 0 {
 		return nil, problem(http.StatusBadRequest, badQuery, "version is missing: which one is to be tried?")
 	}
-	trial, err := c.server.Home.WhatIf(ctx, client.WhatIfRequest{Run: run.ID, Version: version})
-	if err == nil {
-		trial.Stops = landscape.WithoutValues(trial.Stops)
-	}
-	return trial, err
+	return c.whatIf(ctx, run, client.WhatIfRequest{Version: version})
 }
 
 // whatIfDocument leaves out what a message quotes.
@@ -116,11 +112,21 @@ func whatIfDocument(ctx context.Context, c *call, run landscape.Run) (*audit.Tri
 	if asked.Document == "" {
 		return nil, faulty("/document", "write the text of the document")
 	}
-	return c.whatIf(ctx, run, asked)
+	return c.whatIf(ctx, run, client.WhatIfRequest{Document: asked.Document, Params: asked.Params})
 }
 
-func (c *call) whatIf(ctx context.Context, run landscape.Run, asked remote.WhatIfRequest) (*audit.Trial, error) {
-	trial, err := c.server.Home.WhatIf(ctx, client.WhatIfRequest{Run: run.ID, Document: asked.Document, Params: asked.Params})
+// whatIf tries something on a run. Its counts say of how many rows a condition is true that the caller chose, and so what
+// values they have: it is a disclosure.
+func (c *call) whatIf(ctx context.Context, run landscape.Run, asked client.WhatIfRequest) (*audit.Trial, error) {
+	subject := "document"
+	if asked.Version > 0 {
+		subject = fmt.Sprintf("version %d", asked.Version)
+	}
+	if err := c.disclose(run.ID, "what_if", subject); err != nil {
+		return nil, err
+	}
+	asked.Run = run.ID
+	trial, err := c.server.Home.WhatIf(ctx, asked)
 	if err == nil {
 		trial.Stops = landscape.WithoutValues(trial.Stops)
 	}
@@ -304,28 +310,28 @@ func streamEvents(c *call) (any, error) {
 	if _, err := c.server.Home.Outbox(c.Context(), c.outbox(1<<62), func(client.OutboxEvent) error { return nil }); err != nil {
 		return nil, err // of a type that there is not, before the stream begins
 	}
-	stream := c.stream()
-	for {
-		_, err := c.server.Home.Outbox(c.Context(), c.outbox(after), func(e client.OutboxEvent) error {
-			after = e.Position
-			if !c.token.Sees(e.About.Pipeline) {
-				return nil
-			}
-			return stream.send(strconv.FormatInt(e.Position, 10), string(e.Type), e)
-		})
+	stream, err := c.stream()
+	if err != nil {
+		return nil, err
+	}
+	var seen client.Happened
+	for first := true; ; first = false {
+		now, err := recent(c, "happened lately", outboxPause/2, happened) // one look for all streams
+		if err == nil && (first || now.Waiting > 0 || now != seen) {
+			_, err = c.server.Home.Outbox(c.Context(), c.outbox(after), func(e client.OutboxEvent) error {
+				after = e.Position
+				if !c.token.Sees(e.About.Pipeline) {
+					return nil
+				}
+				return stream.send(strconv.FormatInt(e.Position, 10), string(e.Type), e)
+			})
+		}
 		if err != nil {
 			return nil, err
 		}
+		seen = now
 		if more, err := stream.pause(outboxPause); !more {
 			return nil, err
 		}
 	}
-}
-
-func accessTokens(c *call) (any, error) { return whole(c.server.Home.AccessTokens(c.Context())) }
-
-func disclosures(c *call) (any, error) {
-	return pageOf(c, func(d client.Disclosure) string { return d.ID }, func(after string, limit int) ([]client.Disclosure, error) {
-		return c.server.Home.Disclosures(c.Context(), after, limit)
-	})
 }

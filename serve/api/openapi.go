@@ -53,7 +53,7 @@ func (s schemas) operation(r *route) map[string]any {
 	if r.scope == open {
 		o["security"] = []any{}
 	} else {
-		o["description"] = "For the roles " + rolesText(r.scope) + "."
+		o["description"] = "For the roles " + r.rolesText() + "."
 	}
 	var params []any
 	for _, name := range placeholder.FindAllStringSubmatch(r.path, -1) {
@@ -209,7 +209,7 @@ func (s schemas) structure(t reflect.Type) any {
 func Table() string {
 	var rows strings.Builder
 	for _, r := range table() {
-		who := rolesText(r.scope)
+		who := r.rolesText()
 		switch r.scope {
 		case open:
 			who = "everybody"

@@ -46,6 +46,10 @@ func deployDocument(c *call) (any, error) {
 	case !c.token.Sees(document.Pipeline.Name):
 		return nil, problem(http.StatusForbidden, forbidden, fmt.Sprintf("this access token is not for a pipeline of the name %.64q", document.Pipeline.Name))
 	}
+	if asked.Try > 0 && !c.token.Has(allowed[read]...) {
+		return nil, needs(read)
+	}
+	request.Trying = func(run string) error { return c.disclose(run, "what_if", "deploy") }
 	deployed, err := c.server.Home.Deploy(c.Context(), request)
 	if err != nil {
 		return nil, err
@@ -156,15 +160,6 @@ func resolve(ctx context.Context, c *call, run landscape.Run) (remote.Ordered, e
 	}
 	done, err := c.server.Home.Resolve(ctx, run, asked.Effect, asked.Applied, c.by(asked.Why))
 	return remote.Ordered{Run: run.ID, Order: "resolve", Changed: done.Changed}, err
-}
-
-func revoke(c *call) (any, error) {
-	asked, err := ordering(c, func(r *remote.OrderRequest) string { return r.Why })
-	if err != nil {
-		return nil, err
-	}
-	changed, err := c.server.Home.RevokeAccess(c.Context(), c.PathValue("token"), c.by(asked.Why))
-	return remote.Ordered{Order: "revoke", Changed: changed}, err
 }
 
 // redeploy is what a route does with a deployed pipeline.

@@ -26,7 +26,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}/explain", scope: read, handle: withRun(journeyPage), query: question},
 		{method: http.MethodGet, path: "/runs/{run}/why-not", scope: read, handle: withRun(whyNotPage), query: ofWhyNot},
 		{method: http.MethodGet, path: "/runs/{run}/errors", scope: own, handle: withRun(errorsPage), query: []param{{name: "values", values: []string{"true"}}, {name: "version", number: true}}},
-		{method: http.MethodPost, path: "/runs/{run}/errors", scope: deploy, handle: withRun(editedPage)},
+		{method: http.MethodPost, path: "/runs/{run}/errors", scope: deploy, and: read, handle: withRun(editedPage)},
 		{method: http.MethodGet, path: "/runs/{run}/timeline", scope: own, handle: withRun(timelinePage)},
 		{method: http.MethodGet, path: "/runs/{run}/past", scope: own, handle: withRun(pastPage), query: ofPast},
 		{method: http.MethodGet, path: "/runs/{run}/compare", scope: look, handle: withRun(comparePage), query: ofComparison},
@@ -35,7 +35,7 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}/evidence", scope: look, handle: withRun(evidencePage)},
 		{method: http.MethodPost, path: "/runs/{run}/verification", scope: read, handle: then(withRun(verifyRun), evidencePath)},
 		{method: http.MethodGet, path: "/runs/{run}/bundle", scope: read, handle: withRun(sendBundle), query: ofBundle},
-		{method: http.MethodGet, path: "/runs/{run}/proof", scope: look, handle: withRun(sendProof), query: ofProof},
+		{method: http.MethodGet, path: "/runs/{run}/proof", scope: read, handle: withRun(sendProof), query: ofProof},
 		{method: http.MethodGet, path: "/runs/{run}/payloads/{digest}", scope: read, handle: withRun(payloadPage), query: ofPayload},
 		{method: http.MethodGet, path: "/runs/{run}/payloads/{digest}/bytes", scope: read, handle: withRun(sendPayload)},
 		{method: http.MethodGet, path: "/runs/{run}/dossier", scope: read, handle: withRun(sendDossier), query: question},
@@ -70,15 +70,15 @@ func pages() []route {
 		{method: http.MethodPost, path: "/runs/{run}/retry", scope: order, handle: withRun(retryPage)},
 		{method: http.MethodGet, path: "/login", scope: open, handle: loginPage, query: []param{{name: "to"}, {name: "code"}}},
 		{method: http.MethodPost, path: "/login", scope: open, handle: login},
-		{method: http.MethodGet, path: "/login/oidc", scope: open, handle: beginSignIn, query: []param{{name: "to"}}},
+		{method: http.MethodGet, path: signInPath, scope: open, handle: beginSignIn, query: []param{{name: "to"}}},
 		{method: http.MethodGet, path: oidc.CallbackPath, scope: open, handle: endSignIn, others: true},
 		{method: http.MethodPost, path: "/logout", scope: anybody, handle: logout},
 		{method: http.MethodGet, path: "/assets/{digest}/{name}", scope: open, handle: sendAsset},
 	}
 }
 
-// PageRoles returns the roles that may use each page, by METHOD PATH; all roles for one that asks for no session.
-func PageRoles() map[string][]landscape.Role { return rolesOf(pages()) }
+// PageNeeds returns what each page asks of people, as Needs does of routes.
+func PageNeeds() map[string][][]landscape.Role { return needsOf(pages()) }
 
 // elsewhere is another address that a page sends to.
 type elsewhere string

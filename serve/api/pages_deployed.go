@@ -253,7 +253,7 @@ func startsPage(c *call) (any, error) {
 }
 
 func accessPage(c *call) (any, error) {
-	tokens, err := c.server.Home.AccessTokens(c.Context())
+	tokens, err := c.tokens()
 	if err != nil {
 		return nil, err
 	}

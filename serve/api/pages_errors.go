@@ -43,7 +43,7 @@ func editedPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error
 			"the form has no document, and no field that the document of the run declares")
 	}
 	body := ui.Errors{Run: run, Document: edit.Document}
-	trial, err := c.whatIf(ctx, run, remote.WhatIfRequest{Document: edit.Document})
+	trial, err := c.whatIf(ctx, run, client.WhatIfRequest{Document: edit.Document})
 	if err := tried(&body, trial, err); err != nil {
 		return ui.Page{}, err
 	}
@@ -111,7 +111,7 @@ func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 	if !c.token.Has(allowed[look]...) || !client.Complete(run.Status) {
 		return nil
 	}
-	body.MayDeploy = c.token.Has(allowed[deploy]...)
+	body.MayDeploy = body.Offer && c.token.Has(allowed[deploy]...)
 	if doc := documentOf(run); body.MayDeploy && doc != nil {
 		body.Types = pipeline.FieldTypes()
 		for _, group := range body.Groups {
@@ -140,6 +140,9 @@ func (c *call) cures(run landscape.Run, body *ui.Errors) error {
 	})
 	if c.query.Get("version") == "" {
 		return nil
+	}
+	if !body.Offer {
+		return needs(read)
 	}
 	body.Version, _ = strconv.ParseInt(c.query.Get("version"), 10, 64)
 	trial, err := whatIf(c.Context(), c, run)

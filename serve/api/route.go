@@ -39,6 +39,7 @@ type route struct {
 	method string
 	path   string // as net/http's patterns have it, without the method
 	scope  scope
+	and    scope   // what the caller must be allowed to do as well; empty for nothing else
 	about  string  // what it does, for people
 	query  []param // that it takes; others are refused
 	others bool    // are not: another service says what comes
@@ -50,6 +51,24 @@ type route struct {
 	status int     // of a success
 	stream string  // media type of an answer that is no JSON; empty for JSON
 	handle func(*call) (any, error)
+}
+
+// scopes are what the caller must be allowed to do: all of it.
+func (r *route) scopes() []scope {
+	if r.and == "" {
+		return []scope{r.scope}
+	}
+	return []scope{r.scope, r.and}
+}
+
+// needs returns sets of roles: the caller needs one role of each set. It is nil if nobody has to say who he is.
+func (r *route) needs() (sets [][]landscape.Role) {
+	for _, s := range r.scopes() {
+		if s != open {
+			sets = append(sets, allowed[s])
+		}
+	}
+	return sets
 }
 
 // page reports whether the route is for people: it answers with HTML, and knows who asks by a session.

@@ -323,7 +323,12 @@ func (c *call) await(started *client.Start, wait time.Duration) (any, error) {
 	c.w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
 	until, cancel := context.WithTimeout(c.Context(), wait)
 	defer cancel()
-	for pause := firstPause; c.untilDue(until, id); pause = min(2*pause, mostPause) {
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		if due, err := c.untilDue(until, id); err != nil {
+			return nil, err
+		} else if !due {
+			break
+		}
 		ended, err := c.ended(id)
 		if err != nil {
 			return nil, err
@@ -347,17 +352,26 @@ func (c *call) await(started *client.Start, wait time.Duration) (any, error) {
 	return report, err
 }
 
-// untilDue waits until the run has probably ended; false if the time is over, or the server ends.
-func (c *call) untilDue(until context.Context, id string) bool {
+// untilDue waits until the run has probably ended; false if the time is over, or the server ends. The error is that the
+// caller's token does not count any more.
+func (c *call) untilDue(until context.Context, id string) (bool, error) {
 	due, leave := c.server.endings.of(id)
 	defer leave()
-	select {
-	case <-due:
-		return true
-	case <-until.Done():
-		return false
-	case <-c.server.drained:
-		return false
+	look := time.NewTicker(countsFor)
+	defer look.Stop()
+	for {
+		select {
+		case <-due:
+			return true, c.counts()
+		case <-until.Done():
+			return false, nil
+		case <-c.server.drained:
+			return false, nil
+		case <-look.C:
+			if err := c.counts(); err != nil {
+				return false, err
+			}
+		}
 	}
 }
 
@@ -407,7 +421,10 @@ func followRun(c *call) (any, error) {
 			return nil, missing
 		}
 	}
-	stream := c.stream()
+	stream, err := c.stream()
+	if err != nil {
+		return nil, err
+	}
 	var last landscape.Progress
 	for first := true; ; first = false {
 		progress, run, err := c.progress(id)

@@ -73,6 +73,7 @@ type Server struct {
 	starting      sync.Map    // ids of runs that requests are about to start
 	away          atomic.Bool // Temporal did not answer when it was asked last: what comes meanwhile is recorded at once
 	rates         rates
+	following     following
 	sessions      sessions
 	verifications verifications
 	health        health
@@ -205,8 +206,10 @@ type call struct {
 	w      http.ResponseWriter
 	token  oidc.Caller
 	query  url.Values
-	sent   bool // the handler sent its answer itself
-	status int  // of the answer; 0 for that of the route
+	// counted is when the token was last found to count.
+	counted time.Time
+	sent    bool // the handler sent its answer itself
+	status  int  // of the answer; 0 for that of the route
 }
 
 // serve answers a request that a route is for.
@@ -228,6 +231,9 @@ func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
 	if c.sent { // too late to say anything
 		s.Logger.Debug("a stream broke off", "route", request.Pattern, "error", err)
 		return
+	}
+	if request.Context().Err() != nil { // the client has gone: nothing is wrong here
+		err = client.UnlessStopped(request.Context(), err)
 	}
 	p, known := problemOf(err)
 	if !known {
@@ -256,12 +262,14 @@ func (c *call) admit() error {
 	if err != nil {
 		return err
 	}
-	c.token = token
-	if r := c.server.Rate; r > 0 && !c.server.rates.bucket("token "+cmp.Or(token.Subject, token.ID), rate.Limit(r), int(2*r)).Allow() {
+	c.token, c.counted = token, time.Now()
+	if r := c.server.Rate; r > 0 && !c.server.rates.bucket("token "+callerOf(token), rate.Limit(r), int(2*r)).Allow() {
 		return tooFast(1, "requests with this access token come faster than they may")
 	}
-	if !token.Has(allowed[c.route.scope]...) {
-		return needs(c.route.scope)
+	for _, s := range c.route.scopes() {
+		if !token.Has(allowed[s]...) {
+			return needs(s)
+		}
 	}
 	return nil
 }
@@ -297,6 +305,15 @@ func rolesText(s scope) string {
 		words = append(words, string(role))
 	}
 	return strings.Join(words, ", ")
+}
+
+// rolesText says which roles the route is for.
+func (r *route) rolesText() string {
+	words := make([]string, 0, 2)
+	for _, s := range r.scopes() {
+		words = append(words, rolesText(s))
+	}
+	return strings.Join(words, " and ")
 }
 
 func tooFast(after int, detail string) *remote.Problem {
@@ -426,11 +443,14 @@ func (c *call) decode(v any) error {
 	return decode(c.Request, v)
 }
 
-// disclose records that the caller is about to be shown values.
+// disclose records that the caller is about to be shown values, whose token may have ended while they were found.
 func (c *call) disclose(run, what, subject string) error {
+	if err := c.counts(); err != nil {
+		return err
+	}
 	if err := c.server.Home.Disclose(c.Context(), run, c.token.AccessToken, what, subject); err != nil {
-		if errors.Is(err, context.Canceled) {
-			return err
+		if c.Context().Err() != nil || errors.Is(err, context.Canceled) {
+			return client.UnlessStopped(c.Context(), err)
 		}
 		c.server.Logger.Error("who is shown values cannot be recorded", "error", err)
 		return problem(http.StatusServiceUnavailable, notDisclosed, "that you are shown values could not be recorded, so you are not")

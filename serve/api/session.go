@@ -27,6 +27,48 @@ const (
 // sessionCookie is the name of the cookie that holds the key of a session.
 const sessionCookie = "waymark"
 
+// hostPrefix begins the names of cookies that a browser takes only from the host itself, by TLS, and for all its paths: no
+// neighbour in the domain, and nobody on the way, can put one of theirs in its place.
+const hostPrefix = "__Host-"
+
+// tls reports whether the browser asked by TLS: this server, a proxy that says so, or the one that the issuer sends people
+// back to. A stranger who claims that only gets cookies that his own browser does not send in clear text.
+func (c *call) tls() bool {
+	forwarded, _, _ := strings.Cut(c.Header.Get("X-Forwarded-Proto"), ",")
+	return c.TLS != nil || strings.EqualFold(strings.TrimSpace(forwarded), "https") ||
+		strings.HasPrefix(c.Header.Get("Origin"), "https://") ||
+		strings.HasPrefix(c.route.path, signInPath) && strings.HasPrefix(c.server.Issuer.Redirect, "https://")
+}
+
+// setCookie gives the browser a cookie that scripts do not see. An empty value takes it away, under both of its names.
+func (c *call) setCookie(cookie http.Cookie) {
+	cookie.HttpOnly, cookie.Secure = true, c.tls()
+	if cookie.Value == "" {
+		cookie.MaxAge = -1
+		other := cookie
+		other.Name, other.Path, other.Secure = hostPrefix+cookie.Name, "/", true
+		http.SetCookie(c.w, &other)
+		cookie.Secure = false
+	}
+	if cookie.Secure {
+		cookie.Name, cookie.Path = hostPrefix+cookie.Name, "/"
+	}
+	http.SetCookie(c.w, &cookie)
+}
+
+// cookieOf returns the value of a cookie that setCookie set; empty for none. One for any host does not count where those for
+// this one alone can be had.
+func (c *call) cookieOf(name string) string {
+	found, err := c.Cookie(hostPrefix + name)
+	if err != nil && !c.tls() {
+		found, err = c.Cookie(name)
+	}
+	if err != nil {
+		return ""
+	}
+	return found.Value
+}
+
 // A session is somebody who signed in to the pages: with an access token, which is asked for again at each request, so that it can be revoked, or at the
 // issuer, until the token that it gave expires.
 type session struct {
@@ -93,13 +135,11 @@ func (s *sessions) end(key string) {
 	delete(s.of, sha256.Sum256([]byte(key)))
 }
 
-// cookie returns the cookie with the key of a session. An empty key takes it away.
-func (c *call) cookie(key string) *http.Cookie {
-	cookie := &http.Cookie{Name: sessionCookie, Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.TLS != nil, MaxAge: int(sessionTime / time.Second)}
-	if key == "" {
-		cookie.MaxAge = -1
-	}
-	return cookie
+// keep gives the browser the key of a session. An empty key takes it away.
+func (c *call) keep(key string) {
+	c.setCookie(http.Cookie{
+		Name: sessionCookie, Value: key, Path: "/", SameSite: http.SameSiteStrictMode, MaxAge: int(sessionTime / time.Second),
+	})
 }
 
 // linkTime is how long a Link can be used.
@@ -181,7 +221,7 @@ func login(c *call) (any, error) {
 		return nil, err
 	}
 	c.token = oidc.Caller{AccessToken: token}
-	http.SetCookie(c.w, c.cookie(c.server.sessions.begin(session{token: sent}, time.Now())))
+	c.keep(c.server.sessions.begin(session{token: sent}, time.Now()))
 	return elsewhere(ours(c.PostForm.Get("to"))), nil
 }
 
@@ -197,9 +237,7 @@ func ours(to string) string {
 }
 
 func logout(c *call) (any, error) {
-	if cookie, err := c.Cookie(sessionCookie); err == nil {
-		c.server.sessions.end(cookie.Value)
-	}
-	http.SetCookie(c.w, c.cookie(""))
+	c.server.sessions.end(c.cookieOf(sessionCookie))
+	c.keep("")
 	return elsewhere("/login"), nil
 }

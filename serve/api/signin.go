@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -14,17 +15,17 @@ import (
 // who returns who asks: by the token of the request, or, for a page, by a session.
 func (c *call) who() (oidc.Caller, error) {
 	if !c.route.page() {
-		sent, bearer := strings.CutPrefix(c.Header.Get("Authorization"), "Bearer ")
-		if !bearer {
+		scheme, sent, _ := strings.Cut(c.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") { // RFC 9110, section 11.1: in any case
 			return oidc.Caller{}, problem(http.StatusUnauthorized, noToken, c.server.tokenHint())
 		}
 		return c.identified(sent)
 	}
-	cookie, err := c.Cookie(sessionCookie)
-	if err != nil {
+	key := c.cookieOf(sessionCookie)
+	if key == "" {
 		return oidc.Caller{}, problem(http.StatusUnauthorized, noToken, "sign in first")
 	}
-	session, known := c.server.sessions.use(cookie.Value, time.Now())
+	session, known := c.server.sessions.use(key, time.Now())
 	switch {
 	case !known:
 		return oidc.Caller{}, problem(http.StatusUnauthorized, badToken, "your session is over: sign in again")
@@ -33,6 +34,33 @@ func (c *call) who() (oidc.Caller, error) {
 	}
 	token, err := c.known(session.token)
 	return oidc.Caller{AccessToken: token}, err
+}
+
+// callerOf names who sent a token: the person or service that an issuer knows, with any token, or the token itself.
+func callerOf(token oidc.Caller) string { return cmp.Or(token.Subject, token.ID) }
+
+// countsFor is for how long a token is taken to count that was found to. Whoever revokes it waits no longer.
+const countsFor = 2 * time.Second
+
+// counts returns the problem that the caller's token has come to its end while the request is answered; nil if it counts.
+func (c *call) counts() error {
+	now := time.Now()
+	if now.Sub(c.counted) < countsFor {
+		return nil
+	}
+	valid := c.token.Valid(now)
+	if valid && c.token.Subject == "" { // the issuer is not asked: its tokens count until they expire
+		token, err := c.server.Home.AccessToken(c.Context(), c.token.ID)
+		if err != nil {
+			return err
+		}
+		valid = token.Valid(now)
+	}
+	if !valid {
+		return problem(http.StatusUnauthorized, badToken, "this access token does not count any more: it has expired, or somebody revoked it")
+	}
+	c.counted = now
+	return nil
 }
 
 // tokenHint says what a request without a token lacks.
@@ -81,15 +109,17 @@ func tooManyFail() error {
 	return tooFast(failedWait, "too many requests from this address had access tokens that do not count")
 }
 
+// signInPath begins the paths of the pages on which somebody signs in at the issuer.
+const signInPath = "/login/oidc"
+
 // signInCookie is the name of the cookie that a browser keeps while somebody signs in at the issuer. It comes along when the issuer sends him back.
 const signInCookie = "waymark-sign-in"
 
-func (c *call) signInCookie(key string) *http.Cookie {
-	cookie := &http.Cookie{Name: signInCookie, Value: key, Path: "/login", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: c.TLS != nil, MaxAge: int(oidc.SignInTime / time.Second)}
-	if key == "" {
-		cookie.MaxAge = -1
-	}
-	return cookie
+// keepSignIn gives the browser the key of a person who signs in. An empty key takes it away.
+func (c *call) keepSignIn(key string) {
+	c.setCookie(http.Cookie{
+		Name: signInCookie, Value: key, Path: "/login", SameSite: http.SameSiteLaxMode, MaxAge: int(oidc.SignInTime / time.Second),
+	})
 }
 
 // loginBody is the page on which somebody signs in, and then goes to an address; why says that he must.
@@ -116,13 +146,13 @@ func beginSignIn(c *call) (any, error) {
 	}
 	redirect := c.server.Issuer.Redirect
 	if redirect == "" {
-		redirect = map[bool]string{true: "https://", false: "http://"}[c.TLS != nil] + c.Host + oidc.CallbackPath
+		redirect = map[bool]string{true: "https://", false: "http://"}[c.tls()] + c.Host + oidc.CallbackPath
 	}
 	address, key, err := c.server.Issuer.Begin(c.Context(), redirect, ours(c.query.Get("to")))
 	if err != nil {
 		return nil, c.unless(err)
 	}
-	http.SetCookie(c.w, c.signInCookie(key))
+	c.keepSignIn(key)
 	return elsewhere(address), nil
 }
 
@@ -132,18 +162,15 @@ func endSignIn(c *call) (any, error) {
 	if err := c.signsIn(); err != nil {
 		return nil, err
 	}
-	key := ""
-	if cookie, err := c.Cookie(signInCookie); err == nil {
-		key = cookie.Value
-	}
-	http.SetCookie(c.w, c.signInCookie(""))
+	key := c.cookieOf(signInCookie)
+	c.keepSignIn("")
 	answer := oidc.Answer{State: c.query.Get("state"), Code: c.query.Get("code"), Error: c.query.Get("error")}
 	caller, to, err := c.server.Issuer.End(c.Context(), key, answer)
 	if err != nil {
 		return nil, c.unless(err)
 	}
 	c.token = caller
-	http.SetCookie(c.w, c.cookie(c.server.sessions.begin(session{caller: &caller}, time.Now())))
+	c.keep(c.server.sessions.begin(session{caller: &caller}, time.Now()))
 	c.w.Header().Set("Refresh", "0; url="+to)
 	return ui.Page{Title: "Signed in", Body: ui.SignedIn{To: to}}, nil
 }

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 )
 
 // heartbeat is how often a stream says that it is alive.
 const heartbeat = 15 * time.Second
+
+// streamWait is after how many seconds a client that has too many streams may ask for another one.
+const streamWait = 5
 
 // slowest is how long a client may take for what is sent to it.
 const slowest = 30 * time.Second
@@ -21,8 +25,44 @@ type eventStream struct {
 	last    time.Time // when something was sent
 }
 
-// stream begins an answer that is a stream.
-func (c *call) stream() *eventStream {
+// mostStreams is how many streams a caller may have open: each costs questions to the record as long as it lasts.
+const mostStreams = 50
+
+// following counts the open streams of each caller.
+type following struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// begin counts one more stream, unless the caller has as many as it may.
+func (f *following) begin(caller string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.of[caller] >= mostStreams {
+		return false
+	}
+	if f.of == nil {
+		f.of = map[string]int{}
+	}
+	f.of[caller]++
+	return true
+}
+
+func (f *following) end(caller string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.of[caller]--; f.of[caller] == 0 {
+		delete(f.of, caller)
+	}
+}
+
+// stream begins an answer that is a stream, unless the caller has too many of them.
+func (c *call) stream() (*eventStream, error) {
+	caller := callerOf(c.token)
+	if !c.server.following.begin(caller) {
+		return nil, tooFast(streamWait, fmt.Sprintf("%d streams are open with this access token, as many as it may have: end one first", mostStreams))
+	}
+	context.AfterFunc(c.Context(), func() { c.server.following.end(caller) })
 	header := c.w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
@@ -34,11 +74,14 @@ func (c *call) stream() *eventStream {
 	s := &eventStream{call: c, control: http.NewResponseController(c.w), last: time.Now()}
 	_ = s.control.SetReadDeadline(time.Time{}) // nothing more is read
 	_, _ = fmt.Fprint(c.w, "retry: 1000\n\n")
-	return s
+	return s, nil
 }
 
-// send sends one event. id is empty for one after which no stream continues.
+// send sends one event, as long as the caller's token counts. id is empty for one after which no stream continues.
 func (s *eventStream) send(id, event string, data any) error {
+	if err := s.call.counts(); err != nil {
+		return err
+	}
 	text, err := json.Marshal(data)
 	if err != nil {
 		return err
@@ -58,9 +101,12 @@ func (s *eventStream) write(text string) error {
 	return s.control.Flush()
 }
 
-// pause waits a moment, and says that the stream is alive. more is false when it has to end: the client has gone, or the process is about to end, which the
-// client is told.
+// pause waits a moment, and says that the stream is alive. more is false when it has to end: the client has gone, its
+// token does not count any more, or the process is about to end, which the client is told.
 func (s *eventStream) pause(wait time.Duration) (more bool, err error) {
+	if err := s.call.counts(); err != nil {
+		return false, err
+	}
 	if time.Since(s.last) > heartbeat {
 		if err := s.write(": alive\n\n"); err != nil {
 			return false, err

@@ -59,12 +59,12 @@ func table() []route {
 			query: list, answer: remote.Page[client.RowError]{}, status: http.StatusOK, handle: withRun(rowErrorsOf),
 		},
 		{
-			method: http.MethodGet, path: "/v1/runs/{run}/what-if", scope: look, about: "What another version of its pipeline would have done with the rows of a complete run; nothing is written",
+			method: http.MethodGet, path: "/v1/runs/{run}/what-if", scope: read, about: "What another version of its pipeline would have done with the rows of a complete run; nothing is written",
 			query:  []param{{name: "version", about: "the number of the version", number: true}},
 			answer: audit.Trial{}, status: http.StatusOK, handle: withRun(whatIf),
 		},
 		{
-			method: http.MethodPost, path: "/v1/runs/{run}/what-if", scope: deploy, about: "What another document, in the place of the run's own, would have done with the rows of a complete run; nothing is written",
+			method: http.MethodPost, path: "/v1/runs/{run}/what-if", scope: deploy, and: read, about: "What another document, in the place of the run's own, would have done with the rows of a complete run; nothing is written",
 			body: remote.WhatIfRequest{}, answer: audit.Trial{}, status: http.StatusOK, handle: withRun(whatIfDocument),
 		},
 		{
@@ -122,7 +122,7 @@ func table() []route {
 			stream: "application/zip", status: http.StatusOK, handle: withRun(sendBundle),
 		},
 		{
-			method: http.MethodGet, path: "/v1/runs/{run}/proof", scope: look, about: "The proof of one row, without values, as waymark prove writes it",
+			method: http.MethodGet, path: "/v1/runs/{run}/proof", scope: read, about: "The proof of one row, as waymark prove writes it: hashes of the row, from which who can guess it learns it",
 			query:  ofProof,
 			stream: "application/json", status: http.StatusOK, handle: withRun(sendProof),
 		},
@@ -373,13 +373,14 @@ var question = []param{
 // ofWhyNot are the parameters of why a row is not in a sink.
 var ofWhyNot = append([]param{{name: "not_in", about: "the sink that the row is not in"}}, question...)
 
-// Roles returns the roles that may use each route, by METHOD PATH; all roles for one that asks for no access token.
-func Roles() map[string][]landscape.Role { return rolesOf(table()) }
+// Needs returns what each route asks of its callers, by METHOD PATH: one role of each set; nil for a route that asks for no
+// access token.
+func Needs() map[string][][]landscape.Role { return needsOf(table()) }
 
-func rolesOf(routes []route) map[string][]landscape.Role {
-	roles := map[string][]landscape.Role{}
-	for _, r := range routes {
-		roles[r.method+" "+r.path] = allowed[r.scope]
+func needsOf(routes []route) map[string][][]landscape.Role {
+	needs := map[string][][]landscape.Role{}
+	for i := range routes {
+		needs[routes[i].method+" "+routes[i].path] = routes[i].needs()
 	}
-	return roles
+	return needs
 }

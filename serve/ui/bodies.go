@@ -255,7 +255,7 @@ type Errors struct {
 	MayOrder bool          // who looks may have the rows retried
 	Again    string        // id of the run that would do it
 
-	MayDeploy bool     // who looks may try another document, and deploy it
+	MayDeploy bool     // who looks may see values, try another document, and deploy it
 	Typed     []bool   // by group, whether the document declares its field, so that another type can be tried; nil for who may not
 	Types     []string // that a field may have
 }

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+	"waymark/serve/oidc"
+)
+
+// given grants an access token, and returns its id and what requests send.
+func given(t *testing.T, home *local.Home, request client.AccessRequest, roles ...landscape.Role) (id, token string) {
+	t.Helper()
+	request.By, request.Name, request.Roles = client.By{Why: "a test"}, "ann", roles
+	granted, err := home.GrantAccess(t.Context(), request)
+	require.NoError(t, err)
+	return granted.ID, granted.Token
+}
+
+// TestARevokedTokenEndsWhatItBegan: streams, waits and downloads end soon after the access token does, revoked or expired.
+func TestARevokedTokenEndsWhatItBegan(t *testing.T) {
+	s, home, _ := asked(t, 0)
+	revoked, token := given(t, home, client.AccessRequest{}, landscape.Viewer)
+	_, brief := given(t, home, client.AccessRequest{Expires: time.Now().Add(time.Second)}, landscape.Viewer)
+	ended := make(chan string, 2)
+	for _, sent := range []string{token, brief} {
+		go func() { ended <- get(s, "/v1/events/stream", sent).Body.String() }()
+	}
+	require.Eventually(t, func() bool { return s.streams.Load() == 2 }, time.Minute, time.Millisecond)
+	changed, err := home.RevokeAccess(t.Context(), revoked, client.By{Why: "left"})
+	require.NoError(t, err)
+	require.True(t, changed)
+	for range 2 {
+		select {
+		case text := <-ended:
+			require.Equal(t, "retry: 1000\n\n", text)
+		case <-time.After(time.Minute):
+			t.Fatal("the stream goes on")
+		}
+	}
+	for _, of := range []landscape.AccessToken{{ID: revoked}, {ID: "0123456789ab"}, {ID: "oidc-1", Expires: 1}} {
+		c := &call{Request: httptest.NewRequest(http.MethodGet, "/", http.NoBody), server: s, token: oidc.Caller{AccessToken: of}}
+		require.Error(t, c.counts())
+		_, err := patient{httptest.NewRecorder(), nil, c}.Write([]byte("x"))
+		require.Error(t, err, "a download")
+		require.Error(t, c.disclose("one", "bundle", ""), "values that were sought while the token counted")
+		_, err = c.untilDue(t.Context(), "one")
+		require.Error(t, err, "a wait for the end of a run")
+	}
+}
+
+// TestStreamsHaveALimit: a caller has so many streams at once, and others have theirs.
+func TestStreamsHaveALimit(t *testing.T) {
+	s, home, _ := asked(t, 0)
+	id, token := given(t, home, client.AccessRequest{}, landscape.Viewer)
+	_, other := given(t, home, client.AccessRequest{}, landscape.Viewer)
+	for range mostStreams {
+		require.True(t, s.following.begin(id))
+	}
+	answer := get(s, "/v1/events/stream", token)
+	require.Equal(t, http.StatusTooManyRequests, answer.Code)
+	require.Equal(t, "5", answer.Header().Get("Retry-After"))
+	s.drain() // a stream ends at once
+	require.Equal(t, http.StatusOK, get(s, "/v1/events/stream", other).Code)
+	s.following.end(id)
+	require.Equal(t, http.StatusOK, get(s, "/v1/events/stream", token).Code)
+}
+
+// TestSchemesAreInAnyCase: RFC 9110 has names of schemes in any case.
+func TestSchemesAreInAnyCase(t *testing.T) {
+	s, _, token := asked(t, 0)
+	for header, want := range map[string]int{"bearer " + token: 200, "BEARER " + token: 200, "Basic " + token: 401, token: 401, "": 401} {
+		request := httptest.NewRequest(http.MethodGet, "http://localhost/v1/whoami", http.NoBody)
+		request.Header.Set("Authorization", header)
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, request)
+		require.Equal(t, want, answer.Code, header)
+	}
+}
+
+// TestAClientThatLeavesIsNoFault: what fails because nobody waits for it any more is no error in the log.
+func TestAClientThatLeavesIsNoFault(t *testing.T) {
+	s, _, token := asked(t, 0)
+	log := &strings.Builder{}
+	s.Logger = slog.New(slog.NewTextHandler(log, nil))
+	failing := func(c *call) (any, error) { return nil, errors.New("broken off") }
+	for _, left := range []bool{true, false} {
+		ctx, leave := context.WithCancel(t.Context())
+		request := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/v1/whoami", http.NoBody)
+		request.Header.Set("Authorization", "Bearer "+token)
+		r := &route{method: http.MethodGet, path: "/v1/whoami", scope: open, handle: func(c *call) (any, error) {
+			if left {
+				leave()
+			}
+			return failing(c)
+		}}
+		s.serve(httptest.NewRecorder(), request, r)
+		leave()
+		require.Equal(t, !left, strings.Contains(log.String(), "level=ERROR"), log)
+	}
+}
+
+// TestSessionCookies: by TLS, also that of a proxy, the cookie of a session is for this host alone, and no other one counts.
+func TestSessionCookies(t *testing.T) {
+	s, _, token := asked(t, 0)
+	ask := func(method, path, body string, header http.Header) *http.Response {
+		request := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+		request.Header = header.Clone()
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, request)
+		return answer.Result()
+	}
+	form := url.Values{"token": {token}}.Encode()
+	for name, test := range map[string]struct {
+		header http.Header
+		secure bool
+	}{
+		"plain":            {http.Header{}, false},
+		"a proxy":          {http.Header{"X-Forwarded-Proto": {"https"}}, true},
+		"several proxies":  {http.Header{"X-Forwarded-Proto": {"HTTPS, http"}}, true},
+		"the browser says": {http.Header{"Origin": {"https://waymark.example"}, "Sec-Fetch-Site": {"same-origin"}}, true},
+	} {
+		answer := ask(http.MethodPost, "/login", form, test.header)
+		require.Equal(t, http.StatusSeeOther, answer.StatusCode, name)
+		require.Len(t, answer.Cookies(), 1)
+		cookie := answer.Cookies()[0]
+		require.Equal(t, test.secure, cookie.Secure, name)
+		require.Equal(t, test.secure, cookie.Name == hostPrefix+sessionCookie, name)
+		require.Equal(t, []any{"/", true, http.SameSiteStrictMode, ""}, []any{cookie.Path, cookie.HttpOnly, cookie.SameSite, cookie.Domain})
+		for _, path := range []string{"/runs", "/v1/runs"} {
+			want := map[string]int{"/runs": 200, "/v1/runs": 401}[path]
+			require.Equal(t, want, ask(http.MethodGet, path, "", http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}).StatusCode, name)
+		}
+		others := http.Header{"Cookie": {sessionCookie + "=" + cookie.Value}, "X-Forwarded-Proto": {"https"}}
+		require.Equal(t, http.StatusUnauthorized, ask(http.MethodGet, "/runs", "", others).StatusCode, "one of a neighbour in the domain")
+		both := sessionCookie + "=x; " + cookie.Name + "=" + cookie.Value
+		if test.secure {
+			require.Equal(t, http.StatusOK, ask(http.MethodGet, "/runs", "", http.Header{"Cookie": {both}}).StatusCode)
+		}
+		out := ask(http.MethodPost, "/logout", "", http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}, "X-Forwarded-Proto": test.header["X-Forwarded-Proto"]})
+		require.Equal(t, http.StatusSeeOther, out.StatusCode, name)
+		require.Len(t, out.Cookies(), 2, "both names are taken away")
+		require.Equal(t, http.StatusUnauthorized, ask(http.MethodGet, "/runs", "", http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}).StatusCode)
+	}
+}
+
+// TestAnAdminOfSomePipelines sees and revokes access to these, and learns nothing of the rest.
+func TestAnAdminOfSomePipelines(t *testing.T) {
+	s, home, _ := asked(t, 0)
+	_, admin := given(t, home, client.AccessRequest{Pipelines: []string{"orders*", "refunds"}}, landscape.Admin)
+	var seen, unseen []string
+	for patterns, visible := range map[string]bool{
+		"orders": true, "orders-old": true, "orders*": true, "orders-?": true, "refunds": true, "orders,refunds": true,
+		"": false, "*": false, "o*": false, "crm": false, "orders,crm": false, "refund?": false, "[o]rders": false,
+	} {
+		id, _ := given(t, home, client.AccessRequest{Pipelines: strings.FieldsFunc(patterns, func(c rune) bool { return c == ',' })}, landscape.Viewer)
+		if visible {
+			seen = append(seen, id)
+		} else {
+			unseen = append(unseen, id)
+		}
+	}
+	list := get(s, "/v1/access", admin).Body.String()
+	revoke := func(id string) *httptest.ResponseRecorder {
+		request := httptest.NewRequest(http.MethodPost, "http://localhost/v1/access/"+id+"/revoke", strings.NewReader(`{"why":"x"}`))
+		request.Header.Set("Authorization", "Bearer "+admin)
+		request.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, request)
+		return answer
+	}
+	for _, id := range seen {
+		require.Contains(t, list, id)
+		require.Equal(t, http.StatusOK, revoke(id).Code)
+	}
+	for _, id := range unseen {
+		require.NotContains(t, list, id)
+		require.Equal(t, http.StatusNotFound, revoke(id).Code)
+	}
+	for _, run := range []string{"orders", "crm"} {
+		require.NoError(t, home.Disclose(t.Context(), run, landscape.AccessToken{Name: "ann"}, "explain", "in:3"))
+	}
+	require.NotContains(t, get(s, "/v1/disclosures", admin).Body.String(), "in:3", "of runs that are not on record")
+	checks := get(s, "/v1/doctor", admin).Body.String()
+	require.Contains(t, checks, `"check":"program"`)
+	for _, about := range []string{"record", "log", "size", "outputs", "triggers", "orders", "archives"} {
+		require.NotContains(t, checks, fmt.Sprintf(`"check":%q`, about))
+	}
+}
+
+// TestEveryFixedCheckIsMade: the checks that everybody may see are those of a doctor.
+func TestEveryFixedCheckIsMade(t *testing.T) {
+	s, _, token := asked(t, 0)
+	checks := get(s, "/v1/doctor", token).Body.String()
+	cluster := []string{"workers", "search attributes", "codec keys"}
+	for _, name := range ofNoPipeline {
+		if !slices.Contains(cluster, name) {
+			require.Contains(t, checks, fmt.Sprintf(`"check":%q`, name))
+		}
+	}
+}
