@@ -27,8 +27,15 @@ type Planner struct {
 	Allow []string
 	// Confined says that documents come from people who may not read everything on this machine: the document's own folder counts
 	// only if it lies in one of Allow, of the environment variables it may have those of AllowEnv, and what their addresses of
-	// databases do not say is not taken from the environment.
+	// databases do not say is not taken from the environment. They write only in AllowWrite, which lies in Allow, and in the folder out
+	// beside a document in Served.
 	Confined bool
+	// Served is the folder of the documents that the process serves, of which a confined one reads and writes none; "" for none.
+	Served string
+	// AllowWrite are folders in which confined documents write.
+	AllowWrite []string
+	// Own are files and folders, besides those of Reserved, that the process reads as its own: settings, secrets, keys.
+	Own []string
 	// AllowEnv are names of environment variables.
 	AllowEnv []string
 	// SecretsDir holds a file for each secret: `${secret:NAME}` is the content of SecretsDir/NAME without the line end.
@@ -98,7 +105,10 @@ func (p Planner) compile(request plan.Request) (*plan.Plan, error) {
 	case err != nil:
 		return nil, fmt.Errorf("folder of %s: %w", request.File, err)
 	}
-	if err := root.Reserve(p.Reserved.Files...); err != nil {
+	if err := root.Reserve(slices.Concat(p.Reserved.Files, p.Own)...); err != nil {
+		return nil, err
+	}
+	if err := p.confine(root, request, loaded.Pipeline.Name); err != nil {
 		return nil, err
 	}
 	compiled, err := plan.Compile(loaded, formats.Formats{
@@ -107,7 +117,7 @@ func (p Planner) compile(request plan.Request) (*plan.Plan, error) {
 			Remote: object.New(object.Options{Allow: p.AllowNetworks, Reserved: p.Reserved.places(), Credentials: p.Credentials}),
 		},
 		Delivered: p.Delivered,
-		Postgres:  postgres.Access{Confined: p.Confined, Folders: p.Allow, Networks: p.AllowNetworks},
+		Postgres:  postgres.Access{Confined: p.Confined, Folders: p.Allow, Owns: root.Owns, Networks: p.AllowNetworks},
 		Tables:    kept(request),
 	})
 	if err != nil {
@@ -161,16 +171,63 @@ func (p Planner) root(request plan.Request) (*file.Root, error) {
 // noFolder is why no relative path leads anywhere in a document that is deployed.
 const noFolder = "a deployed pipeline has no folder: write the absolute path of a file in a folder that --allow-path allows, or s3://"
 
-// allows reports whether a folder lies in one that is allowed.
+// allows reports whether a folder lies in one that is allowed, by names that do not begin with a dot, and also when links are followed.
 func (p Planner) allows(folder string) bool {
-	return filepath.IsAbs(folder) && slices.ContainsFunc(p.Allow, func(allowed string) bool {
-		allowed, err := filepath.Abs(allowed)
+	return filepath.IsAbs(folder) && slices.ContainsFunc(p.Allow, func(allowed string) bool { return lies(folder, allowed) })
+}
+
+// lies reports whether a folder lies in another one, or is that. One that is not there leads nowhere else.
+func lies(folder, in string) bool {
+	in, err := filepath.Abs(in)
+	if err != nil {
+		return false
+	}
+	within := func(folder, in string) bool {
+		name, err := filepath.Rel(in, folder)
+		return err == nil && filepath.IsLocal(name) && !strings.Contains("/"+name, "/.") || folder == in
+	}
+	if !within(folder, in) {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return true
+	}
+	realIn, failed := filepath.EvalSymlinks(in)
+	return err == nil && failed == nil && within(real, realIn)
+}
+
+// OutFolder is the folder beside a served document in which that writes without a word of the operator.
+const OutFolder = "out"
+
+// confine lets a document of other people write only where it may. A version that is deployed has no folder: it writes where the served
+// document of its name would.
+func (p Planner) confine(root *file.Root, request plan.Request, name string) error {
+	if !p.Confined {
+		return nil
+	}
+	var c file.Confinement
+	for _, folder := range p.AllowWrite {
+		absolute, err := filepath.Abs(folder)
 		if err != nil {
-			return false
+			return err
 		}
-		name, err := filepath.Rel(allowed, folder)
-		return err == nil && filepath.IsLocal(name)
-	})
+		c.Write = append(c.Write, absolute)
+	}
+	if p.Served != "" {
+		served, err := filepath.Abs(p.Served)
+		if err != nil {
+			return err
+		}
+		c.Served = served
+		switch {
+		case request.Deployed:
+			c.Beside = []string{filepath.Join(served, OutFolder), filepath.Join(served, name, OutFolder)}
+		case !request.Deployed && lies(request.Folder, served):
+			c.Beside = []string{filepath.Join(request.Folder, OutFolder)}
+		}
+	}
+	return root.Confine(c)
 }
 
 // secretName is what a secret may be called: its name is a file's name.

@@ -143,6 +143,7 @@ func (h *Home) Auditor(ctx context.Context) (*audit.Auditor, error) {
 // everywhere is a planner for who compiles recorded documents, and opens none of the files that they name: wherever these are.
 func everywhere(planner worker.Planner) worker.Planner {
 	planner.Allow = append(slices.Clone(planner.Allow), string(filepath.Separator))
+	planner.Confined = false
 	return planner
 }
 

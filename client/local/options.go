@@ -37,6 +37,9 @@ type Options struct {
 	KeyFile  string   // with the key by which records tell that a secret changed, if workers share one
 	Key      string   // the same key; without it and KeyFile it is the state folder's own
 
+	// Confine leaves documents what the operator of a process that serves others names, as daemon.Config does; nil for documents of the caller.
+	Confine func(*worker.Planner)
+
 	Keys       string   // folder of the keys that sign the landscape's log; empty for the one in the state folder, where they are made
 	Approvers  string   // file that says whose SSH keys may sign off runs; empty for the one in the state folder, if it is there
 	LogAnchors []string // folders and URLs of buckets and witnesses, besides the folder's own, to which the heads of that log go
@@ -180,6 +183,9 @@ func (o Options) Planner(purpose client.Purpose) (worker.Planner, error) {
 		if err := planner.AllowNetworks.Set(network); err != nil {
 			return planner, &client.Error{Kind: client.Invalid, Code: client.InvalidOption, Message: fmt.Sprintf("network %q: %v", network, err), Err: err}
 		}
+	}
+	if o.Confine != nil {
+		o.Confine(&planner)
 	}
 	return planner, nil
 }

@@ -47,6 +47,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, env s
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			config.Own = daemon.OwnFiles(cmd.Flags())
 			return daemon.Run(cmd.Context(), config, daemon.Program{Code: build.Code(), Env: env, Stderr: stderr})
 		},
 	}

@@ -143,11 +143,8 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, later bool, log
 func (a *app) apiOptions(c daemon.Config, temporal string, served bool) local.Options {
 	o := a.options()
 	o.Landscape, o.Payloads, o.LimitMemory = c.Landscape, c.Payloads, false
-	o.Allow, o.Networks, o.Secrets, o.Profile = c.AllowPaths, networkTexts(c.AllowNetworks), c.SecretsDir, c.DocumentProfile // as the worker: what it compiles is what that compiles
-	// What is in the folder of pipelines, documents can use.
-	if c.Pipelines != "" {
-		o.Allow = append(slices.Clone(o.Allow), c.Pipelines)
-	}
+	o.Networks, o.Secrets, o.Profile = networkTexts(c.AllowNetworks), c.SecretsDir, c.DocumentProfile // as the worker: what it compiles is what that compiles
+	o.Confine = c.Confine
 	o.KeyFile = cmp.Or(c.FingerprintKeyFile, o.KeyFile)
 	o.Keys = cmp.Or(c.Keys, o.Keys) // as the worker: what it records is in the same log
 	o.LogAnchors = slices.DeleteFunc(slices.Clone(c.LogAnchors), func(anchor string) bool { return anchor == o.State.Anchor() })

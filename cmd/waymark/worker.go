@@ -21,7 +21,10 @@ func (a *app) workerCommand() *cobra.Command {
 	var door apiServing
 	cmd := &cobra.Command{
 		Use: "worker", Short: daemon.Short, Long: daemon.About, Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), config, &door) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config.Own = daemon.OwnFiles(cmd.Flags())
+			return a.work(cmd.Context(), config, &door)
+		},
 	}
 	config.Bind(cmd.Flags())
 	door.bind(cmd.Flags(), off)

@@ -107,17 +107,13 @@ func (r *Root) checkWrite(f folder, name, path string) error {
 // mayNotWrite says where a document may write, and what would let it write to where the path leads.
 func (r *Root) mayNotWrite(path, absolute string) error {
 	allow := "--allow-write " + filepath.Dir(absolute)
-	if served := r.confined.Served; served != "" && within(served, filepath.Dir(absolute)) {
-		allow = "--allow-write FOLDER" // this one has the documents
-	}
 	reason := "is not where documents write on a server: its operator allows a folder with " + allow
 	if len(r.confined.Beside) > 0 {
-		base := filepath.Base(absolute)
+		instead := filepath.Join(r.confined.Beside[0], filepath.Base(absolute))
 		if !filepath.IsAbs(path) {
-			path, base = filepath.Clean(path), filepath.Clean(path)
+			instead = filepath.Join(filepath.Base(r.confined.Beside[0]), path)
 		}
-		reason = fmt.Sprintf("is not where documents write on a server: write to %s, or its operator allows a folder with %s",
-			filepath.Join(r.confined.Beside[0], base), allow)
+		reason = fmt.Sprintf("is not where documents write on a server: write to %s, or its operator allows a folder with %s", instead, allow)
 	}
 	return &DeniedError{path, reason}
 }

@@ -79,12 +79,12 @@ func TestDocumentsOfOthersWriteWhereTheyMay(t *testing.T) {
 	folder, allowed, elsewhere := served(t), t.TempDir(), t.TempDir()
 	root := confined(t, folder, allowed)
 	for path, says := range map[string]string{
-		"clean.csv":                         "write to " + folder + "/out/clean.csv, or its operator allows a folder with --allow-write FOLDER",
-		"data/clean.csv":                    "write to " + folder + "/out/data/clean.csv, or its operator allows a folder with --allow-write " + folder + "/data",
-		"out":                               "--allow-write FOLDER",
+		"clean.csv":                         "write to out/clean.csv, or its operator allows a folder with --allow-write " + folder,
+		"data/clean.csv":                    "write to out/data/clean.csv, or its operator allows a folder with --allow-write " + folder + "/data",
+		"out":                               "--allow-write " + folder,
 		"OUT/clean.csv":                     "--allow-write " + folder + "/OUT",
 		"other/out/clean.csv":               "--allow-write " + folder + "/other/out",
-		"backup.sh":                         "--allow-write FOLDER",
+		"backup.sh":                         "--allow-write " + folder,
 		filepath.Join(elsewhere, "a.csv"):   "write to " + folder + "/out/a.csv, or its operator allows a folder with --allow-write " + elsewhere,
 		"/etc/cron.d/a":                     "--allow-write /etc/cron.d",
 		allowed:                             "--allow-write",

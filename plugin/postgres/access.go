@@ -25,6 +25,8 @@ type Access struct {
 	Confined bool
 	// Folders are those in which files and sockets may be that a DSN names.
 	Folders []string
+	// Owns reports whether an absolute path is nothing that documents may use, though it lies in one of Folders; nil for nothing.
+	Owns func(path string) bool
 	// Networks are open, besides public addresses with Postgres' port, to what a DSN names.
 	Networks []netip.Prefix
 }
@@ -83,7 +85,7 @@ func (a Access) check(said settings) error {
 
 // holds reports whether a file or folder is in one of the folders that documents may use, also when links are followed.
 func (a Access) holds(path string) bool {
-	if !filepath.IsAbs(path) {
+	if !filepath.IsAbs(path) || a.Owns != nil && a.Owns(path) {
 		return false
 	}
 	within := func(path string, folders []string) bool {

@@ -36,7 +36,7 @@ func scheduleRings(t *testing.T, binary, moment string) []byte {
 	p := in(t, binary, "plain.yaml", "orders.csv")
 	text := "name: beats\nparams: {slot: {type: string, default: \"${slot:label}\"}}\n" +
 		"sources: {orders: {csv: {path: " + filepath.Join(p.folder, "orders.csv") + "}, schema: {fields: {id: int, customer: string, country: \"string?\", total: decimal, placed: date}}}}\n" +
-		"sinks: {out: {csv: {path: \"" + p.folder + "/beats/${param:slot}.csv\"}}}\n" +
+		"sinks: {out: {csv: {path: \"" + p.folder + "/out/beats/${param:slot}.csv\"}}}\n" +
 		"schedules: {beat: {every: 2s}}\n"
 	p.write(t, "beats.yaml", text)
 	serving := p.serveAgain(t, moment, "landscape.schedules.committed")

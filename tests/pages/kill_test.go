@@ -34,7 +34,7 @@ func TestKilledWhileWatched(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "slow.yaml"), []byte(`name: slow
 chunk: {rows: 10}
 sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int}}}}
-sinks: {out: {csv: {path: out.csv}}}
+sinks: {out: {csv: {path: out/out.csv}}}
 `), 0o600))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)

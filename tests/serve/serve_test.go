@@ -226,7 +226,7 @@ func (s *served) orders(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "p.yaml"), []byte(`name: p
 sources: {rows: {csv: {path: in.csv}, schema: {fields: {id: int, kind: string}}}}
 policies: [{name: none, assert: "run.read == 0", gate: publish}]
-sinks: {out: {csv: {path: out.csv}}}
+sinks: {out: {csv: {path: out/out.csv}}}
 `), 0o600))
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
 	require.Eventually(t, func() bool { return listens.MatchString(s.Log.String()) }, patience, 10*time.Millisecond)

@@ -34,7 +34,7 @@ name: reviews
 params: {part: {type: string, default: all}}
 sources: {reviews: {jsonl: {path: "FOLDER/out/PATTERN", allow_empty: true}, schema: {fields: {id: int}}}}
 steps: [{name: half, set: {half: "row.id / 2"}}]
-sinks: {done: {jsonl: {path: "FOLDER/done/${param:part}.jsonl"}}}
+sinks: {done: {jsonl: {path: "FOLDER/out/done/${param:part}.jsonl"}}}
 triggers: {strikes: {source: reviews, after: {pipeline: strikes, sink: review}, every: 100ms, run_id: part, TRIGGER}}
 `
 )
@@ -91,7 +91,7 @@ func TestATriggerAfterAnotherPipeline(t *testing.T) {
 	output, err := read.Output()
 	require.NoError(t, err)
 	require.Equal(t, []any{first.Run, "review", int64(2), filepath.Join(s.Folder, "out", "review-"+first.Run+".jsonl")}, []any{output.Run, output.Sink, output.Rows, output.Files[0].Path})
-	s.holds(t, "done", read.Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
+	s.holds(t, "out/done", read.Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
 	require.Len(t, s.at(t, "default/reviews/strikes"), 1, "nobody published the other file")
 
 	story := s.Waymark(t, "explain", read.Run, "--sink", "done", "--line", "2")
@@ -113,7 +113,7 @@ func TestOutputsInPartsArrive(t *testing.T) {
 	s.put(t, "b.csv", "id\n300\n400\n")
 	all := s.follows(t, landscape.ArrivalDone, 2)
 	require.Equal(t, all[0].Run, all[1].Run, "one batch")
-	text, err := os.ReadFile(filepath.Join(s.Folder, "done", all[0].Run+".jsonl"))
+	text, err := os.ReadFile(filepath.Join(s.Folder, "out", "done", all[0].Run+".jsonl"))
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{`{"id":200,"half":100}`, `{"id":300,"half":150}`, `{"id":400,"half":200}`}, strings.Fields(string(text)))
 	story := s.Waymark(t, "explain", all[0].Run, "--row", "3")
@@ -137,7 +137,7 @@ func TestOutputsInABucketArrive(t *testing.T) {
 		s.Waymark(t, "deploy", d.name+".yaml", "--allow-path", s.Folder, "--allow-network", "127.0.0.0/8")
 	}
 	s.put(t, "a.csv", "id\n200\n1\n300\n")
-	s.holds(t, "done", s.follows(t, landscape.ArrivalDone, 1)[0].Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
+	s.holds(t, "out/done", s.follows(t, landscape.ArrivalDone, 1)[0].Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
 }
 
 // TestWhatIsRetriedArrivesAgain unless the trigger ignores that.
@@ -187,7 +187,7 @@ func TestWhatIsOverwritten(t *testing.T) {
 	require.Len(t, all, 2)
 	for _, a := range all {
 		if a.State == landscape.ArrivalDone {
-			s.holds(t, "done", a.Run, "{\"id\":300,\"half\":150}\n")
+			s.holds(t, "out/done", a.Run, "{\"id\":300,\"half\":150}\n")
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestPipelinesDoNotFollowEachOther(t *testing.T) {
 		require.Error(t, err)
 		require.Regexp(t, want, out)
 	}
-	circle := "name: strikes\nsources: {in: {jsonl: {path: \"" + s.Folder + "/done/*.jsonl\"}}}\nsinks: {review: {jsonl: {path: \"" + s.Folder + "/x.jsonl\", overwrite: true}}}\n" +
+	circle := "name: strikes\nsources: {in: {jsonl: {path: \"" + s.Folder + "/out/done/*.jsonl\"}}}\nsinks: {review: {jsonl: {path: \"" + s.Folder + "/out/x.jsonl\", overwrite: true}}}\n" +
 		"triggers: {back: {source: in, after: {pipeline: reviews, sink: done}}}\n"
 	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "circle.yaml"), []byte(circle), 0o600))
 	out, err := s.Try(t.Context(), "deploy", "circle.yaml", "--allow-path", s.Folder, "--anyway", "I want it")
@@ -271,10 +271,10 @@ func TestAnOutputThatIsNotWhatWasPublished(t *testing.T) {
 	taken := s.follows(t, landscape.ArrivalTaken, 1)[1]
 	require.Eventually(t, func() bool { return s.status(t, taken.Run) == "failed" }, patience, 50*time.Millisecond)
 	require.Regexp(t, `SOURCE_CHANGED: is not what sink review of run `+output.Run+` published, or was written again since the run began: see that what was published is there, and give the run up: waymark cancel `+taken.Run+` --final --why TEXT; then another run reads it`, s.statusText(t, taken.Run))
-	require.NoFileExists(t, filepath.Join(s.Folder, "done", taken.Run+".jsonl"))
+	require.NoFileExists(t, filepath.Join(s.Folder, "out", "done", taken.Run+".jsonl"))
 	overwritten(t, output.Files[0].Path, "{\"id\":300}\n")
 	s.Waymark(t, "cancel", taken.Run, "--final", "--why", "other bytes", "--allow-path", s.Folder)
-	s.holds(t, "done", s.follows(t, landscape.ArrivalDone, 1)[1].Run, "{\"id\":300,\"half\":150}\n")
+	s.holds(t, "out/done", s.follows(t, landscape.ArrivalDone, 1)[1].Run, "{\"id\":300,\"half\":150}\n")
 }
 
 // TestAnOutputThatIsWrittenAgain with the same bytes is still what was published, also if it was away, or other bytes were in its place, while a run failed because of that.

@@ -56,7 +56,7 @@ func TestFilesArriveWhileProcessesAreKilled(t *testing.T) {
 		a.path = filepath.Join(a.folder, "in", "*.csv")
 		a.put = a.writeFile
 		a.kinds = []string{"serve"}
-		a.last = "done"
+		a.last = "out/done"
 		a.arrive()
 	})
 	t.Run("bucket", func(t *testing.T) {
@@ -88,7 +88,7 @@ type arriving struct {
 	shared        []string // flags of all commands
 	flags, env    []string // flags of those that compile documents
 	kinds         []string // of the processes
-	last          string   // folder of the outputs in which each row is once: out, or done if another pipeline reads what is in out
+	last          string   // folder of the outputs in which each row is once: out, or out/done if another pipeline reads what is in out
 	put           func(ctx context.Context, name, text string) error
 	processes     map[string]*exec.Cmd
 	logs          map[string]*serving.Log
@@ -158,7 +158,7 @@ triggers: {drop: {source: orders, every: 200ms, quiet: 200ms, batch: {files: %d,
 name: after
 params: {part: {type: string, default: all}}
 sources: {orders: {jsonl: {path: "%[1]s/out/*.jsonl"}, schema: {fields: {id: int}}}}
-sinks: {done: {jsonl: {path: "%[1]s/done/${param:part}.jsonl"}}}
+sinks: {done: {jsonl: {path: "%[1]s/out/done/${param:part}.jsonl"}}}
 triggers: {orders: {source: orders, after: {pipeline: orders, sink: out}, every: 200ms, batch: {files: 2, wait: 500ms}, at_once: 2, run_id: part}}
 `, a.folder)
 	require.NoError(a, os.WriteFile(filepath.Join(a.folder, "after.yaml"), []byte(document), 0o600))

@@ -161,6 +161,7 @@ func (c *topology) environment() map[string]string {
 		environment[name] = here.Replace(value)
 		require.NotContains(c.t, environment[name], "${", "%s of docker-compose.yml", name)
 	}
+	require.NoError(c.t, os.MkdirAll(environment["WAYMARK_ALLOW_WRITE"], 0o700)) // the volume is there
 	return environment
 }
 
@@ -168,7 +169,7 @@ func (c *topology) environment() map[string]string {
 // where its bucket is; and the heartbeat.
 func (c *topology) goodsEnvironment() map[string]string {
 	return map[string]string{
-		"WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(), "WAYMARK_ALLOW_NETWORK": "127.0.0.0/8",
+		"WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(), "WAYMARK_SECRETS": "{goods_dsn: {pipelines: [orders]}}", "WAYMARK_ALLOW_NETWORK": "127.0.0.0/8",
 		"AWS_ENDPOINT_URL_S3": c.bucket.Endpoint, "AWS_REGION": c.bucket.Region,
 		"WAYMARK_HEARTBEAT": clusterHeartbeat.String(),
 	}

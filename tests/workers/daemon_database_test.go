@@ -97,7 +97,7 @@ func TestADocumentGetsNothingOfTheLandscape(t *testing.T) {
 	}
 	for name, dsn := range documents {
 		s.write(t, "pipelines/"+name+".yaml", "name: "+name+"\nsources: {in: {postgres: {dsn: \""+dsn+"\", table: waymark.runs, order_by: [run]}}}\n"+
-			"sinks: {out: {jsonl: {path: "+name+".jsonl}}}\n")
+			"sinks: {out: {jsonl: {path: out/"+name+".jsonl}}}\n")
 	}
 	config := s.config(s.address(t))
 	config.Landscape = "postgres://" + record.Owner() + "@" + record.Address() + "/" + record.Owner() + "?sslmode=disable"

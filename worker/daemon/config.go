@@ -37,8 +37,10 @@ type Config struct {
 	Pipelines     string
 	Environment   string
 	AllowPaths    []string
+	AllowWrite    []string
 	AllowNetworks worker.Networks
 	AllowEnv      []string
+	Own           []string // files and folders, besides those that other fields name, that the process reads as its own: settings, certificates
 	SecretsDir    string
 
 	DocumentProfile string
@@ -96,6 +98,7 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Pipelines, "pipelines", "", "`folder` of deployed pipelines: NAME.yaml or NAME/pipeline.yaml")
 	flags.StringVar(&c.Environment, "environment", landscape.DefaultEnvironment, "`environment` in which a run's deployed pipeline is looked up if the run names none")
 	flags.StringArrayVar(&c.AllowPaths, "allow-path", nil, "additional `folder`, besides --pipelines, that documents may use; can be repeated")
+	flags.StringArrayVar(&c.AllowWrite, "allow-write", nil, "additional `folder`, besides out beside a document in --pipelines, in which documents may write; can be repeated")
 	flags.StringArrayVar(&c.AllowEnv, "allow-env", nil, "environment `variable` that documents may use as ${VARIABLE}; can be repeated")
 	flags.Var(&c.AllowNetworks, "allow-network", "additional `network`, besides the public internet, that documents may connect to, such as 10.0.0.0/8; can be repeated")
 	flags.StringVar(&c.DocumentProfile, "document-profile", "", "AWS SDK `profile` with which documents access buckets (or "+worker.DocumentKeyVariable+"; default the payload store's)")
@@ -136,6 +139,7 @@ func (c *Config) check() error {
 		checkEnvironment(c.Environment),
 		checkURL("landscape", c.Landscape), checkURL("payloads", c.Payloads),
 		checkFolder("--pipelines", c.Pipelines), checkFolder("--secrets-dir", c.SecretsDir), checkFolder("--allow-path", c.AllowPaths...),
+		checkFolder("--allow-write", c.AllowWrite...), c.checkOwn(),
 		checkAddress("--http", c.HTTP), checkAddress("--codec-http", c.CodecHTTP),
 		c.checkNumbers(), c.checkLog(), c.checkVersion(),
 	)

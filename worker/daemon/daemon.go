@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -366,16 +365,14 @@ func (d *process) plannerOf(opened *storage.Storage) worker.Planner {
 	return planner
 }
 
-// planner compiles documents. They may come from anybody who may start a run: only what the operator names is theirs.
+// planner compiles documents.
 func (d *process) planner() worker.Planner {
-	allowed := slices.Clone(d.AllowPaths)
-	if d.Pipelines != "" {
-		allowed = append(allowed, d.Pipelines)
-	}
-	return worker.Planner{
-		Confined: true, Allow: allowed, AllowEnv: d.AllowEnv, AllowNetworks: d.AllowNetworks, SecretsDir: d.SecretsDir, FingerprintKey: d.fingerprintKey,
+	p := worker.Planner{
+		AllowNetworks: d.AllowNetworks, SecretsDir: d.SecretsDir, FingerprintKey: d.fingerprintKey,
 		Reserved: worker.Reserved(d.storage().Reserved()), Credentials: d.credentials,
 	}
+	d.Confine(&p)
+	return p
 }
 
 // errDrained ends the activities that take too long when the process is to end. Temporal gives them to others.
