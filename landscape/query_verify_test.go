@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -176,4 +177,39 @@ func TestRefusedRows(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, errors[0].Node, r.Node)
 	}
+}
+
+// TestDroppedEventsAreNotMissing: that an event is not there which the outbox dropped because it was old says nothing of the run; that of a later run may not be missing.
+func TestDroppedEventsAreNotMissing(t *testing.T) {
+	ctx, now := t.Context(), time.Unix(1_700_000_000, 0)
+	driver := &changed{Driver: memdriver.New()}
+	log := landscape.New(driver, func() time.Time { return now })
+	for _, run := range []string{"old", "mid", "new"} {
+		require.NoError(t, landscapetest.Scene{Run: run}.Begin(ctx, log))
+		now = now.Add(time.Hour)
+	}
+	missing := func(run string) []landscape.Difference {
+		t.Helper()
+		record, graph := landscapetest.Scene{Run: run}.Graph()
+		found, err := log.CompareRun(ctx, record, graph)
+		require.NoError(t, err)
+		return found
+	}
+	_, err := log.Sequence(ctx)
+	require.NoError(t, err)
+	gone := func(e *landscape.Event) bool { return false }
+	for _, run := range []string{"old", "new"} {
+		require.Empty(t, missing(run))
+		driver.change = change(gone)
+		require.NotEmpty(t, missing(run), "no event was dropped")
+		driver.change = nil
+	}
+	dropped, err := log.DropEvents(ctx, 1, landscapetest.Before(landscape.MicrosOf(now)))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, dropped)
+	require.Empty(t, missing("old"))
+	require.Empty(t, missing("new"))
+	driver.change = change(gone)
+	require.Empty(t, missing("old"))
+	require.Equal(t, "outbox", missing("new")[0].Table, "older ones are left")
 }
