@@ -157,7 +157,7 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) 
 		err = a.log.CancelRun(ctx, in.Run, true, in.Actor, in.Why)
 	}
 	if err == nil && in.Final {
-		err = a.Discard(ctx, in.Run)
+		err = a.discardAll(ctx, in.Run)
 	}
 	return labels, errors.Join(err, a.forget(in.Run))
 }
@@ -178,8 +178,10 @@ func (a *Activities) replaced(ctx context.Context, run string) (string, error) {
 }
 
 // Discard removes what the run staged and did not publish. It is for runs that nobody may resume. It may be repeated; a
-// run that is not recorded has staged nothing.
-func (a *Activities) Discard(ctx context.Context, id string) error {
+// run that is not recorded has staged nothing. It is not a method: those are activities, which anybody at Temporal starts.
+func Discard(ctx context.Context, a *Activities, id string) error { return a.discardAll(ctx, id) }
+
+func (a *Activities) discardAll(ctx context.Context, id string) error {
 	err := a.discard(ctx, id, func(string) (bool, error) { return true, nil })
 	if errors.Is(err, landscape.ErrNotFound) {
 		return nil

@@ -89,7 +89,7 @@ func (a *Activities) labelsAsked(ctx context.Context, in LabelInput) (Labels, er
 	if !errors.Is(err, landscape.ErrNotFound) {
 		return Labels{}, err
 	}
-	from, err := askOrigin(ctx)
+	from, err := a.askOrigin(ctx)
 	if err != nil {
 		return Labels{}, err
 	}

@@ -29,6 +29,9 @@ const orderPatience = 5 * time.Second
 //
 // It may run twice: by its id, the workflow knows an order that it has.
 func (a *Activities) HandOn(ctx context.Context, in OrderInput) error {
+	if err := in.handsOn(); err != nil {
+		return toTemporal(err)
+	}
 	patience, done := context.WithTimeout(ctx, orderPatience)
 	defer done()
 	handle, err := activity.GetClient(ctx).UpdateWorkflow(patience, client.UpdateWorkflowOptions{

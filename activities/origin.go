@@ -57,6 +57,7 @@ type origin struct {
 	landscape.Execution
 	asker     string // who asked the schedule for the run; empty if it rang
 	arrived   string // id of the trigger at which files arrived; empty if the run is not for any
+	first     string // run id of the first execution of the workflow
 	asked     string // id of the workflow that was started for the run; its own if no other was
 	continues string // run id of the execution that continued itself as this one; empty if none did
 	reset     bool   // somebody reset the workflow to an event of an earlier execution
@@ -92,8 +93,8 @@ func (o *origin) who() (actor, trigger string) {
 	return actor, trigger
 }
 
-// askOrigin asks Temporal how the execution that the activity belongs to began.
-func askOrigin(ctx context.Context) (*origin, error) {
+// askOrigin asks Temporal how the execution that the activity belongs to began. One of another program is refused.
+func (a *Activities) askOrigin(ctx context.Context) (*origin, error) {
 	info := activity.GetInfo(ctx)
 	me := &common.WorkflowExecution{WorkflowId: info.WorkflowExecution.ID, RunId: info.WorkflowExecution.RunID}
 	event, err := firstEvent(ctx, me)
@@ -101,10 +102,13 @@ func askOrigin(ctx context.Context) (*origin, error) {
 		return nil, fmt.Errorf("how workflow %s began: %w", me.GetWorkflowId(), err)
 	}
 	start := event.GetWorkflowExecutionStartedEventAttributes()
+	if err := a.served(me.GetWorkflowId(), start.GetTaskQueue().GetName(), info.TaskQueue); err != nil {
+		return nil, err
+	}
 	o := &origin{
 		Execution: landscape.Execution{Execution: me.GetRunId(), Workflow: me.GetWorkflowId(), Namespace: info.Namespace},
-		asked:     me.GetWorkflowId(),
-		reset:     start.GetOriginalExecutionRunId() != me.GetRunId(), started: event.GetEventTime().AsTime(),
+		asked:     me.GetWorkflowId(), first: cmp.Or(start.GetFirstExecutionRunId(), me.GetRunId()),
+		reset: start.GetOriginalExecutionRunId() != me.GetRunId(), started: event.GetEventTime().AsTime(),
 	}
 	o.again = o.reset || start.GetAttempt() > 1
 	if start.GetInitiator() == enums.CONTINUE_AS_NEW_INITIATOR_WORKFLOW {
@@ -118,7 +122,7 @@ func ArrivalActor(trigger string) string { return "trigger " + trigger }
 
 // originOf is askOrigin for a run that may be one of a slot, or of what arrived: the record of its schedule or trigger says so.
 func (a *Activities) originOf(ctx context.Context, in OpenInput) (*origin, error) {
-	from, err := askOrigin(ctx)
+	from, err := a.askOrigin(ctx)
 	if err != nil {
 		return nil, err
 	}

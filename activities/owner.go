@@ -67,15 +67,21 @@ func (a *Activities) own(ctx context.Context, run string, epoch int64) error {
 // inherit records that the execution that asks continues the last of the owners, if it does. An epoch that an earlier release began has
 // none: it belongs to who works in it, but to no execution that was reset.
 func (a *Activities) inherit(ctx context.Context, run string, epoch int64, owners []landscape.Execution) error {
-	from, err := askOrigin(ctx)
+	from, err := a.askOrigin(ctx)
 	if err != nil {
 		return err
 	}
 	switch n := len(owners); {
 	case n == 0 && !from.reset:
 		record, err := a.log.Run(ctx, run)
-		if err != nil || record.Status == pipeline.Running || from.continues == "" {
+		if err != nil {
 			return err
+		}
+		if record.Epoch < epoch { // which nothing began
+			return fmt.Errorf("run %s is in epoch %d, not %d: %w", run, record.Epoch, epoch, landscape.ErrSuperseded)
+		}
+		if record.Status == pipeline.Running || from.continues == "" {
+			return nil
 		}
 	case n > 0 && from.continues == owners[n-1].Execution && !from.reset:
 		next := from.Execution

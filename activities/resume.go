@@ -35,7 +35,7 @@ func (a *Activities) ResumeRun(ctx context.Context, in ResumeInput) (Resumed, er
 
 // resumeRun reads with a, and writes with inEpoch what is written after the epoch began.
 func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in ResumeInput) (resumepoint.State, error) {
-	from, err := askOrigin(ctx)
+	from, err := a.askOrigin(ctx)
 	if err == nil {
 		err = a.next(ctx, in, from)
 	}
@@ -143,8 +143,9 @@ func (a *Activities) keepPause(ctx context.Context, inEpoch *Activities, in Resu
 }
 
 // Check says why the run cannot be resumed, if it cannot: it is complete or was ended permanently, its document compiles to
-// another plan by now, a source changed, or the record contradicts itself. It writes nothing.
-func (a *Activities) Check(ctx context.Context, run string) error {
+// another plan by now, a source changed, or the record contradicts itself. It writes nothing. It is not a method: those are
+// activities, which anybody at Temporal starts.
+func Check(ctx context.Context, a *Activities, run string) error {
 	_, err := a.log.Resumable(ctx, run)
 	if err == nil {
 		_, err = a.check(ctx, run)

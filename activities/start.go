@@ -42,6 +42,9 @@ func (a *Activities) refuse(
 	if err != nil {
 		return Labels{}, err
 	}
+	if in.Run, err = a.refusable(ctx, in.Run, from); err != nil {
+		return Labels{}, err
+	}
 	start, err := a.startOf(in, from)
 	if err != nil {
 		return Labels{}, err
@@ -53,6 +56,21 @@ func (a *Activities) refuse(
 	labels := a.labelsOfStart(ctx, start)
 	labels.Pipeline = in.Pipeline // a file's name is not for Temporal
 	return labels, store(ctx, start)
+}
+
+// refusable returns the id under which a refusal of the execution that asks is recorded: that of the run, unless a start
+// of the run is open that is not its own. Nobody calls that off by asking for the same id in words that are refused.
+func (a *Activities) refusable(ctx context.Context, run string, from *origin) (string, error) {
+	last, err := a.log.LastStart(ctx, run)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		return run, nil
+	case err != nil:
+		return "", err
+	case last.Decided != 0, from.Workflow == WorkflowID(run), from.asked == last.Workflow:
+		return run, nil
+	}
+	return from.first, nil
 }
 
 // accept records that somebody asks for a run, unless the process that started its workflow did so.

@@ -48,8 +48,8 @@ func TestResumeNeedsSamePluginVersion(t *testing.T) {
 			}
 			return &raised, nil
 		})
-		require.NoError(t, activities.New(r.log, r.payloads, inner, "test").Check(t.Context(), runID), name)
-		err := activities.New(r.log, r.payloads, later, "test").Check(t.Context(), runID)
+		require.NoError(t, activities.Check(t.Context(), activities.New(r.log, r.payloads, inner, "test"), runID), name)
+		err := activities.Check(t.Context(), activities.New(r.log, r.payloads, later, "test"), runID)
 		require.ErrorContains(t, err, `+      "version": 2,`, name)
 	}
 }

@@ -146,7 +146,7 @@ func (s *Session) resume(ctx context.Context, id string, r ResumeRequest) (*Exec
 		if err != nil {
 			return nil, err
 		}
-		if err := executing.Check(ctx, id); err != nil {
+		if err := activities.Check(ctx, executing, id); err != nil {
 			return nil, conflict(DependencyChanged, err)
 		}
 	}

@@ -221,7 +221,7 @@ func (s *Session) discardStaged(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return executing.Discard(ctx, id)
+	return activities.Discard(ctx, executing, id)
 }
 
 // markInterrupted records that earlier runs of this state folder, besides the one given, were interrupted: a run that is running

@@ -23,7 +23,8 @@ import (
 // New returns a worker for the queue, not yet started, of a process that works alone: all work comes by this queue. As
 // many chunks are worked on at once as there are processors, and one more that waits for the disk.
 func New(c client.Client, queue string, act *activities.Activities) worker.Worker {
-	w := worker.New(c, queue, patient(worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities()}))
+	o := worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities()}
+	w := worker.New(c, queue, guarded(patient(o)))
 	registerWorkflows(w)
 	w.RegisterActivity(act)
 	return landing{w, act}
@@ -117,7 +118,7 @@ type Group []worker.Worker
 
 // Group returns the workers, not yet started. act are the activities of a process at the place.
 func (m Member) Group(c client.Client, affinity activities.Affinity, act *activities.Activities) Group {
-	common := patient(m.Options)
+	common := guarded(patient(m.Options))
 	common.MaxConcurrentActivityExecutionSize = cmp.Or(common.MaxConcurrentActivityExecutionSize, defaultActivities())
 	first := worker.New(c, m.queue(), common)
 	registerWorkflows(first)

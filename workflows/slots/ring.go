@@ -15,7 +15,7 @@ import (
 // Names under which Temporal's schedules start what does their work. Stored there; never rename.
 const (
 	RingName = "RingSchedule"
-	turnName = "TurnSchedule"
+	TurnName = "TurnSchedule"
 )
 
 // RingInput says which schedule rings.
@@ -43,10 +43,10 @@ const turnAttempts = 10
 // Ring is the workflow that a schedule of Temporal starts: it has done what is due.
 func Ring(ctx workflow.Context, in RingInput) (Rang, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: turnTimeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: turnAttempts}, Summary: "slots of " + in.Schedule,
+		StartToCloseTimeout: turnTimeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: turnAttempts}, Summary: "slots of a schedule",
 	})
 	var rang Rang
-	err := workflow.ExecuteActivity(ctx, turnName, in).Get(ctx, &rang)
+	err := workflow.ExecuteActivity(ctx, TurnName, in).Get(ctx, &rang)
 	return rang, err
 }
 
@@ -66,5 +66,5 @@ func (k *Keeper) Heard(ctx context.Context, in RingInput) (Rang, error) {
 // Register registers the workflow of rings, and the activity that hears them, with a worker.
 func Register(w worker.Worker, k *Keeper) {
 	w.RegisterWorkflowWithOptions(Ring, workflow.RegisterOptions{Name: RingName, VersioningBehavior: workflow.VersioningBehaviorAutoUpgrade})
-	w.RegisterActivityWithOptions(k.Heard, activity.RegisterOptions{Name: turnName})
+	w.RegisterActivityWithOptions(k.Heard, activity.RegisterOptions{Name: TurnName})
 }
