@@ -133,11 +133,6 @@ func TestEveryPartCounts(t *testing.T) {
 	require.NotEqual(t, was, chunkRootOf(all(), seal.Key{2}), "so do salts")
 }
 
-func TestNoAllocationPerRow(t *testing.T) {
-	r, key := big(5000), seal.Key{1}
-	require.Less(t, testing.AllocsPerRun(3, func() { chunkRootOf(r, key) }), 50.0)
-}
-
 func TestLines(t *testing.T) {
 	line := seal.AppendLine(nil, "nodes", []seal.Member{{"run_id", "r"}, {"a", nil}, {"seq", int64(-3)}, {"blob", []byte{0, 255}}, {"text", "a\"\n<ü"}})
 	require.Equal(t, `{"a":null,"blob":"00ff","run_id":"r","seq":-3,"table":"nodes","text":"a\"\n<ü"}`, string(line))
