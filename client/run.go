@@ -82,7 +82,9 @@ func (c *Client) Runs(ctx context.Context, limit int) (runs []Run, total int, er
 	}
 	for _, head := range heads {
 		run := runOf(head)
-		c.attend(ctx, &run)
+		if _, err := c.attend(ctx, &run); err != nil {
+			return nil, 0, err
+		}
 		if err := c.addSlot(ctx, &run); err != nil {
 			return nil, 0, err
 		}
@@ -105,11 +107,23 @@ func (c *Client) addSlot(ctx context.Context, run *Run) error {
 	return err
 }
 
-// attend finds out whether somebody executes a run that is running.
-func (c *Client) attend(ctx context.Context, run *Run) {
-	if run.Status == pipeline.Running {
-		run.Alive = c.host.Executes(ctx, run.ID)
+// attend finds out whether somebody executes a run that is running. One that nobody executes may have ended, or have
+// been resumed, since its record was read: then run is what is recorded now, and changed is true.
+func (c *Client) attend(ctx context.Context, run *Run) (changed bool, err error) {
+	if run.Status != pipeline.Running {
+		return false, nil
 	}
+	if run.Alive = c.host.Executes(ctx, run.ID); !run.Dead() {
+		return false, nil
+	}
+	now, err := c.log.Run(ctx, run.ID)
+	if err != nil {
+		return false, err
+	}
+	if changed = now.Status != pipeline.Running || now.Epoch != run.Epoch; changed {
+		*run = runOf(now.RunHead)
+	}
+	return changed, nil
 }
 
 // Beginning returns the runs whose ids begin like that, the newest first; for an empty beginning the newest runs, at most limit of them

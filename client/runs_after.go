@@ -30,7 +30,9 @@ func (c *Client) RunsAfter(ctx context.Context, after string, yield func(*Run) (
 		for i, head := range heads {
 			place = &landscape.RunStart{Started: head.Started, ID: head.ID}
 			run := runOf(head)
-			c.attend(ctx, &run)
+			if _, err := c.attend(ctx, &run); err != nil {
+				return "", err
+			}
 			more, err := yield(&run)
 			if err != nil || !more && (i < len(heads)-1 || len(heads) == page) {
 				return placeText(place), err

@@ -107,7 +107,9 @@ func (c *Client) complete(ctx context.Context, s *ScheduledSlot) error {
 	}
 	s.Reason = "" // it waits no more
 	running := runOf(run.RunHead)
-	c.attend(ctx, &running)
+	if _, err := c.attend(ctx, &running); err != nil {
+		return err
+	}
 	s.Paused, err = c.paused(ctx, &running)
 	return err
 }

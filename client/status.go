@@ -152,7 +152,12 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 	if err := c.addAttested(ctx, status); err != nil {
 		return nil, err
 	}
-	c.attend(ctx, &status.Run)
+	switch changed, err := c.attend(ctx, &status.Run); {
+	case err != nil:
+		return nil, err
+	case changed: // all else was read before
+		return c.Status(ctx, id)
+	}
 	return status, c.addAdvice(ctx, status, run)
 }
 

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"waymark/audit"
 	"waymark/audit/evidence"
@@ -46,7 +47,7 @@ type Home struct {
 	permitted  bool               // this process may work for runs
 	evidence   *evidence.Evidence // nil until this process may write
 	notarize   func()             // ends the notary, after a last pass
-	unasked    bool               // the cluster could not be asked who executes runs
+	attendance *attendance        // which runs of the cluster are executed
 }
 
 // Open opens the landscape and the payload store, and makes what is missing in the state folder. With Options.Existing it makes nothing,
@@ -56,6 +57,7 @@ type Home struct {
 func Open(ctx context.Context, o Options) (*Home, error) {
 	o = o.filled()
 	h := &Home{options: o}
+	h.attendance = newAttendance(h.openRuns(), h.isOpen)
 	if err := checkAnchors(o.LogAnchors...); err != nil {
 		return nil, err
 	}
@@ -179,6 +181,7 @@ func (h *Home) Repair(ctx context.Context) []client.Check { return h.options.Rep
 // are stopped where they are, as by a kill; they can be resumed. Repeating it changes nothing. What is asked afterwards is refused with an
 // *client.Error of kind Unavailable.
 func (h *Home) Close() error {
+	h.attendance.close() // before the lock: it may be about to connect
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.Closed() != nil {
@@ -204,7 +207,7 @@ func (h *Home) Close() error {
 func (h *Home) Executes(ctx context.Context, run string) *bool {
 	switch {
 	case h.options.Cluster != nil:
-		return h.open(ctx, run)
+		return h.attendance.executes(ctx, run)
 	case !h.options.private():
 		return nil
 	}
@@ -227,23 +230,40 @@ func (h *Home) Continues(ctx context.Context, run string) bool {
 	return err == nil && queue != "" && queue != workflows.ProcessQueue(run)
 }
 
-// open reports whether the run has an open workflow on the cluster; nil if that is not known.
-func (h *Home) open(ctx context.Context, run string) *bool {
+// openRuns returns what lists the open workflows of runs on the cluster. It warns once each time that the cluster becomes silent.
+func (h *Home) openRuns() func(context.Context) (map[string]bool, error) {
+	var silent atomic.Bool
+	return func(ctx context.Context) (map[string]bool, error) {
+		connection, err := h.dialed(ctx)
+		var open map[string]bool
+		if err == nil {
+			open, err = openOn(ctx, connection)
+		}
+		if before := silent.Swap(err != nil); err != nil && !before && h.Closed() == nil {
+			h.options.Warn(fmt.Sprintf("whether somebody executes runs is unknown: %v", err))
+		}
+		return open, err
+	}
+}
+
+// isOpen reports whether the run has an open workflow on the cluster.
+func (h *Home) isOpen(ctx context.Context, run string) (bool, error) {
+	connection, err := h.dialed(ctx)
+	if err != nil {
+		return false, err
+	}
+	return connection.Open(ctx, run)
+}
+
+// dialed returns the connection to the cluster.
+func (h *Home) dialed(ctx context.Context) (*client.Connection, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.unasked {
-		return nil
+	if err := h.Closed(); err != nil {
+		return nil, err
 	}
-	if err := h.dial(ctx); err != nil {
-		h.unasked = true
-		h.options.Warn(fmt.Sprintf("whether somebody executes runs is unknown: %v", err))
-		return nil
-	}
-	open, err := h.connection.Open(ctx, run)
-	if err != nil {
-		return nil
-	}
-	return &open
+	err := h.dial(ctx)
+	return h.connection, err
 }
 
 // Reach does what client.Host says: it connects to the process that uses the state folder, or to the cluster.
@@ -299,7 +319,10 @@ func (h *Home) Session(ctx context.Context, purpose client.Purpose) (*client.Ses
 			err := h.payloads(ctx, purpose == client.ToStart)
 			return h.stores.Payloads, err
 		},
-		Release: func() error { return nil },
+		Release: func() error {
+			h.attendance.forget() // a run that was resumed is executed again
+			return nil
+		},
 	}
 	if o.Cluster != nil {
 		s.Queue, s.Files, s.Gone = o.Cluster.TaskQueue(), o.Cluster.Files, o.Cluster.Gone
