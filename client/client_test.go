@@ -181,9 +181,11 @@ func TestStatus(t *testing.T) {
 	require.Empty(t, going.Advice.Cures)
 	require.Nil(t, going.Paused)
 
-	paused, err := New(log, "memory", busy{view: workflows.View{Paused: &workflows.Command{Actor: "ann", Why: "lunch"}}}).Status(t.Context(), "r0")
+	require.NoError(t, log.RecordAction(t.Context(), "r0", landscape.VerbPause, "ann", "lunch"))
+	paused, err := New(log, "memory", held{}).Status(t.Context(), "r0") // nobody is asked
 	require.NoError(t, err)
-	require.Equal(t, &Pause{Actor: "ann", Why: "lunch"}, paused.Paused)
+	require.NotNil(t, paused.Paused)
+	require.Equal(t, "ann: lunch", paused.Paused.Actor+": "+paused.Paused.Why)
 	require.Equal(t, []Cure{Resume}, paused.Advice.Cures)
 }
 
@@ -258,4 +260,37 @@ func TestCancelBeforeItBegins(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, cancelled, run)
 	}
+}
+
+// ending is a host that executes no run, because it ends each before it answers.
+type ending struct {
+	nobody
+	log *landscape.Log
+}
+
+func (e ending) Executes(ctx context.Context, run string) *bool {
+	if err := e.log.StopRun(ctx, run, pipeline.Cancelled, "it was time"); err != nil {
+		panic(err)
+	}
+	return new(bool)
+}
+
+// TestARunThatEndsIsNotDead: a run that ends while it is asked whether somebody executes it has ended, and is not one that
+// was left alone.
+func TestARunThatEndsIsNotDead(t *testing.T) {
+	log := fiveRuns(t)
+	c := New(log, "memory", ending{log: log})
+	status, err := c.Status(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Cancelled, status.Run.Status)
+	require.False(t, status.Dead())
+	require.NotNil(t, status.Advice.Cures)
+	var seen []pipeline.RunStatus
+	_, err = c.RunsAfter(t.Context(), "", func(run *Run) (bool, error) {
+		require.False(t, run.Dead(), run.ID)
+		seen = append(seen, run.Status)
+		return true, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []pipeline.RunStatus{"completed_with_failures", "cancelled", "cancelled", "cancelled", "cancelled"}, seen)
 }

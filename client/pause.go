@@ -13,32 +13,17 @@ import (
 type Pause struct {
 	Actor string `json:"actor"`
 	Why   string `json:"why"`
-	Since Time   `json:"since,omitempty"` // not known of a pause that is not recorded yet
+	Since Time   `json:"since"`
 }
 
-// paused returns who paused a run: what its executor says, or else the landscape. A run that nobody executes is not paused, unless the next process that
-// serves continues it, and with it the pause.
+// paused returns who paused a run, according to the landscape: an order is recorded there before it counts, so that its
+// executor need not be asked. A run that nobody executes is not paused, unless the next process that serves continues it,
+// and with it the pause.
 func (c *Client) paused(ctx context.Context, run *Run) (*Pause, error) {
-	switch {
-	case run.Status != pipeline.Running, run.Dead() && !c.host.Continues(ctx, run.ID):
+	if run.Status != pipeline.Running || run.Dead() && !c.host.Continues(ctx, run.ID) {
 		return nil, nil
-	case run.Dead():
-		return c.Paused(ctx, run.ID)
 	}
-	recorded, err := c.Paused(ctx, run.ID)
-	if err != nil {
-		return nil, err
-	}
-	view := c.view(ctx, run)
-	switch {
-	case view == nil:
-		return recorded, nil
-	case view.Paused == nil:
-		return nil, nil
-	case recorded == nil:
-		return &Pause{Actor: view.Paused.Actor, Why: view.Paused.Why}, nil
-	}
-	return recorded, nil
+	return pausedAt(ctx, c.log.Reader, run.ID)
 }
 
 // Paused returns who paused a run according to the landscape; nil if it is not paused. To resume a run ends the pause.
@@ -72,24 +57,6 @@ func pausedAt(ctx context.Context, log *landscape.Reader, run string) (*Pause, e
 		return nil, err
 	}
 	return &Pause{Actor: last.Actor, Why: last.Why, Since: Time(last.At)}, nil
-}
-
-// view asks the run's executor how it is; nil if nobody answers: it is busy, or cannot be reached.
-func (c *Client) view(ctx context.Context, run *Run) (view *workflows.View) {
-	if run.Alive == nil {
-		return nil
-	}
-	_, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
-		answer, err := executor.View(ctx, run.ID)
-		if err == nil {
-			view = &answer
-		}
-		return err
-	})
-	if err != nil {
-		return nil
-	}
-	return view
 }
 
 // Pause lets a run finish the work in flight, and then wait until it is resumed. It returns when that is recorded. A run that is paused
