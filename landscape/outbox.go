@@ -130,6 +130,35 @@ func (r *Reader) OutboxHead(ctx context.Context) (OutboxHead, error) {
 	return head, err
 }
 
+// mostWaiting is how many events without a position Happened counts at most: while none gives them one, they pile up.
+const mostWaiting = 100
+
+// Happened returns how many events have a position, and how many wait for one, at most a hundred: both change when one
+// comes, and when one gets its position.
+func (r *Reader) Happened(ctx context.Context) (ordered, waiting int64, err error) {
+	const tries = 5
+	for range tries {
+		before, err := r.OutboxHead(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		waiting = 0
+		err = r.from.Read(ctx, waitingEvent{}, Query{Prefix: []any{int64(0)}, Limit: mostWaiting}, func(Record) bool {
+			waiting++
+			return true
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+		after, err := r.OutboxHead(ctx)
+		if err != nil || after == before { // else some got a position between the two: they would count twice
+			return after.Size, waiting, err
+		}
+		ordered = after.Size
+	}
+	return ordered, waiting, nil
+}
+
 // Outbox returns the events after a position, in order, at most so many, or all with the limit 0; nil if there is none. Those that have no position are
 // left out.
 func (r *Reader) Outbox(ctx context.Context, after int64, limit int) (events []Event, err error) {

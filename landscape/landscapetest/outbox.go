@@ -38,9 +38,17 @@ func outbox(t *testing.T, d landscape.Driver) {
 	before, err := log.Outbox(ctx, 0, 0)
 	require.NoError(t, err)
 	require.Nil(t, before, "an event without a position is not told yet")
+	happened := func(ordered, waiting int64) {
+		t.Helper()
+		o, w, err := log.Happened(ctx)
+		require.NoError(t, err)
+		require.Equal(t, [2]int64{ordered, waiting}, [2]int64{o, w})
+	}
+	happened(0, 6)
 	n, err := log.Sequence(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 6, n)
+	happened(6, 0)
 	all, err := log.Outbox(ctx, 0, 0)
 	require.NoError(t, err)
 	var kinds []landscape.EventKind
