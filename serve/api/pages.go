@@ -189,7 +189,16 @@ const (
 )
 
 func homePage(c *call) (any, error) {
-	home := ui.Home{}
+	home, err := shared(c, "home", homeOf)
+	if err != nil {
+		return nil, err
+	}
+	return ui.Page{Title: "Home", Command: "waymark runs", Path: "/v1/runs", Body: *home, Refresh: len(home.Going) > 0}, nil
+}
+
+// homeOf is what the caller sees of the newest runs.
+func homeOf(c *call) (*ui.Home, error) {
+	home := &ui.Home{}
 	next, err := c.server.Home.RunsAfter(c.Context(), "", func(run *client.Run) (bool, error) {
 		if !c.sees(run.Pipeline, run.Actor, run.Trigger) {
 			return true, nil
@@ -208,11 +217,11 @@ func homePage(c *call) (any, error) {
 	})
 	home.More = next != ""
 	slices.Reverse(home.Needs)
-	return ui.Page{Title: "Home", Command: "waymark runs", Path: "/v1/runs", Body: home, Refresh: len(home.Going) > 0}, err
+	return home, err
 }
 
 func runsPage(c *call) (any, error) {
-	page, err := c.pageOfRuns()
+	page, err := shared(c, "page of runs", (*call).pageOfRuns)
 	if err != nil {
 		return nil, err
 	}

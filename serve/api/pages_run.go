@@ -27,44 +27,24 @@ func crumbs(run landscape.Run, below ...string) []ui.Link {
 }
 
 func runPage(c *call) (any, error) {
-	run, err := c.record()
+	found, err := pageOfRun(c)
 	if isMissing(err) {
 		return unbegunPage(c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	report, err := c.report(run)
-	if err != nil {
-		return nil, err
-	}
-	body := ui.Run{RunReport: report, MayRead: c.token.Has(allowed[read]...)}
-	edges, err := c.edges(run)
-	if err != nil {
-		return nil, err
-	}
-	if report.Run.Status != pipeline.Running { // of one that runs there may be many, and the page is loaded again and again
-		groups, err := errorsOf(c.Context(), c, run)
-		if err != nil {
-			return nil, err
-		}
-		body.Errors = groups.Items
-	}
-	body.Figures = ui.FiguresOf(report.Status, edges, 0)
-	if body.Effects, err = c.unconfirmed(run); err != nil {
-		return nil, err
-	}
+	run, body := found.Run, found.body
+	body.MayRead = c.token.Has(allowed[read]...)
 	if c.token.Has(allowed[order]...) {
-		body.Orders = ordersFor(report)
+		body.Orders = ordersFor(body.RunReport)
 	}
-	if body.MayCompare = c.token.Has(allowed[look]...) && client.Complete(report.Run.Status); body.MayCompare {
-		if body.Earlier, err = c.server.Home.RunBefore(c.Context(), run); err != nil && !isMissing(err) {
-			return nil, err
-		}
+	if body.MayCompare = c.token.Has(allowed[look]...) && client.Complete(body.RunReport.Run.Status); !body.MayCompare {
+		body.Earlier = ""
 	}
 	page := statusPage(body)
 	page.Crumbs, page.SQL = crumbs(run), "select * from run_summary where run_id = '"+run.ID+"'"
-	page.Refresh = report.Run.Status == pipeline.Running && !report.Dead()
+	page.Refresh = body.RunReport.Run.Status == pipeline.Running && !body.Dead()
 	return page, nil
 }
 

@@ -66,14 +66,11 @@ func (c *call) started(id string) (*client.Start, error) {
 
 // getRun returns how a run is, also one that has not begun.
 func getRun(c *call) (any, error) {
-	run, err := c.record()
-	if err == nil {
-		return c.report(run)
+	report, err := runNow(c)
+	if isMissing(err) {
+		return c.unbegun()
 	}
-	if !isMissing(err) {
-		return nil, err
-	}
-	return c.unbegun()
+	return report, err
 }
 
 // unbegun is what is known of the run of the path, which is not recorded.
@@ -116,11 +113,13 @@ func pending(start *client.Start) *client.RunReport {
 
 // listRuns returns the runs that the caller sees, the newest first.
 func listRuns(c *call) (any, error) {
-	page, err := c.pageOfRuns()
-	if err == nil {
-		err = c.server.Home.AddSlots(c.Context(), page.Items)
-	}
-	return page, err
+	return shared(c, "runs", func(c *call) (remote.Page[client.Run], error) {
+		page, err := c.pageOfRuns()
+		if err == nil {
+			err = c.server.Home.AddSlots(c.Context(), page.Items)
+		}
+		return page, err
+	})
 }
 
 // pageOfRuns returns a page of the runs that are asked for, without their slots if it has several.
@@ -456,16 +455,24 @@ func followRun(c *call) (any, error) {
 	}
 }
 
-// progress returns how far a run is; run is nil as long as it is not recorded.
+// progress returns how far a run is; run is nil as long as it is not recorded. All streams of a run have it from one look.
 func (c *call) progress(id string) (progress landscape.Progress, run *landscape.Run, err error) {
-	recorded, err := c.server.Home.Recorded(c.Context(), id)
-	if isMissing(err) {
-		return progress, nil, nil
+	type point struct {
+		landscape.Progress
+		run *landscape.Run
 	}
-	if err == nil {
-		progress, err = c.server.Home.ProgressOf(c.Context(), id)
-	}
-	return progress, &recorded, err
+	at, err := recent(c, "progress "+id, progressPause, func(c *call) (at point, err error) {
+		recorded, err := c.server.Home.Recorded(c.Context(), id)
+		if isMissing(err) {
+			return at, nil
+		}
+		if err == nil {
+			at.Progress, err = c.server.Home.ProgressOf(c.Context(), id)
+		}
+		at.run = &recorded
+		return at, err
+	})
+	return at.Progress, at.run, err
 }
 
 // withRun is what a route does with a run.

@@ -78,6 +78,7 @@ type Server struct {
 	verifications verifications
 	health        health
 	endings       endings
+	answers       answers
 	streams       atomic.Int64 // of events, that are open
 	drained       chan struct{}
 	drain         func()
@@ -249,6 +250,9 @@ func (c *call) run() (any, error) {
 	}
 	if err := c.readQuery(); err != nil {
 		return nil, err
+	}
+	if c.Method != http.MethodGet && c.Method != http.MethodHead {
+		defer c.server.answers.orders.Add(1) // what is done, nobody sees undone
 	}
 	return c.route.handle(c)
 }
