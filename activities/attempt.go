@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"waymark/internal/defect"
 	"waymark/internal/failpoint"
 	"waymark/landscape"
 )
@@ -50,9 +51,6 @@ func anyAttempt[In, Out any](
 	if err := a.flights.await(ctx, flown); err != nil {
 		return none, err
 	}
-	if flown.panic != nil {
-		panic(flown.panic)
-	}
 	out, _ := flown.out.(Out)
 	return out, flown.err
 }
@@ -63,14 +61,20 @@ func fly[Out any](
 ) (Out, error) {
 	leave := a.runs.enter(t.run)
 	out, err := whileFull(ctx, waiting, func() (out Out, err error) {
-		if err = failpoint.Hit("activity." + t.activity + ".begin"); err == nil {
-			out, err = do(a.inEpoch(t.run, t.epoch))
-		}
-		if err == nil {
-			err = failpoint.Hit("activity." + t.activity + ".end")
-		}
+		err = defect.Catch("activity", func() (err error) {
+			if err = failpoint.Hit("activity." + t.activity + ".begin"); err == nil {
+				out, err = do(a.inEpoch(t.run, t.epoch))
+			}
+			if err == nil {
+				err = failpoint.Hit("activity." + t.activity + ".end")
+			}
+			return err
+		})
 		return out, err
 	})
+	if _, torn := errors.AsType[*defect.Error](err); torn {
+		a.runs.drop(t.run)
+	}
 	if errors.Is(err, landscape.ErrSuperseded) {
 		late := fmt.Sprintf("%s in epoch %d by %s", t.activity, t.epoch, a.worker)
 		err = errors.Join(err, a.log.RecordEvent(ctx, t.run, "superseded", late))

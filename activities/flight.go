@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 
+	"waymark/internal/defect"
 	"waymark/landscape"
 )
 
@@ -48,7 +48,6 @@ type flight struct {
 	done    chan struct{}           // closed at the end; then what follows is known
 	out     any                     // the result
 	err     error                   // why there is none
-	panic   any                     // the same of work that panicked; nil if it did not
 	text    atomic.Pointer[string]  // what the work waits for; nil if it does not
 	cancel  context.CancelCauseFunc // ends the work
 	waiting int                     // attempts that wait for the end; under flights.mu
@@ -133,16 +132,11 @@ func (f *flights) board(ctx context.Context, t task, do func(context.Context, *f
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	made := &flight{done: make(chan struct{}), cancel: cancel, waiting: 1, askers: []asker{askerOf(info)}}
 	f.open[t] = made
-	go func() {
+	go defect.Guard("activity", func() {
 		defer cancel(nil)
 		defer f.land(t, made)
-		defer func() {
-			if cause := recover(); cause != nil {
-				made.panic = fmt.Sprintf("%v\n\n%s", cause, debug.Stack())
-			}
-		}()
-		do(work, made)
-	}()
+		made.err = defect.Catch("activity", func() error { do(work, made); return made.err })
+	})()
 	return made
 }
 
@@ -176,7 +170,7 @@ func (f *flights) land(t task, ended *flight) {
 	if ended.lonely != nil {
 		ended.lonely.Stop()
 	}
-	if ended.err == nil && ended.panic == nil {
+	if ended.err == nil {
 		f.landed.Add(t, ended)
 	}
 	close(ended.done)
@@ -189,7 +183,7 @@ func (f *flights) leave(left *flight, within bool) {
 	left.waiting--
 	left.missed, left.within = true, left.within || within
 	if left.waiting == 0 {
-		left.lonely = time.AfterFunc(lonelyTime, func() { left.cancel(errLonely) })
+		left.lonely = time.AfterFunc(lonelyTime, defect.Guard("activity", func() { left.cancel(errLonely) }))
 	}
 }
 

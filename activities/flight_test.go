@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/tests/blank"
 )
@@ -40,12 +41,9 @@ func flying(t *testing.T, over bool, test func(t *testing.T, attempt attempting)
 		results := make(chan result, 1)
 		go func() {
 			var r result
-			defer func() {
-				r.panicked = recover()
-				results <- r
-			}()
 			do := func(_ *Activities, ctx context.Context, _ string) (string, error) { return work(ctx) }
 			r.out, r.err = anyAttempt(ctx, a, "r1", 0, "the same", do)
+			results <- r
 		}()
 		return end, results
 	}
@@ -69,9 +67,8 @@ func flyer(t *testing.T) *Activities {
 }
 
 type result struct {
-	out      string
-	err      error
-	panicked any
+	out string
+	err error
 }
 
 // Temporal loses sight of an attempt: its work goes on, and the next attempt joins it.
@@ -216,12 +213,32 @@ func scheduling(t *testing.T, asks, activity any) (got []int) {
 	return got
 }
 
-// A defect is reported as that of the attempt, not as the end of the process.
+// A defect is the error of the attempt, not the end of the process. What the process knew of the run may be half changed, and is learnt again.
 func TestPanicIsThatOfTheAttempt(t *testing.T) {
 	flying(t, false, func(t *testing.T, attempt attempting) {
 		_, results := attempt(func(context.Context) (string, error) { panic("a defect") })
-		require.Contains(t, (<-results).panicked, "a defect")
+		_, ok := errors.AsType[*defect.Error]((<-results).err)
+		require.True(t, ok)
+		_, results = attempt(func(context.Context) (string, error) { return "done", nil })
+		require.Equal(t, result{out: "done"}, <-results, "it is tried again")
 	})
+	a := flyer(t)
+	known := &run{}
+	a.keep(&run{id: "r1"})
+	a.keep(known)
+	_, err := fly(t.Context(), a, task{run: "r1"}, new(atomic.Pointer[string]), func(*Activities) (int, error) {
+		return 0, joined(inParallel(3, func(i int) error {
+			if i == 1 {
+				panic("beside others")
+			}
+			return nil
+		}))
+	})
+	_, ok := errors.AsType[*defect.Error](err)
+	require.True(t, ok)
+	require.Nil(t, a.runs.of("r1").run.Load())
+	require.Same(t, known, a.runs.of("").run.Load(), "another run")
+	require.Zero(t, a.runs.of("r1").busy)
 }
 
 // Work for which no attempt comes any more ends: its execution was terminated.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+
+	"waymark/internal/defect"
 )
 
 // heartbeatsPerTimeout is how often an activity says within the workflow's heartbeat timeout that it is alive.
@@ -19,7 +21,7 @@ func heartbeat(ctx context.Context, waiting *atomic.Pointer[string]) (stop func(
 		return func() {}
 	}
 	done := make(chan struct{})
-	go func() {
+	go defect.Guard("heartbeat", func() {
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
 		for {
@@ -36,6 +38,6 @@ func heartbeat(ctx context.Context, waiting *atomic.Pointer[string]) (stop func(
 				return
 			}
 		}
-	}()
+	})()
 	return func() { close(done) }
 }

@@ -229,9 +229,7 @@ func (a *Activities) openSinks(ctx context.Context, r *run) error {
 // for which it failed.
 func (r *run) eachSink(do func(node *plan.Node) error) error {
 	sinks := r.plan.Sinks()
-	failed := make([]error, len(sinks))
-	inParallel(len(sinks), func(i int) { failed[i] = do(&r.plan.Nodes[sinks[i]]) })
-	return cmp.Or(failed...)
+	return cmp.Or(inParallel(len(sinks), func(i int) error { return do(&r.plan.Nodes[sinks[i]]) })...)
 }
 
 // openSink makes a target ready. What an attempt makes that comes so late that the output is published by then, or the run ended

@@ -119,11 +119,16 @@ func Look(ctx context.Context, compiled *plan.Plan) Preflight {
 		nodes = append(nodes, &compiled.Nodes[i])
 	}
 	found := Preflight{Host: host, Looks: make([]PlaceLooked, len(nodes))}
-	inParallel(len(nodes), func(i int) {
+	for i, err := range inParallel(len(nodes), func(i int) error {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
 		found.Looks[i] = lookAt(ctx, nodes[i], triggers[nodes[i].Name])
-	})
+		return nil
+	}) {
+		if err != nil {
+			found.Looks[i] = PlaceLooked{Node: nodes[i].Name, Kind: string(nodes[i].Kind), State: LookFaulty, Message: err.Error()}
+		}
+	}
 	return found
 }
 

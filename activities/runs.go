@@ -147,9 +147,7 @@ func release(idle []*run) error {
 	for _, run := range idle {
 		failed = errors.Join(failed, run.order.close())
 		for _, reading := range run.readings {
-			reading.mu.Lock()
-			failed = errors.Join(failed, reading.close())
-			reading.mu.Unlock()
+			failed = errors.Join(failed, reading.release())
 		}
 	}
 	return failed
@@ -186,6 +184,10 @@ func (a *Activities) ofThisWorker(err error) error {
 // keep remembers the run as it was just made.
 func (a *Activities) keep(r *run) { a.runs.of(r.id).run.Store(r) }
 
+// drop forgets what this process knows of a run of which an activity panicked: it may be half changed. What is open stays so for
+// activities that are still at it.
+func (r *runs) drop(id string) { r.of(id).run.Store(nil) }
+
 // forget releases what this process holds for the run.
 func (a *Activities) forget(id string) error {
 	forgotten := a.runs.of(id).run.Swap(nil)
@@ -193,6 +195,13 @@ func (a *Activities) forget(id string) error {
 		return nil
 	}
 	return release([]*run{forgotten})
+}
+
+// release closes what is open.
+func (r *reading) release() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.close()
 }
 
 // close must be called with mu held.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"waymark/internal/defect"
 )
 
 // Together asks an activity to do the same for several inputs of the activity that does it for one: side by side, and with one answer. It
@@ -56,29 +58,32 @@ func (a *Activities) PublishSinks(ctx context.Context, in Together[SinkInput]) e
 
 func together[In, Out any](ctx context.Context, a *Activities, in Together[In], do func(*Activities, context.Context, In) (Out, error)) (Answers[Out], error) {
 	each := func(a *Activities, ctx context.Context, in Together[In]) (Answers[Out], error) {
-		out, failed := make([]Out, len(in.Each)), make([]error, len(in.Each))
-		inParallel(len(in.Each), func(i int) {
-			if failed[i] = ctx.Err(); failed[i] == nil {
-				out[i], failed[i] = do(a, ctx, in.Each[i])
+		out := make([]Out, len(in.Each))
+		failed := inParallel(len(in.Each), func(i int) (err error) {
+			if err = ctx.Err(); err == nil {
+				out[i], err = do(a, ctx, in.Each[i])
 			}
+			return err
 		})
 		return Answers[Out]{out}, joined(failed)
 	}
 	return attempt(ctx, a, in.Run, in.Epoch, in, each)
 }
 
-// inParallel calls do with every number below n, sideBySide at once, and waits until all is done.
-func inParallel(n int, do func(i int)) {
+// inParallel calls do with every number below n, sideBySide at once, waits until all is done, and returns the error of each.
+func inParallel(n int, do func(i int) error) []error {
 	var busy sync.WaitGroup
+	failed := make([]error, n)
 	places := make(chan struct{}, sideBySide)
 	for i := range n {
 		places <- struct{}{}
 		busy.Go(func() {
 			defer func() { <-places }()
-			do(i)
+			failed[i] = defect.Catch("activity", func() error { return do(i) })
 		})
 	}
 	busy.Wait()
+	return failed
 }
 
 // TogetherError says which of the inputs of a Together failed, and why.

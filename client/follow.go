@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/internal/defect"
 	"waymark/internal/failpoint"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -114,7 +115,7 @@ func (f *follower) follow(ctx context.Context) (end *Ending, left bool) {
 	ended := make(chan *Ending, 1)
 	go func() {
 		end := &Ending{}
-		end.Err = outcome(lasting, f.handle, &end.Result)
+		end.Err = defect.Catch("follow", func() error { return outcome(lasting, f.handle, &end.Result) })
 		ended <- end
 	}()
 	progress, look := time.NewTicker(pollInterval), time.NewTicker(watchInterval)

@@ -12,6 +12,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
+	"waymark/internal/defect"
 	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
 	"waymark/payload"
@@ -108,7 +109,7 @@ const usherEvery = time.Second
 func (s *Session) usher(ctx context.Context, run string) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
-	go func() {
+	go defect.Guard("usher", func() {
 		defer close(done)
 		ticker := time.NewTicker(usherEvery)
 		defer ticker.Stop()
@@ -122,7 +123,7 @@ func (s *Session) usher(ctx context.Context, run string) (end func()) {
 				return
 			}
 		}
-	}()
+	})()
 	return func() {
 		cancel()
 		<-done
@@ -151,11 +152,17 @@ func (s *Session) alone(run string, begin func() (*Execution, error)) (*Executio
 	if _, active := s.Active.LoadOrStore(run, nil); active {
 		return nil, beingExecuted(run)
 	}
+	begun := false
+	defer func() {
+		if !begun {
+			s.Active.Delete(run)
+		}
+	}()
 	e, err := begin()
 	if err != nil || e == nil {
-		s.Active.Delete(run)
 		return nil, err
 	}
+	begun = true
 	stop := e.stop
 	e.stop = func() {
 		stop()

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"waymark/internal/defect"
 )
 
 // keepInput stores standard input for the run, so that it can be read twice. It returns how many bytes there are. Until all of them
@@ -54,7 +56,8 @@ func copyUntil(ctx context.Context, to io.Writer, from io.Reader) (int64, error)
 	}
 	done := make(chan result, 1)
 	go func() {
-		bytes, err := io.Copy(to, from)
+		var bytes int64
+		err := defect.Catch("input", func() (err error) { bytes, err = io.Copy(to, from); return err })
 		done <- result{bytes, err}
 	}()
 	select {

@@ -3,18 +3,22 @@ package worker
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/internal/defect"
 	"waymark/internal/processors"
 	"waymark/workflows"
 	"waymark/workflows/slots"
@@ -63,8 +67,29 @@ const (
 	deadlockTimeout = 2 * time.Minute
 )
 
-// patient returns options of a worker on a machine that may be slow.
+// catching is what all workers have in common: an activity that panics fails, and is tried again.
+type catching struct {
+	interceptor.WorkerInterceptorBase
+}
+
+// InterceptActivity is called for each activity.
+func (*catching) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &caught{interceptor.ActivityInboundInterceptorBase{Next: next}}
+}
+
+type caught struct {
+	interceptor.ActivityInboundInterceptorBase
+}
+
+// ExecuteActivity lets the activity be done.
+func (c *caught) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (out any, err error) {
+	err = defect.Catch("activity", func() (err error) { out, err = c.Next.ExecuteActivity(ctx, in); return err })
+	return out, err
+}
+
+// patient returns options of a worker on a machine that may be slow, and that outlives its defects.
 func patient(o worker.Options) worker.Options {
+	o.Interceptors = append(slices.Clip(o.Interceptors), &catching{})
 	o.MaxHeartbeatThrottleInterval, o.DeadlockDetectionTimeout = heartbeatInterval, deadlockTimeout
 	return o
 }
@@ -164,7 +189,7 @@ func (g Group) Start() error {
 func (g Group) Stop() {
 	var stopping sync.WaitGroup
 	for _, w := range g {
-		stopping.Go(w.Stop)
+		stopping.Go(defect.Guard("stop", w.Stop))
 	}
 	stopping.Wait()
 }

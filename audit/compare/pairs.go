@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"waymark/internal/defect"
 	"waymark/landscape"
 )
 
@@ -73,11 +74,20 @@ func ahead(ctx context.Context, seq func(context.Context) iter.Seq2[[]byte, erro
 	read := make(chan element)
 	go func() {
 		defer close(read)
-		for hashes, err := range seq(ctx) {
+		err := defect.Catch("comparison", func() error {
+			for hashes, err := range seq(ctx) {
+				select {
+				case read <- element{hashes, err}:
+				case <-ctx.Done():
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			select {
-			case read <- element{hashes, err}:
+			case read <- element{err: err}:
 			case <-ctx.Done():
-				return
 			}
 		}
 	}()

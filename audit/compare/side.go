@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"waymark/audit"
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -111,10 +112,14 @@ func (c *comparing) chunksOf(ctx context.Context, paired Source, number, other i
 	}
 	var reads errgroup.Group
 	if was == nil {
-		reads.Go(func() (err error) { was, err = c.was.next(ctx, source, number, paired.Was); return err })
+		reads.Go(func() error {
+			return defect.Catch("comparison", func() (err error) { was, err = c.was.next(ctx, source, number, paired.Was); return err })
+		})
 	}
 	if is == nil {
-		reads.Go(func() (err error) { is, err = c.is.next(ctx, source, other, paired.Is); return err })
+		reads.Go(func() error {
+			return defect.Catch("comparison", func() (err error) { is, err = c.is.next(ctx, source, other, paired.Is); return err })
+		})
 	}
 	if err := reads.Wait(); err != nil {
 		return nil, nil, err
@@ -162,13 +167,12 @@ func (s *side) next(ctx context.Context, source string, number, last int64) (c *
 	if behind := c.FirstRow + c.Rows; behind <= last {
 		ahead := &coming{source: source, number: behind, done: make(chan struct{})}
 		s.coming = ahead
-		go func() {
+		go defect.Guard("comparison", func() { // of what makes no sense: who wants it reads it again, and learns why
 			defer close(ahead.done)
-			defer func() { _ = recover() }() // of a record that makes no sense: who wants it reads it again, and learns why
 			if read, err := s.read(ctx, source, behind); err == nil {
 				ahead.chunk = read
 			}
-		}()
+		})()
 	}
 	return c, nil
 }

@@ -53,12 +53,7 @@ const patience = 3 * time.Second
 func (b *Bucket) ask(ctx context.Context, do func(context.Context, *s3store.Notes) error) (err error) {
 	ctx, done := context.WithTimeout(ctx, patience)
 	defer done()
-	b.mu.Lock()
-	if b.notes == nil {
-		b.notes, err = s3store.OpenNotes(ctx, b.url)
-	}
-	notes := b.notes
-	b.mu.Unlock()
+	notes, err := b.open(ctx)
 	if err == nil {
 		err = do(ctx, notes)
 	}
@@ -66,6 +61,16 @@ func (b *Bucket) ask(ctx context.Context, do func(context.Context, *s3store.Note
 		return &UnreachableError{b.String(), err}
 	}
 	return nil
+}
+
+// open returns the notes of the bucket, opened when they are first asked for.
+func (b *Bucket) open(ctx context.Context) (_ *s3store.Notes, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.notes == nil {
+		b.notes, err = s3store.OpenNotes(ctx, b.url)
+	}
+	return b.notes, err
 }
 
 const (

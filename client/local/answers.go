@@ -10,6 +10,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
 
+	"waymark/internal/defect"
 	"waymark/internal/temporal/embedded"
 	"waymark/worker"
 	"waymark/workflows"
@@ -74,7 +75,7 @@ func (a *answers) attend(queue string) error {
 		return err
 	}
 	if a.workers = append(a.workers, w); len(a.workers) > maxAnswering {
-		a.closing.Go(a.workers[0].Stop)
+		a.closing.Go(defect.Guard("stop", a.workers[0].Stop))
 		a.workers = slices.Delete(a.workers, 0, 1)
 	}
 	return nil
@@ -85,7 +86,7 @@ func (a *answers) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range a.workers {
-		a.closing.Go(w.Stop)
+		a.closing.Go(defect.Guard("stop", w.Stop))
 	}
 	a.closing.Wait()
 	if a.client != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waymark/client"
+	"waymark/internal/defect"
 	"waymark/internal/temporal/embedded"
 	"waymark/internal/text"
 	"waymark/landscape"
@@ -91,7 +92,7 @@ func (d doctor) look(ctx context.Context) []client.Check {
 	checks := make([]client.Check, len(looks))
 	var all sync.WaitGroup
 	for i, l := range looks {
-		all.Go(func() { checks[i] = d.at(ctx, l) })
+		all.Go(defect.Guard("doctor", func() { checks[i] = d.at(ctx, l) }))
 		if d.Cluster == nil {
 			all.Wait()
 		}
@@ -106,10 +107,21 @@ func (d doctor) at(ctx context.Context, l look) (check client.Check) {
 	limit := cmp.Or(l.time, d.patience)
 	within, done := context.WithTimeout(ctx, limit)
 	defer done()
-	found := make(chan client.Check, 1)
-	go func() { found <- l.look(within) }()
+	type looked struct {
+		client.Check
+		failed error
+	}
+	found := make(chan looked, 1)
+	go func() {
+		var now looked
+		now.failed = defect.Catch("doctor", func() error { now.Check = l.look(within); return nil })
+		found <- now
+	}()
 	select {
-	case check = <-found:
+	case now := <-found:
+		if check = now.Check; now.failed != nil {
+			return client.Failure(client.Report, "%v", now.failed)
+		}
 	case <-within.Done():
 	}
 	switch {

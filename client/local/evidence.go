@@ -10,6 +10,7 @@ import (
 
 	"waymark/audit/evidence"
 	"waymark/client"
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/worker/storage"
 )
@@ -114,7 +115,7 @@ func (h *Home) work(notary *evidence.Notary) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		notary.Work(ctx, notaryEvery, h.options.Logger, func() {})
+		defect.Again(ctx, "log", func() { notary.Work(ctx, notaryEvery, h.options.Logger, func() {}) })()
 	}()
 	return func() {
 		stop()

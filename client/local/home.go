@@ -112,6 +112,13 @@ func (h *Home) plannerFor(purpose client.Purpose) (worker.Planner, error) {
 	return *h.planner, nil
 }
 
+// lockedPlanner is plannerFor for who does not hold mu.
+func (h *Home) lockedPlanner(purpose client.Purpose) (worker.Planner, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.plannerFor(purpose)
+}
+
 // delivered returns the payload that holds a delivery of a webhook.
 func (h *Home) delivered(ctx context.Context, digest string) ([]byte, error) {
 	return h.stores.Delivered(ctx, digest)

@@ -123,9 +123,7 @@ func (h *Home) execute(ctx context.Context, again *recompute.Rerun, scratch Fold
 
 // beside opens a Home in a folder of its own, in which nothing but the run is compiled.
 func (h *Home) beside(ctx context.Context, again *recompute.Rerun, scratch Folder) (*Home, error) {
-	h.mu.Lock()
-	planner, err := h.plannerFor(client.ToResume)
-	h.mu.Unlock()
+	planner, err := h.lockedPlanner(client.ToResume)
 	if err != nil {
 		return nil, err
 	}

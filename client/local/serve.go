@@ -10,6 +10,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/client"
+	"waymark/internal/defect"
 	"waymark/internal/temporal/embedded"
 	"waymark/internal/temporal/webui"
 	"waymark/worker/daemon"
@@ -44,13 +45,13 @@ func RunBeside(ctx context.Context, c daemon.Config, p daemon.Program, beside Be
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	failed := make(chan error, 1)
-	go func() {
-		err := beside(ctx, c, logger)
+	go defect.Guard("api", func() {
+		err := defect.Catch("api", func() error { return beside(ctx, c, logger) })
 		if err != nil {
 			fail(err)
 		}
 		failed <- err
-	}()
+	})()
 	err = daemon.Run(ctx, c, p)
 	fail(nil)
 	return cmp.Or(<-failed, err)

@@ -14,6 +14,7 @@ import (
 	"waymark/audit/evidence/trust"
 	"waymark/audit/evidence/witness"
 	"waymark/client"
+	"waymark/internal/defect"
 )
 
 // Witnessing says how this process cosigns the logs of others.
@@ -77,11 +78,11 @@ func invalidOption(err error) error {
 // serveUntil serves a handler until ctx ends, and then what is in flight.
 func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
 	server := &http.Server{
-		Handler: handler, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
+		Handler: defect.Handler("request", handler), ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- defect.Catch("witness", func() error { return server.Serve(listener) }) }()
 	select {
 	case err := <-failed:
 		return err

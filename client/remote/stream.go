@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waymark/client"
+	"waymark/internal/defect"
 	"waymark/landscape"
 )
 
@@ -113,7 +114,7 @@ func (c *Client) stream(ctx context.Context, r request, last string, take func(e
 		if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "text/event-stream" {
 			return notOurs(c)
 		}
-		asleep := time.AfterFunc(silence, func() { _ = response.Body.Close() })
+		asleep := time.AfterFunc(silence, defect.Guard("stream", func() { _ = response.Body.Close() }))
 		defer asleep.Stop()
 		alive := false
 		for e, err := range events(response.Body, func() { asleep.Reset(silence) }) {

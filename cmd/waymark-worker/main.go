@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/internal/defect"
 	"waymark/internal/program"
 	"waymark/internal/settings"
 	programs "waymark/internal/version"
@@ -29,7 +30,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), program.Signals()...)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, defect.Guard("signal", stop)) // a second signal ends the process at once
 	os.Exit(program.Main("waymark-worker", os.Stderr, func() int { return execute(ctx, os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv) }))
 }
 

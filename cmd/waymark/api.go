@@ -15,6 +15,7 @@ import (
 
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/internal/defect"
 	"waymark/serve/api"
 	"waymark/serve/oidc"
 	"waymark/worker/daemon"
@@ -134,7 +135,7 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, later bool, log
 	}
 	logger.Info("listening", "for", "--api", "address", s.listener.Addr().String())
 	if s.issuer != nil {
-		go tellIssuer(ctx, s.issuer, logger)
+		go defect.Guard("issuer", func() { tellIssuer(ctx, s.issuer, logger) })()
 	}
 	return server.Serve(ctx, s.listener)
 }

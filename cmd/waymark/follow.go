@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"waymark/client"
+	"waymark/internal/defect"
 	"waymark/internal/program"
 )
 
@@ -38,12 +39,12 @@ func (a *app) untilInterrupted(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, program.Signals()...)
-	go func() {
+	go defect.Guard("signal", func() {
 		cancel(asked{<-signals})
 		<-signals
 		fmt.Fprintln(a.stderr, "waymark: "+a.endedAtOnce())
 		os.Exit(exitInterrupted)
-	}()
+	})()
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel(nil)

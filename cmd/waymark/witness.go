@@ -12,6 +12,7 @@ import (
 
 	"waymark/audit/evidence/trust"
 	"waymark/client/local"
+	"waymark/internal/defect"
 	"waymark/internal/program"
 )
 
@@ -41,7 +42,7 @@ password, because only heads that a log signed count. Put a server with a certif
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), program.Signals()...)
 			defer stop()
-			context.AfterFunc(ctx, stop)
+			context.AfterFunc(ctx, defect.Guard("signal", stop))
 			return a.options().Witness(ctx, local.Witnessing{Listen: listen, Logs: logs, Logger: logger, Began: a.tellWitness})
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"waymark/client/local"
+	"waymark/internal/defect"
 	"waymark/internal/program"
 	"waymark/internal/settings"
 	"waymark/worker/daemon"
@@ -76,7 +77,7 @@ func (a *app) untilTold(ctx context.Context, config daemon.Config, run func(cont
 	config.Payloads = cmp.Or(config.Payloads, a.payloads, a.folder().Payloads())
 	ctx, stop := signal.NotifyContext(ctx, program.Signals()...)
 	defer stop()
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, defect.Guard("signal", stop))
 	err := run(ctx, config, daemon.Program{Code: thisBuild().Code(), Env: a.env, Stderr: a.stderr, SQLite: local.SQLite})
 	if _, usage := errors.AsType[*daemon.UsageError](err); usage {
 		return wrongUse(err)

@@ -20,9 +20,7 @@ func (l *Layer) First(v Value, token uint64) (uint64, error) {
 	if first := l.known.find(k); first != 0 {
 		return first, nil
 	}
-	l.under.mu.RLock()
-	first, err := l.under.find(k)
-	l.under.mu.RUnlock()
+	first, err := l.under.first(k)
 	switch {
 	case err != nil:
 		return 0, err
@@ -32,6 +30,13 @@ func (l *Layer) First(v Value, token uint64) (uint64, error) {
 	}
 	l.news.put(k, token)
 	return token, nil
+}
+
+// first returns the token that has a value in the index; 0 if none has.
+func (x *Index) first(k key) (uint64, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.find(k)
 }
 
 // Stands reports whether all that First said is still so: no value that was new has come into the index since.

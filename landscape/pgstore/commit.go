@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/landscape/sweep"
 )
@@ -42,7 +43,7 @@ func (s *Store) transact(ctx context.Context, work func(pgx.Tx) error) error {
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
-		if err := work(tx); err != nil {
+		if err := defect.Catch("record", func() error { return work(tx) }); err != nil {
 			rollback(ctx, tx)
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"waymark/internal/defect"
 	"waymark/landscape"
 )
 
@@ -43,7 +44,9 @@ func Open(ctx context.Context, text string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	at.pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return vouch(ctx, conn) }
+	at.pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { // in a goroutine of the pool
+		return defect.Catch("record", func() error { return vouch(ctx, conn) })
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, at.pool)
 	if err != nil {
 		return nil, explain(at.place, err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/internal/defect"
 	"waymark/landscape"
 )
 
@@ -32,13 +33,15 @@ func (s *Store) Claim(ctx context.Context, c landscape.Claims) (taken map[landsc
 	if err != nil {
 		return nil, err
 	}
-	err = pass.check(ctx, tx)
-	if err == nil {
-		taken, err = claim(ctx, tx, c)
-	}
-	if err == nil {
-		err = claimMoments.hit("committing")
-	}
+	err = defect.Catch("record", func() (err error) {
+		if err = pass.check(ctx, tx); err == nil {
+			taken, err = claim(ctx, tx, c)
+		}
+		if err == nil {
+			err = claimMoments.hit("committing")
+		}
+		return err
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("landscape: claim %s.%s: %w", c.Node, c.Field, err), tx.Rollback())
 	}

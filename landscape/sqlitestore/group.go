@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"waymark/internal/defect"
 	"waymark/landscape"
 )
 
@@ -81,11 +82,14 @@ func (s *Store) transact(ctx context.Context, all ...*waiting) (refused bool, er
 	if err != nil {
 		return true, err
 	}
-	for _, w := range all {
-		if err = s.apply(ctx, tx, w); err != nil {
-			break
+	err = defect.Catch("record", func() error {
+		for _, w := range all {
+			if err := s.apply(ctx, tx, w); err != nil {
+				return err
+			}
 		}
-	}
+		return nil
+	})
 	if err != nil {
 		if undo := tx.Rollback(); undo != nil && !errors.Is(undo, sql.ErrTxDone) {
 			return true, errors.Join(err, fmt.Errorf("landscape: roll back: %w", undo))

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"waymark/internal/defect"
 	"waymark/internal/processors"
 	"waymark/landscape"
 )
@@ -238,12 +239,14 @@ func (p *packed) eachChunk(ctx context.Context, done func(int64)) ([]landscape.F
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(processors.Computing())
 	for i, c := range all {
-		group.Go(func() (err error) {
-			found[i], err = p.chunk(ctx, c)
-			if done != nil {
-				done(c.Rows)
-			}
-			return err
+		group.Go(func() error {
+			return defect.Catch("sweep", func() (err error) {
+				found[i], err = p.chunk(ctx, c)
+				if done != nil {
+					done(c.Rows)
+				}
+				return err
+			})
 		})
 	}
 	err := group.Wait()

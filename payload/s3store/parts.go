@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
+
+	"waymark/internal/defect"
 )
 
 const (
@@ -56,10 +58,12 @@ func (s *Store) sendParts(ctx context.Context, o object, upload *string) ([]type
 	senders, ctx := errgroup.WithContext(ctx)
 	senders.SetLimit(partsAtOnce)
 	for i := range parts {
-		senders.Go(func() (err error) {
-			from := i * s.limits.part
-			parts[i], err = s.sendPart(ctx, o.name, upload, i+1, o.data[from:min(from+s.limits.part, len(o.data))])
-			return err
+		senders.Go(func() error {
+			return defect.Catch("payloads", func() (err error) {
+				from := i * s.limits.part
+				parts[i], err = s.sendPart(ctx, o.name, upload, i+1, o.data[from:min(from+s.limits.part, len(o.data))])
+				return err
+			})
 		})
 	}
 	return parts, senders.Wait()

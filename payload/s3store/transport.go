@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"waymark/internal/defect"
 )
 
 const (
@@ -43,7 +45,7 @@ func newTransport(base *http.Transport, way way) *transport {
 func (t *transport) Do(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	w := &watch{ctx: ctx, cancel: cancel, silence: t.silence}
-	w.timer = time.AfterFunc(t.silence, func() { cancel(errSilent) })
+	w.timer = time.AfterFunc(t.silence, defect.Guard("payloads", func() { cancel(errSilent) }))
 	request = request.Clone(ctx)
 	if request.Body != nil && request.Body != http.NoBody {
 		request.Body = &watched{ReadCloser: request.Body, watch: w}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"waymark/internal/defect"
 	"waymark/plugin"
 	"waymark/plugin/file"
 )
@@ -31,9 +32,11 @@ func (t *target) Attest(ctx context.Context, w plugin.Written) (plugin.Condition
 	group.SetLimit(inParallel)
 	for i, part := range parts {
 		if w.Look(part) {
-			group.Go(func() (err error) {
-				states[i], err = t.attestPart(within, part, w, sums[file.PartName(part.Ordinal, t.extension)])
-				return err
+			group.Go(func() error {
+				return defect.Catch("objects", func() (err error) {
+					states[i], err = t.attestPart(within, part, w, sums[file.PartName(part.Ordinal, t.extension)])
+					return err
+				})
 			})
 		}
 	}

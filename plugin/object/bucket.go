@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/sync/errgroup"
 
+	"waymark/internal/defect"
 	"waymark/pipeline"
 	"waymark/plugin"
 	"waymark/plugin/file"
@@ -169,7 +170,7 @@ func (b *bucketStore) addVersions(ctx context.Context, client *bucketClient, fou
 			return err
 		}
 		if i > 0 {
-			group.Go(ask)
+			group.Go(func() error { return defect.Catch("objects", ask) })
 			continue
 		}
 		if err := ask(); err != nil || !b.Fixed(found[0]) {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"waymark/internal/defect"
 	"waymark/plugin"
 )
 
@@ -68,7 +69,7 @@ func (t *target) read(ctx context.Context, key string) (content, error) {
 
 // readAll reads a body whose bytes follow each other within the time.
 func readAll(body io.ReadCloser, idle time.Duration) ([]byte, error) {
-	watch := time.AfterFunc(idle, func() { _ = body.Close() }) // the read fails then
+	watch := time.AfterFunc(idle, defect.Guard("objects", func() { _ = body.Close() })) // the read fails then
 	var data bytes.Buffer
 	_, err := io.Copy(&data, resetting{body, watch, idle})
 	watch.Stop()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waymark/internal/defect"
 	"waymark/plugin"
 )
 
@@ -77,8 +78,8 @@ func (s *stream) attempt(ctx context.Context, p []byte) (int, error) {
 	}
 	end := s.end // of this body, also when another one is open by the time that a function below runs
 	var idle atomic.Bool
-	watch := time.AfterFunc(s.wait.idle, func() { idle.Store(true); end() })
-	stop := context.AfterFunc(ctx, end)
+	watch := time.AfterFunc(s.wait.idle, defect.Guard("objects", func() { idle.Store(true); end() }))
+	stop := context.AfterFunc(ctx, defect.Guard("objects", end))
 	n, err := s.body.Read(p)
 	watch.Stop()
 	stop()
@@ -96,7 +97,7 @@ func (s *stream) attempt(ctx context.Context, p []byte) (int, error) {
 
 func (s *stream) begin(ctx context.Context) error {
 	living, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, cancel)
+	stop := context.AfterFunc(ctx, defect.Guard("objects", cancel))
 	body, err := s.open(living, s.offset)
 	stop()
 	if err != nil {

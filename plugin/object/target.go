@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"waymark/internal/defect"
 	"waymark/plugin"
 	"waymark/plugin/file"
 )
@@ -277,9 +278,8 @@ func (t *target) manifest(ctx context.Context, header []byte, parts []plugin.Par
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(inParallel)
 	for i, part := range parts {
-		group.Go(func() (err error) {
-			entries[i], err = look(within, header, part)
-			return err
+		group.Go(func() error {
+			return defect.Catch("objects", func() (err error) { entries[i], err = look(within, header, part); return err })
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -376,7 +376,7 @@ func (t *target) Discard(ctx context.Context) error {
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(inParallel)
 	for _, key := range keys {
-		group.Go(func() error { return t.remove(within, key) })
+		group.Go(func() error { return defect.Catch("objects", func() error { return t.remove(within, key) }) })
 	}
 	return group.Wait()
 }

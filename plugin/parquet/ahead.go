@@ -3,6 +3,7 @@ package parquet
 import (
 	"context"
 
+	"waymark/internal/defect"
 	"waymark/plugin"
 )
 
@@ -21,7 +22,7 @@ func (r *reader) begin(limits plugin.Limits) {
 	r.ahead, r.spare = next, plugin.Chunk{}
 	go func() {
 		defer close(next.done)
-		next.err = r.fill(limits, &next.chunk)
+		next.err = defect.Catch("parquet", func() error { return r.fill(limits, &next.chunk) })
 	}()
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"waymark/internal/defect"
 )
 
 // endings tells requests when it is time to look whether the run that they wait for has ended. However many wait, one look at the record serves all.
@@ -27,7 +29,7 @@ func (e *endings) of(run string) (due <-chan struct{}, leave func()) {
 	defer e.mutex.Unlock()
 	if e.waiting == nil { // nobody watches
 		e.waiting = map[*waiter]struct{}{}
-		go e.watch() //nolint:gosec // it outlasts the request: others wait too
+		go defect.Guard("endings", e.watch)() //nolint:gosec // it outlasts the request: others wait too
 	}
 	e.waiting[w] = struct{}{}
 	return w.due, func() {
@@ -47,7 +49,8 @@ const (
 func (e *endings) watch() {
 	for {
 		began := time.Now()
-		flying, err := e.inFlight(context.Background())
+		var flying map[string]bool
+		err := defect.Catch("endings", func() (err error) { flying, err = e.inFlight(context.Background()); return err })
 		if !e.tell(flying, err != nil) {
 			return
 		}

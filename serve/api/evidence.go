@@ -19,6 +19,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/client/remote"
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/serve/ui"
 )
@@ -81,13 +82,13 @@ func (s *Server) verify(run string) {
 	v := &s.verifications
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	go func() {
+	go defect.Guard("verification", func() {
 		select {
 		case <-s.drained:
 			stop()
 		case <-ctx.Done():
 		}
-	}()
+	})()
 	select {
 	case v.turn <- struct{}{}:
 		defer func() { <-v.turn }()
@@ -95,9 +96,13 @@ func (s *Server) verify(run string) {
 		return
 	}
 	v.change(run, func(now *remote.Verification) { now.State = remote.Verifying })
-	report, err := s.Home.Verify(ctx, run, audit.VerifyOptions{Progress: func(done, total int64) {
-		v.change(run, func(now *remote.Verification) { now.Done, now.Total = done, total })
-	}})
+	var report *audit.Report
+	err := defect.Catch("verification", func() (err error) {
+		report, err = s.Home.Verify(ctx, run, audit.VerifyOptions{Progress: func(done, total int64) {
+			v.change(run, func(now *remote.Verification) { now.Done, now.Total = done, total })
+		}})
+		return err
+	})
 	v.change(run, func(now *remote.Verification) {
 		now.Finished = client.Time(landscape.MicrosOf(time.Now()))
 		if now.Report = report; err == nil {
@@ -119,7 +124,7 @@ func verifyRun(_ context.Context, c *call, run landscape.Run) (*remote.Verificat
 		return nil, err
 	}
 	if c.server.verifications.begin(run.ID, c.token.Name) {
-		go c.server.verify(run.ID)
+		go defect.Guard("verification", func() { c.server.verify(run.ID) })()
 	}
 	return c.server.verifications.get(run.ID), nil
 }

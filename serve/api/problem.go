@@ -9,6 +9,7 @@ import (
 
 	"waymark/client"
 	"waymark/client/remote"
+	"waymark/internal/defect"
 	"waymark/landscape"
 )
 
@@ -54,6 +55,9 @@ func problemOf(err error) (p *remote.Problem, known bool) {
 	}
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return problem(http.StatusRequestEntityTooLarge, tooLarge, "the body has more than "+strconv.FormatInt(large.Limit, 10)+" bytes"), true
+	}
+	if fault, ok := errors.AsType[*defect.Error](err); ok {
+		return problem(http.StatusInternalServerError, internalFault, fault.Error()), false
 	}
 	failure, ok := errors.AsType[*client.Error](err)
 	if !ok {

@@ -27,6 +27,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/client/remote"
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/serve/oidc"
 )
@@ -124,9 +125,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	later, end := context.WithCancel(ctx)
 	defer end()
-	go s.beginAccepted(later)
+	go defect.Again(later, "starts", func() { s.beginAccepted(later) })()
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
+	go func() { ended <- defect.Catch("api", func() error { return server.Serve(listener) }) }()
 	select {
 	case err := <-ended:
 		return err
@@ -143,6 +144,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := defect.Catch("request", func() error { s.answer(w, r); return nil }); err != nil { // of what is around routes: serve has theirs
+		p, _ := problemOf(err)
+		sendProblem(w, p, w.Header().Get("Request-Id"))
+	}
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	id := make([]byte, 8)
 	_, _ = rand.Read(id)
 	w.Header().Set("Request-Id", hex.EncodeToString(id))
@@ -217,20 +225,26 @@ type call struct {
 func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
 	request.Body = http.MaxBytesReader(w, request.Body, cmp.Or(r.most, mostBody))
 	c := &call{Request: request, server: s, route: r, w: w}
-	answer, err := c.run()
-	switch {
-	case err != nil || c.sent:
-	case r.page():
-		err = c.sendPage(answer)
-	default:
-		err = c.send(answer)
-	}
+	err := defect.Catch("request", func() error {
+		answer, err := c.run()
+		switch {
+		case err != nil || c.sent:
+		case r.page():
+			err = c.sendPage(answer)
+		default:
+			err = c.send(answer)
+		}
+		return err
+	})
 	if err == nil {
 		s.log(request, c.status, c.token.ID, "")
 		return
 	}
 	if c.sent { // too late to say anything
 		s.Logger.Debug("a stream broke off", "route", request.Pattern, "error", err)
+		if _, defective := errors.AsType[*defect.Error](err); defective {
+			panic(http.ErrAbortHandler) // what came must not pass for all of it
+		}
 		return
 	}
 	if request.Context().Err() != nil { // the client has gone: nothing is wrong here

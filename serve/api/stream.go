@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"waymark/internal/defect"
 )
 
 // heartbeat is how often a stream says that it is alive.
@@ -62,7 +64,7 @@ func (c *call) stream() (*eventStream, error) {
 	if !c.server.following.begin(caller) {
 		return nil, tooFast(streamWait, fmt.Sprintf("%d streams are open with this access token, as many as it may have: end one first", mostStreams))
 	}
-	context.AfterFunc(c.Context(), func() { c.server.following.end(caller) })
+	context.AfterFunc(c.Context(), defect.Guard("stream", func() { c.server.following.end(caller) }))
 	header := c.w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
@@ -70,7 +72,7 @@ func (c *call) stream() (*eventStream, error) {
 	c.w.WriteHeader(http.StatusOK)
 	c.sent, c.status = true, http.StatusOK
 	c.server.streams.Add(1)
-	context.AfterFunc(c.Context(), func() { c.server.streams.Add(-1) })
+	context.AfterFunc(c.Context(), defect.Guard("stream", func() { c.server.streams.Add(-1) }))
 	s := &eventStream{call: c, control: http.NewResponseController(c.w), last: time.Now()}
 	_ = s.control.SetReadDeadline(time.Time{}) // nothing more is read
 	_, _ = fmt.Fprint(c.w, "retry: 1000\n\n")

@@ -9,6 +9,7 @@ import (
 	"waymark/activities"
 	"waymark/audit"
 	"waymark/audit/evidence"
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/worker/storage"
 )
@@ -187,7 +188,7 @@ func (t *attestTurn) record(ctx context.Context, found []landscape.Attestation) 
 func (t *attestTurn) during(ctx context.Context, do func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
-	go func() {
+	go defect.Guard("attestation", func() {
 		defer close(ended)
 		for {
 			select {
@@ -199,8 +200,8 @@ func (t *attestTurn) during(ctx context.Context, do func(context.Context) error)
 				stop(err)
 			}
 		}
-	}()
-	err := do(ctx)
+	})()
+	err := defect.Catch("attestation", func() error { return do(ctx) })
 	lost := context.Cause(ctx)
 	stop(nil)
 	<-ended

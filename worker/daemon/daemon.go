@@ -20,6 +20,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"waymark/activities"
+	"waymark/internal/defect"
 	"waymark/internal/settings"
 	"waymark/internal/temporal/cluster"
 	"waymark/internal/temporal/codec"
@@ -80,6 +81,7 @@ func Run(ctx context.Context, c Config, p Program) error {
 		return err
 	}
 	defer d.stopTelemetry()
+	defer defect.LogTo(d.logger)()
 	stop, err := d.listen(ctx)
 	if err != nil {
 		return err
@@ -214,19 +216,20 @@ func (d *process) serve(ctx context.Context) (err error) {
 		end()
 		return err
 	}
-	watch.Go(func() { d.watchLog(watching, opened.Log, log.Notary) })
-	watch.Go(func() { d.watchSeals(watching, opened.Log.Reader) })
-	watch.Go(func() {
+	begin := func(where string, loop func()) { watch.Go(defect.Again(watching, where, loop)) }
+	begin("log", func() { d.watchLog(watching, opened.Log, log.Notary) })
+	begin("seals", func() { d.watchSeals(watching, opened.Log.Reader) })
+	begin("abandoned", func() {
 		d.watchAbandoned(watching, recovery.Abandoned{Client: temporal, Namespace: keys.namespace, Log: opened.Log})
 	})
-	watch.Go(func() { d.watchOutbox(watching, opened.Log) })
-	watch.Go(func() { d.watchRetention(watching, opened) })
+	begin("outbox", func() { d.watchOutbox(watching, opened.Log) })
+	begin("retention", func() { d.watchRetention(watching, opened) })
 	if log.Unsealed == "" {
-		watch.Go(func() { d.watchOutputs(watching, opened) })
+		begin("outputs", func() { d.watchOutputs(watching, opened) })
 	}
 	keeper := d.keeperOf(temporal, opened)
-	watch.Go(func() { d.watchSchedules(watching, keeper) })
-	watch.Go(func() { d.watchTriggers(watching, temporal, opened) })
+	begin("schedules", func() { d.watchSchedules(watching, keeper) })
+	begin("triggers", func() { d.watchTriggers(watching, temporal, opened) })
 	defer watch.Wait()
 	defer end()
 	return d.work(ctx, temporal, opened, keeper)
@@ -383,10 +386,10 @@ var errDrained = errors.New("the worker process ends")
 func (d *process) drain(group worker.Group, giveBack context.CancelCauseFunc, why error) {
 	d.ready.set(workService, nil, cmp.Or(why, errDrained))
 	d.logger.Info("draining", "at most", d.Drain.String())
-	late := time.AfterFunc(d.Drain, func() {
+	late := time.AfterFunc(d.Drain, defect.Guard("drain", func() {
 		d.logger.Warn("giving back what is in hand")
 		giveBack(errDrained)
-	})
+	}))
 	group.Stop()
 	late.Stop()
 	d.logger.Info("drained")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"waymark/internal/defect"
 )
 
 // How long a client may take for its request, and a server for its end.
@@ -39,14 +41,14 @@ func listen(ctx context.Context, flag, address string, handler http.Handler, log
 		handler = forThisMachine(handler)
 	}
 	e := &endpoint{server: &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		Handler: defect.Handler("request", handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}}
 	logger.Info("listening", "for", flag, "address", listener.Addr().String())
-	go func() {
+	go defect.Guard("listener", func() {
 		if err := e.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("%s %s: %w", flag, address, err)
 		}
-	}()
+	})()
 	return e, nil
 }
 

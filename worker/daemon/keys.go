@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"waymark/internal/defect"
 	"waymark/internal/temporal/codec"
 	"waymark/workflows"
 )
@@ -44,12 +45,12 @@ func (k *keeper) unreadable(workflow string, err error) {
 	if !k.asking.TryLock() {
 		return
 	}
-	go func() {
+	go defect.Guard("keys", func() {
 		defer k.asking.Unlock()
 		if wrong := k.judge(context.Background(), false); wrong != nil {
 			k.fail(wrong)
 		}
-	}()
+	})()
 }
 
 // fail lets the process end. What comes after the first reasons is not needed any more.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"waymark/internal/defect"
 )
 
 // probeTimeout is how long a service may take to answer a probe.
@@ -78,7 +80,7 @@ func (r *readiness) probe(ctx context.Context) {
 	var all sync.WaitGroup
 	for i := range r.services {
 		if s := &r.services[i]; s.probe != nil {
-			all.Go(func() { s.err = s.probe(ctx) })
+			all.Go(func() { s.err = defect.Catch("probe", func() error { return s.probe(ctx) }) })
 		}
 	}
 	all.Wait()

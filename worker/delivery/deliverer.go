@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/internal/defect"
 	"waymark/landscape"
 )
 
@@ -64,12 +65,12 @@ func (d *Deliverer) All(ctx context.Context, group *sync.WaitGroup) error {
 		if e.Disabled || !d.begin(e.Name) {
 			continue
 		}
-		group.Go(func() {
+		group.Go(defect.Guard("delivery", func() {
 			defer d.end(e.Name)
 			if err := d.Deliver(ctx, e); err != nil && ctx.Err() == nil {
 				d.logger.Warn("cannot deliver events", "endpoint", e.Name, "error", err)
 			}
-		})
+		}))
 	}
 	return err
 }

@@ -19,6 +19,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/opentelemetry"
 	"go.temporal.io/sdk/interceptor"
+
+	"waymark/internal/defect"
 )
 
 // maxSeries bounds how many combinations of labels one metric may have. Further ones are counted together, under the label
@@ -55,6 +57,9 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	t.meters = metric.NewMeterProvider(metric.WithReader(exporter), metric.WithCardinalityLimit(maxSeries), metric.WithView(seconds()))
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(quiet(o.Logger)))
 	if t.counts, err = newCounts(t.meters.Meter("waymark")); err != nil {
+		return nil, err
+	}
+	if err := observeDefects(t.meters.Meter("waymark")); err != nil {
 		return nil, err
 	}
 	if o.Received != nil {
@@ -124,7 +129,7 @@ type Run struct {
 func (t *Telemetry) Interceptor(recorded func(ctx context.Context, run string) (Run, error)) interceptor.WorkerInterceptor {
 	w := newWatcher(t.counts, recorded)
 	w.logger = t.logger
-	go w.work(t.done)
+	go defect.Guard("telemetry", func() { w.work(t.done) })()
 	return w
 }
 

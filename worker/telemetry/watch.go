@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 
 	"waymark/activities"
+	"waymark/internal/defect"
 )
 
 // maxEvents is how many activities may have ended without being counted yet. What comes on top is only counted as missed.
@@ -57,6 +58,12 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	e := event{
 		activity: activities.Does(info.ActivityType.Name), took: time.Since(began), lag: max(info.StartedTime.Sub(info.ScheduledTime), 0), out: out, err: err,
 	}
+	_ = defect.Catch("telemetry", func() error { i.tell(e, in); return nil })
+	return out, err
+}
+
+// tell tells of an activity with its input and output.
+func (i *inbound) tell(e event, in *interceptor.ExecuteActivityInput) {
 	if len(in.Args) == 1 {
 		e.in = in.Args[0]
 		if here, ok := e.in.(interface{ Asked() any }); ok {
@@ -64,11 +71,10 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		}
 		e.run = runOf(e.in)
 	}
-	if concluded, ok := out.(activities.Concluded); ok {
+	if concluded, ok := e.out.(activities.Concluded); ok {
 		e.out = concluded.FinishResult
 	}
 	i.watcher.tell(e)
-	return out, err
 }
 
 func (w *watcher) tell(e event) {
@@ -84,7 +90,7 @@ func (w *watcher) work(done <-chan struct{}) {
 	for {
 		select {
 		case e := <-w.events:
-			w.count(e)
+			_ = defect.Catch("telemetry", func() error { w.count(e); return nil })
 		case <-done:
 			return
 		}

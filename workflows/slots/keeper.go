@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"waymark/activities"
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/payload"
 )
@@ -50,10 +51,13 @@ func (k *Keeper) All(ctx context.Context) (time.Duration, error) {
 	var failed []error
 	wait := atLeast
 	for _, row := range rows {
-		next, err := k.Turn(ctx, row.ID)
-		if err == nil {
-			err = k.setAlarm(ctx, row.ID)
-		}
+		var next time.Time
+		err := defect.Catch("schedules", func() (err error) { // one of them keeps no other from its turn
+			if next, err = k.Turn(ctx, row.ID); err == nil {
+				err = k.setAlarm(ctx, row.ID)
+			}
+			return err
+		})
 		if err != nil {
 			failed = append(failed, fmt.Errorf("schedule %s: %w", row.ID, err))
 		}

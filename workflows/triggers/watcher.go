@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"waymark/activities/recompute"
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
@@ -58,7 +59,14 @@ func (w *Watcher) All(ctx context.Context) (time.Duration, error) {
 	wait := atLeast
 	var failed []error
 	for _, row := range rows {
-		next, err := w.of(row.ID).turn(ctx, row)
+		next := atLeast
+		err := defect.Catch("triggers", func() (err error) { // one of them keeps no other from its turn
+			next, err = w.of(row.ID).turn(ctx, row)
+			return err
+		})
+		if _, torn := errors.AsType[*defect.Error](err); torn {
+			delete(w.watched, row.ID) // it is read again
+		}
 		wait = min(wait, next)
 		if errors.Is(err, landscape.ErrTurnLost) {
 			err = nil // as it should be, of several processes

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"waymark/internal/defect"
 )
 
 // TypeUnreadable is the type of the failure with which a worker gives a task back that it cannot read. Stored in histories; never
@@ -63,7 +65,12 @@ func (g *Guard) intercept(ctx context.Context, method string, in, out any, conn 
 		return err
 	}
 	back := giver{Guard: g, server: workflowservice.NewWorkflowServiceClient(conn)}
-	ctx = context.WithoutCancel(ctx)
+	return defect.Catch("codec", func() error { return back.look(context.WithoutCancel(ctx), in, out) }) // pollers of the SDK catch nothing
+}
+
+// look looks at an answer before the worker sees it.
+func (g giver) look(ctx context.Context, in, out any) error {
+	back := g
 	switch answer := out.(type) {
 	case *workflowservice.PollWorkflowTaskQueueResponse:
 		if request, is := in.(*workflowservice.PollWorkflowTaskQueueRequest); is {

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/server/temporal"
 	"google.golang.org/grpc"
 
+	"waymark/internal/defect"
 	"waymark/internal/processors"
 )
 
@@ -89,7 +90,10 @@ func (o Options) intercept(ctx context.Context, request any, _ *grpc.UnaryServer
 		if o.Asked == nil {
 			break
 		}
-		if err := o.Asked(ctx, request.GetExecution().GetWorkflowId(), request.GetExecution().GetRunId()); err != nil {
+		asked := func() error {
+			return o.Asked(ctx, request.GetExecution().GetWorkflowId(), request.GetExecution().GetRunId())
+		}
+		if err := defect.Catch("temporal", asked); err != nil { // Temporal's server catches none of its own
 			return nil, err
 		}
 	}

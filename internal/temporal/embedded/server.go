@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/server/temporal"
 
+	"waymark/internal/defect"
 	"waymark/internal/temporal/beat"
 )
 
@@ -128,17 +129,14 @@ func startOn(ctx context.Context, p ports, o Options) (*Server, error) {
 func (s *Server) boot(options []temporal.ServerOption) error {
 	started := make(chan error, 1)
 	go func() {
-		defer func() {
-			if fault := recover(); fault != nil {
-				started <- fmt.Errorf("panic: %v", fault)
+		started <- defect.Catch("temporal", func() error {
+			server, err := temporal.NewServer(options...)
+			if err != nil {
+				return err
 			}
-		}()
-		server, err := temporal.NewServer(options...)
-		if err == nil {
 			s.server = server
-			err = server.Start()
-		}
-		started <- err
+			return server.Start()
+		})
 	}()
 	select {
 	case err := <-started:

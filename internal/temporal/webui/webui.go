@@ -17,6 +17,8 @@ import (
 	"github.com/temporalio/ui-server/v2/server/api"
 	"github.com/temporalio/ui-server/v2/server/config"
 	"github.com/temporalio/ui-server/v2/server/server_options"
+
+	"waymark/internal/defect"
 )
 
 // readyTimeout is how long Start waits until the pages answer, and readyPause how long between two questions.
@@ -46,7 +48,7 @@ func Start(ctx context.Context, address, temporal string) (stop func(), err erro
 		}),
 		server_options.WithAPIMiddleware([]api.Middleware{func(echo.Context) runtime.ServeMuxOption { return runtime.WithMiddlewares(ours) }}),
 	)
-	go func() { _ = pages.Start() }() // it returns nil after Stop, and never otherwise
+	go defect.Guard("webui", func() { _ = pages.Start() })() // it returns nil after Stop, and never otherwise
 	if err := answers(ctx, address); err != nil {
 		pages.Stop()
 		return nil, err
