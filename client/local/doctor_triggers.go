@@ -21,7 +21,7 @@ func (d doctor) triggers(ctx context.Context) client.Check {
 	}
 	var list []client.Trigger
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
-		list, err = client.New(stores.Log, stores.Place, nil).Triggers(ctx, "")
+		list, err = (&Home{options: *d.Options}).with(stores).Triggers(ctx, "")
 		return err
 	})
 	switch {
