@@ -21,7 +21,9 @@ import (
 func TestTriggerPages(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(folder, "secrets"), 0o700))
+	for _, name := range []string{"secrets", "out"} {
+		require.NoError(t, os.Mkdir(filepath.Join(folder, name), 0o700))
+	}
 	_, served, is := strings.Cut(manual.Blocks(manual.Page(t, "webhooks-in.md"), "sh")[0], "waymark serve ")
 	require.True(t, is)
 	flags := strings.Fields(strings.ReplaceAll(served, "/data", folder))
@@ -37,9 +39,7 @@ func TestTriggerPages(t *testing.T) {
 // the pipeline of the other pages.
 func (s *watching) filesPage(t *testing.T) {
 	text := strings.NewReplacer("orders", "parcels", "/data/", s.Folder+"/").Replace(manual.Page(t, "triggers.md"))
-	for _, folder := range []string{"in", "out"} {
-		require.NoError(t, os.Mkdir(filepath.Join(s.Folder, folder), 0o700))
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(s.Folder, "in"), 0o700))
 	for i, document := range manual.Blocks(text, "yaml") {
 		name := fmt.Sprint("files", i, ".yaml")
 		require.NoError(t, os.WriteFile(filepath.Join(s.Folder, name), []byte(document), 0o600))
@@ -53,7 +53,7 @@ func (s *watching) filesPage(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 	first := s.at(t, "default/parcels/drop")[0]
 	s.holds(t, "out", first.Run, "{\"id\":1,\"total\":2.50}\n")
-	s.holds(t, "invoices", read[0].Run, "{\"id\":1,\"total\":2.50}\n")
+	s.holds(t, "out/invoices", read[0].Run, "{\"id\":1,\"total\":2.50}\n")
 	commands := strings.Split(strings.Join(manual.Blocks(text, "console"), ""), "$ waymark ")[1:]
 	require.Len(t, commands, 6)
 	for _, command := range commands {
