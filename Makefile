@@ -94,6 +94,10 @@ bench-starts: build ## measure many small runs that are asked for through the HT
 bench-load: build ## measure how many small runs are done in a second, and keep 80 % of that going for half an hour
 	go run ./tests/bench/starts -binary bin/waymark -runs 2000 -share 0.8
 
+.PHONY: bench-readers
+bench-readers: build ## measure the pages and the API while 200 people read them and a run of 3 M rows is running
+	go run ./tests/bench/readers -binary bin/waymark
+
 .PHONY: bench-ui
 bench-ui: build ## measure the web pages on records of a million and of ten million rows
 	go run ./tests/bench/pages -binary bin/waymark

@@ -172,6 +172,9 @@ var allowed = map[string][]string{
 		"payload/fsstore", "internal/temporal/attributes", "internal/temporal/beat", "internal/temporal/embedded",
 		"tests/blank", "tests/storages",
 	},
+	"tests/bench/readers": {
+		"client", "landscape", "landscape/sqlitestore",
+	},
 	"tests/bench":     {"internal/temporal/embedded", "workflows"},
 	"tests/graphs":    {"pipeline/expr", "pipeline", "pipeline/row"},
 	"tests/started":   {"activities"},

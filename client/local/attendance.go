@@ -59,7 +59,9 @@ type verdict struct {
 	err   error
 }
 
-func newAttendance(list func(context.Context) (map[string]bool, error), alone func(context.Context, string) (bool, error)) *attendance {
+func newAttendance(
+	list func(context.Context) (map[string]bool, error), alone func(context.Context, string) (bool, error),
+) *attendance {
 	a := &attendance{list: list, alone: alone, singles: map[string]*verdict{}}
 	a.ctx, a.end = context.WithCancel(context.Background())
 	return a

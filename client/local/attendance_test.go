@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
+	service "go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 
 	"waymark/client"
@@ -205,34 +205,41 @@ func TestAttendanceOutlastsWhoAsks(t *testing.T) {
 
 // frontend is a cluster that has an open workflow for each run but one.
 type frontend struct {
-	workflowservice.UnimplementedWorkflowServiceServer
+	service.UnimplementedWorkflowServiceServer
 	lists, described atomic.Int64
 	silent           atomic.Bool
 }
 
 const listedRuns = 30
 
-func (*frontend) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
-	return &workflowservice.GetSystemInfoResponse{}, nil
+func (*frontend) GetSystemInfo(context.Context, *service.GetSystemInfoRequest) (*service.GetSystemInfoResponse, error) {
+	return &service.GetSystemInfoResponse{}, nil
 }
 
-func (*frontend) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
-	return &workflowservice.DescribeNamespaceResponse{}, nil
+func (*frontend) DescribeNamespace(
+	context.Context, *service.DescribeNamespaceRequest,
+) (*service.DescribeNamespaceResponse, error) {
+	return &service.DescribeNamespaceResponse{}, nil
 }
 
-func (f *frontend) ListWorkflowExecutions(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (f *frontend) ListWorkflowExecutions(
+	context.Context, *service.ListWorkflowExecutionsRequest,
+) (*service.ListWorkflowExecutionsResponse, error) {
 	f.lists.Add(1)
 	if f.silent.Load() {
 		return nil, serviceerror.ToStatus(serviceerror.NewPermissionDenied("no", "")).Err()
 	}
 	var found []*workflow.WorkflowExecutionInfo
 	for i := range listedRuns {
-		found = append(found, &workflow.WorkflowExecutionInfo{Execution: &common.WorkflowExecution{WorkflowId: workflows.WorkflowID(fmt.Sprint("r", i))}})
+		id := workflows.WorkflowID(fmt.Sprint("r", i))
+		found = append(found, &workflow.WorkflowExecutionInfo{Execution: &common.WorkflowExecution{WorkflowId: id}})
 	}
-	return &workflowservice.ListWorkflowExecutionsResponse{Executions: found}, nil
+	return &service.ListWorkflowExecutionsResponse{Executions: found}, nil
 }
 
-func (f *frontend) DescribeWorkflowExecution(context.Context, *workflowservice.DescribeWorkflowExecutionRequest) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (f *frontend) DescribeWorkflowExecution(
+	context.Context, *service.DescribeWorkflowExecutionRequest,
+) (*service.DescribeWorkflowExecutionResponse, error) {
 	f.described.Add(1)
 	return nil, serviceerror.ToStatus(serviceerror.NewPermissionDenied("no", "")).Err()
 }
@@ -242,16 +249,17 @@ func TestListsAskTheClusterOnce(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	f, server := &frontend{}, grpc.NewServer()
-	workflowservice.RegisterWorkflowServiceServer(server, f)
+	service.RegisterWorkflowServiceServer(server, f)
 	go func() { _ = server.Serve(listener) }() // until Stop
 	t.Cleanup(server.Stop)
 
 	state := filepath.Join(t.TempDir(), "state")
 	var warned atomic.Int64
 	home, err := Open(t.Context(), Options{
-		State: Folder(state), Landscape: "sqlite:" + filepath.Join(t.TempDir(), "landscape.db"), Payloads: "file:" + t.TempDir(),
-		Cluster: &client.Cluster{Address: listener.Addr().String(), Env: func(string) (string, bool) { return "", false }},
-		Warn:    func(string) { warned.Add(1) },
+		State: Folder(state), Payloads: "file:" + t.TempDir(),
+		Landscape: "sqlite:" + filepath.Join(t.TempDir(), "landscape.db"),
+		Cluster:   &client.Cluster{Address: listener.Addr().String(), Env: func(string) (string, bool) { return "", false }},
+		Warn:      func(string) { warned.Add(1) },
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, home.Close()) })
@@ -285,7 +293,8 @@ func TestListsAskTheClusterOnce(t *testing.T) {
 	require.Zero(t, f.described.Load())
 
 	f.silent.Store(true)
-	require.Eventually(t, func() bool { return home.Executes(t.Context(), "r7") == nil }, time.Minute, 10*time.Millisecond)
+	unknown := func() bool { return home.Executes(t.Context(), "r7") == nil }
+	require.Eventually(t, unknown, time.Minute, 10*time.Millisecond)
 	look(nil)
 	require.EqualValues(t, 1, warned.Load())
 }

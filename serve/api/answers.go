@@ -144,7 +144,8 @@ func (c *call) happened() (client.Happened, error) {
 
 func happened(c *call) (client.Happened, error) { return c.server.Home.Happened(c.Context()) }
 
-// sight is all on which it depends what c.sees and its like let the caller see: callers of one sight get the same answers.
+// sight is all on which it depends what c.sees and its like let the caller see: callers of one sight get the same
+// answers.
 func (c *call) sight() string {
 	sight := c.token.Roles + " " + c.token.Pipelines
 	if !c.token.Has(allowed[look]...) { // it sees its own runs
@@ -157,7 +158,8 @@ func (c *call) sight() string {
 // query and what the caller may see. find uses the call that it is given, which outlasts that of a caller who goes away,
 // and sends nothing. Nobody may change what it returns.
 func shared[T any](c *call, what string, find func(*call) (T, error)) (found T, err error) {
-	w := wish{question: strings.Join([]string{what, c.URL.Path, c.query.Encode(), c.sight()}, "\x00"), asked: time.Now(), good: answerGood}
+	question := strings.Join([]string{what, c.URL.Path, c.query.Encode(), c.sight()}, "\x00")
+	w := wish{question: question, asked: time.Now(), good: answerGood}
 	w.mark.orders = c.server.answers.orders.Load()
 	if w.mark.happened, err = c.happened(); err != nil {
 		return found, err
@@ -174,7 +176,7 @@ func recent[T any](c *call, what string, good time.Duration, find func(*call) (T
 func answered[T any](c *call, w wish, find func(*call) (T, error)) (found T, err error) {
 	value, err := c.server.answers.get(c.Context(), w, func(ctx context.Context) (any, error) {
 		lasting := *c
-		lasting.Request = c.Request.WithContext(ctx)
+		lasting.Request = c.WithContext(ctx)
 		return find(&lasting)
 	})
 	if err != nil {
@@ -217,7 +219,7 @@ func pageOfRun(c *call) (*recordedRun, error) {
 			return nil, err
 		}
 		page.body.Figures = ui.FiguresOf(report.Status, edges, 0)
-		if report.Run.Status != pipeline.Running { // of one that runs there may be many, and the page is loaded again and again
+		if report.Run.Status != pipeline.Running { // of one that runs there may be many
 			groups, err := errorsOf(c.Context(), c, page.Run)
 			if err != nil {
 				return nil, err

@@ -39,12 +39,12 @@ func runPage(c *call) (any, error) {
 	if c.token.Has(allowed[order]...) {
 		body.Orders = ordersFor(body.RunReport)
 	}
-	if body.MayCompare = c.token.Has(allowed[look]...) && client.Complete(body.RunReport.Run.Status); !body.MayCompare {
+	if body.MayCompare = c.token.Has(allowed[look]...) && client.Complete(body.Run.Status); !body.MayCompare {
 		body.Earlier = ""
 	}
 	page := statusPage(body)
 	page.Crumbs, page.SQL = crumbs(run), "select * from run_summary where run_id = '"+run.ID+"'"
-	page.Refresh = body.RunReport.Run.Status == pipeline.Running && !body.Dead()
+	page.Refresh = body.Run.Status == pipeline.Running && !body.Dead()
 	return page, nil
 }
 
