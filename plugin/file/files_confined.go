@@ -52,8 +52,14 @@ func Documents(folder string) (files []string) {
 	})
 }
 
+// entriesOf returns what is in a folder, in any order: there may be much.
 func entriesOf(folder string) []fs.DirEntry {
-	entries, _ := os.ReadDir(folder)
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(-1)
 	return entries
 }
 

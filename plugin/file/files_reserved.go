@@ -65,8 +65,7 @@ func (r reserved) has(info fs.FileInfo) bool {
 }
 
 func foldersIn(folder string) (below []string) {
-	entries, _ := os.ReadDir(folder)
-	for _, entry := range entries {
+	for _, entry := range entriesOf(folder) {
 		if entry.IsDir() {
 			below = append(below, filepath.Join(folder, entry.Name()))
 		}

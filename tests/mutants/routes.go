@@ -34,4 +34,19 @@ var routes = []mutant{
 		file: "worker/planner.go", old: "if !p.allows(folder) {", new: "if false {",
 		pkg: "./worker", run: "^TestConfinedFolders$",
 	},
+	{
+		name: "documents of others write anywhere", never: "a deployer overwrites the server's settings",
+		file: "worker/planner.go", old: "\treturn root.Confine(c)\n", new: "\treturn nil\n",
+		pkg: "./worker", run: "^TestWhereConfinedDocumentsWrite$",
+	},
+	{
+		name: "documents of others read what the server reads", never: "a deployer reads the folder of secrets",
+		file: "worker/daemon/own.go", old: "p.Own = append(c.own(), ", new: "p.Own = append([]string(nil), ",
+		pkg: "./cmd/waymark", run: "^TestPlaces$",
+	},
+	{
+		name: "a folder is entered that somebody put in the place of another", never: "a link that is made in time leads a sink into the folder of secrets",
+		file: "plugin/file/files.go", old: "case info.Mode()&fs.ModeSymlink != 0:\n\t\treturn nil, &DeniedError{way,", new: "case false:\n\t\treturn nil, &DeniedError{way,",
+		pkg: "./plugin/file", run: "^TestFoldersThatAreExchanged$",
+	},
 }

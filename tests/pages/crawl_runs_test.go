@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -104,7 +105,7 @@ sinks: {out: {csv: {path: "out/${param:to}.csv"}}}
 `, name, policy, extra))
 	}
 	document, files := graphs.Random(graphSeed)
-	s.write(t, "graph/graph.yaml", document)
+	s.write(t, "graph/graph.yaml", inOut(document))
 	for name, content := range files {
 		s.write(t, "graph/"+name, content)
 	}
@@ -112,6 +113,12 @@ sinks: {out: {csv: {path: "out/${param:to}.csv"}}}
 	fixtures.AddBadRows(t, filepath.Join(web, "in.csv"))
 	s.write(t, "moving.yaml", strings.Replace(fmt.Sprintf(fixtures.Resumed, s.web.URL), fmt.Sprint("rows: ", fixtures.ResumedChunk), fmt.Sprint("rows: ", movingChunk), 1))
 }
+
+// sinkPath is the path of a sink of a random document, which has nothing after it.
+var sinkPath = regexp.MustCompile(`(jsonl: \{path: )(\w+\.jsonl\})`)
+
+// inOut lets the sinks of a random document write where documents on a server do.
+func inOut(document string) string { return sinkPath.ReplaceAllString(document, "${1}out/$2") }
 
 // oldRuns are those whose payloads were purged, of which a row was forgotten, and that were archived.
 func (s *site) oldRuns(t *testing.T) {

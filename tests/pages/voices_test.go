@@ -99,7 +99,7 @@ func (v *voice) executeOne(t *testing.T, run, document string, files map[string]
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "random.yaml"), []byte(document), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "random.yaml"), []byte(inOut(document)), 0o600))
 	out, _ := v.Try(t.Context(), "run", filepath.Join(run, "random.yaml"), "--run-id", run) // with refused rows it exits with 3
 	_, status := printed[serving.Run](t, v, "status", run)
 	require.True(t, client.Complete(status.Status), out)

@@ -59,6 +59,7 @@ func TestAPI(t *testing.T) {
 	t.Run("own runs", s.ownRuns)
 	t.Run("streams", s.streams)
 	t.Run("deploy", s.deploys)
+	t.Run("places", s.places)
 	t.Run("orders", s.orders)
 	t.Run("outputs", s.outputs)
 	t.Run("secrets", s.secrets)

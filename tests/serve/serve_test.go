@@ -190,7 +190,7 @@ func (s *served) runsAtOnce(t *testing.T) {
 	s.Waymark(t, "verify", "r1")
 	ready := strings.NewReplacer(
 		"in.csv", filepath.Join(s.Folder, "in.csv"),
-		"out/served.csv", filepath.Join(s.Folder, "ready.csv"),
+		"out/served.csv", filepath.Join(s.Folder, "out", "ready.csv"),
 	).Replace(fixtures.Served)
 	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "ready.yaml"), []byte(ready), 0o600))
 	plan := s.Waymark(t, "deploy", "ready.yaml", "--allow-path", s.Folder, "--dry-run", "--json")

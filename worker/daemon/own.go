@@ -74,7 +74,7 @@ func environmentFiles(environment, allowed []string) (files []string) {
 	for _, entry := range environment {
 		name, value, _ := strings.Cut(entry, "=")
 		read := slices.ContainsFunc([]string{"AWS_", "OTEL_", "PG", "SSL_", "TEMPORAL_", "WAYMARK_"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-		if !read || slices.Contains(allowed, name) {
+		if !read || slices.Contains(allowed, name) || !strings.Contains(value, "/") {
 			continue
 		}
 		if info, err := os.Stat(value); err == nil && info.Mode().IsRegular() {
