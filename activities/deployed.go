@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -80,6 +81,9 @@ func (a *Activities) version(ctx context.Context, in OpenInput, request *plan.Re
 		return err
 	}
 	request.Deployed, request.Files, request.ValuesOf = true, b.Files, values.Label()
+	if bytes.Equal(request.Document, b.Source) { // that the version is one of the document's pipeline is for ofVersion to see, before anything is done
+		request.Standing = plan.Recorded
+	}
 	request.Values, err = values.Values()
 	return err
 }
@@ -110,7 +114,7 @@ func CompileVersion(
 	if err != nil {
 		return nil, err
 	}
-	request := plan.Request{File: b.Name, Document: b.Source, Params: params, Deployed: true, Files: b.Files, ValuesOf: values.Label()}
+	request := plan.Request{File: b.Name, Document: b.Source, Params: params, Deployed: true, Files: b.Files, ValuesOf: values.Label(), Standing: plan.Recorded}
 	if request.Values, err = values.Values(); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"waymark/activities/bundle"
 	"waymark/activities/recompute"
 	"waymark/engine/plan"
+	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -46,6 +47,7 @@ type LookState string
 const (
 	LookReady  LookState = "ready"
 	LookLater  LookState = "later"  // there is nothing to read yet, an output stands there already, or a secret is missing: that may be otherwise when a run begins
+	LookHeld   LookState = "held"   // only a secret that leaves once the deployment is recorded would have shown more
 	LookFaulty LookState = "faulty" // no run could read or write it
 )
 
@@ -67,11 +69,14 @@ func (a *Activities) preflight(ctx context.Context, in PreflightInput) (found Pr
 	if err != nil {
 		return found, err
 	}
-	request := plan.Request{File: b.Name, Document: b.Source, Params: in.Params, Deployed: true, Files: b.Files, ValuesOf: values.Label()}
+	request := plan.Request{File: b.Name, Document: b.Source, Params: in.Params, Deployed: true, Files: b.Files, ValuesOf: values.Label(), Standing: plan.Proposed}
 	if request.Values, err = values.Values(); err != nil {
 		return found, err
 	}
 	compiled, err := a.planner.Plan(request)
+	if err == nil {
+		compiled, err = a.ofRecord(ctx, in, request, compiled)
+	}
 	if problems := (pipeline.Problems)(nil); errors.As(err, &problems) {
 		host, _ := HostName()
 		found = Preflight{Host: host, Looks: []PlaceLooked{}}
@@ -88,13 +93,23 @@ func (a *Activities) preflight(ctx context.Context, in PreflightInput) (found Pr
 	return found, nil
 }
 
+// ofRecord compiles a version again with what it may do once it is recorded, if it is.
+func (a *Activities) ofRecord(ctx context.Context, in PreflightInput, request plan.Request, compiled *plan.Plan) (*plan.Plan, error) {
+	versions, err := a.log.Versions(ctx, compiled.Document.Pipeline.Name)
+	if err != nil || !slices.ContainsFunc(versions, func(v landscape.PipelineVersion) bool { return v.Bundle == in.Bundle }) {
+		return compiled, err
+	}
+	request.Standing = plan.Recorded
+	return a.planner.Plan(request)
+}
+
 // lookAtSecrets returns the triggers whose deliveries this process could not verify. They may be taken elsewhere, or the secrets come later: so that keeps nobody from deploying.
 func (a *Activities) lookAtSecrets(compiled *plan.Plan) (looks []PlaceLooked) {
 	for _, trigger := range compiled.Document.Pipeline.Triggers {
 		if trigger.Value.HTTP == nil {
 			continue
 		}
-		if err := recompute.CheckSecrets(a.planner, *trigger.Value.HTTP); err != nil {
+		if err := recompute.CheckSecrets(a.planner, compiled.Document.Pipeline.Name, *trigger.Value.HTTP); err != nil {
 			message := "deliveries cannot be verified here: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 			looks = append(looks, PlaceLooked{Node: trigger.Name, Kind: "trigger", State: LookLater, Message: message})
 		}
@@ -147,7 +162,10 @@ func lookAt(ctx context.Context, node *plan.Node, trigger *pipeline.ArrivalTrigg
 	if errors.Is(err, context.DeadlineExceeded) {
 		look.Message = fmt.Sprintf("no answer within %v", lookTimeout)
 	}
-	if mayChange(err) {
+	switch {
+	case isHeld(err):
+		look.State = LookHeld
+	case mayChange(err):
 		look.State = LookLater
 	}
 	return look
@@ -201,6 +219,13 @@ func probe(ctx context.Context, node *plan.Node) error {
 		return target.Probe(ctx, encoder.Header())
 	}
 	return nil
+}
+
+// isHeld reports whether an error is about a secret that may not leave yet.
+func isHeld(err error) bool {
+	const held = "SECRET_HELD"
+	source, target := (*plugin.SourceError)(nil), (*plugin.TargetError)(nil)
+	return errors.As(err, &source) && source.Code == held || errors.As(err, &target) && target.Code == held
 }
 
 // mayChange reports whether an error is about what lies there now, and not about whether it can be reached.

@@ -130,6 +130,11 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 	if err != nil {
 		return nil, registryError(where, version.Pipeline, err)
 	}
+	if !r.DryRun && preflight.held() {
+		if later, err := c.preflight(ctx, deposit, made, doc, where); err == nil && later.Skipped == "" {
+			preflight = later // the version is deployed, whatever that found
+		}
+	}
 	return &Deployed{
 		Adopted:  adopted,
 		Pipeline: version.Pipeline, Environment: where, Version: deployed.Version, Bundle: version.Bundle, New: deployed.New, Changed: deployed.Became, Before: deployed.Before,
@@ -169,13 +174,13 @@ func compileToDeploy(planner worker.Planner, r DeployRequest, values landscape.E
 		if err := doc.about(slot); err != nil {
 			return nil, err
 		}
-		return doc, doc.compileAs(planner, plan.Request{Deployed: true, Files: r.Files})
+		return doc, doc.compileAs(planner, plan.Request{Deployed: true, Files: r.Files, Standing: plan.Proposed})
 	}
 	doc, err := OpenFor(r.File, r.Params, slot)
 	if err != nil {
 		return nil, err
 	}
-	doc.values = values
+	doc.values, doc.standing = values, plan.Proposed
 	return doc, doc.compile(planner, "")
 }
 
@@ -202,7 +207,7 @@ func bundleOf(doc *Document) (bundle.Bundle, error) {
 // compileBundle compiles the document of a bundle as a deployed one: with the files of the bundle, and no folder. file names it in messages.
 func compileBundle(planner worker.Planner, b bundle.Bundle, file string, params map[string]string, values landscape.Environment) (*Document, error) {
 	doc := &Document{File: file, Source: b.Source, Params: params, values: values}
-	return doc, doc.compileAs(planner, plan.Request{Deployed: true, Files: b.Files})
+	return doc, doc.compileAs(planner, plan.Request{Deployed: true, Files: b.Files, Standing: plan.Proposed})
 }
 
 // onlyOnce are the sinks of a document that stop its second run.
@@ -262,7 +267,7 @@ func (s *Session) versionDocument(ctx context.Context, environment, word string,
 	if err != nil {
 		return nil, startError(environment, name, err)
 	}
-	doc := &Document{Params: params, version: found.Version, environment: environment}
+	doc := &Document{Params: params, standing: plan.Recorded, version: found.Version, environment: environment}
 	if doc.values, err = s.Log.LastEnvironment(ctx, environment); err != nil {
 		return nil, err
 	}

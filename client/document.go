@@ -35,6 +35,7 @@ type Document struct {
 	others   pipeline.Map[pipeline.Schedule] // schedules of the pipeline that were made by command, as far as they matter
 	schedule string                          // whose slot it is about; empty for the only one, and for none
 
+	standing    plan.Standing         // by which a server gives it secrets
 	version     int64                 // of the deployed pipeline that it is; 0 for a file
 	environment string                // in which that is deployed; empty for a file
 	values      landscape.Environment // of that
@@ -92,7 +93,7 @@ func CompileRerun(planner worker.Planner) (*Document, error) {
 
 // compile compiles the document with outputs that have the word in their names, if there is one.
 func (d *Document) compile(planner worker.Planner, beside string) error {
-	return d.compileAs(planner, plan.Request{Folder: d.Folder, Beside: beside, Deployed: d.version > 0, Files: d.bundle.Files})
+	return d.compileAs(planner, plan.Request{Folder: d.Folder, Beside: beside, Deployed: d.version > 0, Files: d.bundle.Files, Standing: d.standing})
 }
 
 // compileAs compiles the document, which the request need not have.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,11 @@ func (e *Executor) preflight(ctx context.Context, in activities.PreflightInput) 
 		err = begun.Get(ctx, &found)
 	}
 	return found, err
+}
+
+// held reports whether something was not looked at because the version is not recorded yet.
+func (p Preflight) held() bool {
+	return slices.ContainsFunc(p.Looks, func(l activities.PlaceLooked) bool { return l.State == activities.LookHeld })
 }
 
 // refuse returns why the version cannot be deployed; nil if its runs can be executed as far as anybody looked.

@@ -51,7 +51,7 @@ func (c *Client) Receive(ctx context.Context, p Post) (r Receipt, err error) {
 	if err != nil {
 		return r, err
 	}
-	secrets, unused, err := secretsOf(declared, deposit.Planner.Secret)
+	secrets, unused, err := secretsOf(row.Pipeline, declared, deposit.Planner.Bound)
 	if err != nil {
 		return r, notReady(err)
 	}
@@ -141,7 +141,7 @@ func (c *Client) SignDelivery(ctx context.Context, trigger string, body []byte) 
 		if err != nil {
 			return "", nil, err
 		}
-		if secret, err = deposit.Planner.Secret(names[0]); err != nil {
+		if secret, err = deposit.Planner.Bound(row.Pipeline, names[0]); err != nil {
 			return "", nil, &Error{Kind: Unavailable, Code: SecretMissing, Message: fmt.Sprintf("secret %s: %v", names[0], err), Err: err}
 		}
 	}
@@ -168,10 +168,10 @@ func (c *Client) httpTrigger(ctx context.Context, id string) (row landscape.Trig
 	return row, *declared.HTTP, nil
 }
 
-// secretsOf returns the secrets with which a trigger verifies, the current one first. unused says why the one of before is not among them; nil if it is, or if there is none.
-func secretsOf(t pipeline.HTTPTrigger, read func(name string) (string, error)) (secrets []string, unused, err error) {
+// secretsOf returns the secrets with which a trigger of a pipeline verifies, the current one first. unused says why the one of before is not among them; nil if it is, or if there is none.
+func secretsOf(of string, t pipeline.HTTPTrigger, read func(pipeline, name string) (string, error)) (secrets []string, unused, err error) {
 	for i, name := range t.Secrets() {
-		secret, err := read(name)
+		secret, err := read(of, name)
 		if err == nil {
 			err = t.CheckSecret(secret)
 		}

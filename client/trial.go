@@ -8,6 +8,7 @@ import (
 	"waymark/activities/bundle"
 	"waymark/activities/recompute"
 	"waymark/audit"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/pipeline"
@@ -132,7 +133,7 @@ func (c *Client) edited(ctx context.Context, deposit *Deposit, run landscape.Run
 	if err != nil {
 		return nil, err
 	}
-	request.Closed = true
+	request.Closed, request.Standing = true, plan.Proposed
 	doc := &Document{File: "the document", Folder: request.Folder, Source: []byte(text), Params: params}
 	return doc, doc.compileWith(deposit.Planner, request)
 }

@@ -12,7 +12,7 @@ type S3 struct {
 
 // HTTP says what a request carries.
 type HTTP struct {
-	Headers Map[string] `yaml:"headers"` // names and values of request headers, such as Authorization: "Bearer ${secret:TOKEN}"
+	Headers Map[string] `yaml:"headers" text:"sent"` // names and values of request headers, such as Authorization: "Bearer ${secret:TOKEN}"
 }
 
 // MarshalJSON leaves the values out: they are secrets, and short ones could not be found in texts.

@@ -25,8 +25,8 @@ type Environment struct {
 	Env func(name string) (string, bool)
 	// MayRead reports whether the document may have the environment variable. Nil means that it may have all.
 	MayRead func(name string) bool
-	// Secret returns the secret's value. Its error names the cure and never holds a value. Nil means that there is none.
-	Secret func(name string) (string, error)
+	// Secret returns the value that a secret has for the pipeline. Its error names the cure and never holds a value. Nil means that there is none.
+	Secret func(pipeline, name string) (string, error)
 	// FingerprintKey is the key of the fingerprints of environment values and secrets. It may be empty only if the
 	// document refers to neither.
 	FingerprintKey []byte
@@ -154,6 +154,9 @@ type Document struct {
 	root     *node
 	hidden   []hiddenValue // values of minRedacted bytes and more
 	hiddenAt []hiddenAt    // shorter ones, with every place
+
+	secretsAt []hiddenAt           // every secret, with every place
+	expanded  map[string]expansion // by path, of texts with references
 
 	unknownKeys []string // paths of mappings that have some
 	unresolved  []string // paths of texts with references to parameters that have no valid value, no more than maxProblems

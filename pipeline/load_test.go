@@ -26,7 +26,7 @@ func world() pipeline.Environment {
 			value, ok := variables[name]
 			return value, ok
 		},
-		Secret: func(name string) (string, error) {
+		Secret: func(_, name string) (string, error) {
 			if name == "folder" {
 				return "hunter2-hunter2", nil
 			}
@@ -84,7 +84,7 @@ func TestLoadParamsAndChunk(t *testing.T) {
 	require.Equal(t, map[string]row.Value{
 		"since": day, "region": row.StringValue("west"), "threshold": threshold, "rows": row.IntValue(500), "day": slotDay,
 	}, doc.Params)
-	require.Equal(t, "Strikes by severity, west hunter2-hunter2", doc.Pipeline.Description)
+	require.Equal(t, "Strikes by severity, west", doc.Pipeline.Description)
 	require.Equal(t, pipeline.Chunk{Rows: 500, Bytes: 8 << 20}, doc.Pipeline.Chunk)
 }
 

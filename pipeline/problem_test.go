@@ -154,7 +154,11 @@ func TestProblemsOfReferences(t *testing.T) {
 		{"not a name", small + "description: ${a b}\n", "x.yaml:4:14: description: \"${a b}\" is not a reference: write ${NAME}, ${secret:NAME} or ${param:NAME}, and $${ for a literal ${"},
 		{"an empty value", small + "description: ${EMPTY}\n", "x.yaml:4:14: description: must not be empty"},
 		{"a value that is no text", small + "description: ${BYTES}\n", "x.yaml:4:14: description: the value of ${BYTES} is not a text: it has bytes that are not UTF-8, or a NUL"},
-		{"an unknown secret", small + "description: ${secret:nope}\n", "x.yaml:4:14: description: ${secret:nope}: the store has no such secret"},
+		{"an unknown secret", fromTable(`dsn: "${secret:nope}", table: t`), "x.yaml:2:32: sources.in.postgres.dsn: ${secret:nope}: the store has no such secret"},
+		{
+			"a secret that goes nowhere", small + "description: ${secret:folder}\n",
+			"x.yaml:4:14: description: ${secret:folder}: a secret goes into the dsn of postgres, the headers of http and the secret of a trigger, and nowhere else",
+		},
 		{"an unknown parameter", small + "description: ${param:dya}\nparams: {day: {type: date, default: 2001-01-01}}\n", `x.yaml:4:14: description: no parameter named "dya" (did you mean "day"?)`},
 		{"a parameter in an expression", small + "steps: [{name: a, filter: \"row.x > ${param:n}\"}]\n", "x.yaml:4:27: steps[0].filter: ${param:n}: references are not replaced in expressions: write param.n"},
 		{"a variable in an expression", small + "steps: [{name: a, set: {b: \"${N}\"}}]\n", "x.yaml:4:28: steps[0].set.b: ${N}: references are not replaced in expressions: declare a parameter and write param.NAME"},

@@ -39,6 +39,19 @@ type hiddenAt struct {
 	hiddenValue
 }
 
+// SecretAt is a secret in a text of a document. It must not be stored or printed.
+type SecretAt struct{ Path, Name, Value string }
+
+// SecretsAt returns the secrets in the text at the path, and below it, in the order of the document's keys.
+func (d *Document) SecretsAt(path string) (found []SecretAt) {
+	for _, h := range d.secretsAt {
+		if rest, below := strings.CutPrefix(h.path, path); below && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			found = append(found, SecretAt{h.path, h.name, h.value})
+		}
+	}
+	return found
+}
+
 // Redact returns text with every secret and environment value that the document uses replaced by [secret NAME]: the
 // value itself and its forms in URLs, base64, hex, JSON and quoted Go text. Values of fewer than 6 bytes are left, as they
 // could be any part of any text; Problem replaces them where the document uses them.

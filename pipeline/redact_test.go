@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -19,10 +18,10 @@ import (
 func withSecret(t *testing.T, value string) *pipeline.Document {
 	t.Helper()
 	env := pipeline.Environment{
-		Secret:         func(string) (string, error) { return value, nil },
+		Secret:         func(string, string) (string, error) { return value, nil },
 		FingerprintKey: []byte("key"),
 	}
-	doc, err := pipeline.Load("x.yaml", []byte(small+"description: ${secret:dsn}\n"), env)
+	doc, err := pipeline.Load("x.yaml", []byte(fromTable(`dsn: "${secret:dsn}", table: t`)), env)
 	require.NoError(t, err)
 	return doc
 }
@@ -62,8 +61,8 @@ func TestRedactBase64OfATextAroundTheValue(t *testing.T) {
 func TestRedactShortValues(t *testing.T) {
 	doc := withSecret(t, "a")
 	require.Equal(t, "a banana", doc.Redact("a banana"))
-	require.Equal(t, "p[secret dsn]th", doc.Problem("description", "path").Message)
-	require.Equal(t, "path", doc.Problem("sources.in", "path").Message)
+	require.Equal(t, "p[secret dsn]th", doc.Problem("sources.in.postgres.dsn", "path").Message)
+	require.Equal(t, "path", doc.Problem("sinks.out", "path").Message)
 }
 
 func TestRedactLongerValuesFirst(t *testing.T) {
@@ -81,12 +80,12 @@ func TestRedactLongerValuesFirst(t *testing.T) {
 func TestProblemsDoNotTellSecrets(t *testing.T) {
 	for _, value := range []string{"hunter2-hunter2", "gz", "x"} {
 		env := pipeline.Environment{
-			Secret:         func(string) (string, error) { return value, nil },
+			Secret:         func(string, string) (string, error) { return value, nil },
 			FingerprintKey: []byte("key"),
 		}
-		text := "name: x\nsources: {in: {csv: {path: in.csv, compression: \"${secret:s}\"}}}\nsinks: {out: {csv: {path: out.csv}}}\n"
-		_, err := pipeline.Load("x.yaml", []byte(text), env)
-		require.ErrorContains(t, err, `"[secret s]" is not one of`)
-		require.NotContains(t, err.Error(), fmt.Sprintf("%q is not", value))
+		doc, err := pipeline.Load("x.yaml", []byte(fromTable(`dsn: "${secret:s}", table: t`)), env)
+		require.NoError(t, err)
+		problem := doc.Problem("sources.in.postgres.dsn", "%q is no address", value)
+		require.Equal(t, `"[secret s]" is no address`, problem.Message)
 	}
 }

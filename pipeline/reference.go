@@ -125,7 +125,7 @@ func (l *loader) expandAs(path, text string, write func(s span, value string) st
 		l.report(path, "%s", err)
 		return "", false
 	}
-	var expanded strings.Builder
+	var expanded, unvaried strings.Builder
 	ok := true
 	for _, s := range spans {
 		value, found := s.text, true
@@ -136,9 +136,19 @@ func (l *loader) expandAs(path, text string, write func(s span, value string) st
 		}
 		expanded.WriteString(value)
 		ok = ok && found && l.spend(path, len(value))
+		if s.kind == ParamReference {
+			value = "x"
+		}
+		unvaried.WriteString(value)
 		if !ok && expanded.Len() > maxExpandedBytes {
 			return "", false
 		}
+	}
+	if ok && len(spans) > 1 {
+		if l.doc.expanded == nil {
+			l.doc.expanded = map[string]expansion{}
+		}
+		l.doc.expanded[path] = expansion{expanded.String(), unvaried.String()}
 	}
 	return expanded.String(), ok
 }
@@ -185,6 +195,9 @@ func (l *loader) lookUp(path string, s span) (string, bool) {
 	} else {
 		l.doc.hide(path, s.text, value)
 	}
+	if s.kind == SecretReference {
+		l.doc.secretsAt = append(l.doc.secretsAt, hiddenAt{path, hiddenValue{s.text, value}})
+	}
 	l.note(reference)
 	return value, true
 }
@@ -197,12 +210,20 @@ func (s span) name() string {
 	return string(s.kind) + ":" + s.text
 }
 
+// pipeline is the name of the document's pipeline, as it is written; it is checked elsewhere.
+func (l *loader) pipeline() string {
+	if name := l.doc.root.child("name", -1); name != nil {
+		return name.text
+	}
+	return ""
+}
+
 func (l *loader) fetch(s span) (string, error) {
 	if s.kind == SecretReference {
 		if l.env.Secret == nil {
 			return "", fmt.Errorf("there is no store of secrets to take ${%s} from", s.name())
 		}
-		value, err := l.env.Secret(s.text)
+		value, err := l.env.Secret(l.pipeline(), s.text)
 		if err != nil {
 			return "", fmt.Errorf("${%s}: %s", s.name(), oneLine(err.Error()))
 		}
@@ -243,6 +264,21 @@ func (l *loader) lookUpParam(path, name string) (string, bool) {
 		l.doc.varies = append(l.doc.varies, path)
 	}
 	return param.text, param.ok
+}
+
+// expansion is a text whose references were replaced, and what it would be if every parameter in it were the letter x.
+type expansion struct{ text, unvaried string }
+
+// Expanded returns the text at the path with its references replaced, and what it would be if every parameter in it were the letter x. It must not be
+// stored or printed if there are secrets in it.
+func (d *Document) Expanded(path string) (text, unvaried string) {
+	if found, refers := d.expanded[path]; refers {
+		return found.text, found.unvaried
+	}
+	if n := d.find(path); n != nil {
+		text, _, _ = splitReferences(n.text)
+	}
+	return text, text
 }
 
 // Varies reports whether a text at the path, or below it, refers to a parameter.

@@ -20,9 +20,9 @@ func TestReferencesAreListedOnceWithFingerprints(t *testing.T) {
 	doc := loadFull(t)
 	require.Equal(t, []pipeline.Reference{
 		{Kind: pipeline.ParamReference, Name: "region"},
-		{Kind: pipeline.SecretReference, Name: "folder", Fingerprint: mac("hunter2-hunter2")},
 		{Kind: pipeline.ParamReference, Name: "rows"},
 		{Kind: pipeline.EnvReference, Name: "REGION", Fingerprint: mac("north-west")},
+		{Kind: pipeline.SecretReference, Name: "folder", Fingerprint: mac("hunter2-hunter2")},
 	}, doc.References)
 	twice, err := loadSmall(small + "description: ${REGION} ${REGION}\n")
 	require.NoError(t, err)
@@ -51,9 +51,9 @@ func TestReferencesNeedAFingerprintKey(t *testing.T) {
 }
 
 func TestReferencesInAnEmptyEnvironment(t *testing.T) {
-	_, err := pipeline.Load("x.yaml", []byte(small+"description: ${A} ${secret:b}\n"), pipeline.Environment{})
-	require.EqualError(t, err, "x.yaml:4:14: description: the environment variable A is not set; set it, or write $${ for a literal ${\n"+
-		"x.yaml:4:14: description: there is no store of secrets to take ${secret:b} from")
+	_, err := pipeline.Load("x.yaml", []byte(fromTable(`dsn: "${A} ${secret:b}", table: t`)), pipeline.Environment{})
+	require.EqualError(t, err, "x.yaml:2:32: sources.in.postgres.dsn: the environment variable A is not set; set it, or write $${ for a literal ${\n"+
+		"x.yaml:2:32: sources.in.postgres.dsn: there is no store of secrets to take ${secret:b} from")
 }
 
 func TestParamsMayFillNumbersAndBools(t *testing.T) {
@@ -82,4 +82,25 @@ func TestGivenParamsAreChecked(t *testing.T) {
 	require.Equal(t, `x.yaml:4:1: params: no parameter named "dya" (did you mean "day"?)`, problems[0].String())
 	require.Equal(t, `x.yaml:4:10: params.n: the parameter "n" has no value: give one for the run, or declare a default`, problems[1].String())
 	require.Contains(t, problems[2].String(), `x.yaml:4:26: params.day: the value given for the run: "yesterday" is not a valid date`)
+}
+
+func TestWhereSecretsAreAndWhatTextsSayWithoutParameters(t *testing.T) {
+	env := world()
+	env.Secret = func(pipeline, name string) (string, error) { return pipeline + "'s " + name, nil }
+	env.Params = map[string]string{"host": "db", "name": "a@b"}
+	doc, err := pipeline.Load("x.yaml", []byte(`
+name: orders
+params: {host: {type: string}, name: {type: string}}
+sources: {in: {postgres: {dsn: "host=${param:host} user=${REGION} dbname=${param:name}${param:name} password=${secret:PW}", table: t}}}
+sinks: {index: {csv: {path: out.csv}}, out: {postgres: {dsn: "${secret:DSN}", table: t}}}
+`), env)
+	require.NoError(t, err)
+	require.Equal(t, []pipeline.SecretAt{{"sources.in.postgres.dsn", "PW", "orders's PW"}}, doc.SecretsAt("sources.in"))
+	require.Equal(t, []pipeline.SecretAt{{"sinks.out.postgres.dsn", "DSN", "orders's DSN"}}, doc.SecretsAt("sinks.out"))
+	require.Empty(t, doc.SecretsAt("sources.i"), "another node")
+	text, unvaried := doc.Expanded("sources.in.postgres.dsn")
+	require.Equal(t, "host=db user=north-west dbname=a@ba@b password=orders's PW", text)
+	require.Equal(t, "host=x user=north-west dbname=xx password=orders's PW", unvaried)
+	text, unvaried = doc.Expanded("sinks.index.csv.path")
+	require.Equal(t, []string{"out.csv", "out.csv"}, []string{text, unvaried}, "without references")
 }

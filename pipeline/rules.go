@@ -11,9 +11,10 @@ import (
 type textKind string
 
 const (
-	plainText textKind = ""       // references are replaced; a plain text that looks like a number or a bool is refused
+	plainText textKind = ""       // references are replaced, but no secrets; one that looks like a number or a bool is refused
+	sentText  textKind = "sent"   // the same with secrets: the text goes to a host, and nowhere else
 	nameText  textKind = "name"   // the same without references: the name of a node or a field
-	pathText  textKind = "path"   // like plain, without secrets: where files are is recorded
+	pathText  textKind = "path"   // like plain: where files are is recorded
 	queryText textKind = "query"  // SQL, without secrets: it is recorded; a reference stands for a literal
 	exactText textKind = "exact"  // the text of a value, kept as written (1.10 stays 1.10), without references
 	slotKind  textKind = "slot"   // the same with references to a slot

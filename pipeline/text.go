@@ -1,6 +1,10 @@
 package pipeline
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // text returns the text of the node with its references replaced, and false after a problem.
 func (l *loader) text(path string, n *node, rule fieldRule) (string, bool) {
@@ -27,13 +31,13 @@ func (l *loader) text(path string, n *node, rule fieldRule) (string, bool) {
 
 // resolve returns the text as its kind asks for it.
 func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
-	if kind == plainText || kind == pathText || kind == nameText {
+	if kind == plainText || kind == sentText || kind == pathText || kind == nameText {
 		if what := n.ambiguous(); what != "" {
 			l.report(path, "%s is %s to YAML: write %s in quotes", shorten(n.text), what, quote(n.text))
 			return "", false
 		}
 	}
-	if kind == plainText {
+	if kind == sentText {
 		return l.expand(path, n.text)
 	}
 	text, references, err := splitReferences(n.text)
@@ -41,18 +45,14 @@ func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 		l.report(path, "%s", err)
 		return "", false
 	}
-	if kind == pathText || kind == queryText {
-		for _, reference := range references {
-			if reference.kind == SecretReference {
-				l.report(path, "${%s}: a %s is recorded, and a secret must not be", reference.name(), kind)
-				return "", false
-			}
-		}
+	if fault := misplacedSecret(kind, references); fault != "" {
+		l.report(path, "%s", fault)
+		return "", false
 	}
 	switch kind {
 	case secretRef:
 		return l.secretReference(path, n.text, text, references)
-	case pathText:
+	case plainText, pathText:
 		return l.expand(path, n.text)
 	case queryText:
 		return l.expandQuery(path, n.text)
@@ -64,6 +64,21 @@ func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 		return "", false
 	}
 	return text, true
+}
+
+// misplacedSecret says why a secret cannot be in a text of the kind; it is empty if there is none, or the kind takes none of
+// the others either. A secret that decided how rows are read or written could be read from them.
+func misplacedSecret(kind textKind, references []span) string {
+	at := slices.IndexFunc(references, func(s span) bool { return s.kind == SecretReference })
+	switch {
+	case at < 0:
+		return ""
+	case kind == pathText, kind == queryText:
+		return fmt.Sprintf("${%s}: a %s is recorded, and a secret must not be", references[at].name(), kind)
+	case kind == plainText:
+		return fmt.Sprintf("${%s}: a secret goes into the dsn of postgres, the headers of http and the secret of a trigger, and nowhere else", references[at].name())
+	}
+	return ""
 }
 
 // noReferences says why there is none in such a text, and the cure.

@@ -77,7 +77,7 @@ func TestProblemsOfTablesThatMeet(t *testing.T) {
 func TestPasswordsAreNotWrittenIntoDocuments(t *testing.T) {
 	env := pipeline.Environment{
 		FingerprintKey: []byte("k"),
-		Secret: func(name string) (string, error) {
+		Secret: func(_, name string) (string, error) {
 			return map[string]string{"PW": "s p@ce", "DSN": "postgres://u:pw@h/d"}[name], nil
 		},
 		Env:    func(string) (string, bool) { return "fromenv", true },

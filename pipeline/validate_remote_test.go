@@ -38,7 +38,7 @@ func TestPathsThatLeadElsewhere(t *testing.T) {
 func env() pipeline.Environment {
 	return pipeline.Environment{
 		FingerprintKey: []byte("key"),
-		Secret:         func(string) (string, error) { return "s3cr3t-value", nil },
+		Secret:         func(string, string) (string, error) { return "s3cr3t-value", nil },
 		Env:            func(string) (string, bool) { return "", false },
 	}
 }

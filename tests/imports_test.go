@@ -53,6 +53,7 @@ var allowed = map[string][]string{
 	"internal/settings":       {"pipeline"},
 	"worker/storage":          {"audit/archive", "landscape", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore", "payload/s3store"},
 	"worker/telemetry":        {"internal/defect", "activities/resumepoint", "activities", "audit/evidence", "landscape", "pipeline"},
+	"worker/secrets":          {"engine/plan", "plugin/postgres"},
 	"worker/delivery":         {"internal/defect", "audit/interop", "landscape", "plugin/egress"},
 	"internal/version":        {"internal/failpoint"},
 	"internal/defect":         {"internal/failpoint"},
@@ -61,7 +62,7 @@ var allowed = map[string][]string{
 	"worker/daemon": {
 		"internal/defect",
 		"audit/retain", "engine/plan", "plugin/file",
-		"worker", "activities", "audit", "audit/evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "workflows/triggers", "internal/settings", "worker/delivery", "worker/storage", "worker/telemetry",
+		"worker", "activities", "audit", "audit/evidence", "workflows", "internal/temporal/cluster", "internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots", "workflows/triggers", "internal/settings", "worker/delivery", "worker/secrets", "worker/storage", "worker/telemetry",
 	},
 	"cmd/waymark-worker": {"internal/defect", "worker/daemon", "internal/program", "internal/settings", "internal/version"},
 	"landscape": {
@@ -116,12 +117,12 @@ var allowed = map[string][]string{
 	},
 	"worker": {
 		"internal/defect",
-		"worker/formats", "workflows", "workflows/slots", "activities", "activities/recompute", "engine/plan",
+		"worker/formats", "worker/secrets", "plugin/egress", "workflows", "workflows/slots", "activities", "activities/recompute", "engine/plan",
 		"internal/processors",
 		"plugin/file", "plugin/lookup", "plugin/object", "plugin/postgres", "pipeline",
 	},
 	"worker/formats": {
-		"plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres",
+		"plugin/egress", "plugin", "plugin/csv", "plugin/file", "plugin/jsonl", "plugin/lookup", "plugin/parquet", "plugin/postgres",
 		"plugin/webhook", "pipeline",
 	},
 	"audit": {

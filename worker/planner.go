@@ -7,18 +7,19 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"waymark/activities/recompute"
 	"waymark/engine/plan"
 	"waymark/pipeline"
+	"waymark/plugin/egress"
 	"waymark/plugin/file"
 	"waymark/plugin/lookup"
 	"waymark/plugin/object"
 	"waymark/plugin/postgres"
 	"waymark/worker/formats"
+	"waymark/worker/secrets"
 )
 
 // Planner compiles documents with this machine's environment variables and secrets. It is safe for concurrent use.
@@ -39,8 +40,11 @@ type Planner struct {
 	// AllowEnv are names of environment variables.
 	AllowEnv []string
 	// SecretsDir holds a file for each secret: `${secret:NAME}` is the content of SecretsDir/NAME without the line end.
-	// Without it, or without such a file, the environment variable WAYMARK_SECRET_NAME is used.
+	// Without it, or without such a file, the environment variable WAYMARK_SECRET_NAME is used. Before both comes SecretsDir/PIPELINE/NAME.
 	SecretsDir string
+	// Secrets are the rules of a process that serves others: a secret is that of one pipeline, or one that they name. nil in the caller's own process,
+	// whose secrets are all the caller's.
+	Secrets *secrets.Rules
 	// FingerprintKey keys the fingerprints by which a run's record tells that a secret changed. It must not be empty if a
 	// document uses environment variables or secrets.
 	FingerprintKey []byte
@@ -92,8 +96,9 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 }
 
 func (p Planner) compile(request plan.Request) (*plan.Plan, error) {
+	purse := p.purse(request)
 	loaded, err := pipeline.Load(request.File, request.Document, pipeline.Environment{
-		Params: request.Params, Values: request.Values, ValuesOf: request.ValuesOf, Env: os.LookupEnv, MayRead: p.mayRead, Secret: p.Secret, FingerprintKey: p.FingerprintKey,
+		Params: request.Params, Values: request.Values, ValuesOf: request.ValuesOf, Env: os.LookupEnv, MayRead: p.mayRead, Secret: purse.value, FingerprintKey: p.FingerprintKey,
 	})
 	if loaded == nil {
 		return nil, err
@@ -111,11 +116,16 @@ func (p Planner) compile(request plan.Request) (*plan.Plan, error) {
 	if err := p.confine(root, request, loaded.Pipeline.Name); err != nil {
 		return nil, err
 	}
+	remote := object.New(object.Options{
+		Allow: p.AllowNetworks, Reserved: p.Reserved.places(), Credentials: p.Credentials, Held: purse.held(loaded),
+	})
 	compiled, err := plan.Compile(loaded, formats.Formats{
 		Files: file.Access{
 			Root: root, Beside: request.Beside, Stdio: file.Stdio{Folder: p.Stdio, Run: p.Run},
-			Remote: object.New(object.Options{Allow: p.AllowNetworks, Reserved: p.Reserved.places(), Credentials: p.Credentials}),
+			Remote: remote,
 		},
+		Remote:    remote.Carrying,
+		Cargo:     func(at string) (egress.Cargo, error) { return purse.cargo(loaded, at) },
 		Delivered: p.Delivered,
 		Postgres:  postgres.Access{Confined: p.Confined, Folders: p.Allow, Owns: root.Owns, Networks: p.AllowNetworks},
 		Tables:    kept(request),
@@ -228,27 +238,4 @@ func (p Planner) confine(root *file.Root, request plan.Request, name string) err
 		}
 	}
 	return root.Confine(c)
-}
-
-// secretName is what a secret may be called: its name is a file's name.
-var secretName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-
-// Secret returns the secret with a name, as SecretsDir says. Its error names the cure and never holds a value.
-func (p Planner) Secret(name string) (string, error) {
-	if !secretName.MatchString(name) {
-		return "", fmt.Errorf("secret %q: a name is made of letters, digits, _ and -", name)
-	}
-	if p.SecretsDir != "" {
-		content, err := os.ReadFile(filepath.Join(p.SecretsDir, name))
-		if err == nil {
-			return strings.TrimRight(string(content), "\r\n"), nil
-		}
-		if !errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("secret %s: %w", name, err)
-		}
-	}
-	if value := os.Getenv("WAYMARK_SECRET_" + strings.ToUpper(name)); value != "" {
-		return value, nil
-	}
-	return "", fmt.Errorf("secret %s is neither a file of the secrets folder nor the environment variable WAYMARK_SECRET_%s", name, strings.ToUpper(name))
 }

@@ -17,19 +17,20 @@ type Planner interface {
 	Plan(request plan.Request) (*plan.Plan, error)
 }
 
-// secrets is what a Planner may be as well: one with the secrets of its machine. Its errors name the cure and never hold a value.
+// secrets is what a Planner may be as well: one with the secrets of its machine, by which it is known who posts to triggers. Its errors name the cure
+// and never hold a value.
 type secrets interface {
-	Secret(name string) (string, error)
+	Bound(pipeline, name string) (string, error)
 }
 
-// CheckSecrets says which secrets of an http trigger are missing on this machine, or can verify nothing; nil if all can, or if the planner has no secrets.
-func CheckSecrets(planner Planner, t pipeline.HTTPTrigger) (wrong error) {
+// CheckSecrets says which secrets of an http trigger of a pipeline are missing on this machine, or can verify nothing; nil if all can, or if the planner has no secrets.
+func CheckSecrets(planner Planner, of string, t pipeline.HTTPTrigger) (wrong error) {
 	keeper, is := planner.(secrets)
 	if !is {
 		return nil
 	}
 	for _, name := range t.Secrets() {
-		secret, err := keeper.Secret(name)
+		secret, err := keeper.Bound(of, name)
 		if err == nil {
 			err = t.CheckSecret(secret)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"waymark/client"
 	"waymark/landscape"
-	"waymark/worker"
 	"waymark/worker/delivery"
 )
 
@@ -134,7 +133,7 @@ func (h *Home) TestEndpoint(ctx context.Context, name string) (*EndpointTest, er
 		return nil, err
 	}
 	id := uuid.Must(uuid.NewV7()).String()
-	sender := delivery.NewSender(h.stores.Log.Reader, worker.Planner{SecretsDir: planner.SecretsDir}.Secret, planner.AllowNetworks)
+	sender := delivery.NewSender(h.stores.Log.Reader, planner.Keeper().Deliver, planner.AllowNetworks)
 	answer := sender.Post(ctx, e, landscape.Event{ID: id, Kind: delivery.Ping, Body: string(body)}, now)
 	return &EndpointTest{name, id, answer.Status, answer.Error, answer.Body, answer.Took.Milliseconds()}, ctx.Err()
 }

@@ -15,11 +15,11 @@ import (
 // recorded and tells none.
 func TestThePlanDoesNotTellSecrets(t *testing.T) {
 	loaded, err := pipeline.Load("p.yaml", []byte(`name: p
-sources: {in: {csv: {path: "${REGION}/in.csv", comment: "#"}, schema: {fields: {id: {type: int, from: "${secret:word}"}}}}}
-sinks: {out: {jsonl: {path: "${REGION}/out.jsonl"}}}
+sources: {in: {csv: {path: "${REGION}/in.csv", comment: "#"}, schema: {fields: {id: int}}}}
+sinks: {out: {postgres: {dsn: "postgres://u@h/${secret:word}", table: t}}}
 `), pipeline.Environment{
 		Env:            func(string) (string, bool) { return "xyzzy-north-7", true },
-		Secret:         func(string) (string, error) { return "hunter2-hunter2", nil },
+		Secret:         func(string, string) (string, error) { return "hunter2-hunter2", nil },
 		FingerprintKey: []byte("key"),
 	})
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ sinks: {out: {jsonl: {path: "${REGION}/out.jsonl"}}}
 	require.NoError(t, err)
 	text := string(compiled.JSON())
 	require.Contains(t, text, "[secret word]")
-	require.Contains(t, text, "[secret REGION]/out.jsonl")
+	require.Contains(t, text, "[secret REGION]/in.csv")
 	require.NotContains(t, text, "hunter2")
 	require.NotContains(t, text, "xyzzy")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -28,14 +29,25 @@ func prefixes(texts ...string) []netip.Prefix {
 	return all
 }
 
+// Cargo says which secrets a connection carries. The zero value is that of one that carries none.
+type Cargo struct {
+	Secrets []string // their names
+	Held    error    // why they may not leave the process yet; nil if they may
+}
+
 // DeniedError says that a document led to an address that the operator did not allow. No retry cures it.
 type DeniedError struct {
 	Address string // host and port, resolved
 	Open    string // what documents may lead to by themselves, for people: public web address
+	Why     string // in place of that, what is wrong with what the connection carries, and the cure
+	Held    bool   // it carries secrets that may not leave yet
 }
 
 // Error names the address and the cure.
 func (e *DeniedError) Error() string {
+	if e.Why != "" {
+		return e.Address + ": " + e.Why
+	}
 	return fmt.Sprintf("%s is no %s: if documents may use it, the operator allows it with --allow-network", e.Address, e.Open)
 }
 
@@ -45,6 +57,8 @@ type Guard struct {
 	allowed []netip.Prefix // these with any port
 	ports   []uint16       // public addresses with these
 	open    string
+	cargo   Cargo
+	clear   string // what to write so that the cargo is encrypted; "" if it is
 }
 
 // Web returns a Guard of addresses of web servers and S3 endpoints. The networks in allow are open with any port.
@@ -62,11 +76,43 @@ func Postgres(allow []netip.Prefix) Guard {
 	return Guard{allowed: allow, ports: []uint16{5432}, open: "public address with Postgres' port 5432"}
 }
 
+// Carrying returns the Guard of connections that carry secrets. cure is what to write so that they are encrypted; "" if they are.
+// Those that are not stay in the private networks that are allowed.
+func (g Guard) Carrying(cargo Cargo, cure string) Guard {
+	g.cargo, g.clear = cargo, cure
+	return g
+}
+
+// refuse says why a connection may not carry what it would to an address that documents may lead to; nil if it may.
+func (g Guard) refuse(at netip.AddrPort) *DeniedError {
+	carried := "secret " + strings.Join(g.cargo.Secrets, ", ")
+	if len(g.cargo.Secrets) == 0 {
+		carried = "a secret"
+	}
+	switch {
+	case g.cargo.Held != nil:
+		return &DeniedError{Address: at.String(), Held: true, Why: carried + " is held back: " + g.cargo.Held.Error()}
+	case g.clear != "" && !g.private(at.Addr()):
+		return &DeniedError{Address: at.String(), Why: carried + " would go in clear text to a public address: " + g.clear}
+	}
+	return nil
+}
+
+// private reports whether an address is in a private network that is allowed.
+func (g Guard) private(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	in := func(p netip.Prefix) bool { return p.Contains(ip) }
+	return slices.ContainsFunc(g.allowed, in) && (ip.Is6() && !handedOut.Contains(ip) || slices.ContainsFunc(refused, in))
+}
+
 // Control has the type of net.Dialer.ControlContext. Its error is a *DeniedError.
 func (g Guard) Control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !g.Permits(at) {
 		return &DeniedError{Address: address, Open: g.open}
+	}
+	if refusal := g.refuse(at); refusal != nil {
+		return refusal
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/plugin/egress"
 	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
 )
@@ -28,7 +29,12 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // through puts something between the remote and the network.
 func through(r *Remote, wrap func(next http.RoundTripper) trip) *Remote {
-	r.web.Transport = wrap(r.web.Transport)
+	dial := r.dial
+	r.dial = func(g *egress.Guard) *http.Client {
+		client := dial(g)
+		client.Transport = wrap(client.Transport)
+		return client
+	}
 	return r
 }
 

@@ -20,6 +20,7 @@ const (
 	codePathRefused    = "PATH_REFUSED"    // the place is one of the record
 	codeNoPermission   = "NO_PERMISSION"   // the service rejects these credentials
 	codeEgressDenied   = "EGRESS_DENIED"   // the address is inside of a network, and the operator does not allow it
+	codeSecretHeld     = "SECRET_HELD"     // a secret that may not leave the process yet
 	codeRedirected     = "REDIRECTED"      // the server sends elsewhere
 	codeRequestRefused = "REQUEST_REFUSED" // the server rejects the request, or answers in a way that cannot be relied on
 )
@@ -40,7 +41,9 @@ type refusal struct {
 // refusalOf returns what no retry cures in an error of a request to the service at the address, for people; nil if a later try may
 // work.
 func refusalOf(err error, service string) *refusal {
-	if denied, ok := errors.AsType[*egress.DeniedError](err); ok {
+	if denied, ok := errors.AsType[*egress.DeniedError](err); ok && denied.Held {
+		return &refusal{codeSecretHeld, denied.Error()}
+	} else if ok {
 		return &refusal{codeEgressDenied, denied.Error()}
 	}
 	var response *awshttp.ResponseError

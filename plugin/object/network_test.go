@@ -3,9 +3,11 @@ package object
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -155,4 +157,38 @@ func TestEndpointsOfDocuments(t *testing.T) {
 	require.ErrorAs(t, err, &fault)
 	require.Equal(t, "NOT_FOUND", fault.Code)
 	require.Contains(t, fault.Message, b.Endpoint)
+}
+
+// TestSecretsInHeadersStayWhereTheyWereSent lets a server send elsewhere what came with a secret, and others be named that could be overheard.
+func TestSecretsInHeadersStayWhereTheyWereSent(t *testing.T) {
+	var heard []string
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		heard = append(heard, r.Header.Get("X-Token"))
+	}))
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(server.Close)
+	remote := quick(newRemote(egress.Web([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), nil))
+	look := func(address string, cargo egress.Cargo) error {
+		store, err := remote.Carrying(cargo).Store(pipeline.Files{Path: address, HTTP: &pipeline.HTTP{Headers: pipeline.Map[string]{{Name: "X-Token", Value: "s3cret"}}}})
+		require.NoError(t, err)
+		_, err = store.List(t.Context(), address)
+		return err
+	}
+	crm := egress.Cargo{Secrets: []string{"CRM"}}
+	require.ErrorContains(t, look(server.URL+"/x", crm), "REDIRECTED")
+	require.ErrorContains(t, look("http://93.184.216.34/x", crm),
+		"http://93.184.216.34/x: EGRESS_DENIED: 93.184.216.34:80: secret CRM would go in clear text to a public address: write https://")
+	crm.Held = errors.New("not yet")
+	require.ErrorContains(t, look(other.URL+"/x", crm), "SECRET_HELD")
+	require.Empty(t, heard)
+	for endpoint, why := range map[string]string{"http://93.184.216.34": "secret of the bucket would go in clear text", other.URL: ""} {
+		store, err := remote.Store(pipeline.Files{Path: "s3://bucket/key", S3: &pipeline.S3{Endpoint: endpoint, PathStyle: true}})
+		require.NoError(t, err)
+		t.Setenv("AWS_ACCESS_KEY_ID", "id")
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "key")
+		_, err = store.List(t.Context(), "s3://bucket/key")
+		require.Equal(t, why == "", err == nil || !strings.Contains(err.Error(), "EGRESS_DENIED"), "%v", err)
+		require.True(t, why == "" || strings.Contains(err.Error(), why), "%v", err)
+	}
 }

@@ -27,10 +27,13 @@ import (
 // Remote makes what paths with a scheme lead to. It is safe for concurrent use, and nothing has to be closed: connections end when
 // nobody uses them.
 type Remote struct {
+	guard    egress.Guard
+	dial     func(*egress.Guard) *http.Client
 	web      *http.Client // for addresses that documents name
 	operator *http.Client // for addresses that the operator's environment names
 	wait     patience
 
+	held        error
 	reserved    []Reserved
 	credentials Credentials
 
@@ -49,18 +52,19 @@ type Options struct {
 	Allow       []netip.Prefix // networks, besides the public web with the ports 80 and 443, with any port
 	Reserved    []Reserved
 	Credentials Credentials
+	Held        error // why nothing that a document names gets secrets yet, the signatures of these credentials among them; nil if it does
 }
 
 // New returns a Remote.
 func New(o Options) *Remote {
 	r := newRemote(egress.Web(o.Allow), nil)
-	r.reserved, r.credentials = o.Reserved, o.Credentials
+	r.reserved, r.credentials, r.held = o.Reserved, o.Credentials, o.Held
 	return r
 }
 
 func newRemote(g egress.Guard, names *net.Resolver) *Remote {
 	return &Remote{
-		web: newClient(&g, names), operator: newClient(nil, names), wait: usual, clients: map[pipeline.S3]*bucketClient{},
+		guard: g, dial: func(g *egress.Guard) *http.Client { return newClient(g, names) }, web: newClient(&g, names), operator: newClient(nil, names), wait: usual, clients: map[pipeline.S3]*bucketClient{},
 	}
 }
 
@@ -77,13 +81,41 @@ func (r *Remote) Store(files pipeline.Files) (file.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := &webStore{remote: r, origin: at.Scheme + "://" + at.Host, headers: http.Header{}}
+	store := &webStore{remote: r, web: r.web, origin: at.Scheme + "://" + at.Host, headers: http.Header{}}
 	if files.HTTP != nil {
 		for _, header := range files.HTTP.Headers {
 			store.headers.Set(header.Name, header.Value)
 		}
 	}
 	return store, nil
+}
+
+// Carrying returns a Remote whose requests to web servers carry secrets.
+func (r *Remote) Carrying(cargo egress.Cargo) file.Remote { return carrier{r, cargo} }
+
+// carrier is a Remote for a source whose headers hold secrets.
+type carrier struct {
+	*Remote
+	cargo egress.Cargo
+}
+
+// Store does what Remote's does.
+func (c carrier) Store(files pipeline.Files) (file.Store, error) {
+	store, err := c.Remote.Store(files)
+	if web, is := store.(*webStore); is {
+		web.web = c.carrying(files.Path, c.cargo)
+	}
+	return store, err
+}
+
+// carrying returns a client of requests to an address that carry secrets.
+func (r *Remote) carrying(address string, cargo egress.Cargo) *http.Client {
+	cure := ""
+	if pipeline.Scheme(address) != pipeline.SchemeHTTPS {
+		cure = "write https://"
+	}
+	guard := r.guard.Carrying(cargo, cure)
+	return r.dial(&guard)
 }
 
 func options(s *pipeline.S3) pipeline.S3 {
@@ -108,7 +140,7 @@ func (r *Remote) client(ctx context.Context, how pipeline.S3) (*bucketClient, er
 	region := cmp.Or(how.Region, base.Region, "us-east-1")
 	service, through := "Amazon S3 in "+region, r.operator
 	if how.Endpoint != "" {
-		service, through = how.Endpoint, r.web
+		service, through = how.Endpoint, r.carrying(how.Endpoint, egress.Cargo{Secrets: []string{"of the bucket"}, Held: r.held})
 	} else if base.BaseEndpoint != nil {
 		service = *base.BaseEndpoint
 	}

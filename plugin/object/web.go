@@ -18,6 +18,7 @@ import (
 // webStore is a web server that holds one file.
 type webStore struct {
 	remote  *Remote
+	web     *http.Client
 	origin  string // scheme, host and port
 	headers http.Header
 }
@@ -149,10 +150,11 @@ func (w *webStore) request(ctx context.Context, address, piece, validator string
 		request.Header.Set("Range", piece)
 		request.Header.Set("If-Range", validator)
 	}
-	reply, err := w.remote.web.Do(request)
+	reply, err := w.web.Do(request)
 	if err != nil {
-		if denied, ok := errors.AsType[*egress.DeniedError](err); ok {
-			return nil, &plugin.SourceError{Code: codeEgressDenied, File: address, Message: denied.Error()}
+		if _, ok := errors.AsType[*egress.DeniedError](err); ok {
+			r := refusalOf(err, w.origin)
+			return nil, &plugin.SourceError{Code: r.code, File: address, Message: r.message}
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -29,6 +29,8 @@ type Access struct {
 	Owns func(path string) bool
 	// Networks are open, besides public addresses with Postgres' port, to what a DSN names.
 	Networks []netip.Prefix
+	// Cargo is what connections carry of secrets.
+	Cargo egress.Cargo
 }
 
 // errUnreadable says what a DSN looks like, and nothing of this one.
@@ -148,7 +150,7 @@ func (a Access) guard(config *pgconn.Config, said settings) error {
 		return nil
 	}
 	free := &net.Dialer{KeepAlive: keepAlive}
-	guarded := &net.Dialer{KeepAlive: keepAlive, ControlContext: egress.Postgres(a.Networks).Control}
+	guarded := &net.Dialer{KeepAlive: keepAlive, ControlContext: egress.Postgres(a.Networks).Carrying(a.Cargo, clear(config, a.Cargo)).Control}
 	config.DialFunc = func(ctx context.Context, kind, address string) (net.Conn, error) {
 		if kind == "unix" {
 			return free.DialContext(ctx, kind, address)
@@ -156,6 +158,18 @@ func (a Access) guard(config *pgconn.Config, said settings) error {
 		return guarded.DialContext(ctx, kind, address)
 	}
 	return nil
+}
+
+// clear returns what to write so that a password does not go to the server readably; "" if it does not, or there is none.
+func clear(config *pgconn.Config, cargo egress.Cargo) string {
+	plain := config.TLSConfig == nil
+	for _, other := range config.Fallbacks {
+		plain = plain || other.TLSConfig == nil
+	}
+	if !plain || len(cargo.Secrets) == 0 && config.Password == "" {
+		return ""
+	}
+	return "write sslmode=verify-full into the dsn, or at least sslmode=require"
 }
 
 // denied returns the refusal to dial that an error is about; nil if anything else was tried as well, which a later try may cure.

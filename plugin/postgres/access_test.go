@@ -2,11 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,7 @@ import (
 
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/plugin/egress"
 )
 
 // curious is a server that asks everybody for his password, in clear text, keeps what it hears, and lets nobody in.
@@ -374,4 +377,51 @@ func codeOf(err error) string {
 		return fault.Code
 	}
 	return ""
+}
+
+func TestPasswordsDoNotGoReadablyToPublicAddresses(t *testing.T) {
+	for dsn, held := range map[string]bool{
+		"postgres://u:p@8.8.8.8/d":                                    true,
+		"postgres://u:p@8.8.8.8/d?sslmode=disable":                    true,
+		"postgres://u:p@8.8.8.8/d?sslmode=allow":                      true,
+		"postgres://u:p@8.8.8.8/d?sslmode=prefer":                     true,
+		"postgres://u:p@8.8.8.8/d?sslmode=require":                    false,
+		"host=8.8.8.8 user=u password=p dbname=d sslmode=verify-full": false,
+		"postgres://u@8.8.8.8/d?sslmode=disable":                      false,
+	} {
+		d, err := newDatabase(dsn, Access{Confined: true})
+		require.NoError(t, err)
+		require.Equal(t, held, clear(&d.config.ConnConfig.Config, egress.Cargo{}) != "", dsn)
+		encrypted := strings.Contains(dsn, "=require") || strings.Contains(dsn, "=verify-full")
+		require.NotEqual(t, encrypted, clear(&d.config.ConnConfig.Config, egress.Cargo{Secrets: []string{"CRM"}}) != "", dsn)
+		if held {
+			for _, err := range both(t, dsn, Access{Confined: true}) {
+				require.ErrorContains(t, err, "8.8.8.8:5432: a secret would go in clear text to a public address: write sslmode=verify-full into the dsn, or at least sslmode=require")
+			}
+		}
+	}
+	for _, err := range both(t, "postgres://u:p@127.0.0.1:1/d", Access{Networks: anywhere.Networks, Cargo: egress.Cargo{Secrets: []string{"CRM"}, Held: errors.New("not yet")}}) {
+		require.ErrorContains(t, err, "SECRET_HELD")
+	}
+}
+
+func TestPlacesOfDSNs(t *testing.T) {
+	for dsn, want := range map[string][]string{
+		"postgres://u:p@DB.example/d":                 {"db.example:5432"},
+		"postgres://a,b:2/d?port=7":                   {"a:7", "b:7"},
+		"host=/run/pg user=u":                         {"/run/pg"},
+		"postgres://[::1]:6/d":                        {"[::1]:6"},
+		"postgres://u@db.example/d?host=evil.example": {"evil.example:5432"},
+		"user=u dbname=d":                             nil,
+		"whsec_c2VjcmV0PQ==":                          nil,
+	} {
+		places, _ := Places(dsn)
+		require.Equal(t, want, places, dsn)
+		if want == nil || strings.Contains(dsn, "/run") {
+			continue
+		}
+		config, err := pgconn.ParseConfig(dsn)
+		require.NoError(t, err)
+		require.Equal(t, want[0], net.JoinHostPort(strings.ToLower(config.Host), strconv.Itoa(int(config.Port))), "as the driver has it: %s", dsn)
+	}
 }

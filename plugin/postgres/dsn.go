@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"maps"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,6 +23,30 @@ func parseDSN(dsn string) (settings, error) {
 		}
 	}
 	return parseWords(dsn)
+}
+
+// Places returns where a DSN leads: HOST:PORT, or the folder of a socket, each once. It is empty for one that names no host. The error holds nothing
+// of the DSN.
+func Places(dsn string) (places []string, err error) {
+	said, err := parseDSN(dsn)
+	if err != nil || said["host"] == "" {
+		return nil, err
+	}
+	ports := strings.Split(said["port"], ",")
+	for i, host := range strings.Split(said["host"], ",") {
+		port := ports[0] // as the driver has it, if there are fewer ports than hosts
+		if i < len(ports) {
+			port = ports[i]
+		}
+		place := net.JoinHostPort(strings.ToLower(host), cmp.Or(port, "5432"))
+		if strings.HasPrefix(host, "/") {
+			place = host
+		}
+		if !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	return places, nil
 }
 
 // parseURL reads what follows the scheme: USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?NAME=VALUE&…

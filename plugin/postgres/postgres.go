@@ -14,6 +14,7 @@ const (
 	codeNotFound        = "NOT_FOUND"        // no such database, schema or table
 	codeNoPermission    = "NO_PERMISSION"    // the database does not let the role in, or not read there
 	codeEgressDenied    = "EGRESS_DENIED"    // the address is inside of a network, and the operator does not allow it
+	codeSecretHeld      = "SECRET_HELD"      // a secret that may not leave the process yet
 	codeSourceChanged   = "SOURCE_CHANGED"   // other columns, or other rows among those that were read
 	codeHeaderMismatch  = "HEADER_MISMATCH"  // there is no column for a required field, or for order_by
 	codeHeaderCollision = "HEADER_COLLISION" // two columns have one name

@@ -166,7 +166,9 @@ func (s *Source) fault(code, format string, args ...any) *plugin.SourceError {
 
 // classify puts an error of a statement into words, as a SourceError where no retry cures it.
 func (s *Source) classify(doing string, err error) error {
-	if refusal := denied(err); refusal != nil {
+	if refusal := denied(err); refusal != nil && refusal.Held {
+		return s.fault(codeSecretHeld, "%s", refusal)
+	} else if refusal != nil {
 		return s.fault(codeEgressDenied, "%s", refusal)
 	}
 	state, ok := errors.AsType[*pgconn.PgError](err)

@@ -38,7 +38,9 @@ func (t *target) classify(doing string, err error) error {
 	if _, ok := errors.AsType[*plugin.TargetError](err); ok {
 		return err
 	}
-	if refusal := denied(err); refusal != nil {
+	if refusal := denied(err); refusal != nil && refusal.Held {
+		return t.fault(codeSecretHeld, "%s", refusal)
+	} else if refusal != nil {
 		return t.fault(codeEgressDenied, "%s", refusal)
 	}
 	state, ok := errors.AsType[*pgconn.PgError](err)

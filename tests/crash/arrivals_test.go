@@ -102,8 +102,8 @@ func rowsArrive(t *testing.T, binary string, server *pg.Server, moment string) [
 	write("create table beats (id int primary key, tx xid8 not null default pg_current_xact_id()); insert into beats select generate_series(0, 4)")
 	p := in(t, binary, "plain.yaml", "orders.csv")
 	p.env = []string{"WAYMARK_SECRETS_DIR=" + filepath.Join(p.folder, "secrets"), "WAYMARK_ALLOW_NETWORK=127.0.0.0/8"}
-	require.NoError(t, os.Mkdir(filepath.Join(p.folder, "secrets"), 0o700))
-	p.write(t, "secrets/DW", dsn)
+	require.NoError(t, os.MkdirAll(filepath.Join(p.folder, "secrets", "beats"), 0o700))
+	p.write(t, "secrets/beats/DW", dsn)
 	p.write(t, "beats.yaml", "name: beats\nparams: {part: {type: string, default: all}}\n"+
 		"sources: {in: {postgres: {dsn: \"${secret:DW}\", table: beats}, schema: {fields: {id: int}}}}\n"+
 		"sinks: {out: {csv: {path: \""+p.folder+"/out/${param:part}.csv\"}}}\n"+

@@ -50,7 +50,8 @@ func buildSite(t *testing.T) *site {
 	folder := t.TempDir()
 	database := pg.New(t)
 	secrets := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(secrets, "DW"), []byte(database.DSN()), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(secrets, "late"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(secrets, "late", "DW"), []byte(database.DSN()), 0o600))
 	s := &site{pageServer: &pageServer{API: serving.StartAPI(t, "--allow-network", held.Networks, "--secrets-dir", secrets)}, web: held.Serve(folder), kinds: map[string]pipeline.RunStatus{}}
 	t.Cleanup(s.web.Close)
 	s.writeDocuments(t, folder)

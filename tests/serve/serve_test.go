@@ -60,7 +60,7 @@ func TestServe(t *testing.T) {
 	t.Cleanup(s.web.Close)
 	s.serve = func() {
 		s.Server = serving.Start(t, folder, "--api", "127.0.0.1:0",
-			"--secrets-dir", "secrets", "--allow-network", held.Networks)
+			"--secrets-dir", "secrets", "--secrets", hooks, "--allow-network", held.Networks)
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "secrets"), 0o700))
 	for path, text := range map[string]string{
@@ -309,6 +309,9 @@ func fired(t *testing.T, s *serving.Server, temporal sdk.Client) {
 // secret is the one with which events for the receiver are signed.
 var secret = "whsec_" + strings.Repeat("QUJD", 8) + "\n"
 
+// hooks is the rule that gives it to the endpoint.
+const hooks = "{hook: {endpoints: [hook], hosts: [127.0.0.1]}}"
+
 // receiver takes events; it never answers the first time.
 type receiver struct {
 	*httptest.Server
@@ -355,7 +358,7 @@ func TestServeIsKilled(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(fixtures.Numbered(0, rows)), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "secrets"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "secrets", "hook"), []byte(secret), 0o600))
-	delivering, hook := []string{"--secrets-dir", "secrets", "--allow-network", "127.0.0.1"}, newReceiver(t)
+	delivering, hook := []string{"--secrets-dir", "secrets", "--secrets", hooks, "--allow-network", "127.0.0.1"}, newReceiver(t)
 	s := serving.Start(t, folder, delivering...)
 	s.Waymark(t, "endpoint", "add", "hook", "--url", hook.URL, "--secret", "hook", "--why", "test")
 	s.Waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")

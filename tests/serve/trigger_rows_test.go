@@ -51,7 +51,9 @@ func (s *watching) shop(t *testing.T, file, setup string) *shop {
 	db, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close(context.Background()) })
-	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "secrets", "SHOP"), []byte(dsn), 0o600))
+	own := filepath.Join(s.Folder, "secrets", "orders")
+	require.NoError(t, os.MkdirAll(own, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(own, "SHOP"), []byte(dsn), 0o600))
 	made := &shop{watching: s, db: db, file: file}
 	made.write(t, setup)
 	return made

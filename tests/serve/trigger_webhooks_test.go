@@ -53,8 +53,8 @@ func hookTo(t *testing.T, trigger string, flags ...string) *hook {
 	t.Helper()
 	folder := t.TempDir()
 	for name, key := range map[string][]byte{"HOOK": hookKey, "OLD": bytes.Repeat([]byte("o"), 32)} {
-		require.NoError(t, os.MkdirAll(filepath.Join(folder, "secrets"), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(folder, "secrets", name), []byte("whsec_"+base64.StdEncoding.EncodeToString(key)+"\n"), 0o600))
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, "secrets", "orders"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "secrets", "orders", name), []byte("whsec_"+base64.StdEncoding.EncodeToString(key)+"\n"), 0o600))
 	}
 	s := watch(t, folder, append(flags, "--api", "127.0.0.1:0", "--secrets-dir", filepath.Join(folder, "secrets"))...)
 	return s.hook(t, "orders", trigger)
@@ -253,7 +253,8 @@ func TestBatchesOfDeliveries(t *testing.T) {
 // large.
 func (s *watching) signedOnly(t *testing.T) {
 	secret := "whsec_" + base64.StdEncoding.EncodeToString(hookKey) + "\n"
-	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "secrets", "KEY"), []byte(secret), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(s.Folder, "secrets", "signed"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "secrets", "signed", "KEY"), []byte(secret), 0o600))
 	s.hook(t, "signed", `http: {verify: standard, secret: "${secret:KEY}"}`).refuses(t)
 }
 
@@ -311,7 +312,7 @@ func TestSecretsThatVerifyNothing(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	s := hookTo(t, `http: {verify: standard, secret: "${secret:HOOK}", previous: "${secret:OLD}"}`)
-	secret := func(name string) string { return filepath.Join(s.Folder, "secrets", name) }
+	secret := func(name string) string { return filepath.Join(s.Folder, "secrets", "orders", name) }
 	require.NoError(t, os.Remove(secret("OLD")))
 	now := time.Now()
 	status, answer := s.post(t, `{"id":1}`, signed(t, hookKey, "msg_1", now, `{"id":1}`)...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -35,8 +36,7 @@ const secret = "hunter2-\"ü\""
 
 const canaryDocument = `
 name: canary7f3a
-description: ${secret:TOKEN}
-sources: {canary7f3a_in: {csv: {path: canary7f3a.csv}, schema: {fields: {id: int}}, on_invalid: quarantine}}
+sources: {canary7f3a_in: {csv: {path: "WEB/canary7f3a.csv", http: {headers: {X-Token: "${secret:TOKEN}"}}}, schema: {fields: {id: int}}, on_invalid: quarantine}}
 sinks: {canary7f3a_out: {csv: {path: out/canary7f3a.csv, overwrite: true}}}
 `
 
@@ -87,21 +87,32 @@ func stored(t *testing.T, c client.Client, id string) string {
 
 func TestTemporalSeesNamesOfNothingAndNoSecret(t *testing.T) {
 	s := newSite(t)
-	s.write(t, "pipelines/"+canary+".yaml", canaryDocument)
-	s.write(t, "pipelines/"+canary+".csv", "id\n1\nx\n")
-	s.write(t, "pipelines/"+canary+"-gone.yaml", strings.NewReplacer("path: "+canary, "path: gone-"+canary, "name: "+canary, "name: "+canary+"-gone").Replace(canaryDocument))
+	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
+		if in.URL.Path != "/"+canary+".csv" || in.Header.Get("X-Token") != secret {
+			http.NotFound(out, in)
+			return
+		}
+		out.Header().Set("ETag", `"1"`)
+		_, _ = io.WriteString(out, "id\n1\nx\n")
+	}))
+	t.Cleanup(web.Close)
+	s.write(t, "pipelines/"+canary+".yaml", strings.ReplaceAll(canaryDocument, "WEB", web.URL))
+	s.write(t, "pipelines/"+canary+"-gone.yaml", strings.NewReplacer("WEB/"+canary, web.URL+"/gone-"+canary, "name: "+canary, "name: "+canary+"-gone").Replace(canaryDocument))
 	t.Setenv("WAYMARK_SECRET_TOKEN", secret)
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
-	p := begin(t, s.config(s.address(t)), gated(g), map[string]string{
+	c := s.config(s.address(t))
+	require.NoError(t, c.Secrets.Set("{TOKEN: {pipelines: ["+canary+", "+canary+"-gone], hosts: [127.0.0.1]}}"))
+	require.NoError(t, c.AllowNetworks.Set("127.0.0.0/8"))
+	p := begin(t, c, gated(g), map[string]string{
 		"WAYMARK_CODEC_KEYS": siteKeys, "WAYMARK_FINGERPRINT_KEY": strings.Repeat("ab", 32),
 	})
 	pages := p.said(t, "listening")["address"]
 	p.said(t, "working")
-	c := s.secretive(t)
+	temporal := s.secretive(t)
 
-	cancelled := s.run(t, c, "cancelled", map[string]any{"pipeline": canary})
+	cancelled := s.run(t, temporal, "cancelled", map[string]any{"pipeline": canary})
 	<-g.waits
-	update, err := c.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+	update, err := temporal.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
 		WorkflowID: cancelled.GetID(), UpdateName: workflows.CancelUpdate, WaitForStage: client.WorkflowUpdateStageAccepted,
 		Args: []any{workflows.Command{Actor: canary, Why: canary}},
 	})
@@ -112,9 +123,9 @@ func TestTemporalSeesNamesOfNothingAndNoSecret(t *testing.T) {
 	require.NoError(t, cancelled.Get(t.Context(), &result))
 	require.Equal(t, pipeline.Cancelled, result.Status)
 
-	require.NoError(t, s.run(t, c, "complete", map[string]any{"pipeline": canary}).Get(t.Context(), &result))
+	require.NoError(t, s.run(t, temporal, "complete", map[string]any{"pipeline": canary}).Get(t.Context(), &result))
 	require.EqualValues(t, 2, result.Rows)
-	err = s.run(t, c, "failed", map[string]any{"pipeline": canary + "-gone"}).Get(t.Context(), nil)
+	err = s.run(t, temporal, "failed", map[string]any{"pipeline": canary + "-gone"}).Get(t.Context(), nil)
 	require.ErrorContains(t, err, canary, "who has the key sees why")
 
 	for _, run := range []string{"cancelled", "complete", "failed"} {
@@ -174,7 +185,9 @@ func TestSecretsNeedFingerprintKey(t *testing.T) {
 	s := newSite(t)
 	s.write(t, "pipelines/"+canary+".yaml", canaryDocument)
 	t.Setenv("WAYMARK_SECRET_TOKEN", secret)
-	p := begin(t, s.config(s.address(t)), daemon.Program{}, nil)
+	c := s.config(s.address(t))
+	require.NoError(t, c.Secrets.Set("{TOKEN: {pipelines: ["+canary+"]}}"))
+	p := begin(t, c, daemon.Program{}, nil)
 	p.said(t, "working")
 	err := s.run(t, s.client, "r1", map[string]any{"pipeline": canary}).Get(t.Context(), nil)
 	require.ErrorContains(t, err, "--fingerprint-key-file or WAYMARK_FINGERPRINT_KEY")

@@ -58,10 +58,10 @@ func (w *world) makeSecrets() map[string]string {
 	secrets := map[string]string{
 		"dsn_quotes": fmt.Sprintf("host=%s port=%s user=role_quotes password='%s' dbname=%s sslmode=disable",
 			host, port, escape.Replace(w.canaries["quotes"]), w.goods.Owner()),
-		"text": word() + word(), "token": word() + "+/=" + word(), "TOKEN_TOO": word() + word(), "TEXT_TOO": word() + `"\` + word(),
+		"token": word() + "+/=" + word(), "TOKEN_TOO": word() + `"\` + word(),
 		"option": word() + word(), "header_bad": word() + "\n" + word(),
 	}
-	w.own(secrets, "text", "token", "TOKEN_TOO", "TEXT_TOO", "option", "header_bad")
+	w.own(secrets, "token", "TOKEN_TOO", "option", "header_bad")
 	for name := range passwords() {
 		if name != "quotes" {
 			secrets["dsn_"+name] = at("role_"+name, w.canaries[name], w.goods.Owner(), plain)
@@ -118,7 +118,7 @@ func (w *world) documents() []document {
 			"}}\nsinks: {out: {jsonl: {path: \"s3://BUCKET/out/" + name + "\", parts: true, s3: {path_style: true}}}}\n"}
 	}
 	web := func(name string, fate bool, path, headers string) document {
-		return document{name, fate, "name: " + name + "\ndescription: \"${secret:TEXT_TOO} ${ENV_TEXT}\"\nsources: {in: {csv: {path: \"" + path +
+		return document{name, fate, "name: " + name + "\ndescription: \"${ENV_TEXT}\"\nsources: {in: {csv: {path: \"" + path +
 			"\", http: {headers: {" + headers + "}}}, " + goodSource + "}}\nsinks: {out: {jsonl: {path: \"s3://BUCKET/out/" + name +
 			"\", parts: true, s3: {path_style: true}}}}\n"}
 	}
@@ -129,7 +129,7 @@ func (w *world) documents() []document {
 	all := []document{
 		{"tables", ends, `
 name: tables
-description: "${secret:text} ${secret:TEXT_TOO} ${ENV_TEXT}"
+description: "${ENV_TEXT}"
 sources:
   one: {postgres: {dsn: "${secret:dsn_percent}", table: public.words}, ` + goodSource + `}
   two: {postgres: {dsn: "${secret:dsn_quotes}", table: public.words}, ` + goodSource + `}

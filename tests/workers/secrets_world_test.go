@@ -86,7 +86,10 @@ func newWorld(t *testing.T, sealed bool) *world {
 	require.NoError(t, os.MkdirAll(filepath.Join(w.folder, "pipelines"), 0o700))
 	for name, value := range w.secrets {
 		if !inVariable(name) {
-			require.NoError(t, os.WriteFile(filepath.Join(w.folder, "secrets", name), []byte(value), 0o600))
+			for _, d := range w.documents() {
+				require.NoError(t, os.MkdirAll(filepath.Join(w.folder, "secrets", w.pipeline(d)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(w.folder, "secrets", w.pipeline(d), name), []byte(value), 0o600))
+			}
 		}
 	}
 	temporal, err := embedded.Start(t.Context(), embedded.Options{DatabasePath: w.database()})
@@ -173,6 +176,7 @@ func (w *world) environment() map[string]string {
 	maps.Copy(e, w.bucket.Env())
 	for name, value := range w.secrets {
 		if inVariable(name) {
+			e["WAYMARK_SECRETS"] = "{" + name + ": {pipelines: [web], hosts: [127.0.0.1]}}"
 			e["WAYMARK_SECRET_"+name] = value
 		}
 	}

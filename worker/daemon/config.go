@@ -20,6 +20,7 @@ import (
 	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
 	"waymark/worker"
+	"waymark/worker/secrets"
 	"waymark/worker/storage"
 	"waymark/workflows"
 )
@@ -42,6 +43,7 @@ type Config struct {
 	AllowEnv      []string
 	Own           []string // files and folders, besides those that other fields name, that the process reads as its own: settings, certificates
 	SecretsDir    string
+	Secrets       secrets.Rules
 
 	DocumentProfile string
 
@@ -102,7 +104,8 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&c.AllowEnv, "allow-env", nil, "environment `variable` that documents may use as ${VARIABLE}; can be repeated")
 	flags.Var(&c.AllowNetworks, "allow-network", "additional `network`, besides the public internet, that documents may connect to, such as 10.0.0.0/8; can be repeated")
 	flags.StringVar(&c.DocumentProfile, "document-profile", "", "AWS SDK `profile` with which documents access buckets (or "+worker.DocumentKeyVariable+"; default the payload store's)")
-	flags.StringVar(&c.SecretsDir, "secrets-dir", "", "`folder` with one file for each secret")
+	flags.StringVar(&c.SecretsDir, "secrets-dir", "", "`folder` with one file for each secret: PIPELINE/NAME, or NAME for one that --secrets gives to pipelines")
+	flags.Var(&c.Secrets, "secrets", "`rules` for secrets that are not in the folder of one pipeline: whose they are, and where they may go, such as {CRM: {pipelines: [orders], hosts: [db.example.com]}}")
 	flags.StringVar(&c.Keys, "keys", "", "`folder` of the keys that sign the landscape's log: sealer.key for entries, log.key for heads")
 	flags.StringArrayVar(&c.LogAnchors, "log-anchor", nil, "`anchor` for the log's signed heads, if this process has log.key: a folder, s3://BUCKET/PREFIX?lock=3650d, a repository of git, git:PATH, a time-stamping authority, tsa:URL?roots=FILE, or a witness, https://HOST/PATH?key=KEY; can be repeated")
 	flags.StringVar(&c.FingerprintKeyFile, "fingerprint-key-file", "", "`file` with the key for fingerprints of secrets, the same on all workers (or "+FingerprintKeyVariable+")")

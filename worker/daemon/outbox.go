@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"waymark/landscape"
-	"waymark/worker"
 	"waymark/worker/delivery"
+	"waymark/worker/secrets"
 )
 
 const (
@@ -23,8 +23,8 @@ func (d *process) watchOutbox(ctx context.Context, log *landscape.Log) {
 	if d.Alone {
 		holder = delivery.Alone
 	}
-	secrets := worker.Planner{SecretsDir: d.SecretsDir}
-	deliverer := delivery.New(log, delivery.NewSender(log.Reader, secrets.Secret, d.AllowNetworks), d.logger, holder, nil)
+	keeper := secrets.Keeper{Folder: d.SecretsDir, Rules: d.Secrets, Server: true}
+	deliverer := delivery.New(log, delivery.NewSender(log.Reader, keeper.Deliver, d.AllowNetworks), d.logger, holder, nil)
 	var deliveries sync.WaitGroup
 	defer deliveries.Wait()
 	var counted time.Time

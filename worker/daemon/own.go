@@ -20,6 +20,7 @@ import (
 // names is theirs.
 func (c *Config) Confine(p *worker.Planner) {
 	p.Confined, p.Served, p.AllowWrite, p.AllowEnv = true, c.Pipelines, c.AllowWrite, c.AllowEnv
+	p.Secrets = &c.Secrets
 	p.Allow = slices.Concat(c.AllowPaths, c.AllowWrite)
 	if c.Pipelines != "" {
 		p.Allow = append(p.Allow, c.Pipelines)

@@ -31,14 +31,17 @@ const (
 // Sender posts events to endpoints. It uses no proxy, follows no redirect, and dials only what its guards permit.
 type Sender struct {
 	log    *landscape.Reader
-	secret func(name string) (string, error)
+	secret Secret
 	web    *http.Client  // for https
 	inside *http.Client  // for http, which is readable in between: only networks that the operator allows
 	most   time.Duration // that an attempt may take
 }
 
-// NewSender returns a Sender. secret returns the secret with a name; allow are networks, besides the public internet, that endpoints may be in.
-func NewSender(log *landscape.Reader, secret func(name string) (string, error), allow []netip.Prefix) *Sender {
+// Secret returns the secret with a name for deliveries of an endpoint to its place, HOST:PORT. Its error names the cure and never holds a value.
+type Secret func(endpoint, name, place string) (string, error)
+
+// NewSender returns a Sender. allow are networks, besides the public internet, that endpoints may be in.
+func NewSender(log *landscape.Reader, secret Secret, allow []netip.Prefix) *Sender {
 	return &Sender{log: log, secret: secret, web: newClient(egress.Web(allow)), inside: newClient(egress.Inside(allow)), most: attemptTimeout}
 }
 
@@ -149,7 +152,7 @@ func (s *Sender) request(ctx context.Context, e landscape.Endpoint, event landsc
 	request.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
 	var keys [][]byte
 	for _, name := range landscape.Listed(e.Secrets) {
-		secret, err := s.secret(name)
+		secret, err := s.secret(e.Name, name, placeOf(request.URL))
 		if err != nil {
 			return nil, err
 		}
@@ -168,6 +171,15 @@ func (s *Sender) request(ctx context.Context, e landscape.Endpoint, event landsc
 		request.Header.Set("webhook-signature", signatures(keys, event.ID, now, body))
 	}
 	return request, nil
+}
+
+// placeOf returns HOST:PORT of a URL.
+func placeOf(at *url.URL) string {
+	port := at.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
+	}
+	return net.JoinHostPort(strings.ToLower(at.Hostname()), port)
 }
 
 // shown returns the beginning of an answer as text, without secrets.

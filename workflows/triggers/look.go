@@ -165,7 +165,7 @@ func (w *watched) unverifiable() string {
 	if !w.Alone {
 		return ""
 	}
-	if err := recompute.CheckSecrets(w.Planner, *w.declared.HTTP); err != nil {
+	if err := recompute.CheckSecrets(w.Planner, w.row.Pipeline, *w.declared.HTTP); err != nil {
 		return "deliveries cannot be verified: " + plugin.Brief(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return ""
