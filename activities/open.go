@@ -92,6 +92,9 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) 
 	if err == nil {
 		err = a.ofVersion(ctx, in, compiled)
 	}
+	if err == nil {
+		err = recompute.Admits(a.planner, compiled)
+	}
 	if err != nil {
 		return Opened{}, err
 	}

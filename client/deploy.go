@@ -174,14 +174,17 @@ func compileToDeploy(planner worker.Planner, r DeployRequest, values landscape.E
 		if err := doc.about(slot); err != nil {
 			return nil, err
 		}
-		return doc, doc.compileAs(planner, plan.Request{Deployed: true, Files: r.Files, Standing: plan.Proposed})
+		if err := doc.compileAs(planner, plan.Request{Deployed: true, Files: r.Files, Standing: plan.Proposed}); err != nil {
+			return nil, err
+		}
+		return doc, doc.admitted(planner)
 	}
 	doc, err := OpenFor(r.File, r.Params, slot)
 	if err != nil {
 		return nil, err
 	}
 	doc.values, doc.standing = values, plan.Proposed
-	return doc, doc.compile(planner, "")
+	return doc, doc.compileToBegin(planner)
 }
 
 // bundleOf returns the document with the files that it was compiled with, and those that have values of its schedules.

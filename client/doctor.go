@@ -49,6 +49,9 @@ const (
 	FindPayloads   Cure = "find_payloads"    // say where the payload store is
 	CheckPayloads  Cure = "check_payloads"   // say where the payload store is, and check what may read it
 	ReviewOrder    Cure = "review_order"     // two other persons look at what one executed, and sign a review
+	ApprovePeriods Cure = "approve_periods"  // propose the order about the retention periods that wait, and let others approve it
+	StartRetaining Cure = "start_retaining"  // start a process that may purge, and has the periods in its settings
+	LetPurge       Cure = "let_purge"        // cure what keeps what is due from being deleted
 	CureOther      Cure = "cure_other"       // cure what another check found first
 	SetClock       Cure = "set_clock"        // set the clock
 	WriteTemporary Cure = "write_temporary"  // make the folder for temporary files writable

@@ -96,6 +96,22 @@ func (d *Document) compile(planner worker.Planner, beside string) error {
 	return d.compileAs(planner, plan.Request{Folder: d.Folder, Beside: beside, Deployed: d.version > 0, Files: d.bundle.Files, Standing: d.standing})
 }
 
+// compileToBegin compiles the document of which a run is to begin, now or later.
+func (d *Document) compileToBegin(planner worker.Planner) error {
+	if err := d.compile(planner, ""); err != nil {
+		return err
+	}
+	return d.admitted(planner)
+}
+
+// admitted refuses a document of which no run may begin with a planner.
+func (d *Document) admitted(planner worker.Planner) error {
+	if err := planner.Admits(d.Plan.Document); err != nil {
+		return documentError(d.File, err)
+	}
+	return nil
+}
+
 // compileAs compiles the document, which the request need not have.
 func (d *Document) compileAs(planner worker.Planner, request plan.Request) (err error) {
 	if request.Values, err = d.values.Values(); err != nil {

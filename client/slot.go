@@ -25,7 +25,7 @@ func CompileFor(planner worker.Planner, file string, params map[string]string, s
 	if err != nil {
 		return nil, err
 	}
-	return doc, doc.compile(planner, "")
+	return doc, doc.compileToBegin(planner)
 }
 
 // OpenFor is CompileFor without compiling the document.

@@ -44,6 +44,8 @@ type Status struct {
 	Children []Link       `json:"children,omitempty"` // runs that were forked from this one, or retry it
 	Arrivals *RunArrivals `json:"arrivals,omitempty"` // what a trigger brought the run; nil if none began it
 
+	Kept []Kept `json:"kept,omitempty"` // until when what is deleted after a time is kept, by class; nil if the run has not ended, or no retention periods are in force
+
 	Advice Advice `json:"advice,omitzero"` // what can be done with a run that has stopped; nothing of one that is complete
 }
 
@@ -150,6 +152,9 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 		return nil, err
 	}
 	if err := c.addAttested(ctx, status); err != nil {
+		return nil, err
+	}
+	if err := c.addKept(ctx, status, run); err != nil {
 		return nil, err
 	}
 	switch changed, err := c.attend(ctx, &status.Run); {

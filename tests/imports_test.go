@@ -116,6 +116,7 @@ var allowed = map[string][]string{
 		"landscape", "payload", "pipeline", "plugin", "plugin/webhook", "workflows", "workflows/slots",
 	},
 	"worker": {
+		"audit/retain",
 		"internal/defect",
 		"worker/formats", "worker/secrets", "plugin/egress", "workflows", "workflows/slots", "activities", "activities/recompute", "engine/plan",
 		"internal/processors",
@@ -152,6 +153,7 @@ var allowed = map[string][]string{
 	},
 	"client/remote": {"internal/defect", "activities", "audit", "audit/compare", "client", "landscape", "landscape/history"},
 	"client/local": {
+		"audit/retain",
 		"internal/defect",
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/archive", "audit/dossier", "audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "landscape/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop", "internal/memory", "internal/sqlitefile", "internal/temporal/attributes", "internal/temporal/cluster", "internal/temporal/embedded", "internal/temporal/webui", "internal/text",
 		"internal/version", "worker/daemon", "landscape", "landscape/pgstore", "landscape/sqlitestore", "payload", "worker", "worker/delivery", "worker/storage", "workflows",
@@ -161,6 +163,7 @@ var allowed = map[string][]string{
 		"audit/evidence/keys", "audit/evidence/trust", "audit/evidence/witness",
 	},
 	"cmd/waymark": {
+		"audit/retain",
 		"internal/defect",
 		"activities", "serve/api", "serve/oidc", "audit", "audit/compare", "client", "client/local", "client/remote", "engine/plan", "audit/evidence", "audit/evidence/bundle", "landscape/persons", "audit/evidence/rowproof", "audit/evidence/trust", "audit/interop", "internal/memory", "internal/program", "internal/settings", "internal/text", "internal/version",
 		"landscape", "landscape/history", "payload", "pipeline", "pipeline/calendar", "plugin", "worker", "worker/daemon", "worker/storage", "workflows",

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"waymark/activities/recompute"
+	"waymark/audit/retain"
 	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/plugin/egress"
@@ -61,6 +62,8 @@ type Planner struct {
 	Run string
 	// Delivered reads the payloads in which deliveries of webhooks are; nil where no run is executed.
 	Delivered func(ctx context.Context, payload string) ([]byte, error)
+	// Periods are those after which what is due is deleted, as far as this process knows them: documents may only lengthen them.
+	Periods retain.Periods
 	// Rerun is a run that is executed again: whatever is to be compiled, its document is, as it is recorded. nil for none.
 	Rerun *recompute.Rerun
 }

@@ -23,6 +23,19 @@ type secrets interface {
 	Bound(pipeline, name string) (string, error)
 }
 
+// admitter is what a Planner may be as well: one that knows of which documents no run may begin.
+type admitter interface {
+	Admits(document *pipeline.Document) error
+}
+
+// Admits refuses a document of which no run may begin. The error is pipeline.Problems.
+func Admits(planner Planner, compiled *plan.Plan) error {
+	if a, is := planner.(admitter); is {
+		return a.Admits(compiled.Document)
+	}
+	return nil
+}
+
 // CheckSecrets says which secrets of an http trigger of a pipeline are missing on this machine, or can verify nothing; nil if all can, or if the planner has no secrets.
 func CheckSecrets(planner Planner, of string, t pipeline.HTTPTrigger) (wrong error) {
 	keeper, is := planner.(secrets)

@@ -281,7 +281,7 @@ func told(rules Rules) string {
 	return strings.Join(parts, ", ")
 }
 
-// ReadPeriods reads periods that are on record; of nil they are those that were not given.
+// ReadPeriods reads recorded periods; of nil they are those that were not given.
 func ReadPeriods(r *landscape.RetentionPeriods) (*Periods, error) {
 	p := &Periods{}
 	if r == nil {

@@ -225,7 +225,7 @@ type documents struct {
 	read map[string]said
 }
 
-// said is what a document says; it is not readable if the plan on record is none.
+// said is what a document says; it is not readable if the recorded plan is not JSON.
 type said struct {
 	periods  map[landscape.Class]time.Duration // nil if it says nothing
 	readable bool

@@ -36,6 +36,9 @@ func (h *Home) deed(under *landscape.Log, verb landscape.OrderVerb, run string, 
 	c := h.clientOn(under)
 	switch verb {
 	case landscape.OrderPurge:
+		if args[periodsArg] != "" {
+			return periodsDeed{once{}, c, under.Reader, args[periodsArg]}, nil
+		}
 		return purgeDeed{c, args}, nil
 	case landscape.OrderForget:
 		field, value, ok := strings.Cut(subject, "=")
@@ -69,6 +72,45 @@ func nothingToOrder(format string, args ...any) error {
 type once struct{}
 
 func (once) finish(context.Context, *landscape.OrderExecution) (string, error) { return "", nil }
+
+// periodsDeed brings retention periods into force that wait for approval.
+type periodsDeed struct {
+	once
+	client  *client.Client
+	log     *landscape.Reader
+	periods string // as they are recorded
+}
+
+// periodsArg is the argument of an order about retention periods.
+const periodsArg = "periods"
+
+// PeriodsArgs are the arguments of an order to bring the retention periods into force that wait for approval.
+func (h *Home) PeriodsArgs(ctx context.Context) (map[string]string, error) {
+	asked, _, err := client.AskedPeriods(ctx, h.stores.Log.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{periodsArg: asked.Text, "periods_sha256": asked.SHA256}, nil
+}
+
+func (d periodsDeed) look(ctx context.Context) (map[string]string, error) {
+	asked, shorter, err := client.AskedPeriods(ctx, d.log)
+	if err != nil {
+		return nil, err
+	}
+	if asked.Text != d.periods {
+		return nil, nothingToOrder("other retention periods wait for approval by now: %s", asked.Text)
+	}
+	return map[string]string{"shorter": strings.Join(shorter, "; ")}, nil
+}
+
+func (d periodsDeed) do(ctx context.Context, by client.By) (string, error) {
+	approved, err := d.client.ApprovePeriods(ctx, by)
+	if err != nil {
+		return "", err
+	}
+	return approved.String(), nil
+}
 
 type purgeDeed struct {
 	client *client.Client

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"waymark/activities"
+	"waymark/audit/retain"
 	"waymark/client"
 	"waymark/internal/version"
 	"waymark/landscape"
@@ -39,6 +40,8 @@ type Options struct {
 
 	// Confine leaves documents what the operator of a process that serves others names, as daemon.Config does; nil for documents of the caller.
 	Confine func(*worker.Planner)
+
+	Retention retain.Periods // after which servers and workers delete what is due, as far as this process knows: documents may only lengthen them
 
 	Keys       string   // folder of the keys that sign the landscape's log; empty for the one in the state folder, where they are made
 	Approvers  string   // file that says whose SSH keys may sign off runs; empty for the one in the state folder, if it is there
@@ -177,7 +180,7 @@ func (o Options) Planner(purpose client.Purpose) (worker.Planner, error) {
 	}
 	planner := worker.Planner{
 		Allow: o.Allow, SecretsDir: o.Secrets, FingerprintKey: key, Stdio: stdio, Credentials: credentials,
-		Reserved: o.State.Reserved(o.storage(false)),
+		Reserved: o.State.Reserved(o.storage(false)), Periods: o.Retention,
 	}
 	for _, network := range o.Networks {
 		if err := planner.AllowNetworks.Set(network); err != nil {

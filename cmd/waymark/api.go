@@ -146,6 +146,7 @@ func (a *app) apiOptions(c daemon.Config, temporal string, served bool) local.Op
 	o.Landscape, o.Payloads, o.LimitMemory = c.Landscape, c.Payloads, false
 	o.Networks, o.Secrets, o.Profile = networkTexts(c.AllowNetworks), c.SecretsDir, c.DocumentProfile // as the worker: what it compiles is what that compiles
 	o.Confine = c.Confine
+	o.Retention = c.Retention
 	o.KeyFile = cmp.Or(c.FingerprintKeyFile, o.KeyFile)
 	o.Keys = cmp.Or(c.Keys, o.Keys) // as the worker: what it records is in the same log
 	o.LogAnchors = slices.DeleteFunc(slices.Clone(c.LogAnchors), func(anchor string) bool { return anchor == o.State.Anchor() })

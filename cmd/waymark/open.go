@@ -17,7 +17,7 @@ func (a *app) options() local.Options {
 	o := local.Options{
 		State: a.folder(), Landscape: a.landscape, Payloads: a.payloads, Allow: a.allowPaths,
 		Secrets: a.secretsDir, Profile: a.documentProfile, KeyFile: a.keyFile, Key: key, Trigger: activities.TriggerCLI, Version: version,
-		Keys: a.keys, Approvers: a.approvers, LogAnchors: a.logAnchors,
+		Retention: a.retention, Keys: a.keys, Approvers: a.approvers, LogAnchors: a.logAnchors,
 		Logger: a.logger(), Env: a.env, Warn: func(message string) { a.note("%s", message) }, LimitMemory: true,
 	}
 	o.Networks = networkTexts(a.allowNetworks)

@@ -21,7 +21,7 @@ func (a *app) outboxCommand() *cobra.Command {
 never changes, so that a program that keeps the last position it has seen misses nothing: it asks for what comes --after it. Webhooks (waymark endpoint) deliver
 the same events. waymark events RUN shows what happened in one run in detail.
 
-Events hold names, ids, counts and digests, no values of rows. Those older than 30 days are dropped.`,
+Events hold names, ids, counts and digests, no values of rows. Old ones are dropped, after 30 days or as the settings of the server say (retention, debugging).`,
 		Example: `  waymark outbox --json
   waymark outbox --after 1207 --follow --kinds run.completed,run.failed --json`,
 		Args: noArgs,
@@ -32,7 +32,7 @@ Events hold names, ids, counts and digests, no values of rows. Those older than 
 			return a.ask(cmd.Context(), func(home record) error {
 				dropped, err := home.Outbox(cmd.Context(), filter, a.printEvent)
 				if dropped > 0 {
-					a.note("%d events after position %d are older than 30 days and were dropped", dropped, filter.After)
+					a.note("%d events after position %d were old, and are dropped", dropped, filter.After)
 				}
 				if stopped, ok := errors.AsType[*client.Error](err); filter.Follow && ok && stopped.Kind == client.Interrupted {
 					return nil // that is how it ends

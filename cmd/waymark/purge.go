@@ -19,8 +19,9 @@ func (a *app) purgeCommand() *cobra.Command {
 	request := client.PurgeRequest{}
 	var why, source, derived string
 	var p proposal
+	periods := false
 	cmd := &cobra.Command{
-		Use:   "purge --keep-source TIME --keep-derived TIME --why TEXT",
+		Use:   "purge (--keep-source TIME --keep-derived TIME | --periods) --why TEXT",
 		Short: "Delete the stored payloads of old runs; their hashes and ways are kept",
 		Long: `Deletes payloads of runs that ended longer ago than --keep-source (records as read) or --keep-derived (records and states of barriers, which
 can be computed again from the source records) allows. Without one of these flags, its payloads are kept. Payloads that another run needs, or
@@ -29,9 +30,13 @@ that a hold protects, are never purged.
 The landscape stays as it is. waymark explain still shows a row's way and hash, and that its bytes were purged, when, by whom and why; verify
 checks everything except these bytes. A run whose source records are gone can be neither resumed nor reproduced. See docs/retention.md.
 
-Other runs can continue during a purge. If a purge is killed, the next one finishes it: ten minutes later, or at once with --finish.`,
+Servers and workers do the same by the periods in their settings (retention: {source: 400d, derived: 30d}). Shorter periods wait for several persons if a rule asks
+for them: --periods is the order that brings them into force.
+
+A run whose document keeps its records longer stays. Other runs can continue during a purge. If a purge is killed, the next one finishes it: ten minutes later, or at once with --finish.`,
 		Example: `  waymark purge --keep-source 400d --dry-run
-  waymark purge --keep-source 400d --keep-derived 30d --why "retention of 400 days"`,
+  waymark purge --keep-source 400d --keep-derived 30d --why "retention of 400 days"
+  waymark purge --periods --why "90 days suffice" --propose --key ~/.ssh/id_ed25519`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !request.DryRun {
@@ -43,6 +48,9 @@ Other runs can continue during a purge. If a purge is killed, the next one finis
 			request.Keep = map[landscape.Class]string{landscape.SourceClass: source, landscape.DerivedClass: derived}
 			if err := p.check(why); err != nil {
 				return err
+			}
+			if periods {
+				return a.approvePeriods(cmd, p, why)
 			}
 			if p.propose {
 				return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderPurge, Args: local.PurgeArgs(request.Keep), Why: why})
@@ -58,12 +66,41 @@ Other runs can continue during a purge. If a purge is killed, the next one finis
 	}
 	cmd.Flags().StringVar(&source, "keep-source", "", "how `long` source records are kept after their run ended, such as 400d (default forever)")
 	cmd.Flags().StringVar(&derived, "keep-derived", "", "how `long` barrier records and states are kept after their run ended, such as 30d or 0d (default forever)")
+	cmd.Flags().BoolVar(&periods, "periods", false, "bring the retention periods into force that wait for approval, and delete nothing")
 	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "show what would be deleted, without deleting it")
 	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish a killed purge at once; use it only if no other process is purging")
 	whyFlag(cmd, &why)
 	p.flags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("propose", "dry-run", "finish")
+	for _, other := range []string{"keep-source", "keep-derived", "dry-run", "finish"} {
+		cmd.MarkFlagsMutuallyExclusive("periods", other)
+	}
 	return cmd
+}
+
+// approvePeriods brings the retention periods into force that wait for approval, or proposes that.
+func (a *app) approvePeriods(cmd *cobra.Command, p proposal, why string) error {
+	if p.propose {
+		var args map[string]string
+		err := a.existing(cmd.Context(), func(home *local.Home) (err error) {
+			args, err = home.PeriodsArgs(cmd.Context())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return a.propose(cmd, p, local.ProposeRequest{Verb: landscape.OrderPurge, Args: args, Why: why})
+	}
+	return a.existing(cmd.Context(), func(home *local.Home) error {
+		approved, err := home.ApprovePeriods(cmd.Context(), a.by(why))
+		if err != nil {
+			return err
+		}
+		return a.print(approved, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, approved)
+			return err
+		})
+	})
 }
 
 func writePurge(w io.Writer, p *client.Purge) error {
@@ -81,6 +118,7 @@ func writePurge(w io.Writer, p *client.Purge) error {
 	}{
 		{p.Finished, "of them had been begun by an earlier purge"},
 		{p.Shared, "are due and stay: other runs need them"},
+		{p.Longer, "runs stay longer: their documents say so"},
 		{p.Kept, "came into use, or under a hold, meanwhile, and stay"},
 		{p.Left, "are being deleted by another purge: if its process is dead, waymark purge --finish does it now"},
 	} {

@@ -146,6 +146,7 @@ func (a *app) writeStatus(w io.Writer, out statusOutput) error {
 	lines = append(lines, []string{"trigger", arrivalsLine(s.Arrivals)})
 	lines = append(lines, linkLines(s)...)
 	lines = append(lines, stagedLines(s)...)
+	lines = append(lines, []string{"kept", keptLine(s.Kept)})
 	lines = append(lines, []string{"next", out.Next})
 	if err := text.Table(w, withValue(lines)...); err != nil {
 		return err
@@ -491,4 +492,22 @@ func withValue(lines [][]string) [][]string {
 		}
 	}
 	return kept
+}
+
+// keptLine says until when what is deleted after a time is kept; nothing if nothing is deleted.
+func keptLine(all []client.Kept) string {
+	var parts []string
+	hold := int64(0)
+	for _, kept := range all {
+		until := "for ever"
+		if kept.Until.Known() {
+			until = "until " + moment(kept.Until)
+		}
+		parts, hold = append(parts, fmt.Sprintf("%s %s", kept.Class, until)), max(hold, kept.Hold)
+	}
+	line := strings.Join(parts, ", ")
+	if hold > 0 {
+		line += fmt.Sprintf("; hold %d keeps all of it longer", hold)
+	}
+	return line
 }

@@ -375,6 +375,7 @@ func (d *process) planner() worker.Planner {
 		Reserved: worker.Reserved(d.storage().Reserved()), Credentials: d.credentials,
 	}
 	d.Confine(&p)
+	p.Periods = d.Retention
 	return p
 }
 
