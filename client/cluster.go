@@ -63,13 +63,35 @@ func (c *Cluster) Dial(ctx context.Context, identity string) (*Connection, error
 		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: err.Error(), Err: err}
 	}
 	connected, err := cluster.Dial(ctx, o)
+	if err != nil {
+		return nil, c.away(err)
+	}
+	return Connect(connected, o, "temporal at "+cluster.Place(o)), nil
+}
+
+// Share returns a connection that Dial made, for one more user, who closes the Temporal client as if it were his own: no other
+// connection is made. The error is that of Dial if the cluster does not answer now.
+func (c *Cluster) Share(ctx context.Context, made *Connection) (*Connection, error) {
+	patience, done := context.WithTimeout(ctx, 2*AnswerTimeout)
+	defer done()
+	if err := cluster.Answers(patience, made.Temporal, made.options); err != nil {
+		return nil, c.away(UnlessStopped(ctx, err))
+	}
+	again, err := sdk.NewClientFromExistingWithContext(ctx, made.Temporal, made.options)
+	if err != nil {
+		return nil, c.away(err)
+	}
+	shared := *made
+	shared.Temporal = again
+	return &shared, nil
+}
+
+// away words why a cluster does not answer.
+func (c *Cluster) away(err error) error {
 	if fault, is := errors.AsType[*cluster.Fault](err); is && c.Present != nil && !fault.Lasting {
 		fault.Cure = "it is the server of the state folder, which starts or ends just now: try again, or start it again with waymark serve"
 	}
-	if err != nil {
-		return nil, UnlessAway(err)
-	}
-	return Connect(connected, o, "temporal at "+cluster.Place(o)), nil
+	return UnlessAway(err)
 }
 
 func (c *Cluster) options(identity string) (sdk.Options, error) {

@@ -244,13 +244,29 @@ func (f *frontend) DescribeWorkflowExecution(
 	return nil, serviceerror.ToStatus(serviceerror.NewPermissionDenied("no", "")).Err()
 }
 
-// TestListsAskTheClusterOnce: to list runs, and to show one, asks Temporal for the open workflows and for no run.
+// connections counts those that a listener accepts.
+type connections struct {
+	net.Listener
+	accepted atomic.Int64
+}
+
+func (c *connections) Accept() (net.Conn, error) {
+	connection, err := c.Listener.Accept()
+	if err == nil {
+		c.accepted.Add(1)
+	}
+	return connection, err
+}
+
+// TestListsAskTheClusterOnce: to list runs, and to show one, asks Temporal for the open workflows and for no run. What asks
+// for one does not connect again.
 func TestListsAskTheClusterOnce(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	f, server := &frontend{}, grpc.NewServer()
 	service.RegisterWorkflowServiceServer(server, f)
-	go func() { _ = server.Serve(listener) }() // until Stop
+	counted := &connections{Listener: listener}
+	go func() { _ = server.Serve(counted) }() // until Stop
 	t.Cleanup(server.Stop)
 
 	state := filepath.Join(t.TempDir(), "state")
@@ -291,6 +307,12 @@ func TestListsAskTheClusterOnce(t *testing.T) {
 	all.Wait()
 	require.LessOrEqual(t, f.lists.Load(), 1+int64(time.Since(began)/listEvery))
 	require.Zero(t, f.described.Load())
+	for range 3 {
+		_, err := home.Find(t.Context(), "nobody")
+		require.ErrorContains(t, err, `no run "nobody" is recorded`)
+	}
+	require.NotZero(t, f.described.Load())
+	require.EqualValues(t, 1, counted.accepted.Load())
 
 	f.silent.Store(true)
 	unknown := func() bool { return home.Executes(t.Context(), "r7") == nil }

@@ -262,15 +262,31 @@ func (h *Home) isOpen(ctx context.Context, run string) (bool, error) {
 	return connection.Open(ctx, run)
 }
 
-// dialed returns the connection to the cluster.
+// dialed returns the connection to the cluster. Who waits for a cluster that is silent keeps nobody from anything else.
 func (h *Home) dialed(ctx context.Context) (*client.Connection, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.Closed(); err != nil {
+	present := func(made *client.Connection) (*client.Connection, error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if err := h.Closed(); err != nil {
+			return nil, err
+		}
+		if h.connection == nil && made != nil {
+			h.keep(made)
+		}
+		return h.connection, nil
+	}
+	connection, err := present(nil)
+	if connection != nil || err != nil {
+		return connection, err
+	}
+	made, err := h.options.Cluster.Dial(ctx, h.options.identity())
+	if err != nil {
 		return nil, err
 	}
-	err := h.dial(ctx)
-	return h.connection, err
+	if connection, err = present(made); connection != made { // another one was faster, or the Home is closed
+		made.Temporal.Close()
+	}
+	return connection, err
 }
 
 // Reach does what client.Host says: it connects to the process that uses the state folder, or to the cluster.
@@ -279,7 +295,10 @@ func (h *Home) Reach(ctx context.Context) (*client.Executor, error) {
 	if cluster == nil {
 		return h.reachProcess(ctx)
 	}
-	connection, err := cluster.Dial(ctx, h.options.identity())
+	connection, err := h.dialed(ctx)
+	if err == nil {
+		connection, err = cluster.Share(ctx, connection)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -416,7 +435,12 @@ func (h *Home) dial(ctx context.Context) error {
 	}
 	connection, err := h.options.Cluster.Dial(ctx, h.options.identity())
 	if err == nil {
-		h.connection, h.stop = connection, func() error { connection.Temporal.Close(); return nil }
+		h.keep(connection)
 	}
 	return err
+}
+
+// keep has the Home use a connection to the cluster until Close.
+func (h *Home) keep(connection *client.Connection) {
+	h.connection, h.stop = connection, func() error { connection.Temporal.Close(); return nil }
 }
