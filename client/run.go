@@ -65,6 +65,9 @@ func (r *Run) Took() (took time.Duration, known bool) {
 // Dead reports whether the run is running according to its record, and nobody executes it.
 func (r *Run) Dead() bool { return r.Alive != nil && !*r.Alive }
 
+// Unsure reports whether the run is running according to its record, and it is not known whether somebody executes it.
+func (r *Run) Unsure() bool { return r.Status == pipeline.Running && r.Alive == nil }
+
 // Complete reports whether nothing is left to do for a run with this status.
 func Complete(status pipeline.RunStatus) bool { return status.Complete() }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,6 +208,14 @@ func TestAnswersAreSharedByWhoSeesTheSame(t *testing.T) {
 	seesNow(func(i int) string { return people[i].sees })
 	begin("of-sue", "bills", "sue", "command line")
 	seesNow(func(i int) string { return people[i].then })
+
+	before := s.answers.orders.Load()
+	request := httptest.NewRequest(http.MethodPost, "/v1/runs/of-bob/pause", strings.NewReader(`{"why":"to look"}`))
+	request.Host = "localhost:8686"
+	request.Header.Set("Authorization", "Bearer "+all)
+	request.Header.Set("Content-Type", "application/json")
+	s.ServeHTTP(httptest.NewRecorder(), request)
+	require.Equal(t, before+1, s.answers.orders.Load(), "no answer from before an order is given after it")
 
 	require.NoError(t, log.StopRun(t.Context(), "of-bob", pipeline.Cancelled, "by another door"))
 	require.Contains(t, get(s, "/v1/runs/of-bob", all).Body.String(), "by another door")

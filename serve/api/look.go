@@ -253,9 +253,12 @@ func starts(c *call) (any, error) {
 	return page, err
 }
 
+// queue asks Temporal about the runs that may begin, for all who look.
 func queue(c *call) (any, error) {
-	list, err := c.server.Home.Queue(c.Context())
-	return whole(slices.DeleteFunc(list, func(w client.Waiting) bool { return !c.token.Sees(w.Pipeline) }), err)
+	return shared(c, "queue", func(c *call) (remote.Page[client.Waiting], error) {
+		list, err := c.server.Home.Queue(c.Context())
+		return whole(slices.DeleteFunc(list, func(w client.Waiting) bool { return !c.token.Sees(w.Pipeline) }), err)
+	})
 }
 
 // errEnough ends a look at the outbox.

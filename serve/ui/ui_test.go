@@ -55,6 +55,21 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// TestWhatTemporalDoesNotSayIsUnknown: a run is neither shown as one that somebody executes, nor as one that nobody does.
+func TestWhatTemporalDoesNotSayIsUnknown(t *testing.T) {
+	for says, alive := range map[string]*bool{"": new(true), "nobody works for it": new(false), "Temporal does not say": nil} {
+		run := client.Run{ID: "r", Pipeline: "p", Status: pipeline.Running, Alive: alive}
+		page, err := Render(Page{Body: Runs{Runs: []client.Run{run}}})
+		require.NoError(t, err)
+		require.Contains(t, string(page), says)
+		for _, other := range []string{"nobody works for it", "Temporal does not say"} {
+			if other != says {
+				require.NotContains(t, string(page), other)
+			}
+		}
+	}
+}
+
 // TestAccounts shows that a row that is nowhere is a difference.
 func TestAccounts(t *testing.T) {
 	edge := client.Edge{ID: "in:out", EdgeCount: landscape.EdgeCount{EdgeKey: landscape.EdgeKey{From: "in", To: "out"}, Kind: landscape.FlowEdge, Rows: 7}}
