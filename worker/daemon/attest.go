@@ -29,9 +29,11 @@ const (
 // watchOutputs attests the outputs of runs again whose documents ask for that, one run after the other, until ctx ends. Every worker that signs what it finds does so; one of them
 // at a time attests. It only reads targets, and runs do not wait for it.
 func (d *process) watchOutputs(ctx context.Context, opened *storage.Storage) {
+	planner := d.plannerOf(opened)
+	planner.AllowWrite = planner.Allow // they are written already, perhaps by somebody in a process of his own
 	w := &outputsWatch{
 		process: d, log: opened.Log, schedule: audit.NewAttestSchedule(opened.Log.Reader),
-		auditor: audit.New(opened.Log.Reader, opened.Payloads, d.plannerOf(opened)), failed: map[string]time.Time{},
+		auditor: audit.New(opened.Log.Reader, opened.Payloads, planner), failed: map[string]time.Time{},
 	}
 	for {
 		pause, err := w.look(ctx)
