@@ -24,6 +24,8 @@ type Activities struct {
 	runs     *runs
 	flights  *flights
 	usable   *usable
+
+	publications *publications
 }
 
 // New returns the activities of a process that works alone. code is the version of the program, recorded with every run.
@@ -43,8 +45,10 @@ func NewAt(affinity Affinity, log *landscape.Log, payloads *payload.Store, plann
 		flights:  &flights{over: executionOver},
 		affinity: affinity,
 		usable:   new(usable),
-		host:     cmp.Or(affinity.Files, host),
-		worker:   fmt.Sprintf("%s/%d", host, os.Getpid()),
+
+		publications: new(publications),
+		host:         cmp.Or(affinity.Files, host),
+		worker:       fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}
 }
 

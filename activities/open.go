@@ -98,6 +98,11 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) 
 	if err != nil {
 		return Opened{}, err
 	}
+	if in.Version > 0 {
+		if err := a.taken(ctx, compiled); err != nil {
+			return Opened{}, err
+		}
+	}
 	on, err := a.admit(ctx, in, compiled)
 	if err == nil {
 		err = a.takeSlot(ctx, in, about.fresh)

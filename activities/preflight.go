@@ -90,6 +90,11 @@ func (a *Activities) preflight(ctx context.Context, in PreflightInput) (found Pr
 	}
 	found = Look(ctx, compiled)
 	found.Looks = append(found.Looks, a.lookAtSecrets(compiled)...)
+	if err := a.taken(ctx, compiled); errors.As(err, new(*plugin.TargetError)) {
+		found.Problems = append(found.Problems, err.Error())
+	} else if err != nil {
+		return found, err
+	}
 	return found, nil
 }
 

@@ -106,6 +106,14 @@ func (r *Reader) Publications(ctx context.Context, at func(path string) bool) (a
 	return artifacts, err
 }
 
+// PublishedSince calls yield with what runs published after a moment, as their clocks have it, the first first.
+func (r *Reader) PublishedSince(ctx context.Context, since Micros, yield func(ArtifactRecord)) error {
+	return r.from.Read(ctx, publication{}, Query{After: []any{since, "", ""}}, func(record Record) bool {
+		yield(record.(publication).ArtifactRecord)
+		return true
+	})
+}
+
 // latestOutput is an ArtifactRecord by what makes it the latest of those that a name may lead to.
 type latestOutput struct {
 	Latest    string `db:"latest,key"`
