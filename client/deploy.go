@@ -32,6 +32,9 @@ type DeployRequest struct {
 	Files  map[string][]byte // with Source: what the document is compiled with, such as lookup tables, by path; each must be used
 	Params map[string]string // values to check it with, of parameters that have no default; they are not part of the version
 	To     string            // the environment; empty for the default one
+	// May returns why the deployer may have nothing to do with a pipeline of this name: with the document's own, or one
+	// that it follows. nil for whom that is not limited.
+	May func(pipeline string) error
 	// Trying is called before the records of a run are sent through the version: its error ends the deployment. nil for nothing.
 	Trying func(run string) error
 	Try    int    // send the source records of so many of the last complete runs through the version, and say what is other; 0 for none
@@ -89,6 +92,9 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (_ *Deployed, err 
 		}
 	}
 	if doc, err = compileBundle(deposit.Planner, made, r.File, doc.Params, values); err != nil {
+		return nil, err
+	}
+	if err = mayFollow(r.May, doc.Name(), doc.Plan.Document.Pipeline.Triggers); err != nil {
 		return nil, err
 	}
 	if err = c.comesBack(ctx, where, r.File, doc.Name(), doc.Plan.Document.Pipeline.Triggers); err == nil && r.Anyway == "" {

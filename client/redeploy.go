@@ -18,7 +18,9 @@ type RedeployRequest struct {
 	Pipeline    string // its name; for Promote also NAME@VERSION
 	Environment string // in which that happens; empty for the default one
 	From        string // for Promote: the environment in which the version is current, or was; empty for the default one
-	Version     int64  // for Rollback: the one to return to; 0 for the one before the current one
+	// May is that of a DeployRequest.
+	May     func(pipeline string) error
+	Version int64 // for Rollback: the one to return to; 0 for the one before the current one
 }
 
 // Redeployed says what became of a RedeployRequest.
@@ -48,7 +50,7 @@ func (c *Client) Promote(ctx context.Context, r RedeployRequest) (_ *Redeployed,
 		if err := c.mayPromote(ctx, from, order); err != nil {
 			return landscape.Redeployed{}, err
 		}
-		done, err := c.log.Promote(ctx, from, order, c.mayBecomeCurrent(ctx, order))
+		done, err := c.log.Promote(ctx, from, order, c.mayBecomeCurrent(ctx, order, r.May))
 		if errors.Is(err, landscape.ErrNotFound) {
 			err = registryError(from, name, err)
 		}
@@ -125,7 +127,7 @@ func anywhere(b bundle.Bundle, params map[string]string) *pipeline.Document {
 func (c *Client) Rollback(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
 	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) {
-		return c.log.Rollback(ctx, order, c.mayBecomeCurrent(ctx, order))
+		return c.log.Rollback(ctx, order, c.mayBecomeCurrent(ctx, order, r.May))
 	})
 }
 
@@ -141,7 +143,7 @@ func (c *Client) Retire(ctx context.Context, r RedeployRequest) (_ *Redeployed, 
 func (c *Client) Unretire(ctx context.Context, r RedeployRequest) (_ *Redeployed, err error) {
 	defer c.edge(ctx, &err)
 	return c.redeploy(ctx, r, func(order landscape.Deployment) (landscape.Redeployed, error) {
-		if err := c.mayRestore(ctx, order); err != nil {
+		if err := c.mayRestore(ctx, order, r.May); err != nil {
 			return landscape.Redeployed{}, err
 		}
 		return c.log.Restore(ctx, order)

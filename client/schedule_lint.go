@@ -128,7 +128,9 @@ func fitsOthers(file string, source []byte, others pipeline.Map[pipeline.Schedul
 }
 
 // mayBecomeCurrent returns what refuses a version that is to become current, if schedules that were made by command do not fit it, or what it publishes would come back to it.
-func (c *Client) mayBecomeCurrent(ctx context.Context, order landscape.Deployment) func(version int64) error {
+func (c *Client) mayBecomeCurrent(
+	ctx context.Context, order landscape.Deployment, may func(pipeline string) error,
+) func(version int64) error {
 	return func(version int64) error {
 		b, table, err := c.timetableOf(ctx, order.Pipeline, version)
 		if err != nil {
@@ -139,6 +141,9 @@ func (c *Client) mayBecomeCurrent(ctx context.Context, order landscape.Deploymen
 			return err
 		}
 		if err := fitsOthers(b.Name, b.Source, others, DeleteUnfit); err != nil {
+			return err
+		}
+		if err := mayFollow(may, order.Pipeline, table.Triggers); err != nil {
 			return err
 		}
 		return c.comesBack(ctx, order.Environment, b.Name, order.Pipeline, table.Triggers)

@@ -40,12 +40,12 @@ func deployDocument(c *call) (any, error) {
 		request.Files[path] = []byte(content)
 	}
 	document, _ := pipeline.Load(request.File, request.Source, pipeline.Environment{}) // nil if it has no form: then Deploy says what is wrong
-	switch {
-	case document == nil:
+	if document == nil {
 		request.DryRun = true
-	case !c.token.Sees(document.Pipeline.Name):
-		return nil, problem(http.StatusForbidden, forbidden, fmt.Sprintf("this access token is not for a pipeline of the name %.64q", document.Pipeline.Name))
+	} else if err := c.mayDeploy(document.Pipeline.Name); err != nil {
+		return nil, err
 	}
+	request.May = c.mayDeploy
 	if asked.Try > 0 && !c.token.Has(allowed[read]...) {
 		return nil, needs(read)
 	}
@@ -58,6 +58,15 @@ func deployDocument(c *call) (any, error) {
 		deployed.Trials[i].Stops = landscape.WithoutValues(deployed.Trials[i].Stops)
 	}
 	return deployed, nil
+}
+
+// mayDeploy is the problem with a token that is not for pipelines of this name, whether there is one or not.
+func (c *call) mayDeploy(name string) error {
+	if c.token.Sees(name) {
+		return nil
+	}
+	why := fmt.Sprintf("this access token is not for a pipeline of the name %.64q", name)
+	return problem(http.StatusForbidden, forbidden, why)
 }
 
 // why refuses an order without a reason.
@@ -173,7 +182,10 @@ func redeploy(do func(*local.Home, context.Context, client.RedeployRequest) (*cl
 		if !c.token.Sees(name) {
 			return nil, noPipeline(name)
 		}
-		request := client.RedeployRequest{By: c.by(asked.Why), Pipeline: name, Environment: asked.Environment, From: asked.From, Version: asked.Version}
+		request := client.RedeployRequest{
+			By: c.by(asked.Why), Pipeline: name, Environment: asked.Environment, From: asked.From, Version: asked.Version,
+			May: c.mayDeploy,
+		}
 		if strings.HasSuffix(c.route.path, "/promote") && asked.Version > 0 {
 			request.Pipeline, request.Version = fmt.Sprintf("%s@%d", name, asked.Version), 0
 		}
