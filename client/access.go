@@ -185,7 +185,7 @@ func (c *Client) Authenticate(ctx context.Context, sent string) (token landscape
 	return token, same && token.Valid(time.Now()), nil
 }
 
-// AccessToken returns what is on record of an access token now. The error is an *Error of kind NotFound if there is none.
+// AccessToken returns the last record of an access token. The error is an *Error of kind NotFound if there is none.
 func (c *Client) AccessToken(ctx context.Context, id string) (token landscape.AccessToken, err error) {
 	defer c.edge(ctx, &err)
 	token, err = c.log.AccessToken(ctx, id)

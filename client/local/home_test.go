@@ -117,3 +117,39 @@ func TestStartWithoutInput(t *testing.T) {
 	require.True(t, errors.As(err, &invalid), "%v", err)
 	require.Equal(t, client.Invalid, invalid.Kind)
 }
+
+// TestAStateFolderIsForItsOwner: what a state folder has is for its owner alone when it is opened, whoever could read it
+// before; what else is there stays as it is.
+func TestAStateFolderIsForItsOwner(t *testing.T) {
+	for _, foreign := range []bool{false, true} {
+		state := filepath.Join(t.TempDir(), "state")
+		options := local.Options{State: local.Folder(state), Actor: "tester"}
+		home, err := local.Open(t.Context(), options)
+		require.NoError(t, err)
+		require.NoError(t, home.Close())
+		require.NoError(t, os.Chmod(state, 0o755)) //nolint:gosec // as it was made by somebody
+		for _, name := range []string{"landscape.db", "payloads", "document.yaml"} {
+			path := filepath.Join(state, name)
+			if name == "document.yaml" {
+				if !foreign {
+					continue
+				}
+				require.NoError(t, os.WriteFile(path, nil, 0o600))
+			}
+			require.NoError(t, os.Chmod(path, 0o755)) //nolint:gosec // the same
+		}
+		home, err = local.Open(t.Context(), options)
+		require.NoError(t, err)
+		require.NoError(t, home.Close())
+		entries, err := os.ReadDir(state)
+		require.NoError(t, err)
+		for _, entry := range entries {
+			info, err := entry.Info()
+			require.NoError(t, err)
+			require.Equal(t, entry.Name() != "document.yaml", info.Mode().Perm()&0o077 == 0, "%s %s", entry.Name(), info.Mode())
+		}
+		info, err := os.Stat(state)
+		require.NoError(t, err)
+		require.Equal(t, !foreign, info.Mode().Perm()&0o077 == 0, "a folder with what is of others may be theirs, too")
+	}
+}

@@ -119,7 +119,7 @@ func (a *app) tellServing(s local.Serving, temporal string, door *apiServing) {
 	for _, line := range lines {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", line[0], line[1])
 	}
-	if door.link != nil && door.listener != nil { // apart from what programs read, and keep: whoever has it signs in
+	if door.link != nil && door.listener != nil { // apart from what programs read, and keep: a reader of it could sign in
 		fmt.Fprintf(a.stderr, "%-10s %s   (once, within ten minutes)\n", "sign in", door.origin()+door.link.Path())
 	}
 	fmt.Fprintf(a.stdout, "\nstart one: waymark run --pipeline NAME, or on the pages a workflow of the type %s on the queue %s with the input {\"pipeline\": \"NAME\"}\n\n",

@@ -160,3 +160,14 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+// TestAtMostSoManyRows counts the rows of a body as a run reads them, and without knowing where they are never too few.
+func TestAtMostSoManyRows(t *testing.T) {
+	for body, want := range map[string]int{
+		``: 0, `{}`: 1, `[{},{},{}]`: 3, "{}\n{}\n\n{}": 3, `[{"a":[1,2,3]}]`: 1, `no JSON`: 1, "{}\r{}": 1,
+	} {
+		require.Equal(t, want, Records([]byte(body), ""), body)
+		require.LessOrEqual(t, want, AtMost([]byte(body)), body)
+	}
+	require.Equal(t, 2, Records([]byte(`{"data": {"items": [{}, {}]}, "other": [1, 2, 3]}`), "data.items"))
+}

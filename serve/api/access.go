@@ -37,7 +37,8 @@ func revoke(c *call) (any, error) {
 // disclosures lists who was shown values of runs that the caller sees.
 func disclosures(c *call) (any, error) {
 	seen := map[string]bool{} // by run
-	return pageOf(c, func(d client.Disclosure) string { return d.ID }, func(after string, limit int) (found []client.Disclosure, err error) {
+	place := func(d client.Disclosure) string { return d.ID }
+	return pageOf(c, place, func(after string, limit int) (found []client.Disclosure, err error) {
 		for len(found) < limit {
 			batch, err := c.server.Home.Disclosures(c.Context(), after, mostItems)
 			if err != nil {

@@ -39,7 +39,7 @@ func (c *call) who() (oidc.Caller, error) {
 // callerOf names who sent a token: the person or service that an issuer knows, with any token, or the token itself.
 func callerOf(token oidc.Caller) string { return cmp.Or(token.Subject, token.ID) }
 
-// countsFor is for how long a token is taken to count that was found to. Whoever revokes it waits no longer.
+// countsFor is for how long a token is taken to count that was found to. What a revoked one began ends after so long.
 const countsFor = 2 * time.Second
 
 // counts returns the problem that the caller's token has come to its end while the request is answered; nil if it counts.

@@ -308,6 +308,7 @@ func (s *pageServer) door(t *testing.T) {
 func (s *pageServer) link(t *testing.T) {
 	printed := regexp.MustCompile(`sign in +` + regexp.QuoteMeta(s.URL) + `(/login\?code=(\S+))`).FindStringSubmatch(s.Log.String())
 	require.NotNil(t, printed, s.Log.String())
+	require.NotContains(t, s.Out.String(), "/login", "programs read and keep what goes to standard output")
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	p := &person{&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, s}

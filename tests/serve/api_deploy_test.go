@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/client"
 	"waymark/landscape"
+	"waymark/serve/api"
 )
 
 // deploys makes versions of documents that requests bring along, with the files that these are compiled with.
@@ -80,4 +83,133 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 	require.Equal(t, 403, answer.StatusCode, told)
 	answer, told = send(s.Tokens[landscape.Operator], as)
 	require.Equal(t, 403, answer.StatusCode, told)
+
+	try := func(body map[string]any) { body["try"], body["dry_run"] = 1, true }
+	answer, told = send(deployer, try)
+	require.Equal(t, 403, answer.StatusCode, told)
+	require.Contains(t, told["detail"], "auditor")
+	answer, told = send(s.Grant(t, "trying", "deployer,auditor"), try)
+	require.Equal(t, 200, answer.StatusCode, told)
+	require.Regexp(t, `trying +\w{12} +\S+ +what_if +deploy`, s.Waymark(t, "access", "disclosures"))
+}
+
+// neighbours deploys what would learn of another pipeline, or replace what that publishes: sent, which deploys made.
+func (s *apiServer) neighbours(t *testing.T) {
+	narrow := s.Grant(t, "neighbour", "deployer", "others-*")
+	deploy := func(token, document, anyway string) (int, string) {
+		document = strings.ReplaceAll(document, "FOLDER", s.Folder)
+		body, err := json.Marshal(map[string]string{"why": "a test", "document": document, "anyway": anyway})
+		require.NoError(t, err)
+		answer, told := s.Ask(t, "POST", "/v1/pipelines", token, string(body))
+		return answer.StatusCode, string(told)
+	}
+	const following = `name: others-a
+params: {part: {type: string, default: all}}
+sources: {in: {csv: {path: FOLDER/out/sent.csv}, schema: {mode: flexible, fields: {id: int}}}}
+sinks: {out: {jsonl: {path: "FOLDER/out/others-${param:part}.jsonl"}}}
+triggers: {sent: {source: in, after: {pipeline: sent, sink: out}, run_id: part}}
+`
+	for _, anyway := range []string{"", "it is mine"} {
+		status, told := deploy(narrow, following, anyway)
+		require.Equal(t, 403, status, told)
+		_, unknown := deploy(narrow, strings.Replace(following, "pipeline: sent", "pipeline: nobody", 1), anyway)
+		id := regexp.MustCompile(`"request":"\w+"`)
+		unknown = strings.Replace(unknown, "nobody", "sent", 1)
+		require.Equal(t, id.ReplaceAllString(unknown, ""), id.ReplaceAllString(told, ""), "whether there is one or not")
+	}
+	both := s.Grant(t, "of both", "deployer", "others-*", "sent")
+	status, told := deploy(both, following, "")
+	require.Equal(t, 200, status, told)
+	answer, body := s.Ask(t, "POST", "/v1/pipelines/others-a/retire", narrow, `{"why":"a test"}`)
+	require.Equal(t, 200, answer.StatusCode, "%s", body)
+	answer, body = s.Ask(t, "POST", "/v1/pipelines/others-a/restore", narrow, `{"why":"a test"}`)
+	require.Equal(t, 403, answer.StatusCode, "%s", body)
+
+	const replacing = `name: others-b
+sources: {in: {csv: {path: FOLDER/orders.csv}, schema: {fields: {id: int, total: string}}}}
+sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
+`
+	status, told = deploy(narrow, replacing, "")
+	require.Equal(t, 400, status, told)
+	require.Contains(t, told, "the pipeline sent, which is deployed in default, publishes there")
+	status, told = deploy(narrow, replacing, "it is mine")
+	require.Equal(t, 200, status, told)
+	before, err := os.ReadFile(filepath.Join(s.Folder, "out/sent.csv"))
+	require.NoError(t, err)
+	run := func() string {
+		_, body := s.Ask(t, "POST", "/v1/runs", narrow, `{"pipeline":"others-b"}`, "Prefer", "wait=60")
+		return string(body)
+	}
+	require.Contains(t, run(), "TARGET_REFUSED")
+	after, err := os.ReadFile(filepath.Join(s.Folder, "out/sent.csv"))
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+	s.Waymark(t, "retire", "sent", "--why", "others-b writes there now")
+	require.Contains(t, run(), `"status":"completed"`, "the cure works")
+}
+
+// largeDeliveries posts few bytes that are many rows: as many as a request may bring are taken, wherever the document
+// says that they are.
+func (s *apiServer) largeDeliveries(t *testing.T) {
+	document := strings.ReplaceAll(`name: posted
+params: {part: {type: string, default: all}}
+sources: {posts: {webhook: {records: data.items}, schema: {fields: {id: "int?"}}}}
+sinks: {out: {jsonl: {path: "FOLDER/out/posted-${param:part}.jsonl"}}}
+triggers: {calls: {source: posts, every: 1h, http: {verify: none}, run_id: part}}
+`, "FOLDER", s.Folder)
+	body, err := json.Marshal(map[string]string{"why": "a test", "document": document})
+	require.NoError(t, err)
+	answer, told := s.Ask(t, "POST", "/v1/pipelines", s.Tokens[landscape.Deployer], string(body))
+	require.Equal(t, 200, answer.StatusCode, "%s", told)
+	rows := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("{},", n), ",") + "]" }
+	for body, want := range map[string]int{
+		`{"data": {"items": ` + rows(client.MostRows) + `}}`:                202,
+		`{"data": {"items": ` + rows(client.MostRows+1) + `}}`:              413,
+		`{"data": {"items": []}, "other": ` + rows(client.MostRows+1) + `}`: 202,
+	} {
+		answer, told := s.Ask(t, "POST", "/in/default/posted/calls", "", body)
+		require.Equal(t, want, answer.StatusCode, "%s", told)
+		if want == 413 {
+			require.Equal(t, "ROWS_TOO_LARGE", code(t, told))
+		}
+	}
+}
+
+// strangers asks for everything with all roles, for pipelines of other names: nothing is there. What a new route is
+// about has to be added here.
+func (s *apiServer) strangers(t *testing.T) {
+	stranger := s.Grant(t, "stranger", "viewer,auditor,service,operator,deployer,admin", "nobody-*")
+	viewer := strings.Split(s.Tokens[landscape.Viewer], "_")[1]
+	for asked, needs := range api.Needs() {
+		method, path, _ := strings.Cut(asked, " ")
+		if needs == nil || path == "/v1/whoami" || path == "/v1/doctor" || strings.HasSuffix(path, "/stream") {
+			continue // strangers see no events: as in /v1/events
+		}
+		address := strings.NewReplacer(
+			"{run}", "same", "{sink}", "all", "{token}", viewer, "{name}", "deployed", "{environment}", "default",
+			"{pipeline}", "deployed", "{schedule}", "daily", "{trigger}", "drop",
+			"{digest}", strings.Repeat("0", 64),
+		).Replace(path)
+		require.NotContains(t, address, "{", "say what the parameter of %s is to be", asked)
+		body := ""
+		if method == http.MethodPost {
+			body = `{"why":"a test"}`
+		}
+		status := http.StatusNotFound
+		switch asked {
+		case "POST /v1/runs":
+			body = `{"pipeline":"orders"}`
+		case "POST /v1/pipelines":
+			body, status = `{"why":"a test","document":"name: deployed\nsources: {}\n"}`, http.StatusForbidden
+		case "GET /v1/find":
+			address += "?q=orders"
+		}
+		answer, told := s.Ask(t, method, address, stranger, body)
+		if method == http.MethodGet && (address == path || strings.Contains(address, "?")) { // a list
+			require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", asked, told)
+			require.NotRegexp(t, `orders|deployed|"same"|ann@example`, string(told), asked)
+			continue
+		}
+		require.Equal(t, status, answer.StatusCode, "%s: %s", asked, told)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -40,6 +41,7 @@ type Server struct {
 	Pages   string // HOST:PORT of Temporal's web pages
 	Command *exec.Cmd
 	Log     *Log // what it has written so far
+	Out     *Log // of that, to its standard output
 
 	opening sync.Mutex
 	home    *local.Home        // nil until a test asks the record
@@ -89,11 +91,11 @@ func begin(t *testing.T, folder string, flags ...string) *Server {
 	require.NoError(t, err)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &Server{Folder: folder, Pages: listener.Addr().String(), Log: new(Log)}
+	s := &Server{Folder: folder, Pages: listener.Addr().String(), Log: new(Log), Out: new(Log)}
 	require.NoError(t, listener.Close())
 	args := append([]string{"serve", ".", "--port", "0", "--http", "off", "--api", "off", "--pages", s.Pages}, flags...)
 	s.Command = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
-	s.Command.Dir, s.Command.Stdout, s.Command.Stderr = folder, s.Log, s.Log
+	s.Command.Dir, s.Command.Stdout, s.Command.Stderr = folder, io.MultiWriter(s.Out, s.Log), s.Log
 	require.NoError(t, s.Command.Start())
 	t.Cleanup(func() {
 		if t.Failed() {
