@@ -22,26 +22,6 @@ func (c *Client) comesBack(ctx context.Context, environment, file, name string, 
 		"%s: what %s publishes would come back to it, and each run would begin others, without end: %s; delete one of the triggers on this way", file, name, strings.Join(cycle, " after "))}
 }
 
-// mayFollow refuses a document of this name with triggers after pipelines with which the person who makes it current
-// may have nothing to do: by what they publish he would learn of them.
-func mayFollow(may func(pipeline string) error, name string, triggers pipeline.Map[pipeline.ArrivalTrigger]) error {
-	if may == nil {
-		return nil
-	}
-	if err := may(name); err != nil {
-		return err
-	}
-	for _, trigger := range triggers {
-		if trigger.Value.After == nil {
-			continue
-		}
-		if err := may(trigger.Value.After.Pipeline); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // fitsUpstream refuses triggers after pipelines, or sinks, that are not there, or that publish no files.
 func (c *Client) fitsUpstream(ctx context.Context, environment string, doc *pipeline.Document) error {
 	var problems pipeline.Problems
@@ -82,6 +62,9 @@ func (c *Client) lacks(ctx context.Context, environment string, after pipeline.U
 		return "", "", err
 	}
 	b, err := bundle.Get(ctx, deposit.Payloads, payload.Digest(version.Bundle))
+	if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) { // no other trigger is worse for it
+		return "pipeline", fmt.Sprintf("the document of %s@%d cannot be read: %v", after.Pipeline, version.Version, err), nil
+	}
 	if err != nil {
 		return "", "", err
 	}
@@ -126,16 +109,13 @@ func (c *Client) stranded(ctx context.Context, environment, name string) (list [
 }
 
 // mayRestore refuses to restore a pipeline whose triggers would lead back to it by now.
-func (c *Client) mayRestore(ctx context.Context, order landscape.Deployment, may func(pipeline string) error) error {
+func (c *Client) mayRestore(ctx context.Context, order landscape.Deployment) error {
 	last, err := c.log.Current(ctx, order.Environment, order.Pipeline)
 	if err != nil {
 		return err
 	}
 	b, table, err := c.timetableOf(ctx, order.Pipeline, last.Version)
 	if err != nil {
-		return err
-	}
-	if err := mayFollow(may, order.Pipeline, table.Triggers); err != nil {
 		return err
 	}
 	return c.comesBack(ctx, order.Environment, b.Name, order.Pipeline, table.Triggers)

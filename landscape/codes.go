@@ -56,8 +56,11 @@ func (c numbered) pack(width int64) []byte {
 	return packed
 }
 
-// unpackCodes returns the codes that pack was given; with mayLack, all ones are NoToken.
-func unpackCodes(packed []byte, width int64, mayLack bool) []uint16 {
+// unpackCodes returns the codes that pack was given; with mayLack, all ones are NoToken. The error wraps ErrIncomplete if pack never gave such a width.
+func unpackCodes(packed []byte, width int64, mayLack bool) ([]uint16, error) {
+	if width != 1 && width != 2 {
+		return nil, incomplete("way codes of %d bytes each mean nothing", width)
+	}
 	codes := make([]uint16, int64(len(packed))/width)
 	for i := range codes {
 		if width == 2 {
@@ -69,7 +72,7 @@ func unpackCodes(packed []byte, width int64, mayLack bool) []uint16 {
 			codes[i] = NoToken
 		}
 	}
-	return codes
+	return codes, nil
 }
 
 // packTokens returns tokens as 8 big-endian bytes each: lane<<48 | row. The lane says the source.

@@ -92,7 +92,9 @@ func (f Fold) checkLane(lane Lane, passages []PassageRecord, held map[uint16]boo
 	}
 	codes := noTokens(passages[0].Rows)
 	if passage != nil {
-		codes = unpackCodes(passage.WayCodes, passage.CodeBytes, !lane.IsRoot())
+		if codes, err = unpackCodes(passage.WayCodes, passage.CodeBytes, !lane.IsRoot()); err != nil {
+			return err
+		}
 	}
 	if len(codes) != len(members.Batches) {
 		return incomplete("passages has %d way codes for %d rows in lane %d", len(codes), len(members.Batches), lane.Lane)

@@ -291,7 +291,10 @@ func (e *ending) codes(ctx context.Context, lane int64) ([]uint16, error) {
 		return nil, err
 	}
 	p, err := get[PassageRecord](ctx, e.from, e.run, e.chunk.Source, e.chunk.Chunk, lane)
-	return unpackCodes(p.WayCodes, p.CodeBytes, !about.IsRoot()), err
+	if err != nil {
+		return nil, err
+	}
+	return unpackCodes(p.WayCodes, p.CodeBytes, !about.IsRoot())
 }
 
 // ends returns how all tokens of a lane ended, which took these ways.

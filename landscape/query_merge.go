@@ -156,6 +156,6 @@ func (r *Reader) merges(ctx context.Context, chunk Chunk, lane int64) (LaneMerge
 		}
 		merged.Kinds = append(merged.Kinds, kind)
 	}
-	merged.Codes = unpackCodes(stored[0].Codes, stored[0].CodeBytes, true)
-	return merged, nil
+	merged.Codes, err = unpackCodes(stored[0].Codes, stored[0].CodeBytes, true)
+	return merged, err
 }

@@ -71,7 +71,11 @@ func (r *Reader) routes(ctx context.Context, p PassageRecord, lane Lane) (LaneRo
 	if err != nil {
 		return LaneRoutes{}, err
 	}
-	routes := LaneRoutes{Lane: p.Lane, Codes: unpackCodes(p.WayCodes, p.CodeBytes, !lane.IsRoot())}
+	codes, err := unpackCodes(p.WayCodes, p.CodeBytes, !lane.IsRoot())
+	if err != nil {
+		return LaneRoutes{}, err
+	}
+	routes := LaneRoutes{Lane: p.Lane, Codes: codes}
 	for _, u := range used {
 		way, err := r.way(ctx, p.Run, u.Way)
 		if err != nil {
