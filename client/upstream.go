@@ -22,6 +22,26 @@ func (c *Client) comesBack(ctx context.Context, environment, file, name string, 
 		"%s: what %s publishes would come back to it, and each run would begin others, without end: %s; delete one of the triggers on this way", file, name, strings.Join(cycle, " after "))}
 }
 
+// mayFollow refuses a document of this name with triggers after pipelines with which the person who makes it current
+// may have nothing to do: by what they publish he would learn of them.
+func mayFollow(may func(pipeline string) error, name string, triggers pipeline.Map[pipeline.ArrivalTrigger]) error {
+	if may == nil {
+		return nil
+	}
+	if err := may(name); err != nil {
+		return err
+	}
+	for _, trigger := range triggers {
+		if trigger.Value.After == nil {
+			continue
+		}
+		if err := may(trigger.Value.After.Pipeline); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // fitsUpstream refuses triggers after pipelines, or sinks, that are not there, or that publish no files.
 func (c *Client) fitsUpstream(ctx context.Context, environment string, doc *pipeline.Document) error {
 	var problems pipeline.Problems
@@ -45,7 +65,8 @@ func (c *Client) fitsUpstream(ctx context.Context, environment string, doc *pipe
 	return refused
 }
 
-// lacks says what a trigger could never begin a run after, and which key of it says so; nothing if there is such a sink, as far as is known without values.
+// lacks says what a trigger could never begin a run after, and which key of it says so; nothing if there is such a
+// sink, as far as is known without values.
 func (c *Client) lacks(ctx context.Context, environment string, after pipeline.Upstream) (key, wrong string, err error) {
 	version, err := c.log.Startable(ctx, environment, after.Pipeline, 0)
 	_, retired := errors.AsType[*landscape.RetiredError](err)
@@ -86,7 +107,8 @@ func (c *Client) lacks(ctx context.Context, environment string, after pipeline.U
 	return "", "", nil
 }
 
-// stranded returns the triggers of other pipelines after one that can begin no runs any more, as that one is now, by id, each with the reason.
+// stranded returns the triggers of other pipelines after one that can begin no runs any more, as that one is now, by
+// id, each with the reason.
 func (c *Client) stranded(ctx context.Context, environment, name string) (list []string, err error) {
 	rows, err := c.log.Triggers(ctx)
 	for _, row := range rows {
@@ -109,13 +131,16 @@ func (c *Client) stranded(ctx context.Context, environment, name string) (list [
 }
 
 // mayRestore refuses to restore a pipeline whose triggers would lead back to it by now.
-func (c *Client) mayRestore(ctx context.Context, order landscape.Deployment) error {
+func (c *Client) mayRestore(ctx context.Context, order landscape.Deployment, may func(pipeline string) error) error {
 	last, err := c.log.Current(ctx, order.Environment, order.Pipeline)
 	if err != nil {
 		return err
 	}
 	b, table, err := c.timetableOf(ctx, order.Pipeline, last.Version)
 	if err != nil {
+		return err
+	}
+	if err := mayFollow(may, order.Pipeline, table.Triggers); err != nil {
 		return err
 	}
 	return c.comesBack(ctx, order.Environment, b.Name, order.Pipeline, table.Triggers)
