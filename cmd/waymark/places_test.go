@@ -57,17 +57,19 @@ var places = map[string]place{
 	"../written/deeper/b/a.pq": both,
 }
 
-// kinds are what the values of options are that name no file or folder of the server. One whose value is a file or a folder is tried by itself.
+// kinds are what the values of options are that name no file or folder of the server. One whose value is a file
+// or a folder is tried by itself.
 var kinds = []string{
-	"HOST:PORT", "MiB", "URL", "address", "anchor", "environment", "name", "network", "periods", "port", "profile", "queue", "requests", "rule",
-	"rules", "scopes", "variable", "version", "bool", "int", "duration", "string", "",
+	"HOST:PORT", "MiB", "URL", "address", "anchor", "environment", "name", "network", "periods", "port", "profile",
+	"queue", "requests", "rule", "rules", "scopes", "variable", "version", "bool", "int", "duration", "string", "",
 }
 
 // forDocuments are options whose folders are for documents.
 var forDocuments = map[string]string{"allow-path": "../used", "allow-write": "../written"}
 
-// TestPlaces tries what a server has on its machine: each place by each way to read and to write, of a version that is deployed. A new option whose value is a
-// file or folder, and a new format, are tried without a word here, or it fails.
+// TestPlaces tries what a server has on its machine: each place by each way to read and to write, of a version
+// that is deployed. A new option whose value is a file or folder, and a new format, are tried without a word
+// here, or it fails.
 func TestPlaces(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "served")
 	require.NoError(t, os.Mkdir(folder, 0o700))
@@ -109,7 +111,8 @@ func TestPlaces(t *testing.T) {
 		whole := filepath.Join(folder, name)
 		for _, deployed := range forms {
 			for how, source := range reads(whole) {
-				require.Equal(t, may.read, mayRead(t, p, folder, deployed, source), "%s is read as %s, deployed: %t", name, how, deployed)
+				found := mayRead(t, p, folder, deployed, source)
+				require.Equal(t, may.read, found, "%s is read as %s, deployed: %t", name, how, deployed)
 			}
 			wants := may.write && (deployed || !strings.HasPrefix(name, "orders/")) // a served document of another name
 			for how, sink := range writes(whole) {
@@ -132,7 +135,8 @@ func servingFlags(t *testing.T) *pflag.FlagSet {
 	return flags
 }
 
-// reads are the ways in which a document reads a file: each format as a source, by its name and by a pattern, and as a table.
+// reads are the ways in which a document reads a file: each format as a source, by its name and by a pattern,
+// and as a table.
 func reads(path string) map[string]string {
 	pattern := filepath.Join(filepath.Dir(path), "["+filepath.Base(path)[:1]+"]"+filepath.Base(path)[1:])
 	ways := map[string]string{"pattern": fmt.Sprintf("csv: {path: %q}", pattern)}
@@ -161,7 +165,8 @@ func writes(path string) map[string]string {
 // formatsOf are the keys of the formats that a part of a document has, but for those that are about no files.
 func formatsOf[T any](but ...string) (formats []string) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		if key, _, _ := strings.Cut(field.Tag.Get("yaml"), ","); field.Tag.Get("one") == "format" && !slices.Contains(but, key) {
+		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		if field.Tag.Get("one") == "format" && !slices.Contains(but, key) {
 			formats = append(formats, key)
 		}
 	}
@@ -190,7 +195,8 @@ func mayRead(t *testing.T, p worker.Planner, folder string, deployed bool, sourc
 func mayLookUp(t *testing.T, p worker.Planner, folder, in, step string) bool {
 	t.Helper()
 	_, err := compiles(p, folder, false, in, "csv: {path: "+filepath.Join(folder, "out", "never.csv")+"}", step)
-	return err == nil || !strings.Contains(err.Error(), "which no document reads or writes") && !strings.Contains(err.Error(), "outside the document")
+	return err == nil || !strings.Contains(err.Error(), "which no document reads or writes") &&
+		!strings.Contains(err.Error(), "outside the document")
 }
 
 func compiles(p worker.Planner, folder string, deployed bool, source, sink, step string) (*plan.Plan, error) {
@@ -198,5 +204,6 @@ func compiles(p worker.Planner, folder string, deployed bool, source, sink, step
 	if step != "" {
 		document += "steps: [{name: look, " + step + "}]\n"
 	}
-	return p.Plan(plan.Request{File: "orders.yaml", Folder: folder, Deployed: deployed, Document: []byte(document + "sinks: {out: {" + sink + "}}\n")})
+	document += "sinks: {out: {" + sink + "}}\n"
+	return p.Plan(plan.Request{File: "orders.yaml", Folder: folder, Deployed: deployed, Document: []byte(document)})
 }

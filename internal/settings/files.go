@@ -6,8 +6,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Files returns the files and folders that flags name, and the settings file: what a process reads as its own, and what it keeps there. Which
-// flags these are, their usage says: its value is a `file` or a `folder`. Those of but name folders that are for others.
+// Files returns the files and folders that flags name, and the settings file: what a process reads as its own,
+// and what it keeps there. Which flags these are, their usage says: its value is a `file` or a `folder`. Those
+// of but name folders that are for others.
 func Files(flags *pflag.FlagSet, but ...string) (paths []string) {
 	paths = []string{DefaultFile}
 	flags.VisitAll(func(flag *pflag.Flag) {

@@ -202,9 +202,10 @@ func hasParent(path string) bool {
 	return false
 }
 
-// Open opens a regular file for reading and returns it with what fstat says about it. It never blocks, and follows no
-// symbolic link below the folder, unless FollowLinks was called. The error is a *DeniedError if the path is not one that the document may read or names
-// anything but a regular file, and wraps fs.ErrNotExist if there is nothing.
+// Open opens a regular file for reading and returns it with what fstat says about it. It never blocks, and
+// follows no symbolic link below the folder, unless FollowLinks was called. The error is a *DeniedError if the
+// path is not one that the document may read or names anything but a regular file, and wraps fs.ErrNotExist if
+// there is nothing.
 func (r *Root) Open(path string) (*os.File, fs.FileInfo, error) {
 	folder, name, err := r.reach(path)
 	if err != nil {
@@ -239,7 +240,8 @@ func (r *Root) Stat(path string) (fs.FileInfo, error) {
 	return r.look(folder, name, path)
 }
 
-// reach opens the folder that what is to be read under path lies in, and returns its name there. The caller closes the folder.
+// reach opens the folder that what is to be read under path lies in, and returns its name there. The caller
+// closes the folder.
 func (r *Root) reach(path string) (*os.Root, string, error) {
 	root, name, _, err := r.target(path)
 	if err != nil {
@@ -265,8 +267,9 @@ func (r *Root) look(folder *os.Root, name, path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// enter opens a folder below root step by step. No step is a symbolic link, or reserved by another name, also if somebody
-// exchanges folders meanwhile: a step counts only if what was opened is what was looked at. The caller closes the folder.
+// enter opens a folder below root step by step. No step is a symbolic link, or reserved by another name, also
+// if somebody exchanges folders meanwhile: a step counts only if what was opened is what was looked at. The
+// caller closes the folder.
 func (r *Root) enter(root *os.Root, name string) (*os.Root, error) {
 	at, err := root.OpenRoot(".")
 	way := ""

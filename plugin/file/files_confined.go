@@ -12,10 +12,11 @@ import (
 	"waymark/internal/disk"
 )
 
-// Confinement says what documents of other people may do in the folders of a Root. Names that begin with a dot are nothing that they read or
-// write: those are configuration of programs.
+// Confinement says what documents of other people may do in the folders of a Root. Names that begin with a dot
+// are nothing that they read or write: those are configuration of programs.
 type Confinement struct {
-	// Served is the folder of the documents that the process serves, which are reserved: NAME.yaml and NAME/pipeline.yaml; "" for none.
+	// Served is the folder of the documents that the process serves, which are reserved: NAME.yaml and
+	// NAME/pipeline.yaml; "" for none.
 	Served string
 	// Beside are the folders in which the document writes without a word of the operator; they need not be there yet.
 	Beside []string
@@ -88,8 +89,9 @@ func (r *Root) checkHidden(f folder, name string) error {
 	}
 	for element := range strings.SplitSeq(name, string(filepath.Separator)) {
 		if strings.HasPrefix(element, ".") {
-			return &DeniedError{filepath.Join(f.path, name), fmt.Sprintf("%q begins with a dot, as what programs keep for themselves does, "+
-				"which no document reads or writes: choose another path", element)}
+			reason := fmt.Sprintf("%q begins with a dot, as what programs keep for themselves does, "+
+				"which no document reads or writes: choose another path", element)
+			return &DeniedError{filepath.Join(f.path, name), reason}
 		}
 	}
 	return nil
@@ -119,12 +121,14 @@ func (r *Root) mayNotWrite(path, absolute string) error {
 		if !filepath.IsAbs(path) {
 			instead = filepath.Join(filepath.Base(r.confined.Beside[0]), path)
 		}
-		reason = fmt.Sprintf("is not where documents write on a server: write to %s, or its operator allows a folder with %s", instead, allow)
+		reason = fmt.Sprintf("is not where documents write on a server: write to %s, or its operator allows a folder with %s",
+			instead, allow)
 	}
 	return &DeniedError{path, reason}
 }
 
-// steadyDisk is a folder of a Root in which documents of other people write. Each change goes to the folder of its name step by step, see enter.
+// steadyDisk is a folder of a Root in which documents of other people write. Each change goes to the folder of
+// its name step by step, see enter.
 type steadyDisk struct {
 	disk.Disk
 	root   *Root

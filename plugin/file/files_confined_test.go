@@ -12,7 +12,8 @@ import (
 	"waymark/pipeline"
 )
 
-// served is a folder as a server has it: documents, secrets and data are in it. Its parts are lines of files, which have their names in them.
+// served is a folder as a server has it: documents, secrets and data are in it. Its parts are lines of files,
+// which have their names in them.
 func served(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -115,7 +116,8 @@ func TestDocumentsOfOthersWriteWhereTheyMay(t *testing.T) {
 	}
 }
 
-// TestFoldersThatAreExchanged lets somebody put a link, or what is reserved, in the place of a folder after a path was looked at.
+// TestFoldersThatAreExchanged lets somebody put a link, or what is reserved, in the place of a folder after a
+// path was looked at.
 func TestFoldersThatAreExchanged(t *testing.T) {
 	folder := served(t)
 	root := confined(t, folder)

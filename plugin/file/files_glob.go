@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// Glob returns the paths that pattern matches, sorted bytewise; a pattern without *, ? or [ matches itself, whether it
-// exists or not. Each element of the pattern is matched by path.Match on its own, so that * does not cross folders, and as
-// in a shell a name that begins with a dot is matched by a leading dot only. What is matched is not only regular files:
-// Open rejects the others by name, so that none is left out in silence.
+// Glob returns the paths that pattern matches, sorted bytewise; a pattern without *, ? or [ matches itself,
+// whether it exists or not. Each element of the pattern is matched by path.Match on its own, so that * does not
+// cross folders, and as in a shell a name that begins with a dot is matched by a leading dot only. What is
+// matched is not only regular files: Open rejects the others by name, so that none is left out in silence.
 //
-// Folders that are symbolic links are passed if links are followed and the pattern names them; those that it merely
-// matches are skipped. What is reserved is as if it were not there: a pattern does not tell what is in it. The error is a *DeniedError for a
-// pattern that leads out of the Root, names what is reserved, or is malformed.
+// Folders that are symbolic links are passed if links are followed and the pattern names them; those that it
+// merely matches are skipped. What is reserved is as if it were not there: a pattern does not tell what is in
+// it. The error is a *DeniedError for a pattern that leads out of the Root, names what is reserved, or is
+// malformed.
 func (r *Root) Glob(pattern string) (found, skipped []string, err error) {
 	_, name, err := r.Resolve(pattern)
 	if err != nil {

@@ -10,18 +10,20 @@ import (
 )
 
 // ownReason is why no document reads or writes what is reserved. It does not say what is there.
-const ownReason = "belongs to Waymark itself, as do its record, settings, secrets, keys and the documents that it serves, " +
-	"which no document reads or writes: choose another path"
+const ownReason = "belongs to Waymark itself, as do its record, settings, secrets, keys and the documents that it " +
+	"serves, which no document reads or writes: choose another path"
 
 // reserved are files and folders that no document reads or writes.
 type reserved struct {
-	paths   []string      // absolute and clean; each also with all symbolic links followed
-	things  []fs.FileInfo // what is there: it has other names as well, where upper and lower case are the same, or a folder is mounted twice
+	paths []string // absolute and clean; each also with all symbolic links followed
+	// things are what is there: it has other names as well, where upper and lower case are the same, or a folder is
+	// mounted twice. folders are those of them that are folders.
+	things  []fs.FileInfo
 	folders []string
 }
 
-// Reserve keeps documents away from files and folders, and all that is in these: from the record, and from what the process reads itself.
-// They need not be there yet. Call it before the Root is used.
+// Reserve keeps documents away from files and folders, and all that is in these: from the record, and from what
+// the process reads itself. They need not be there yet. Call it before the Root is used.
 func (r *Root) Reserve(paths ...string) error {
 	for _, path := range paths {
 		absolute, err := filepath.Abs(path)
@@ -49,8 +51,8 @@ func Followed(path string) string {
 	return filepath.Join(Followed(filepath.Dir(path)), filepath.Base(path))
 }
 
-// has reports whether a file or folder is reserved, whatever its name is. What has several names, hard links, is compared with the files of the folders that are
-// reserved, too: two folders deep, for payloads are many.
+// has reports whether a file or folder is reserved, whatever its name is. What has several names, hard links,
+// is compared with the files of the folders that are reserved, too: two folders deep, for payloads are many.
 func (r reserved) has(info fs.FileInfo) bool {
 	if slices.ContainsFunc(r.things, func(thing fs.FileInfo) bool { return os.SameFile(thing, info) }) {
 		return true
@@ -59,8 +61,9 @@ func (r reserved) has(info fs.FileInfo) bool {
 	if !ok || !info.Mode().IsRegular() || stat.Nlink < 2 {
 		return false
 	}
+	in := func(folder string) bool { return holds(folder, info) }
 	return slices.ContainsFunc(r.folders, func(folder string) bool {
-		return holds(os.DirFS(folder), ".", info) || slices.ContainsFunc(foldersIn(folder), func(below string) bool { return holds(os.DirFS(below), ".", info) })
+		return in(folder) || slices.ContainsFunc(foldersIn(folder), in)
 	})
 }
 
@@ -74,15 +77,15 @@ func foldersIn(folder string) (below []string) {
 }
 
 // holds reports whether one of the names in a folder is that of the file.
-func holds(folder fs.FS, name string, info fs.FileInfo) bool {
-	entries, _ := fs.ReadDir(folder, name)
-	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool {
+func holds(folder string, info fs.FileInfo) bool {
+	return slices.ContainsFunc(entriesOf(folder), func(entry fs.DirEntry) bool {
 		found, err := entry.Info()
 		return err == nil && os.SameFile(found, info)
 	})
 }
 
-// Owns reports whether an absolute path, or where it leads, is nothing that documents read or write, though it may lie in one of the folders.
+// Owns reports whether an absolute path, or where it leads, is nothing that documents read or write, though it
+// may lie in one of the folders.
 func (r *Root) Owns(path string) bool {
 	real := Followed(path)
 	for _, f := range r.folders {
@@ -99,7 +102,8 @@ func (r *Root) Owns(path string) bool {
 
 // owns reports whether a clean absolute path is reserved.
 func (r *Root) owns(path string) bool {
-	return slices.ContainsFunc(r.reserved.paths, func(reserved string) bool { return r.within(path, reserved) }) || r.confined.owns(path)
+	in := func(reserved string) bool { return r.within(path, reserved) }
+	return slices.ContainsFunc(r.reserved.paths, in) || r.confined.owns(path)
 }
 
 // isReserved reports whether a name in one of the folders is reserved.
@@ -108,8 +112,8 @@ func (r *Root) isReserved(root *os.Root, name string) bool {
 	return at >= 0 && r.checkReserved(r.folders[at], name) != nil
 }
 
-// checkReserved fails if name in the folder is reserved, or lies in what is. On the way to the folder there may be symbolic links; below it
-// there are none, or name is where they led.
+// checkReserved fails if name in the folder is reserved, or lies in what is. On the way to the folder there may
+// be symbolic links; below it there are none, or name is where they led.
 func (r *Root) checkReserved(f folder, name string) error {
 	for _, path := range []string{filepath.Join(f.path, name), filepath.Join(f.real, name)} {
 		if r.owns(path) {
@@ -119,7 +123,8 @@ func (r *Root) checkReserved(f folder, name string) error {
 	return r.checkHidden(f, name)
 }
 
-// checkAround fails if what is reserved lies in name in the folder: an output that is a folder takes the place of all in it.
+// checkAround fails if what is reserved lies in name in the folder: an output that is a folder takes the place
+// of all in it.
 func (r *Root) checkAround(f folder, name string) error {
 	for _, path := range []string{filepath.Join(f.path, name), filepath.Join(f.real, name)} {
 		if slices.ContainsFunc(r.reserved.paths, func(reserved string) bool { return r.within(reserved, path) }) {
@@ -129,7 +134,8 @@ func (r *Root) checkAround(f folder, name string) error {
 	return nil
 }
 
-// within reports whether a clean path is folder, or lies in it. To documents of others upper and lower case are the same: they are, on some disks.
+// within reports whether a clean path is folder, or lies in it. To documents of others upper and lower case are
+// the same: they are, on some disks.
 func (r *Root) within(path, folder string) bool {
 	if r.confined != nil {
 		path, folder = strings.ToLower(path), strings.ToLower(folder)

@@ -16,8 +16,8 @@ import (
 	"waymark/worker/storage"
 )
 
-// Confine lets a planner compile documents as this process does: they may come from anybody who may start a run, and only what the operator
-// names is theirs.
+// Confine lets a planner compile documents as this process does: they may come from anybody who may start a
+// run, and only what the operator names is theirs.
 func (c *Config) Confine(p *worker.Planner) {
 	p.Confined, p.Served, p.AllowWrite, p.AllowEnv = true, c.Pipelines, c.AllowWrite, c.AllowEnv
 	p.Secrets = &c.Secrets
@@ -36,7 +36,8 @@ func OwnFiles(flags *pflag.FlagSet) []string {
 	return settings.Files(flags, "allow-path", "allow-write", "pipelines")
 }
 
-// own are the files and folders that this process reads as its own, and what it writes for itself. What is not there yet is among them.
+// own are the files and folders that this process reads as its own, and what it writes for itself. What is not
+// there yet is among them.
 func (c *Config) own() (paths []string) {
 	paths = slices.Concat(c.Own, []string{c.SecretsDir, c.Keys, c.FingerprintKeyFile, c.CodecKeysFile})
 	for _, anchor := range c.LogAnchors {
@@ -69,12 +70,13 @@ func anchorPath(anchor string) string {
 	return anchor
 }
 
-// environmentFiles are the files that variables name which programs and libraries read: certificates, keys, passwords. Those that documents
-// may use are for these to decide.
+// environmentFiles are the files that variables name which programs and libraries read: certificates, keys,
+// passwords. Those that documents may use are for these to decide.
 func environmentFiles(environment, allowed []string) (files []string) {
 	for _, entry := range environment {
 		name, value, _ := strings.Cut(entry, "=")
-		read := slices.ContainsFunc([]string{"AWS_", "OTEL_", "PG", "SSL_", "TEMPORAL_", "WAYMARK_"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		read := slices.ContainsFunc([]string{"AWS_", "OTEL_", "PG", "SSL_", "TEMPORAL_", "WAYMARK_"},
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 		if !read || slices.Contains(allowed, name) || !strings.Contains(value, "/") {
 			continue
 		}
@@ -85,8 +87,9 @@ func environmentFiles(environment, allowed []string) (files []string) {
 	return files
 }
 
-// checkOwn refuses folders in which documents could use nothing, and those in which they would write beside settings, secrets or keys. What is reserved they
-// do not write there either: but who puts such a file there later, or gives a folder another name, would open it to them.
+// checkOwn refuses folders in which documents could use nothing, and those in which they would write beside
+// settings, secrets or keys. What is reserved they do not write there either: but who puts such a file there
+// later, or gives a folder another name, would open it to them.
 func (c *Config) checkOwn() error {
 	type given struct{ flag, folder string }
 	var use, write []given
@@ -118,7 +121,8 @@ func (c *Config) checkOwn() error {
 		}
 		for _, g := range write {
 			if lies(own, g.folder) {
-				return fmt.Errorf("%s: %s is there, which this process reads as its own: move that, or name another folder", g.flag, own)
+				return fmt.Errorf("%s: %s is there, which this process reads as its own: move that, or name another folder",
+					g.flag, own)
 			}
 		}
 	}

@@ -54,7 +54,8 @@ func TestNobodyWritesWhatAProcessReads(t *testing.T) {
 	require.NoError(t, c.check())
 }
 
-// TestWhatIsOwn has a flag of each kind: a new one whose value is a file or a folder is the process's own, unless it is for documents.
+// TestWhatIsOwn has a flag of each kind: a new one whose value is a file or a folder is the process's own,
+// unless it is for documents.
 func TestWhatIsOwn(t *testing.T) {
 	house(t)
 	var c Config
