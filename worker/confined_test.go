@@ -120,8 +120,8 @@ func TestDocumentCredentials(t *testing.T) {
 	require.Equal(t, worker.Credentials{AccessKeyID: "canary", SecretAccessKey: "canary", Token: "canary"}, given)
 }
 
-// TestWhereConfinedDocumentsWrite: beside what is served, and where the operator says. A deployed version writes where the served document of its
-// name would.
+// TestWhereConfinedDocumentsWrite: beside what is served, and where the operator says. A deployed version
+// writes where the served document of its name would.
 func TestWhereConfinedDocumentsWrite(t *testing.T) {
 	served, data, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, folder := range []string{"mine", "local", ".git", "secrets"} {

@@ -27,12 +27,13 @@ import (
 type Planner struct {
 	// Allow are folders, besides the document's own, in which a document's files may be.
 	Allow []string
-	// Confined says that documents come from people who may not read everything on this machine: the document's own folder counts
-	// only if it lies in one of Allow, of the environment variables it may have those of AllowEnv, and what their addresses of
-	// databases do not say is not taken from the environment. They write only in AllowWrite, which lies in Allow, and in the folder out
-	// beside a document in Served.
+	// Confined says that documents come from people who may not read everything on this machine: the document's
+	// own folder counts only if it lies in one of Allow, of the environment variables it may have those of
+	// AllowEnv, and what their addresses of databases do not say is not taken from the environment. They write
+	// only in AllowWrite, which lies in Allow, and in the folder out beside a document in Served.
 	Confined bool
-	// Served is the folder of the documents that the process serves, of which a confined one reads and writes none; "" for none.
+	// Served is the folder of the documents that the process serves, of which a confined one reads and writes
+	// none; "" for none.
 	Served string
 	// AllowWrite are folders in which confined documents write.
 	AllowWrite []string
@@ -184,7 +185,8 @@ func (p Planner) root(request plan.Request) (*file.Root, error) {
 // noFolder is why no relative path leads anywhere in a document that is deployed.
 const noFolder = "a deployed pipeline has no folder: write the absolute path of a file in a folder that --allow-path allows, or s3://"
 
-// allows reports whether a folder lies in one that is allowed, by names that do not begin with a dot, and also when links are followed.
+// allows reports whether a folder lies in one that is allowed, by names that do not begin with a dot, and also
+// when links are followed.
 func (p Planner) allows(folder string) bool {
 	return filepath.IsAbs(folder) && slices.ContainsFunc(p.Allow, func(allowed string) bool { return lies(folder, allowed) })
 }
@@ -213,8 +215,8 @@ func lies(folder, in string) bool {
 // OutFolder is the folder beside a served document in which that writes without a word of the operator.
 const OutFolder = "out"
 
-// confine lets a document of other people write only where it may. A version that is deployed has no folder: it writes where the served
-// document of its name would.
+// confine lets a document of other people write only where it may. A version that is deployed has no folder: it
+// writes where the served document of its name would.
 func (p Planner) confine(root *file.Root, request plan.Request, name string) error {
 	if !p.Confined {
 		return nil
