@@ -5,12 +5,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waymark/engine/plan"
+	"waymark/pipeline"
 	"waymark/worker"
 	"waymark/worker/secrets"
 )
@@ -88,6 +90,33 @@ func TestSecretsOfAServerGoWhereTheyMay(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEveryTextThatTakesASecretIsKnown finds the texts of documents that take secrets: of a new one way has to know where it goes, and whether it may.
+func TestEveryTextThatTakesASecretIsKnown(t *testing.T) {
+	found, seen := map[string]bool{}, map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(of reflect.Type) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct || seen[of] {
+			return
+		}
+		seen[of] = true
+		for i := range of.NumField() {
+			field := of.Field(i)
+			if kind := field.Tag.Get("text"); kind == "sent" || kind == "secret" {
+				found[of.Name()+"."+field.Name] = true
+			}
+			walk(field.Type)
+		}
+	}
+	walk(reflect.TypeFor[pipeline.Pipeline]())
+	require.Equal(t, map[string]bool{
+		"PostgresSource.DSN": true, "PostgresSink.DSN": true, "HTTP.Headers": true, // way
+		"HTTPTrigger.Secret": true, "HTTPTrigger.Previous": true, // Bound
+	}, found)
 }
 
 func TestSecretsLeaveWhenTheDocumentIsRecorded(t *testing.T) {
