@@ -78,6 +78,26 @@ var doors = []mutant{
 		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
+		name: "lists are shared by all who ask", never: "who may see one pipeline sees the runs of all",
+		file: "serve/api/answers.go", old: `sight := c.token.Roles + " " + c.token.Pipelines`, new: `sight := ""`,
+		pkg: "./serve/api", run: "^TestAnswersAreSharedByWhoSeesTheSame$",
+	},
+	{
+		name: "an order leaves answers as they are", never: "who paused a run sees it running",
+		file: "serve/api/server.go", old: "defer c.server.answers.orders.Add(1)", new: "_ = c.server.answers.orders.Load()",
+		pkg: "./serve/api", run: "^TestAnswersAreSharedByWhoSeesTheSame$",
+	},
+	{
+		name: "what Temporal does not answer is no", never: "a run that is executed is shown as abandoned",
+		file: "client/local/attendance.go", old: "if !isDone(v.done) || v.err != nil {", new: "if !isDone(v.done) {",
+		pkg: "./client/local", run: "^TestAttendanceOutlastsWhoAsks$",
+	},
+	{
+		name: "what Temporal said once counts for ever", never: "a run is shown as executed while Temporal is silent",
+		file: "client/local/attendance.go", old: " || time.Since(a.known.began) > listGood {", new: " {",
+		pkg: "./client/local", run: "^TestAttendanceTellsTheTruthWhileTemporalIsSilent$",
+	},
+	{
 		name: "roles are not asked for", never: "a viewer cancels runs, and reads values",
 		file: "serve/api/server.go", old: "if !token.Has(allowed[s]...) {", new: "if false {",
 		pkg: "./tests/serve", run: apiTest,
