@@ -177,6 +177,7 @@ func create(ctx context.Context, path string, page int) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("landscape %s: %w", path, err)
 	}
+	_ = os.Chmod(path, 0o600) // for its owner alone, as are the files that SQLite makes beside it: they get its mode
 	return nil
 }
 
