@@ -165,7 +165,7 @@ func finalKind(err error) string {
 		return TypeExists
 	case errors.As(err, &marked):
 		return marked.kind
-	case errors.As(err, &problems) && problems.Given():
+	case errors.As(err, &problems) && problems.Given(), errors.Is(err, payload.ErrBadKey): // which only an input has
 		return TypeInput
 	case errors.As(err, &problems):
 		return TypeDocument

@@ -77,8 +77,9 @@ func (a *Activities) inherit(ctx context.Context, run string, epoch int64, owner
 		if err != nil {
 			return err
 		}
-		if record.Epoch < epoch { // which nothing began
-			return fmt.Errorf("run %s is in epoch %d, not %d: %w", run, record.Epoch, epoch, landscape.ErrSuperseded)
+		if record.Epoch < epoch { // which nothing began: that some execution claims it is no event of the run
+			err := fmt.Errorf("run %s is in epoch %d, and nothing began epoch %d", run, record.Epoch, epoch)
+			return final{TypeSuperseded, err}
 		}
 		if record.Status == pipeline.Running || from.continues == "" {
 			return nil

@@ -27,9 +27,17 @@ type Command struct {
 	faults faults // what is wrong with the order as it was written
 }
 
+// maxOrderBytes bounds an order: it travels through workflow history several times.
+const maxOrderBytes = 64 << 10
+
 // UnmarshalJSON reads an order, and keeps what is wrong with it: the sender gets a message.
 func (c *Command) UnmarshalJSON(text []byte) error {
 	*c = Command{}
+	if len(text) > maxOrderBytes {
+		says := fmt.Sprintf("the order has %d bytes: write at most %d", len(text), maxOrderBytes)
+		c.faults.values = []fault{{"", codeInvalid, says}}
+		return nil
+	}
 	return c.faults.read(commandForm, "", text, reflect.ValueOf(c).Elem())
 }
 

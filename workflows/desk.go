@@ -94,7 +94,8 @@ func (d *desk) refuses(name string) error {
 }
 
 // take has an order obeyed. One that had to wait may be refused only now.
-func (d *desk) take(ctx workflow.Context, name string, command Command) error {
+func (d *desk) take(ctx workflow.Context, name string, command Command) (err error) {
+	defer stopped(&err)
 	if d.to == nil {
 		if err := workflow.Await(ctx, func() bool { return d.to != nil || d.closed != nil }); err != nil {
 			return err

@@ -15,7 +15,9 @@ import (
 )
 
 // Summary is what lists of workflows show of a run.
-func Summary(pipeline, run string) string { return fmt.Sprintf("%s · %s", pipeline, run) }
+func Summary(pipeline, run string) string {
+	return clipped(fmt.Sprintf("%s · %s", pipeline, run), mostSummary)
+}
 
 // Details is what Temporal's pages show of a run, whatever becomes of it: names of its parameters, and not their values.
 func Details(name, run string, params activities.Params) string {
@@ -23,7 +25,7 @@ func Details(name, run string, params activities.Params) string {
 	if len(params) > 0 {
 		text += ", with the parameters " + strings.Join(slices.Sorted(maps.Keys(params)), ", ") //workflowcheck:ignore they are sorted
 	}
-	return text + ". What became of its rows: `waymark status " + run + "`"
+	return clipped(text+". What became of its rows: `waymark status "+run+"`", mostDetails)
 }
 
 // Memo is the note that Temporal keeps with the workflow of a run, under MemoKey. Unlike search attributes it is encrypted, if the workers have

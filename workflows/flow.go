@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"fmt"
+
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
@@ -134,7 +136,7 @@ func (f *flow) read(ctx workflow.Context, sources []*resumepoint.Reading) error 
 func (f *flow) begin(ctx workflow.Context, turn int64, group passing) {
 	f.going += len(group.chunks)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		if err := f.process(ctx, turn, group); err != nil {
+		if err := f.processSafely(ctx, turn, group); err != nil {
 			f.fail(err)
 		}
 		f.going -= len(group.chunks)
@@ -157,6 +159,12 @@ func (f *flow) readAll(ctx workflow.Context, sources []*resumepoint.Reading) ([]
 	named := withActivity(ctx, "read %s · chunk %d", first.Source, first.Chunk)
 	err := f.perform(named, f.state.Home, act.ReadChunk, first).Get(ctx, &read)
 	return []activities.ReadResult{read}, err
+}
+
+// processSafely is process for a coroutine of its own.
+func (f *flow) processSafely(ctx workflow.Context, turn int64, group passing) (err error) {
+	defer stopped(&err)
+	return f.process(ctx, turn, group)
 }
 
 // process sends chunks that were read one after the other through the steps and, in their turns, to the sinks and barriers. turn is that
@@ -341,5 +349,5 @@ func (f *flow) sink(name string) int {
 			return i
 		}
 	}
-	panic("no sink named " + name + " in the plan of run " + f.id)
+	panic(&senseless{fmt.Sprintf("the plan has no sink named %.64q", name)})
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -123,7 +124,8 @@ func (f *flow) watchDeadlines(ctx workflow.Context) {
 
 // waitDeadline waits until the earliest deadline and fires what is due then. It returns early when another deadline became
 // the earliest, or when there is none to wait for. While the run is paused nothing fires.
-func (f *flow) waitDeadline(ctx workflow.Context) error {
+func (f *flow) waitDeadline(ctx workflow.Context) (err error) {
+	defer stopped(&err)
 	if tick := f.state.Redo.Next(); tick != nil {
 		return f.redoTick(ctx, *tick)
 	}
@@ -197,5 +199,5 @@ func (f *flow) held(barrier string) *resumepoint.BarrierState {
 			return &f.state.Held[i]
 		}
 	}
-	panic("no barrier named " + barrier + " in the plan of run " + f.id)
+	panic(&senseless{fmt.Sprintf("the plan has no barrier named %.64q", barrier)})
 }

@@ -65,6 +65,10 @@ var (
 	commandForm = form{"order", `{"actor": "NAME", "why": "TEXT"}`, "actor, why, and for cancel as and final"}
 )
 
+// maxInputBytes bounds an input. Temporal takes 2 MiB, and the input travels on with the reason why it is refused:
+// where that is too much, Temporal terminates the workflow, and no one learns why.
+const maxInputBytes = 1 << 20
+
 // UnmarshalJSON reads an input. It keeps what is wrong with the input of a run that is to begin, and gives errors only for
 // what a run handed on to itself.
 func (in *RunInput) UnmarshalJSON(text []byte) error {
@@ -76,6 +80,11 @@ func (in *RunInput) UnmarshalJSON(text []byte) error {
 		return json.Unmarshal(text, (*plain)(in)) // a later release may have written it, with keys that nobody knows here
 	}
 	*in = RunInput{}
+	if len(text) > maxInputBytes {
+		says := fmt.Sprintf("the input has %d bytes: write at most %d, and put data into files", len(text), maxInputBytes)
+		in.faults.values = []fault{{"", codeInvalid, says}}
+		return nil
+	}
 	return in.faults.read(inputForm, "", text, reflect.ValueOf(in).Elem())
 }
 
@@ -214,7 +223,7 @@ func (in *RunInput) validate(ctx workflow.Context) error {
 	if len(in.faults.values) > 0 { // which no release accepted
 		return invalid(slices.Concat(in.faults.values, in.faults.keys))
 	}
-	accepted := slices.Concat(in.faults.keys, in.emptied(), in.misnamed(), in.miskeyed(), in.misplaced(ctx))
+	accepted := slices.Concat(in.faults.keys, in.emptied(), in.overlong(), in.misnamed(), in.miskeyed(), in.misplaced(ctx))
 	if len(accepted) == 0 || !changed(ctx, checkedInputs) {
 		return nil
 	}
@@ -229,6 +238,11 @@ const handedStates = "handed-states"
 func (in *RunInput) validateState(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
 	handed := info.ContinuedExecutionRunID != ""
+	in.State.migrate()
+	if err := in.State.Check(); handed && err != nil {
+		says := "the input has a state that no run handed on to itself: " + err.Error()
+		return invalid([]fault{{"/state", codeInvalid, says}})
+	}
 	if handed && info.Attempt <= 1 && info.CronSchedule == "" || !changed(ctx, handedStates) {
 		return nil
 	}
@@ -262,6 +276,37 @@ func (in *RunInput) emptied() (wrong []fault) {
 	return wrong
 }
 
+// maxNameBytes bounds what names something, and maxWhyBytes what says why.
+const (
+	maxNameBytes = 4 << 10
+	maxWhyBytes  = 64 << 10
+)
+
+// overlong says which words of the input are longer than anything that they could mean.
+func (in *RunInput) overlong() (wrong []fault) {
+	for _, word := range []struct {
+		key, value string
+		most       int
+	}{
+		{"pipeline", in.Pipeline, maxNameBytes},
+		{"environment", in.Environment, maxNameBytes},
+		{"for", in.For, maxNameBytes},
+		{"schedule", in.ScheduleName, maxNameBytes},
+		{"document", in.Document, maxNameBytes},
+		{"file", in.File, maxNameBytes},
+		{"folder", in.Folder, maxNameBytes},
+		{"parent", in.Parent, maxNameBytes},
+		{"link", in.Link, maxNameBytes},
+		{"why", in.Why, maxWhyBytes},
+	} {
+		if len(word.value) > word.most {
+			says := fmt.Sprintf("the input's %s has %d bytes: write at most %d", word.key, len(word.value), word.most)
+			wrong = append(wrong, fault{at(word.key), codeInvalid, says})
+		}
+	}
+	return wrong
+}
+
 // maxFilesBytes bounds the name of files. Temporal takes names of queues up to 1000 bytes, and no run would ever get on with a longer one.
 const maxFilesBytes = 255
 
@@ -274,6 +319,10 @@ func (in *RunInput) misnamed() (wrong []fault) {
 		if err := pipeline.CheckRunID(in.Run); err != nil {
 			wrong = append(wrong, fault{"/run", codeInvalid, "the input's run: " + err.Error()})
 		}
+	}
+	if in.Resume != nil && len(in.Resume.Files) > maxFilesBytes {
+		says := fmt.Sprintf("the input's resume.files: %.64q cannot be the name of any", in.Resume.Files)
+		wrong = append(wrong, fault{"/resume/files", codeInvalid, says})
 	}
 	if len(in.Files) > maxFilesBytes || strings.ContainsFunc(in.Files, unicode.IsControl) {
 		wrong = append(wrong, fault{"/files", codeInvalid, fmt.Sprintf("the input's files: %.64q cannot be the name of any: it is part of the name of a queue", in.Files)})

@@ -20,6 +20,9 @@ const (
 // maxJoiners bounds the state of a run: further ones learn of its end when they look.
 const maxJoiners = 100
 
+// maxIDBytes is how long ids of workflows are at most, and names of queues: Temporal takes no longer ones.
+const maxIDBytes = 1000
+
 // joiners returns the workflows that wait for the end of this one's run, without duplicates: those of which earlier executions knew, and those
 // that have said so since.
 func joiners(ctx workflow.Context, known *State) (all []string) {
@@ -28,7 +31,8 @@ func joiners(ctx workflow.Context, known *State) (all []string) {
 	}
 	said := workflow.GetSignalChannel(ctx, activities.JoinedSignal)
 	for joiner := (activities.Joiner{}); said.ReceiveAsync(&joiner); joiner = (activities.Joiner{}) {
-		if joiner.Workflow != "" && len(all) < maxJoiners && !slices.Contains(all, joiner.Workflow) {
+		isID := joiner.Workflow != "" && len(joiner.Workflow) <= maxIDBytes
+		if isID && len(all) < maxJoiners && !slices.Contains(all, joiner.Workflow) {
 			all = append(all, joiner.Workflow)
 		}
 	}

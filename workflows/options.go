@@ -1,7 +1,9 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -41,6 +43,23 @@ func withActivity(ctx workflow.Context, format string, args ...any) workflow.Con
 		StartToCloseTimeout: attemptTimeout,
 		HeartbeatTimeout:    heartbeatTimeout(),
 		RetryPolicy:         retryPolicy(),
-		Summary:             fmt.Sprintf(format, args...),
+		Summary:             clipped(fmt.Sprintf(format, args...), mostSummary),
 	})
+}
+
+// Temporal rejects longer notes, of 400 and 20,000 bytes after they are encoded, together with what they are about:
+// the task would fail again and again. Names in them come from whoever starts a run or gives an order.
+const (
+	mostSummary = 250
+	mostDetails = 16_000
+)
+
+// clipped returns the beginning of a text that takes at most so many bytes as JSON.
+func clipped(text string, most int) string {
+	for end := min(len(text), most); ; end = end * 3 / 4 {
+		begin := strings.ToValidUTF8(text[:end], "")
+		if encoded, err := json.Marshal(begin); err == nil && len(encoded) <= most {
+			return begin
+		}
+	}
 }

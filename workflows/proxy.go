@@ -60,10 +60,11 @@ func (p *proxy) hear(ctx workflow.Context) {
 	for {
 		var wait activities.Wait
 		told.Receive(ctx, &wait)
-		if wait.Joined != "" {
+		switch { // anybody can send the signal
+		case wait.Joined == "":
+			p.waits(clipped(wait.Reason, mostDetails))
+		case pipeline.CheckRunID(wait.Joined) == nil:
 			p.joins(wait.Joined)
-		} else {
-			p.waits(wait.Reason)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -53,9 +54,10 @@ func (f *flow) perform(ctx workflow.Context, near string, activity, in any) work
 	return done
 }
 
-// onQueue returns a context for activities on the queue; "" is that of the workflow.
+// onQueue returns a context for activities on the queue; "" is that of the workflow, and so is one that Temporal would
+// not take: workers say what theirs are called.
 func onQueue(ctx workflow.Context, queue string) workflow.Context {
-	if queue == "" {
+	if queue == "" || len(queue) > maxIDBytes || strings.HasPrefix(queue, "/_sys/") {
 		return ctx
 	}
 	return workflow.WithTaskQueue(ctx, queue)

@@ -120,7 +120,8 @@ func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (R
 	return result, err
 }
 
-func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
+func runPipeline(ctx workflow.Context, in *RunInput) (result RunResult, err error) {
+	defer stopped(&err)
 	if in.State == nil {
 		if err := in.desk.begin(ctx); err != nil {
 			return RunResult{}, err
@@ -138,7 +139,7 @@ func runPipeline(ctx workflow.Context, in *RunInput) (RunResult, error) {
 		return RunResult{}, err
 	}
 	flow.show(ctx)
-	err := flow.run(ctx)
+	err = flow.run(ctx)
 	if handled := awaitHandlers(ctx); err == nil {
 		err = handled
 	}

@@ -25,7 +25,11 @@ func within(ctx workflow.Context, summary string, here, in, out any) (done bool,
 	if !withinATask(ctx) {
 		return false, nil
 	}
-	once := workflow.LocalActivityOptions{StartToCloseTimeout: withinTimeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary}
+	once := workflow.LocalActivityOptions{
+		StartToCloseTimeout: withinTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:             clipped(summary, mostSummary),
+	}
 	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, once), here, in).Get(ctx, out)
 	final, ok := errors.AsType[*temporal.ApplicationError](err)
 	return err == nil || ok && final.NonRetryable(), err

@@ -1,6 +1,10 @@
 package resumepoint
 
-import "waymark/plugin"
+import (
+	"fmt"
+
+	"waymark/plugin"
+)
 
 // State is where a run stands at a moment when no chunk is in flight: all that its workflow must know to go on.
 type State struct {
@@ -92,6 +96,30 @@ func NewState(plan Plan) State {
 		state.Held = append(state.Held, BarrierState{Barrier: barrier})
 	}
 	return state
+}
+
+// Check says what is wrong with a state that was handed on; nil if a run of its plan could be there.
+func (s *State) Check() error {
+	fresh := NewState(s.Plan)
+	switch {
+	case len(s.Outputs) != len(fresh.Outputs):
+		return fmt.Errorf("it has %d outputs, and its plan %d sinks", len(s.Outputs), len(fresh.Outputs))
+	case len(s.Sources) != len(fresh.Sources):
+		return fmt.Errorf("it has %d sources, and its plan %d", len(s.Sources), len(fresh.Sources))
+	case len(s.Held) != len(fresh.Held):
+		return fmt.Errorf("it has %d barriers, and its plan %d", len(s.Held), len(fresh.Held))
+	}
+	for i, source := range s.Sources {
+		if source.Source != fresh.Sources[i].Source || source.Chunk < 0 {
+			return fmt.Errorf("chunk %d of the source %.64q cannot be the next", source.Chunk, source.Source)
+		}
+	}
+	for i, held := range s.Held {
+		if held.Barrier != fresh.Held[i].Barrier || held.Passed < 0 || held.Passed > held.Chunks {
+			return fmt.Errorf("%d of %d chunks of the barrier %.64q cannot be done", held.Passed, held.Chunks, held.Barrier)
+		}
+	}
+	return nil
 }
 
 // Next returns the source that is read next: of those that are not at their end the one with the fewest chunks, the first of equals; nil if all are at their end.

@@ -2,6 +2,7 @@ package slots
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -9,6 +10,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"waymark/activities"
 	"waymark/landscape"
 )
 
@@ -52,7 +54,12 @@ func Ring(ctx workflow.Context, in RingInput) (Rang, error) {
 
 // Heard is the activity of Ring: a turn of the schedule.
 func (k *Keeper) Heard(ctx context.Context, in RingInput) (Rang, error) {
-	if _, err := k.Turn(ctx, in.Schedule); err != nil {
+	_, err := k.Turn(ctx, in.Schedule)
+	if errors.Is(err, landscape.ErrNotFound) { // it never had one: nothing of ours rang
+		problem := activities.ProblemOf(activities.TypeInput, err.Error())
+		return Rang{}, temporal.NewNonRetryableApplicationError(problem.Detail, activities.TypeInput, nil, problem)
+	}
+	if err != nil {
 		return Rang{}, err
 	}
 	running, err := k.Log.SlotsInState(ctx, in.Schedule, landscape.SlotRunning, 0, false)
