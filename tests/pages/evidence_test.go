@@ -67,12 +67,14 @@ func (s *pageServer) evidence(t *testing.T) {
 	answer, _ = viewer.get(t, path+"/bundle")
 	require.Equal(t, http.StatusForbidden, answer.StatusCode)
 	answer, _ = viewer.get(t, path+"/proof?row=1")
-	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.Equal(t, http.StatusForbidden, answer.StatusCode, "its hashes have no salt")
 	_, text = viewer.get(t, path+"/evidence")
 	require.NotContains(t, text, "Take the bundle")
+	require.NotContains(t, text, "Take the proof")
 	disclosed := s.Waymark(t, "access", "disclosures", "--limit", "0")
 	require.Contains(t, disclosed, "bundle")
 	require.Contains(t, disclosed, "verification")
+	require.Regexp(t, `proof +row 1\b`, disclosed)
 }
 
 // find looks for things by what people have of them.

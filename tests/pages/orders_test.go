@@ -139,7 +139,11 @@ func (s *pageServer) mend(t *testing.T) {
 	answer, text := p.get(t, path+tried)
 	require.Equal(t, http.StatusOK, answer.StatusCode, text)
 	require.Contains(t, textOf(parsed(t, path, text)), "Of 3 rows, 1 would go another way, and none that passed would be refused.")
-	_, said := s.Ask(t, "GET", "/v1/runs/refusing/what-if"+tried, s.Tokens[landscape.Viewer], "")
+	for _, role := range []landscape.Role{landscape.Viewer, landscape.Deployer} { // they could learn values by the counts
+		answer, text = s.signIn(t, s.Tokens[role]).get(t, path+tried)
+		require.Equal(t, http.StatusForbidden, answer.StatusCode, text)
+	}
+	_, said := s.Ask(t, "GET", "/v1/runs/refusing/what-if"+tried, s.Tokens[landscape.Auditor], "")
 	told, _ := s.Try(t.Context(), "what-if", "refusing", "--version", fmt.Sprint(deployed.Version), "--allow-path", s.Folder, "--json") // a row flips: it exits with 3
 	told, _, _ = strings.Cut(told, "\n")
 	require.JSONEq(t, told, string(said))
@@ -159,14 +163,17 @@ func (s *pageServer) mend(t *testing.T) {
 	}
 
 	// A document that is edited on the page, tried before anybody deploys it.
-	deployer := s.signIn(t, s.Tokens[landscape.Deployer])
+	answer, text = s.signIn(t, s.Tokens[landscape.Deployer]).post(t, path, url.Values{"document": {cured}})
+	require.Equal(t, http.StatusForbidden, answer.StatusCode, text)
+	both := s.Grant(t, "both", "deployer,auditor")
+	deployer := s.signIn(t, both)
 	answer, text = deployer.post(t, path, url.Values{"document": {strings.ReplaceAll(cured, "\n", "\r\n")}})
 	require.Equal(t, http.StatusOK, answer.StatusCode, text)
 	require.Contains(t, textOf(parsed(t, path, text)), "With the edited document, not on record\nOf 3 rows, 1 would go another way")
 	require.Contains(t, text, "total: string", "it can be edited on")
 	body, err := json.Marshal(map[string]string{"document": cured})
 	require.NoError(t, err)
-	_, said = s.Ask(t, "POST", "/v1/runs/refusing/what-if", s.Tokens[landscape.Deployer], string(body))
+	_, said = s.Ask(t, "POST", "/v1/runs/refusing/what-if", both, string(body))
 	require.JSONEq(t, told, string(said))
 	far, _ := s.Try(t.Context(), "what-if", "refusing", "--pipeline", file, "--allow-path", s.Folder, "--json")
 	far, _, _ = strings.Cut(far, "\n")
@@ -184,7 +191,7 @@ func (s *pageServer) mend(t *testing.T) {
 	} {
 		body, err := json.Marshal(map[string]string{"document": peek})
 		require.NoError(t, err)
-		answer, said := s.Ask(t, "POST", "/v1/runs/"+run+"/what-if", s.Tokens[landscape.Deployer], string(body))
+		answer, said := s.Ask(t, "POST", "/v1/runs/"+run+"/what-if", both, string(body))
 		require.NotEqual(t, http.StatusOK, answer.StatusCode, "%s", said)
 		require.Contains(t, string(said), "orders.csv: is not among the files of the deployed version, or the tables of the run", run)
 	}
