@@ -118,7 +118,7 @@ func writePurge(w io.Writer, p *client.Purge) error {
 	}{
 		{p.Finished, "of them had been begun by an earlier purge"},
 		{p.Shared, "are due and stay: other runs need them"},
-		{p.Longer, "runs stay longer: their documents say so"},
+		{p.Longer, "of the runs stay longer: their documents say so"},
 		{p.Kept, "came into use, or under a hold, meanwhile, and stay"},
 		{p.Left, "are being deleted by another purge: if its process is dead, waymark purge --finish does it now"},
 	} {
