@@ -116,6 +116,8 @@ func TestRoles(t *testing.T) {
 		{"owners are known", ownersAreKnown},
 		{"only a writer may write", onlyAWriterMayWrite},
 		{"views under their full names", viewsAnswerUnderTheirFullNames},
+		{"what is listed", rolesMayWhatIsListed},
+		{"the server", rolesLeaveTheServerAlone},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, p) })
 	}
