@@ -89,7 +89,7 @@ func (c *Client) Bundle(ctx context.Context, run string, f BundleFilter, to io.W
 	return c.download(ctx, path("runs", run, "bundle"), query, to)
 }
 
-// Proof writes the proof of one row, without values, to a writer.
+// Proof writes the proof of one row, without values, to a writer. It is for the role auditor, and recorded.
 func (c *Client) Proof(ctx context.Context, run, source string, row int64, to io.Writer) error {
 	return c.download(ctx, path("runs", run, "proof"), words("source", source, "row", number(row)), to)
 }

@@ -196,12 +196,14 @@ func (c *Client) ComparedRows(ctx context.Context, was, is string, f compare.Fil
 	return list[compare.PairedRow](ctx, c, path("runs", is, "compare", "rows"), words("with", was, "from", f.From, "to", f.To, "node", f.Node, "kind", string(f.Kind)), limit)
 }
 
-// WhatIf returns what another version of its pipeline would have done with the rows of a run.
+// WhatIf returns what another version of its pipeline would have done with the rows of a run. It is for the role
+// auditor, and recorded.
 func (c *Client) WhatIf(ctx context.Context, run string, version int64) (*audit.Trial, error) {
 	return ask[*audit.Trial](ctx, c, get(path("runs", run, "what-if"), words("version", number(version))))
 }
 
-// WhatIfDocument returns what another document would have done with the rows of a run, with its lookup tables and the values of its environment. It is for the role deployer.
+// WhatIfDocument returns what another document would have done with the rows of a run, with its lookup tables and the
+// values of its environment. It is for who has the roles deployer and auditor, and recorded.
 func (c *Client) WhatIfDocument(ctx context.Context, run string, r WhatIfRequest) (*audit.Trial, error) {
 	return ask[*audit.Trial](ctx, c, post(path("runs", run, "what-if"), run, r, true))
 }

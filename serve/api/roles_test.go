@@ -89,12 +89,11 @@ func (k *knocking) knock(asked, token, cookie string, header ...string) (int, st
 
 // as asks for a route as who has these roles does: with a token, or for a page with the session of one.
 func (k *knocking) as(asked string, key landscape.Role) int {
-	status := 0
+	token, cookie := k.tokens[key], ""
 	if _, path, _ := strings.Cut(asked, " "); isPage(path) {
-		status, _ = k.knock(asked, "", k.cookie[key])
-	} else {
-		status, _ = k.knock(asked, k.tokens[key], "")
+		token, cookie = "", k.cookie[key]
 	}
+	status, _ := k.knock(asked, token, cookie)
 	return status
 }
 

@@ -140,7 +140,7 @@ func (m *measurement) write() error {
 func (m *measurement) serve(ctx context.Context) (stop func(), err error) {
 	cmd := exec.CommandContext(ctx, m.binary, "serve", ".", "--port", "0", "--pages", "off", "--api", "127.0.0.1:0", "--api-rate", "0", "--login-link") //nolint:gosec // what is measured
 	cmd.Dir = m.folder
-	said, err := cmd.StdoutPipe()
+	said, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
 	}
