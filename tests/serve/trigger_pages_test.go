@@ -33,6 +33,7 @@ func TestTriggerPages(t *testing.T) {
 	t.Run("deliveries", s.webhooksPage)
 	t.Run("deliveries that are not signed", s.signedOnly)
 	t.Run("deliveries of this machine", s.fromThisMachine)
+	t.Run("secrets of others", s.othersSecrets)
 }
 
 // filesPage executes the documents, the commands and the queries of docs/triggers.md, with another name than that of
