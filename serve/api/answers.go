@@ -87,10 +87,26 @@ func (s *answers) take(w wish) (a *answer, mine bool) {
 	if s.of == nil {
 		s.of = map[string]*answer{}
 	}
-	if _, known := s.of[w.question]; known || len(s.of) < mostAnswers { // else it is for this one alone
+	if _, known := s.of[w.question]; known || s.hasRoom() { // else it is for this one alone
 		s.of[w.question] = a
 	}
 	return a, true
+}
+
+// hasRoom reports whether one more answer can be kept, in the place of the oldest that was found if there are too many: who
+// asks for ever new things takes nobody else's room for long.
+func (s *answers) hasRoom() bool {
+	if len(s.of) < mostAnswers {
+		return true
+	}
+	var oldest string
+	for question, a := range s.of {
+		if a.isDone() && (oldest == "" || a.began.Before(s.of[oldest].began)) {
+			oldest = question
+		}
+	}
+	delete(s.of, oldest)
+	return oldest != ""
 }
 
 func (a *answer) isDone() bool {

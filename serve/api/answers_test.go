@@ -135,6 +135,12 @@ func TestAnswersAreBounded(t *testing.T) {
 		require.Len(t, f.of, mostAnswers)
 		all.Wait()
 		require.EqualValues(t, 10*mostAnswers, f.found.Load())
+		for range 2 {
+			_, err := f.ask(t.Context(), "one more", 0)
+			require.NoError(t, err)
+		}
+		require.EqualValues(t, 10*mostAnswers+1, f.found.Load(), "it takes the place of an older one")
+		require.Len(t, f.of, mostAnswers)
 	})
 }
 
