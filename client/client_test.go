@@ -282,7 +282,7 @@ func TestARunThatEndsIsNotDead(t *testing.T) {
 	c := New(log, "memory", ending{log: log})
 	status, err := c.Status(t.Context(), "r1")
 	require.NoError(t, err)
-	require.Equal(t, pipeline.Cancelled, status.Run.Status)
+	require.Equal(t, pipeline.Cancelled, status.Status)
 	require.False(t, status.Dead())
 	require.NotNil(t, status.Advice.Cures)
 	var seen []pipeline.RunStatus
