@@ -78,7 +78,7 @@ sinks: {out: {csv: {path: out/out.csv}}}
 	window.Await(t, "4,000 records read", "all accounts balance")
 	require.Equal(t, 2, strings.Count(s.Waymark(t, "events", "watched", "--json"), `"a test"`), "both orders, with their reasons")
 	require.Greater(t, pastHolds(t, local.Folder(filepath.Join(folder, ".waymark")), "watched", 300*time.Millisecond), 8, "it was killed, and resumed seconds later")
-	content, err := os.ReadFile(filepath.Join(folder, "out.csv"))
+	content, err := os.ReadFile(filepath.Join(folder, "out", "out.csv"))
 	require.NoError(t, err)
 	require.Equal(t, data.String(), string(content))
 }
