@@ -77,7 +77,7 @@ func (a *Activities) inherit(ctx context.Context, run string, epoch int64, owner
 		if err != nil {
 			return err
 		}
-		if record.Epoch < epoch { // which nothing began: that some execution claims it is no event of the run
+		if record.Epoch < epoch { // which nothing began: a claim to it is not an event of the run
 			err := fmt.Errorf("run %s is in epoch %d, and nothing began epoch %d", run, record.Epoch, epoch)
 			return final{TypeSuperseded, err}
 		}

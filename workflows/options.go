@@ -48,7 +48,7 @@ func withActivity(ctx workflow.Context, format string, args ...any) workflow.Con
 }
 
 // Temporal rejects longer notes, of 400 and 20,000 bytes after they are encoded, together with what they are about:
-// the task would fail again and again. Names in them come from whoever starts a run or gives an order.
+// the task would fail again and again. Names in them come from those who start runs and give orders.
 const (
 	mostSummary = 250
 	mostDetails = 16_000
