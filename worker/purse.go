@@ -26,17 +26,20 @@ func (p Planner) Keeper() secrets.Keeper {
 	return keeper
 }
 
-// Bound returns a secret by which somebody is known who posts to a pipeline's triggers. Its error names the cure and never holds a value.
+// Bound returns a secret by which somebody is known who posts to a pipeline's triggers. Its error names the cure
+// and never holds a value.
 func (p Planner) Bound(pipeline, name string) (string, error) {
 	return p.Keeper().Bound(pipeline, name)
 }
 
-// standing returns what stands behind a document: the operator puts documents into the served folder, under the names of their pipelines.
+// standing returns what stands behind a document: the operator puts documents into the served folder, under the
+// names of their pipelines.
 func (p Planner) standing(request plan.Request, name string) plan.Standing {
 	if request.Standing != plan.Stranger || p.Served == "" || !filepath.IsLocal(name) {
 		return request.Standing
 	}
-	for _, path := range []string{filepath.Join(p.Served, name+".yaml"), filepath.Join(p.Served, name, "pipeline.yaml")} {
+	for _, path := range []string{filepath.Join(p.Served, name+".yaml"), filepath.Join(p.Served, name,
+		"pipeline.yaml")} {
 		if served, err := os.ReadFile(path); err == nil && bytes.Equal(served, request.Document) {
 			return plan.Recorded
 		}
@@ -62,7 +65,8 @@ func (p Planner) purse(request plan.Request) *purse {
 	}}
 }
 
-// withheld stands in the place of a secret that the document does not get. It is compiled no further than where that is said.
+// withheld stands in the place of a secret that the document does not get. It is compiled no further than where
+// that is said.
 const withheld = "withheld"
 
 // value is Secret of pipeline.Environment.
@@ -70,7 +74,7 @@ func (w *purse) value(name, secret string) (string, error) {
 	w.owner.Pipeline = name
 	if err := w.keeper.Standing(name, secret, w.standing(name)); err != nil {
 		w.refused[secret] = err
-		return withheld, nil
+		return withheld, nil //nolint:nilerr // cargo says it, with the place
 	}
 	value, err := w.keeper.Value(w.owner, secret)
 	if refused := (*secrets.RefusedError)(nil); errors.As(err, &refused) {
@@ -105,7 +109,8 @@ func (w *purse) cargo(doc *pipeline.Document, at string) (cargo egress.Cargo, er
 	return cargo, nil
 }
 
-// way returns where a secret in a text of a source or sink goes: the option that has it, the places, and whether who starts a run chooses them.
+// way returns where a secret in a text of a source or sink goes: the option that has it, the places, and whether
+// who starts a run chooses them.
 func way(doc *pipeline.Document, at, path string) (option string, places []string, chosen bool) {
 	option = strings.TrimPrefix(path, at+".")
 	address, placesOf := path, func(text string) []string {

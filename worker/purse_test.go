@@ -22,14 +22,16 @@ func purseServer(t *testing.T) worker.Planner {
 	t.Helper()
 	folder := t.TempDir()
 	for name, content := range map[string]string{
-		"secrets/orders/OWN": "own-of-orders", "secrets/orders/DSN": "postgres://u:p@127.0.0.1:1/d?sslmode=disable", "secrets/CRM": "shared-secret", "served/readme.yaml": "",
+		"secrets/orders/OWN": "own-of-orders", "secrets/orders/DSN": "postgres://u:p@127.0.0.1:1/d?sslmode=disable",
+		"secrets/CRM": "shared-secret", "served/readme.yaml": "",
 	} {
 		path := filepath.Join(folder, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	p := worker.Planner{
-		Confined: true, Served: filepath.Join(folder, "served"), AllowWrite: []string{folder}, Allow: []string{folder}, SecretsDir: filepath.Join(folder, "secrets"),
+		Confined: true, Served: filepath.Join(folder, "served"), AllowWrite: []string{folder},
+		Allow: []string{folder}, SecretsDir: filepath.Join(folder, "secrets"),
 		Secrets: &secrets.Rules{}, FingerprintKey: []byte("key"),
 	}
 	require.NoError(t, p.Secrets.Set("{CRM: {pipelines: [orders], hosts: [127.0.0.1]}}"))
@@ -39,7 +41,8 @@ func purseServer(t *testing.T) worker.Planner {
 
 // reading is a document of orders that reads with the options of a format.
 func (r reading) document() []byte {
-	text := "name: NAME\nparams: {p: {type: string, default: d}}\nsources: {in: {FORMAT, schema: {fields: {id: int}}}}\nsinks: {out: {csv: {path: OUT}}}\n"
+	text := "name: NAME\nparams: {p: {type: string, default: d}}\nsources: {in: {FORMAT, schema: {fields: {id: " +
+		"int}}}}\nsinks: {out: {csv: {path: OUT}}}\n"
 	return []byte(strings.NewReplacer("NAME", r.name, "FORMAT", r.format, "OUT", r.out).Replace(text))
 }
 
@@ -57,29 +60,44 @@ func TestSecretsOfAServerGoWhereTheyMay(t *testing.T) {
 		params           map[string]string
 		why              string // "" if it compiles
 	}{
-		"own":                  {"orders", pg("postgres://u:${secret:OWN}@db.example/d"), nil, ""},
-		"another's":            {"evil", pg("postgres://u:${secret:OWN}@db.example/d"), nil, "p.yaml:3:32: sources.in.postgres.dsn: secret OWN: pipeline evil has none of this name for db.example:5432: put it into the file evil/OWN of the server's --secrets-dir, or share one in the server's settings: secrets: {OWN: {pipelines: [evil], hosts: [db.example]}}"},
-		"shared":               {"orders", pg("postgres://u:${secret:CRM}@127.0.0.1/d"), nil, ""},
-		"shared, elsewhere":    {"orders", pg("postgres://u:${secret:CRM}@db.example/d"), nil, "secret CRM of pipeline orders may not go to db.example:5432: add it to the hosts of CRM"},
-		"shared, second host":  {"orders", pg("postgres://u:${secret:CRM}@127.0.0.1,db.example/d"), nil, "db.example"},
-		"shared, with others":  {"evil", pg("postgres://u:${secret:CRM}@127.0.0.1/d"), nil, "pipeline evil has none"},
-		"an address":           {"orders", pg("${secret:DSN}"), nil, ""},
-		"an address, more":     {"orders", pg("${secret:DSN}&application_name=x"), nil, ""},
-		"an address, less":     {"orders", pg("${secret:DSN}&host=db.example"), nil, "is an address, and goes there and nowhere else, not to db.example:1"},
-		"an address, within":   {"orders", pg("postgres://u:${secret:DSN}@db.example/d"), nil, "sources.in.postgres.dsn: secret DSN of pipeline orders is an address"},
-		"no such address":      {"evil", pg("${secret:DSN}"), nil, "secret DSN: pipeline evil has none of this name: put it into"},
-		"a parameter's host":   {"orders", pg("postgres://u:${secret:OWN}@${param:p}/d"), nil, "secret OWN of pipeline orders would go to d:5432, which a parameter decides"},
-		"a parameter's option": {"orders", pg("postgres://u:${secret:OWN}@db.example/${param:p}"), map[string]string{"p": "d?host=evil.example"}, "would go to evil.example:5432, which a parameter decides"},
-		"a parameter":          {"orders", pg("postgres://u:${secret:OWN}@db.example/${param:p}"), nil, ""},
-		"header":               {"orders", web("https://web.example/${param:p}.csv", "Bearer ${secret:OWN}"), nil, ""},
-		"header, shared":       {"orders", web("https://web.example/x.csv", "${secret:CRM}"), nil, "p.yaml:3:57: sources.in.csv.http: secret CRM of pipeline orders may not go to web.example:443"},
-		"header, another's":    {"evil", web("https://web.example/x.csv", "${secret:OWN}"), nil, "secrets: {OWN: {pipelines: [evil], hosts: [web.example]}}"},
-		"header, an address":   {"orders", web("https://web.example/x.csv", "${secret:DSN}"), nil, "not to web.example:443"},
-		"header, a parameter":  {"orders", web("https://${param:p}/x.csv", "${secret:OWN}"), nil, "which a parameter decides"},
+		"own": {"orders", pg("postgres://u:${secret:OWN}@db.example/d"), nil, ""},
+		"another's": {"evil", pg("postgres://u:${secret:OWN}@db.example/d"), nil,
+			"p.yaml:3:32: sources.in.postgres.dsn: secret OWN: pipeline evil has none of this name for " +
+				"db.example:5432: put it into the file evil/OWN of the server's --secrets-dir, or share one in the " +
+				"server's settings: secrets: {OWN: {pipelines: [evil], hosts: [db.example]}}"},
+		"shared": {"orders", pg("postgres://u:${secret:CRM}@127.0.0.1/d"), nil, ""},
+		"shared, elsewhere": {"orders", pg("postgres://u:${secret:CRM}@db.example/d"), nil,
+			"secret CRM of pipeline orders may not go to db.example:5432: add it to the hosts of CRM"},
+		"shared, second host": {"orders", pg("postgres://u:${secret:CRM}@127.0.0.1,db.example/d"), nil, "db.example"},
+		"shared, with others": {"evil", pg("postgres://u:${secret:CRM}@127.0.0.1/d"), nil, "pipeline evil has none"},
+		"an address":          {"orders", pg("${secret:DSN}"), nil, ""},
+		"an address, more":    {"orders", pg("${secret:DSN}&application_name=x"), nil, ""},
+		"an address, less": {"orders", pg("${secret:DSN}&host=db.example"), nil,
+			"is an address, and goes there and nowhere else, not to db.example:1"},
+		"an address, within": {"orders", pg("postgres://u:${secret:DSN}@db.example/d"), nil,
+			"sources.in.postgres.dsn: secret DSN of pipeline orders is an address"},
+		"no such address": {"evil", pg("${secret:DSN}"), nil, "secret DSN: pipeline evil has none of this " +
+			"name: put it into"},
+		"a parameter's host": {"orders", pg("postgres://u:${secret:OWN}@${param:p}/d"), nil,
+			"secret OWN of pipeline orders would go to d:5432, which a parameter decides"},
+		"a parameter's option": {"orders", pg("postgres://u:${secret:OWN}@db.example/${param:p}"),
+			map[string]string{"p": "d?host=evil.example"}, "would go to evil.example:5432, which a parameter " +
+				"decides"},
+		"a parameter": {"orders", pg("postgres://u:${secret:OWN}@db.example/${param:p}"), nil, ""},
+		"header":      {"orders", web("https://web.example/${param:p}.csv", "Bearer ${secret:OWN}"), nil, ""},
+		"header, shared": {"orders", web("https://web.example/x.csv", "${secret:CRM}"), nil,
+			"p.yaml:3:57: sources.in.csv.http: secret CRM of pipeline orders may not go to web.example:443"},
+		"header, another's": {"evil", web("https://web.example/x.csv", "${secret:OWN}"), nil,
+			"secrets: {OWN: {pipelines: [evil], hosts: [web.example]}}"},
+		"header, an address": {"orders", web("https://web.example/x.csv", "${secret:DSN}"), nil,
+			"not to web.example:443"},
+		"header, a parameter": {"orders", web("https://${param:p}/x.csv", "${secret:OWN}"), nil,
+			"which a parameter decides"},
 	} {
 		for _, standing := range []plan.Standing{plan.Proposed, plan.Recorded} {
 			r := reading{c.pipeline, c.format, out}
-			_, err := p.Plan(plan.Request{File: "p.yaml", Document: r.document(), Params: c.params, Deployed: true, Standing: standing})
+			_, err := p.Plan(plan.Request{File: "p.yaml", Document: r.document(), Params: c.params, Deployed: true,
+				Standing: standing})
 			if c.why == "" {
 				require.NoError(t, err, name)
 			} else {
@@ -92,7 +110,8 @@ func TestSecretsOfAServerGoWhereTheyMay(t *testing.T) {
 	}
 }
 
-// TestEveryTextThatTakesASecretIsKnown finds the texts of documents that take secrets: of a new one way has to know where it goes, and whether it may.
+// TestEveryTextThatTakesASecretIsKnown finds the texts of documents that take secrets: of a new one way has to know
+// where it goes, and whether it may.
 func TestEveryTextThatTakesASecretIsKnown(t *testing.T) {
 	found, seen := map[string]bool{}, map[reflect.Type]bool{}
 	var walk func(reflect.Type)
@@ -128,15 +147,18 @@ func TestSecretsLeaveWhenTheDocumentIsRecorded(t *testing.T) {
 		_, _ = w.Write([]byte("id\n1\n"))
 	}))
 	t.Cleanup(web.Close)
-	r := reading{"orders", `csv: {path: "` + web.URL + `/x.csv", http: {headers: {X-Token: "${secret:OWN}"}}}`, filepath.Join(p.AllowWrite[0], "out.csv")}
+	r := reading{"orders", `csv: {path: "` + web.URL + `/x.csv", http: {headers: {X-Token: "${secret:OWN}"}}}`,
+		filepath.Join(p.AllowWrite[0], "out.csv")}
 	read := func(standing plan.Standing) error {
-		compiled, err := p.Plan(plan.Request{File: "p.yaml", Folder: p.Served, Document: r.document(), Standing: standing})
+		compiled, err := p.Plan(plan.Request{File: "p.yaml", Folder: p.Served, Document: r.document(),
+			Standing: standing})
 		if err == nil {
 			_, err = compiled.Nodes[0].Source.Stat(t.Context())
 		}
 		return err
 	}
-	require.ErrorContains(t, read(plan.Stranger), "sources.in.csv.http: secret OWN: a server gives secrets to pipelines that are deployed, and this document is not")
+	require.ErrorContains(t, read(plan.Stranger), "sources.in.csv.http: secret OWN: a server gives secrets to "+
+		"pipelines that are deployed, and this document is not")
 	require.ErrorContains(t, read(plan.Proposed), "SECRET_HELD")
 	require.Empty(t, came)
 	require.NoError(t, read(plan.Recorded))

@@ -22,8 +22,8 @@ sources: {in: {csv: {path: "WEB/rows.csv", http: {headers: {X-Token: "Bearer ${s
 sinks: {out: {jsonl: {path: "FOLDER/out/NAME.jsonl", overwrite: true}}}
 `
 
-// othersSecrets lets a deployer ask for secrets that are not his pipeline's, with a web server of his own, before and after he deploys; and somebody
-// hand a file to the server. What his pipeline has leaves once it is deployed.
+// othersSecrets lets a deployer ask for secrets that are not his pipeline's, with a web server of his own, before
+// and after he deploys; and somebody hand a file to the server. What his pipeline has leaves once it is deployed.
 func (s *watching) othersSecrets(t *testing.T) {
 	var mu sync.Mutex
 	var came []string
@@ -40,13 +40,15 @@ func (s *watching) othersSecrets(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "secrets", name), []byte(value), 0o600))
 	}
 	document := func(name, secret string) string {
-		return strings.NewReplacer("NAME", name, "SECRET", secret, "WEB", web.URL, "FOLDER", s.Folder).Replace(rowsOfWeb)
+		return strings.NewReplacer("NAME", name, "SECRET", secret, "WEB", web.URL, "FOLDER",
+			s.Folder).Replace(rowsOfWeb)
 	}
 	token := strings.TrimSpace(s.Waymark(t, "access", "grant", "eve", "--role", "deployer", "--why", "test", "-q"))
 	deploy := func(name, secret string, dry bool) (int, string) {
 		body, err := json.Marshal(remote.DeployRequest{Document: document(name, secret), DryRun: dry, Why: "test"})
 		require.NoError(t, err)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.listens(t)+"/v1/pipelines", strings.NewReader(string(body)))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.listens(t)+"/v1/pipelines",
+			strings.NewReader(string(body)))
 		require.NoError(t, err)
 		request.Header.Set("Authorization", "Bearer "+token)
 		request.Header.Set("Content-Type", "application/json")
@@ -61,8 +63,10 @@ func (s *watching) othersSecrets(t *testing.T) {
 		for _, dry := range []bool{true, false} {
 			status, answer := deploy("thief", secret, dry)
 			require.Equal(t, http.StatusBadRequest, status)
-			require.Contains(t, answer, "secret "+secret+": pipeline thief has none of this name for "+strings.TrimPrefix(web.URL, "http://")+
-				": put it into the file thief/"+secret+" of the server's --secrets-dir, or share one in the server's settings: secrets: {"+
+			require.Contains(t, answer, "secret "+secret+": pipeline thief has none of this name for "+
+				""+strings.TrimPrefix(web.URL, "http://")+
+				": put it into the file thief/"+secret+" of the server's --secrets-dir, or share one in the "+
+				"server's settings: secrets: {"+
 				secret+`: {pipelines: [thief], hosts: [\"127.0.0.1\"]}}`)
 		}
 	}
@@ -73,7 +77,8 @@ func (s *watching) othersSecrets(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(document("crm", "TOKEN")), 0o600))
 	out, err := s.Try(t.Context(), "run", file)
 	require.Error(t, err)
-	require.Contains(t, out, "secret TOKEN: a server gives secrets to pipelines that are deployed, and this document is not: deploy it with waymark deploy")
+	require.Contains(t, out, "secret TOKEN: a server gives secrets to pipelines that are deployed, and this "+
+		"document is not: deploy it with waymark deploy")
 	require.Empty(t, came)
 	status, answer = deploy("crm", "TOKEN", false)
 	require.Equal(t, http.StatusOK, status, answer)

@@ -23,7 +23,8 @@ type Rule struct {
 	Hosts     []string // HOST or HOST:PORT, in lower case; with none it goes nowhere, unless it is an address itself
 }
 
-// Rules are the rules of a server, by the names of secrets: the setting `secrets`. As a flag and in the environment they are YAML as well.
+// Rules are the rules of a server, by the names of secrets: the setting `secrets`. As a flag and in the environment
+// they are YAML as well.
 type Rules map[string]Rule
 
 // example is what a rule looks like.
@@ -52,7 +53,8 @@ func (r *Rules) SetMapping(mapping *ast.MappingNode) (*token.Token, error) {
 	for _, pair := range mapping.Values {
 		name := pair.Key.GetToken()
 		if !secretName.MatchString(name.Value) {
-			return name, fmt.Errorf("%q is not the name of a secret: it is made of letters, digits, _ and -", name.Value)
+			return name, fmt.Errorf("%q is not the name of a secret: it is made of letters, digits, _ and -",
+				name.Value)
 		}
 		if _, twice := rules[name.Value]; twice {
 			return name, fmt.Errorf("%s is here twice", name.Value)
@@ -144,7 +146,8 @@ func checkHost(text string) error {
 	_, number := netip.ParseAddr(host)
 	n, bad := strconv.Atoi(port)
 	if number != nil && !hostName.MatchString(host) || bad != nil || n < 1 || n > 65535 {
-		return fmt.Errorf("%q is not a host: write db.example.com, db.example.com:5432 or an address, in lower case, without a scheme, a path or patterns", text)
+		return fmt.Errorf("%q is not a host: write db.example.com, db.example.com:5432 or an address, in lower "+
+			"case, without a scheme, a path or patterns", text)
 	}
 	return nil
 }
@@ -173,7 +176,8 @@ func (r Rule) String() string {
 		}
 		values := slices.Clone(list.values)
 		for i, value := range values {
-			if strings.ContainsAny(value, ":[") || !strings.ContainsFunc(value, notNumber) || slices.Contains([]string{"true", "false", "null"}, value) {
+			if strings.ContainsAny(value, ":[") || !strings.ContainsFunc(value, notNumber) ||
+				slices.Contains([]string{"true", "false", "null"}, value) {
 				values[i] = strconv.Quote(value)
 			}
 		}

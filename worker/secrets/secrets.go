@@ -1,9 +1,9 @@
-// Package secrets decides who gets which secret, and where it may go. Everything that looks secrets up asks it: sources and sinks of documents,
-// triggers to which others post, deliveries of events.
+// Package secrets decides who gets which secret, and where it may go. Everything that looks secrets up asks it:
+// sources and sinks of documents, triggers to which others post, deliveries of events.
 //
-// A server's secret belongs to a pipeline: it is the file PIPELINE/NAME of the folder. One that is shared, NAME, or is in a variable, counts for
-// those that a Rule names, and goes where that says. One that is an address of its own goes there and nowhere else. In the caller's own process
-// the caller's own secrets count.
+// A server's secret belongs to a pipeline: it is the file PIPELINE/NAME of the folder. One that is shared, NAME, or
+// is in a variable, counts for those that a Rule names, and goes where that says. One that is an address of its own
+// goes there and nowhere else. In the caller's own process the caller's own secrets count.
 package secrets
 
 import (
@@ -43,7 +43,8 @@ func (o Owner) String() string {
 
 // named reports whether a rule names the owner.
 func (o Owner) named(r Rule) bool {
-	return o.Pipeline != "" && slices.Contains(r.Pipelines, o.Pipeline) || o.Endpoint != "" && slices.Contains(r.Endpoints, o.Endpoint)
+	return o.Pipeline != "" && slices.Contains(r.Pipelines, o.Pipeline) || o.Endpoint != "" &&
+		slices.Contains(r.Endpoints, o.Endpoint)
 }
 
 // rule is the one that gives a secret to the owner and lets it go to places.
@@ -56,7 +57,8 @@ func (o Owner) rule(places []string) Rule {
 	}
 	for _, place := range places {
 		host, _, err := net.SplitHostPort(place)
-		if err == nil && host != "" && checkHost(strings.ToLower(host)) == nil && !slices.Contains(rule.Hosts, strings.ToLower(host)) {
+		if err == nil && host != "" && checkHost(strings.ToLower(host)) == nil && !slices.Contains(rule.Hosts,
+			strings.ToLower(host)) {
 			rule.Hosts = append(rule.Hosts, strings.ToLower(host))
 		}
 	}
@@ -77,7 +79,8 @@ func (e *RefusedError) Error() string {
 		text += " for " + strings.Join(e.Places, ", ")
 	}
 	if e.Owner.Pipeline != "" {
-		text += fmt.Sprintf(": put it into the file %s/%s of the server's --secrets-dir, or share one in the server's settings: ", e.Owner.Pipeline, e.Secret)
+		text += fmt.Sprintf(": put it into the file %s/%s of the server's --secrets-dir, or share one in the "+
+			"server's settings: ", e.Owner.Pipeline, e.Secret)
 	} else {
 		text += ": share one in the server's settings: "
 	}
@@ -104,10 +107,12 @@ func (k Keeper) Value(owner Owner, name string) (string, error) {
 	if value := os.Getenv("WAYMARK_SECRET_" + strings.ToUpper(name)); value != "" {
 		return value, nil
 	}
-	return "", fmt.Errorf("secret %s is neither a file of the secrets folder nor the environment variable WAYMARK_SECRET_%s", name, strings.ToUpper(name))
+	return "", fmt.Errorf("secret %s is neither a file of the secrets folder nor the environment variable "+
+		"WAYMARK_SECRET_%s", name, strings.ToUpper(name))
 }
 
-// Deliver returns the secret with which deliveries of an endpoint are signed, if it may go to the place, HOST:PORT. Errors are as those of Value.
+// Deliver returns the secret with which deliveries of an endpoint are signed, if it may go to the place, HOST:PORT.
+// Errors are as those of Value.
 func (k Keeper) Deliver(endpoint, name, place string) (string, error) {
 	owner := Owner{Endpoint: endpoint}
 	value, err := k.Value(owner, name)
@@ -120,8 +125,8 @@ func (k Keeper) Deliver(endpoint, name, place string) (string, error) {
 	return value, err
 }
 
-// Bound returns a secret of the pipeline's own, by which somebody who posts to its triggers is known: on a server it is in the pipeline's folder,
-// or a rule gives it to this pipeline alone. Errors are as those of Value.
+// Bound returns a secret of the pipeline's own, by which somebody who posts to its triggers is known: on a server
+// it is in the pipeline's folder, or a rule gives it to this pipeline alone. Errors are as those of Value.
 func (k Keeper) Bound(pipeline, name string) (string, error) {
 	owner := Owner{Pipeline: pipeline}
 	rule := k.Rules[name]
@@ -132,7 +137,8 @@ func (k Keeper) Bound(pipeline, name string) (string, error) {
 	if own, err := k.read(pipeline, name); err == nil {
 		return own, nil
 	}
-	return "", fmt.Errorf("secret %s: others have it as well, and so could post in the place of who may: put another one into the file %s/%[1]s of the server's --secrets-dir",
+	return "", fmt.Errorf("secret %s: others have it as well, and so could post in the place of who may: put "+
+		"another one into the file %s/%[1]s of the server's --secrets-dir",
 		name, pipeline)
 }
 
@@ -146,7 +152,8 @@ func (k Keeper) read(path ...string) (string, error) {
 	switch {
 	case err == nil:
 		return strings.TrimRight(string(content), "\r\n"), nil
-	case errors.Is(err, fs.ErrNotExist), errors.As(err, &syscallError) && (syscallError == syscall.ENOTDIR || syscallError == syscall.EISDIR):
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, &syscallError) && (syscallError == syscall.ENOTDIR ||
+		syscallError == syscall.EISDIR):
 		return "", fs.ErrNotExist // a secret may be called as a pipeline is
 	default:
 		return "", fmt.Errorf("secret %s: %w", path[len(path)-1], err)
@@ -167,7 +174,8 @@ func (k Keeper) Leave(owner Owner, name, value string, way Way) error {
 	if own, is := addressOf(value); is {
 		for _, place := range way.Places {
 			if !slices.Contains(own, place) {
-				return fmt.Errorf("secret %s of %s is an address, and goes there and nowhere else, not to %s: write ${secret:%[1]s} alone in the place of the address",
+				return fmt.Errorf("secret %s of %s is an address, and goes there and nowhere else, not to %s: "+
+					"write ${secret:%[1]s} alone in the place of the address",
 					name, owner, place)
 			}
 		}
@@ -184,12 +192,15 @@ func (k Keeper) Leave(owner Owner, name, value string, way Way) error {
 		host, _, err := net.SplitHostPort(place)
 		switch {
 		case err != nil:
-			return fmt.Errorf("secret %s of %s is for hosts that the server's settings name, and %s is none", name, owner, place)
+			return fmt.Errorf("secret %s of %s is for hosts that the server's settings name, and %s is none", name,
+				owner, place)
 		case ruled:
-			return fmt.Errorf("secret %s of %s may not go to %s: add it to the hosts of %[1]s under secrets in the server's settings: hosts: [%[4]s]",
+			return fmt.Errorf("secret %s of %s may not go to %s: add it to the hosts of %[1]s under secrets in "+
+				"the server's settings: hosts: [%[4]s]",
 				name, owner, place, strings.ToLower(host))
 		}
-		return fmt.Errorf("secret %s of %s would go to %s, which a parameter decides: write the host into the document, or name it in the server's settings: secrets: {%[1]s: %[4]s}",
+		return fmt.Errorf("secret %s of %s would go to %s, which a parameter decides: write the host into the "+
+			"document, or name it in the server's settings: secrets: {%[1]s: %[4]s}",
 			name, owner, place, owner.rule(way.Places))
 	}
 	return nil
@@ -200,7 +211,8 @@ func (k Keeper) Standing(pipeline, secret string, standing plan.Standing) error 
 	if !k.Server || standing != plan.Stranger {
 		return nil
 	}
-	return fmt.Errorf("secret %s: a server gives secrets to pipelines that are deployed, and this document is not: deploy it with waymark deploy, or put it into the served folder as %s.yaml",
+	return fmt.Errorf("secret %s: a server gives secrets to pipelines that are deployed, and this document is "+
+		"not: deploy it with waymark deploy, or put it into the served folder as %s.yaml",
 		secret, pipeline)
 }
 
@@ -216,8 +228,8 @@ var errHeld = errors.New("secrets leave the server once the deployment is record
 
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// addressOf returns the places to which a secret leads that is an address itself: a URL, or the words of a Postgres DSN. They are empty if it cannot
-// be read.
+// addressOf returns the places to which a secret leads that is an address itself: a URL, or the words of a Postgres
+// DSN. They are empty if it cannot be read.
 func addressOf(value string) (places []string, is bool) {
 	value = strings.TrimSpace(value)
 	places, err := postgres.Places(value)

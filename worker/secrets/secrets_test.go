@@ -16,8 +16,10 @@ func keeper(t *testing.T, rules string) secrets.Keeper {
 	t.Helper()
 	folder := t.TempDir()
 	for name, content := range map[string]string{
-		"orders/OWN": "of orders\n", "CRM": "shared", "DSN": "postgres://u:p@db.example.com/d", "URL": "https://u:p@web.example.com/x",
-		"orders/WORDS": "host=a.example,b.example port=1 user=u password=p", "both": "shared", "orders/both": "of orders", "billing": "a file called as a pipeline",
+		"orders/OWN": "of orders\n", "CRM": "shared", "DSN": "postgres://u:p@db.example.com/d",
+		"URL":          "https://u:p@web.example.com/x",
+		"orders/WORDS": "host=a.example,b.example port=1 user=u password=p", "both": "shared",
+		"orders/both": "of orders", "billing": "a file called as a pipeline",
 	} {
 		path := filepath.Join(folder, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -58,13 +60,16 @@ func TestSecretsBelongToPipelines(t *testing.T) {
 	}
 	_, err := k.Value(secrets.Owner{Pipeline: "billing"}, "CRM")
 	_, missing := k.Value(secrets.Owner{Pipeline: "billing"}, "MRC")
-	require.EqualError(t, err, "secret CRM: pipeline billing has none of this name: put it into the file billing/CRM of the server's --secrets-dir, "+
+	require.EqualError(t, err, "secret CRM: pipeline billing has none of this name: put it into the file "+
+		"billing/CRM of the server's --secrets-dir, "+
 		"or share one in the server's settings: secrets: {CRM: {pipelines: [billing]}}")
-	require.ErrorContains(t, missing, "secret MRC: pipeline billing has none of this name", "that one is there for others is told to nobody")
+	require.ErrorContains(t, missing, "secret MRC: pipeline billing has none of this name",
+		"that one is there for others is told to nobody")
 }
 
 func TestSecretsGoWhereTheyMay(t *testing.T) {
-	k := keeper(t, `{CRM: {pipelines: [orders], hosts: [db.example.com, "other.example.com:5433", 10.0.0.7]}, VAR: {pipelines: [orders]}, DSN: {pipelines: [orders]}, URL: {pipelines: [orders]},
+	k := keeper(t,
+		`{CRM: {pipelines: [orders], hosts: [db.example.com, "other.example.com:5433", 10.0.0.7]}, VAR: {pipelines: [orders]}, DSN: {pipelines: [orders]}, URL: {pipelines: [orders]},
 both: {pipelines: [orders], hosts: [db.example.com]}}`)
 	for _, c := range []struct {
 		name   string
@@ -73,11 +78,14 @@ both: {pipelines: [orders], hosts: [db.example.com]}}`)
 		why    string // "" if it may
 	}{
 		{"OWN", []string{"anywhere.example:5432"}, false, ""},
-		{"OWN", []string{"anywhere.example:5432"}, true, "which a parameter decides: write the host into the document, or name it in the server's settings: secrets: {OWN: {pipelines: [orders], hosts: [anywhere.example]}}"},
+		{"OWN", []string{"anywhere.example:5432"}, true, "which a parameter decides: write the host into the " +
+			"document, or name it in the server's settings: secrets: {OWN: {pipelines: [orders], hosts: " +
+			"[anywhere.example]}}"},
 		{"CRM", []string{"db.example.com:5432"}, true, ""},
 		{"CRM", []string{"DB.example.com.:1"}, false, ""},
 		{"CRM", []string{"other.example.com:5433"}, false, ""},
-		{"CRM", []string{"other.example.com:5432"}, false, "may not go to other.example.com:5432: add it to the hosts of CRM under secrets in the server's settings: hosts: [other.example.com]"},
+		{"CRM", []string{"other.example.com:5432"}, false, "may not go to other.example.com:5432: add it to the " +
+			"hosts of CRM under secrets in the server's settings: hosts: [other.example.com]"},
 		{"CRM", []string{"[::ffff:10.0.0.7]:443"}, false, "may not go"},
 		{"CRM", []string{"10.0.0.7:443"}, false, ""},
 		{"CRM", []string{"db.example.com:5432", "evil.example:5432"}, false, "evil.example"},
@@ -85,9 +93,11 @@ both: {pipelines: [orders], hosts: [db.example.com]}}`)
 		{"CRM", []string{"/var/run"}, false, "/var/run is none"},
 		{"VAR", []string{"db.example.com:5432"}, false, "may not go"},
 		{"both", []string{"db.example.com:5432"}, false, ""},
-		{"both", []string{"evil.example:5432"}, false, "may not go"}, // what the settings say of a name holds for the pipeline's own as well
+		{"both", []string{"evil.example:5432"}, false, "may not go"},
+		// what the settings say of a name holds for the pipeline's own as well
 		{"DSN", []string{"db.example.com:5432"}, true, ""},
-		{"DSN", []string{"db.example.com:5433"}, false, "secret DSN of pipeline orders is an address, and goes there and nowhere else, not to db.example.com:5433"},
+		{"DSN", []string{"db.example.com:5433"}, false, "secret DSN of pipeline orders is an address, and goes " +
+			"there and nowhere else, not to db.example.com:5433"},
 		{"DSN", []string{"db.example.com:5432", "evil.example:5432"}, false, "nowhere else"},
 		{"URL", []string{"web.example.com:443"}, false, ""},
 		{"URL", []string{"web.example.com:80"}, false, "nowhere else"},
@@ -105,19 +115,23 @@ both: {pipelines: [orders], hosts: [db.example.com]}}`)
 			require.NotContains(t, err.Error(), value)
 		}
 		k := secrets.Keeper{Folder: k.Folder}
-		require.NoError(t, k.Leave(owner, c.name, value, secrets.Way{Places: c.places, Chosen: c.chosen}), "in the caller's own process")
+		require.NoError(t, k.Leave(owner, c.name, value, secrets.Way{Places: c.places, Chosen: c.chosen}),
+			"in the caller's own process")
 	}
 }
 
 func TestWhoPostsIsKnownByASecretOfThePipelineAlone(t *testing.T) {
-	k := keeper(t, "{CRM: {pipelines: [orders]}, VAR: {pipelines: [orders, billing]}, DSN: {pipelines: [orders], endpoints: [ledger]}, both: {pipelines: [orders, billing]}}")
-	for name, want := range map[string]string{"OWN": "of orders", "CRM": "shared", "VAR": "", "DSN": "", "both": "of orders", "URL": ""} {
+	k := keeper(t, "{CRM: {pipelines: [orders]}, VAR: {pipelines: [orders, billing]}, DSN: {pipelines: [orders], "+
+		"endpoints: [ledger]}, both: {pipelines: [orders, billing]}}")
+	for name, want := range map[string]string{"OWN": "of orders", "CRM": "shared", "VAR": "", "DSN": "",
+		"both": "of orders", "URL": ""} {
 		value, err := k.Bound("orders", name)
 		require.Equal(t, want, value, name)
 		require.Equal(t, want == "", err != nil, name)
 	}
 	_, err := k.Bound("orders", "VAR")
-	require.EqualError(t, err, "secret VAR: others have it as well, and so could post in the place of who may: put another one into the file orders/VAR of the server's --secrets-dir")
+	require.EqualError(t, err, "secret VAR: others have it as well, and so could post in the place of who may: "+
+		"put another one into the file orders/VAR of the server's --secrets-dir")
 	value, err := secrets.Keeper{Folder: k.Folder}.Bound("billing", "VAR")
 	require.NoError(t, err)
 	require.Equal(t, "in a variable", value)
@@ -129,10 +143,12 @@ func TestDeliveriesAreSignedWithWhatEndpointsHave(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "shared", value)
 	_, err = k.Deliver("ledger", "CRM", "evil.example:443")
-	require.EqualError(t, err, "secret CRM of endpoint ledger may not go to evil.example:443: add it to the hosts of CRM under secrets in the server's settings: hosts: [evil.example]")
+	require.EqualError(t, err, "secret CRM of endpoint ledger may not go to evil.example:443: add it to the hosts "+
+		"of CRM under secrets in the server's settings: hosts: [evil.example]")
 	for name, k := range map[string]secrets.Keeper{"VAR": k, "OWN": k, "URL": k} {
 		_, err = k.Deliver("ledger", name, "evil.example:443")
-		require.ErrorContains(t, err, "share one in the server's settings: secrets: {"+name+": {endpoints: [ledger], hosts: [evil.example]}}")
+		require.ErrorContains(t, err, "share one in the server's settings: secrets: {"+name+": {endpoints: "+
+			"[ledger], hosts: [evil.example]}}")
 	}
 	_, err = k.Deliver("orders", "OWN", "evil.example:443")
 	require.Error(t, err, "an endpoint is called as a pipeline")
@@ -140,7 +156,8 @@ func TestDeliveriesAreSignedWithWhatEndpointsHave(t *testing.T) {
 
 func TestWhatStandsBehindADocument(t *testing.T) {
 	k := keeper(t, "")
-	require.ErrorContains(t, k.Standing("orders", "OWN", plan.Stranger), "deploy it with waymark deploy, or put it into the served folder as orders.yaml")
+	require.ErrorContains(t, k.Standing("orders", "OWN", plan.Stranger),
+		"deploy it with waymark deploy, or put it into the served folder as orders.yaml")
 	require.NoError(t, k.Standing("orders", "OWN", plan.Proposed))
 	require.ErrorContains(t, k.Held(plan.Proposed), "once the deployment is recorded")
 	require.NoError(t, k.Held(plan.Recorded))
@@ -151,14 +168,15 @@ func TestWhatStandsBehindADocument(t *testing.T) {
 
 func TestRulesAreReadStrictly(t *testing.T) {
 	for text, why := range map[string]string{
-		"":                                "write {CRM:",
-		"CRM":                             "write {CRM:",
-		"{CRM: }":                         "1:6: CRM: write pipelines and hosts, as in CRM: {pipelines: [orders], hosts: [db.example.com]}",
-		"{CRM: {hosts: [a]}}":             "CRM: it says for nobody",
-		"{CRM: {pipelines: []}}":          "pipelines: write a list",
-		"{CRM: {pipelines: orders}}":      "pipelines: write a list",
-		"{CRM: {pipelines: ['orders*']}}": `1:20: CRM: pipelines: "orders*" is not a name`,
-		"{CRM: {pipelines: [a, a]}}":      "a is here twice",
+		"":    "write {CRM:",
+		"CRM": "write {CRM:",
+		"{CRM: }": "1:6: CRM: write pipelines and hosts, as in CRM: {pipelines: [orders], " +
+			"hosts: [db.example.com]}",
+		"{CRM: {hosts: [a]}}":                            "CRM: it says for nobody",
+		"{CRM: {pipelines: []}}":                         "pipelines: write a list",
+		"{CRM: {pipelines: orders}}":                     "pipelines: write a list",
+		"{CRM: {pipelines: ['orders*']}}":                `1:20: CRM: pipelines: "orders*" is not a name`,
+		"{CRM: {pipelines: [a, a]}}":                     "a is here twice",
 		"{CRM: {pipelines: [a], pipelines: [b]}}":        "",
 		"{CRM: {pipelines: [a], host: [b]}}":             `unknown key "host"`,
 		"{CRM: {pipelines: [a], hosts: ['https://b']}}":  `"https://b" is not a host`,
