@@ -184,5 +184,5 @@ func TestConfinedDocumentsLookUpNothingOfTheServers(t *testing.T) {
 	certificate := "postgres://somebody@db.example/d?sslmode=verify-full&sslrootcert=" + filepath.Join(served, "secrets.csv")
 	document := "name: tables\nsources: {a: {postgres: {dsn: \"" + certificate + "\", table: t}, schema: {fields: {id: int}}}}\nsinks: {b: {csv: {path: out/b.csv}}}\n"
 	_, err := p.Plan(plan.Request{File: "p.yaml", Folder: served, Document: []byte(document)})
-	require.ErrorContains(t, err, "dsn: sslrootcert names a file of the worker's machine")
+	require.ErrorContains(t, err, "dsn: sslrootcert names a file that is Waymark's own, which no document reads or writes")
 }

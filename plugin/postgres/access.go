@@ -79,6 +79,10 @@ func (a Access) check(said settings) error {
 		if file == "" || name == "sslrootcert" && file == "system" || a.holds(file) {
 			continue
 		}
+		if filepath.IsAbs(file) && a.Owns != nil && a.Owns(file) {
+			return fmt.Errorf("dsn: %s names a file that is Waymark's own, which no document reads or writes: "+
+				"choose another one", name)
+		}
 		return fmt.Errorf("dsn: %s names a file of the worker's machine: documents may use absolute paths in folders that the operator allows with --allow-path%s",
 			name, map[string]string{"passfile": "; write the password as ${secret:NAME}", "sslrootcert": "; sslrootcert=system takes the machine's own certificates"}[name])
 	}
