@@ -133,7 +133,8 @@ func (c *Client) edited(ctx context.Context, deposit *Deposit, run landscape.Run
 	if err != nil {
 		return nil, err
 	}
-	request.Closed, request.Standing = true, plan.Proposed
+	request.Closed = true
+	request.Standing = plan.Proposed
 	doc := &Document{File: "the document", Folder: request.Folder, Source: []byte(text), Params: params}
 	return doc, doc.compileWith(deposit.Planner, request)
 }

@@ -32,6 +32,21 @@ var tables = []mutant{
 		pkg: tableTests, run: accessTests,
 	},
 	{
+		name: "a server's secrets are everybody's", never: "a document has another pipeline's password sent to a server of its own",
+		file: "worker/secrets/secrets.go", old: "if k.Server && !owner.named(k.Rules[name]) {", new: "if false {",
+		pkg: "./worker/secrets", run: "^TestSecretsBelongToPipelines$",
+	},
+	{
+		name: "secrets leave before they may", never: "a deployment that is only tried sends a password, and no record says so",
+		file: "worker/secrets/secrets.go", old: "standing == plan.Recorded {", new: "standing != plan.Stranger {",
+		pkg: "./worker", run: "^TestSecretsLeaveWhenTheDocumentIsRecorded$",
+	},
+	{
+		name: "passwords are readable on the way", never: "who listens in between has the database",
+		file: "plugin/postgres/access.go", old: "plain := config.TLSConfig == nil", new: "plain := false",
+		pkg: tableTests, run: "^TestPasswordsDoNotGoReadablyToPublicAddresses$",
+	},
+	{
 		name: "a part that is recorded is written again", never: "a commit whose answer was lost gives every row twice",
 		file: "plugin/postgres/write.go", old: "if tag.RowsAffected() == 0 {", new: "if tag.RowsAffected() < 0 {",
 		pkg: tableTests, run: "^TestCommitsWhoseReplyIsLost$",
