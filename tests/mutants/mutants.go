@@ -26,7 +26,7 @@ const (
 var mutants = slices.Concat(
 	evidence, graphs, resumes, epochs, refusals, retries, power, buckets, routes, tables, laboratory, starts, slots,
 	queues, registry, schedules, reproductions, logs, seals, purges, bundles, attestations, policies, totals, signOffs,
-	outbox, doors, issuers, arrivals, heartbeats,
+	outbox, doors, retention, issuers, arrivals, heartbeats,
 )
 
 // Tests that more than one mutant is for.

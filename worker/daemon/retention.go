@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// retainLook is the longest time between two looks whether a turn to delete what is due has come.
+	// retainLook is the time between two looks whether a turn to delete what is due has come.
 	retainLook = 10 * time.Second
 	// retainEvery is the time between two turns, whichever processes have them. A turn reads a little of every run, so the pause after one that takes long is longer.
 	retainEvery = time.Hour
@@ -28,7 +28,7 @@ func (d *process) watchRetention(ctx context.Context, opened *storage.Storage) {
 	w := &retentionWatch{log: opened.Log, alone: d.Alone, keeper: d.retainer(opened)}
 	told := ""
 	for {
-		pause, done, err := w.look(ctx)
+		done, err := w.look(ctx)
 		if err != nil && ctx.Err() == nil {
 			d.logger.Warn("cannot delete what is due", "error", err)
 		}
@@ -44,7 +44,7 @@ func (d *process) watchRetention(ctx context.Context, opened *storage.Storage) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(retainLook):
 		}
 	}
 }
@@ -94,16 +94,16 @@ type retentionWatch struct {
 	next  time.Time      // nothing is to be done before
 }
 
-// look deletes what is due, if the time has come and the turn is free, and returns how long nobody needs to look again. done is empty if nothing was tried.
-func (w *retentionWatch) look(ctx context.Context) (pause time.Duration, done landscape.RetentionTurn, err error) {
+// look deletes what is due, if the time has come and the turn is free. done is empty if nothing was tried.
+func (w *retentionWatch) look(ctx context.Context) (done landscape.RetentionTurn, err error) {
 	now := w.log.Now().Time()
 	free, err := w.free(ctx, now)
 	if err != nil || !free || now.Before(w.next) {
-		return retainLook, done, err
+		return done, err
 	}
 	turn := &attestTurn{log: w.log, at: w.seen}
 	if err := turn.move(ctx); err != nil {
-		return retainLook, done, unlessLost(err)
+		return done, unlessLost(err)
 	}
 	more := false
 	err = turn.during(ctx, func(ctx context.Context) (err error) {
@@ -111,14 +111,14 @@ func (w *retentionWatch) look(ctx context.Context) (pause time.Duration, done la
 		return err
 	})
 	if errors.Is(err, landscape.ErrTurnLost) {
-		return retainLook, done, nil
+		return done, nil
 	}
 	w.seen, w.mine = turn.at, true
 	ended := w.log.Now().Time()
 	if w.next = ended.Add(max(retainEvery, retainRests*ended.Sub(now))); more && done.Problem == "" {
 		w.next = ended.Add(retainLook)
 	}
-	return retainLook, done, err
+	return done, err
 }
 
 // free reports whether no process has the turn: it is where this process left it, or has stood still for so long that the one that had it is gone. Another process that had

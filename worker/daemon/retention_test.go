@@ -28,7 +28,7 @@ func TestOneProcessDeletesWhatIsDue(t *testing.T) {
 	one, two := watch(), watch()
 	had := func(w *retentionWatch) bool {
 		t.Helper()
-		_, done, err := w.look(t.Context())
+		done, err := w.look(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, done.Problem)
 		return done.Actor != ""
