@@ -9,6 +9,7 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/resumepoint"
+	"waymark/landscape"
 	"waymark/payload"
 	"waymark/payload/memstore"
 )
@@ -40,6 +41,21 @@ func TestOtherPayloadStoreDoesNothing(t *testing.T) {
 	require.Equal(t, records, r.records())
 	require.NoError(t, objects.Walk(t.Context(), func(key string) error { require.Fail(t, "stored", key); return nil }))
 	r.restart()
+	call[activities.ReadResult](r, act.ReadChunk, readInput)
+}
+
+// TestAWorkerOfAnotherLandscapeLeavesRunsToOthers: it knows nothing of them, and ends none.
+func TestAWorkerOfAnotherLandscapeLeavesRunsToOthers(t *testing.T) {
+	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
+	r.become(activities.NewAt(fellow, r.log, r.payloads, r.planner, "test"))
+	call[resumepoint.Plan](r, act.OpenRun, r.open())
+	records := r.records()
+	elsewhere := landscape.New(newFated(), ticking())
+	r.become(activities.NewAt(fellow, elsewhere, r.payloads, r.planner, "test"))
+	_, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
+	requireForOthers(t, err, "cannot work for run r1, others may: its landscape has no such run")
+	require.Equal(t, records, r.records())
+	r.become(activities.NewAt(fellow, r.log, r.payloads, r.planner, "test"))
 	call[activities.ReadResult](r, act.ReadChunk, readInput)
 }
 
