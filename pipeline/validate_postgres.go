@@ -105,12 +105,13 @@ func (l *loader) checkDSN(path, dsn string) {
 	if err != nil {
 		return // it is reported already
 	}
-	var known strings.Builder // the text without what is on no record
+	var known strings.Builder
 	for _, s := range spans {
 		switch s.kind {
 		case ParamReference:
 			known.WriteString(l.params[s.text].text)
 		case EnvReference, SecretReference:
+			known.WriteString(unrecorded)
 		default:
 			known.WriteString(s.text)
 		}
@@ -123,10 +124,15 @@ func (l *loader) checkDSN(path, dsn string) {
 // passwordWord finds a password among the words of a connection text, and in the options of a URL.
 var passwordWord = regexp.MustCompile(`(?i)(?:^|[\s?&])(?:ssl)?password\s*=\s*('(?:[^'\\]|\\.)+'|[^'\s&][^\s&]*)`)
 
-// holdsPassword reports whether a connection text, from which references were taken out, has a password.
+// unrecorded takes the place of a reference whose value is not on record.
+const unrecorded = "\x01"
+
+// holdsPassword reports whether a connection text has a password, or a part of one, that is not unrecorded.
 func holdsPassword(dsn string) bool {
-	if passwordWord.MatchString(dsn) {
-		return true
+	for _, word := range passwordWord.FindAllStringSubmatch(dsn, -1) {
+		if strings.Trim(word[1], "'"+unrecorded) != "" {
+			return true
+		}
 	}
 	scheme, rest, isURL := strings.Cut(dsn, "://")
 	if !isURL || !slices.Contains([]string{"postgres", "postgresql"}, strings.ToLower(scheme)) {
@@ -143,5 +149,5 @@ func holdsPassword(dsn string) bool {
 	if unescaped, err := url.PathUnescape(password); err == nil {
 		password = unescaped
 	}
-	return found && password != ""
+	return found && strings.Trim(password, unrecorded) != ""
 }
