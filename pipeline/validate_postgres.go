@@ -124,7 +124,7 @@ func (l *loader) checkDSN(path, dsn string) {
 // passwordWord finds a password among the words of a connection text, and in the options of a URL.
 var passwordWord = regexp.MustCompile(`(?i)(?:^|[\s?&])(?:ssl)?password\s*=\s*('(?:[^'\\]|\\.)+'|[^'\s&][^\s&]*)`)
 
-// unrecorded takes the place of a reference whose value is not on record.
+// unrecorded takes the place of a reference whose value no record has.
 const unrecorded = "\x01"
 
 // holdsPassword reports whether a connection text has a password, or a part of one, that is not unrecorded.
@@ -149,5 +149,6 @@ func holdsPassword(dsn string) bool {
 	if unescaped, err := url.PathUnescape(password); err == nil {
 		password = unescaped
 	}
-	return found && strings.Trim(password, unrecorded) != ""
+	password = strings.Trim(password, unrecorded)
+	return found && password != ""
 }

@@ -101,7 +101,7 @@ func caught(where string, cause any, stack []byte) *Error {
 	_, _ = rand.Read(id)
 	e := &Error{ID: hex.EncodeToString(id), Where: where}
 	for _, logger := range note(where) {
-		logger.Error("a defect: a panic was caught, and the process goes on", "defect", e.ID, "where", where, "panic", fmt.Sprint(cause), "stack", string(stack))
+		logger.Error("a defect: a panic was caught, and the process continues", "defect", e.ID, "where", where, "panic", fmt.Sprint(cause), "stack", string(stack))
 	}
 	return e
 }

@@ -59,7 +59,7 @@ func Short(name string, n int) int {
 	return active.cut(name, n)
 }
 
-// Goroutine is where a plan can have a goroutine panic: goroutine.WHERE. It is no moment, for nothing has been made: it is counted and
+// Goroutine is where a plan can have a goroutine panic: goroutine.WHERE. It is not a moment, for nothing has been made: it is counted and
 // logged only if the plan names it.
 func Goroutine(where string) {
 	if active == nil {
