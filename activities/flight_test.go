@@ -213,7 +213,8 @@ func scheduling(t *testing.T, asks, activity any) (got []int) {
 	return got
 }
 
-// A defect is the error of the attempt, not the end of the process. What the process knew of the run may be half changed, and is learnt again.
+// A defect is the error of the attempt, not the end of the process. What the process knew of the run may be half
+// changed, and is learnt again.
 func TestPanicIsThatOfTheAttempt(t *testing.T) {
 	flying(t, false, func(t *testing.T, attempt attempting) {
 		_, results := attempt(func(context.Context) (string, error) { panic("a defect") })

@@ -77,7 +77,7 @@ func (a *Auditor) WhyNot(ctx context.Context, q Question, sink string) (denial *
 		return nil, err
 	}
 	if problem != "" {
-		return nil, fmt.Errorf("only the run's plan tells what keeps a row from a sink: %s", problem)
+		return nil, &QuestionError{Message: "only the run's plan tells what keeps a row from a sink: " + problem}
 	}
 	at := compiled.Find(sink)
 	if at == plan.None || compiled.Nodes[at].Kind != plan.Sink {

@@ -56,7 +56,8 @@ func (c numbered) pack(width int64) []byte {
 	return packed
 }
 
-// unpackCodes returns the codes that pack was given; with mayLack, all ones are NoToken. The error wraps ErrIncomplete if pack never gave such a width.
+// unpackCodes returns the codes that pack was given; with mayLack, all ones are NoToken. The error wraps
+// ErrIncomplete if pack never gave such a width.
 func unpackCodes(packed []byte, width int64, mayLack bool) ([]uint16, error) {
 	if width != 1 && width != 2 {
 		return nil, incomplete("way codes of %d bytes each mean nothing", width)

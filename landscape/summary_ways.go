@@ -40,7 +40,7 @@ func (s *summing) addOutcome(way WayRecord, rows int64) {
 		s.Filtered += rows
 	case path == pipeline.GateDiscarded || path == pipeline.SinkDiscarded:
 		s.Discarded += rows
-	case way.Sink != "":
+	case s.sinks[way.Sink] != nil: // what names no sink of the run was written by nobody: waymark verify tells
 		s.sinks[way.Sink].Planned += rows
 	}
 }
@@ -62,6 +62,9 @@ func (s *summing) addEnded(path pipeline.Path, rows int64) {
 // addStep counts tokens that came to a node, or came to be there.
 func (s *summing) addStep(step WayStepRecord, way WayRecord, rows int64) {
 	n := s.nodes[step.Node]
+	if n == nil { // as above
+		return
+	}
 	if n.Kind == SourceNode && step.Seq == 0 && way.FirstSeq == 0 {
 		s.Passed += rows
 	}

@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryGoroutineCatchesItsPanics: a panic in a goroutine ends the process, whatever its other goroutines catch. So each one of the
-// program begins with a function of package defect. Coroutines of workflows are Temporal's, which catches what they panic with.
+// TestEveryGoroutineCatchesItsPanics: a panic in a goroutine ends the process, whatever its other goroutines
+// catch. So each one of the
+// program begins with a function of package defect. Coroutines of workflows are Temporal's, which catches what
+// they panic with.
 func TestEveryGoroutineCatchesItsPanics(t *testing.T) {
 	begun, wrong := 0, []string{}
 	eachProduct(t, func(files *token.FileSet, file *ast.File) {
@@ -30,11 +32,13 @@ func TestEveryGoroutineCatchesItsPanics(t *testing.T) {
 			return true
 		})
 	})
-	require.Empty(t, wrong, "a panic there would end the process: begin the goroutine with defect.Guard, defect.Again or defect.Catch")
+	const cure = "a panic there would end the process: begin the goroutine with defect.Guard, defect.Again or defect.Catch"
+	require.Empty(t, wrong, cure)
 	require.Greater(t, begun, 40, "the program has more goroutines than that")
 }
 
-// TestGoroutinesThatCatchNothingAreFound tries the test above on what it has to find, and on what it has to leave alone.
+// TestGoroutinesThatCatchNothingAreFound tries the test above on what it has to find, and on what it has to leave
+// alone.
 func TestGoroutinesThatCatchNothingAreFound(t *testing.T) {
 	for code, safe := range map[string]bool{
 		`go work()`:              false,
@@ -44,7 +48,7 @@ func TestGoroutinesThatCatchNothingAreFound(t *testing.T) {
 		`time.AfterFunc(1, stop)`:                                                             false,
 		`context.AfterFunc(ctx, stop)`:                                                        false,
 		`go func() { work(); defect.Catch("a", b) }()`:                                        false,
-		`go defect.Guard("a", work)`:                                                          false, // guards nothing: it is only made there
+		`go defect.Guard("a", work)`:                                                          false, // it is only made there
 		`go defect.Guard("a", work)()`:                                                        true,
 		`go defect.Again(ctx, "a", work)()`:                                                   true,
 		`group.Go(defect.Guard("a", work))`:                                                   true,
@@ -131,7 +135,8 @@ func isNamed(e ast.Expr, name string) bool {
 	return ok && called.Name == name
 }
 
-// eachProduct calls do with every file of the program: none of tests, and none of packages that tests alone import, whose names end so.
+// eachProduct calls do with every file of the program: none of tests, and none of packages that tests alone
+// import, whose names end so.
 func eachProduct(t *testing.T, do func(*token.FileSet, *ast.File)) {
 	t.Helper()
 	root := ".."
@@ -142,7 +147,8 @@ func eachProduct(t *testing.T, do func(*token.FileSet, *ast.File)) {
 		name := entry.Name()
 		if entry.IsDir() {
 			outside := []string{"../tests", "../internal/defect", "../examples", "../docs", "../out", "../bin"}
-			if path != root && strings.HasPrefix(name, ".") || name == "testdata" || strings.HasSuffix(name, "test") || slices.Contains(outside, path) {
+			hidden := path != root && strings.HasPrefix(name, ".")
+			if hidden || name == "testdata" || strings.HasSuffix(name, "test") || slices.Contains(outside, path) {
 				return fs.SkipDir
 			}
 			return nil

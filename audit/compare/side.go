@@ -113,12 +113,18 @@ func (c *comparing) chunksOf(ctx context.Context, paired Source, number, other i
 	var reads errgroup.Group
 	if was == nil {
 		reads.Go(func() error {
-			return defect.Catch("comparison", func() (err error) { was, err = c.was.next(ctx, source, number, paired.Was); return err })
+			return defect.Catch("comparison", func() (err error) {
+				was, err = c.was.next(ctx, source, number, paired.Was)
+				return err
+			})
 		})
 	}
 	if is == nil {
 		reads.Go(func() error {
-			return defect.Catch("comparison", func() (err error) { is, err = c.is.next(ctx, source, other, paired.Is); return err })
+			return defect.Catch("comparison", func() (err error) {
+				is, err = c.is.next(ctx, source, other, paired.Is)
+				return err
+			})
 		})
 	}
 	if err := reads.Wait(); err != nil {

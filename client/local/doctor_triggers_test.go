@@ -49,7 +49,8 @@ sinks: {out: {jsonl: {path: "FOLDER/shop/${param:part}.jsonl"}}}
 triggers: {rows: {source: orders, run_id: part, rows: {by: [at, id]}}}
 `}
 
-// TestDoctorOfEveryTrigger: it looks at triggers of each kind, says of one after a pipeline that is gone that no run can come, and panics for none, also without the payloads in which the
+// TestDoctorOfEveryTrigger: it looks at triggers of each kind, says of one after a pipeline that is gone that no
+// run can come, and panics for none, also without the payloads in which the
 // documents are.
 func TestDoctorOfEveryTrigger(t *testing.T) {
 	t.Parallel()
@@ -90,7 +91,8 @@ func TestDoctorOfEveryTrigger(t *testing.T) {
 	require.Equal(t, client.Doubtful, look(t.Context()).State)
 }
 
-// TestADefectOfACheck: a check that panics is unhealthy, and says under which id the log has the cause. The others are made.
+// TestADefectOfACheck: a check that panics is unhealthy, and says under which id the log has the cause. The others
+// are made.
 func TestADefectOfACheck(t *testing.T) {
 	before := defect.Counts()["doctor"]
 	check := doctor{Options: &Options{}, patience: patience}.at(t.Context(), needed("disk space", client.CureOther, doctor{}.disk))

@@ -59,7 +59,8 @@ func problemOf(err error) (p *remote.Problem, known bool) {
 	if fault, ok := errors.AsType[*defect.Error](err); ok {
 		return problem(http.StatusInternalServerError, internalFault, fault.Error()), false
 	}
-	failure, ok := errors.AsType[*client.Error](client.UnlessAway(err)) // what reads an archived run may not know of its bundle
+	// What reads an archived run may not know of its bundle.
+	failure, ok := errors.AsType[*client.Error](client.UnlessAway(err))
 	if !ok {
 		return problem(http.StatusInternalServerError, internalFault, "something went wrong; the log of the server says what, under the id of this request"), false
 	}

@@ -65,7 +65,8 @@ func (g *Guard) intercept(ctx context.Context, method string, in, out any, conn 
 		return err
 	}
 	back := giver{Guard: g, server: workflowservice.NewWorkflowServiceClient(conn)}
-	return defect.Catch("codec", func() error { return back.look(context.WithoutCancel(ctx), in, out) }) // pollers of the SDK catch nothing
+	// Pollers of the SDK catch nothing.
+	return defect.Catch("codec", func() error { return back.look(context.WithoutCancel(ctx), in, out) })
 }
 
 // look looks at an answer before the worker sees it.
