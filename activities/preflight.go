@@ -146,7 +146,8 @@ func Look(ctx context.Context, compiled *plan.Plan) Preflight {
 		return nil
 	}) {
 		if err != nil {
-			found.Looks[i] = PlaceLooked{Node: nodes[i].Name, Kind: string(nodes[i].Kind), State: LookFaulty, Message: err.Error()}
+			kind := string(nodes[i].Kind)
+			found.Looks[i] = PlaceLooked{Node: nodes[i].Name, Kind: kind, State: LookFaulty, Message: err.Error()}
 		}
 	}
 	return found

@@ -184,8 +184,8 @@ func (a *Activities) ofThisWorker(err error) error {
 // keep remembers the run as it was just made.
 func (a *Activities) keep(r *run) { a.runs.of(r.id).run.Store(r) }
 
-// drop forgets what this process knows of a run of which an activity panicked: it may be half changed. What is open stays so for
-// activities that are still at it.
+// drop forgets what this process knows of a run of which an activity panicked: it may be half changed. What is open
+// stays so for activities that are still at it.
 func (r *runs) drop(id string) { r.of(id).run.Store(nil) }
 
 // forget releases what this process holds for the run.

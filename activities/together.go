@@ -70,7 +70,8 @@ func together[In, Out any](ctx context.Context, a *Activities, in Together[In], 
 	return attempt(ctx, a, in.Run, in.Epoch, in, each)
 }
 
-// inParallel calls do with every number below n, sideBySide at once, waits until all is done, and returns the error of each.
+// inParallel calls do with every number below n, sideBySide at once, waits until all is done, and returns the
+// error of each.
 func inParallel(n int, do func(i int) error) []error {
 	var busy sync.WaitGroup
 	failed := make([]error, n)
