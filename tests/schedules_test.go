@@ -55,7 +55,7 @@ func (s *scheduling) scheduledPipeline(t *testing.T, name, schedule string) {
 name: %[1]s
 params: {slot: {type: string, default: "${slot:label}"}}
 sources: {in: {csv: {path: %[2]q}, schema: {fields: {id: int}}}}
-sinks: {out: {csv: {path: "%[3]s/%[1]s-out/${param:slot}.csv"}}}
+sinks: {out: {csv: {path: "%[3]s/out/%[1]s-out/${param:slot}.csv"}}}
 schedules:
   %[4]s
 `, name, in, s.Folder, schedule)
@@ -69,7 +69,7 @@ func TestASlotNeedsNoParameter(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	s := serveSchedules(t, t.TempDir())
-	in, out := filepath.Join(s.Folder, "in.csv"), filepath.Join(s.Folder, "out.csv")
+	in, out := filepath.Join(s.Folder, "in.csv"), filepath.Join(s.Folder, "out", "out.csv")
 	require.NoError(t, os.WriteFile(in, []byte("id\n1\n"), 0o600))
 	document := fmt.Sprintf("name: same\nsources: {in: {csv: {path: %q}, schema: {fields: {id: int}}}}\nsinks: {out: {csv: {path: %q, overwrite: true}}}\nschedules: {beat: {every: 2s}}\n", in, out)
 	file := filepath.Join(s.Folder, "same.yaml")
@@ -186,7 +186,7 @@ func TestSlotsOutliveTheServer(t *testing.T) {
 		done++
 		require.Equal(t, landscape.SlotDone, one.State, one.Name)
 		require.Equal(t, 1, complete[one.Name], one.Name)
-		require.FileExists(t, filepath.Join(s.Folder, "often-out", one.Name+".csv"))
+		require.FileExists(t, filepath.Join(s.Folder, "out", "often-out", one.Name+".csv"))
 	}
 	require.Len(t, complete, done)
 	require.GreaterOrEqual(t, done, 8)
@@ -269,7 +269,7 @@ func TestBackfillOutlivesTheServer(t *testing.T) {
 	for _, one := range last.Slots {
 		require.Equal(t, 1, complete[one.Name], one.Name)
 		require.NotEmpty(t, one.Actor)
-		require.FileExists(t, filepath.Join(s.Folder, "daily-out", one.Name+".csv"))
+		require.FileExists(t, filepath.Join(s.Folder, "out", "daily-out", one.Name+".csv"))
 	}
 	require.Contains(t, s.Waymark(t, "schedule", "backfill", "nightly", "2026-10-01..2026-10-14"), "nothing changed: 14 slots")
 	require.Contains(t, s.Waymark(t, "schedule", "run", "nightly", "--for", "2026-10-13"), "2026-10-13 (done)")
@@ -379,7 +379,7 @@ func TestBackfillOfValuesOutlivesTheServer(t *testing.T) {
 name: tenants
 params: {day: {type: date, default: "${slot:date}"}, tenant: {type: string, default: "${slot:tenant}"}}
 sources: {in: {csv: {path: "%[1]s/in.csv"}, schema: {fields: {id: int}}}}
-sinks: {out: {csv: {path: "%[1]s/out/${param:tenant}/${param:day}.csv", latest: "%[1]s/latest/${param:tenant}.csv"}}}
+sinks: {out: {csv: {path: "%[1]s/out/${param:tenant}/${param:day}.csv", latest: "%[1]s/out/latest/${param:tenant}.csv"}}}
 schedules:
   nightly: {every: day, for_each: {tenant: {file: tenants.csv, field: tenant}}}
   listed: {covers: nothing, for_each: {tenant: [x, y]}, params: {day: 2000-01-01}}
@@ -401,7 +401,7 @@ schedules:
 		for day := range 5 {
 			require.FileExists(t, filepath.Join(s.Folder, "out", tenant, fmt.Sprintf("2026-10-%02d.csv", day+1)))
 		}
-		target, err := os.Readlink(filepath.Join(s.Folder, "latest", tenant+".csv"))
+		target, err := os.Readlink(filepath.Join(s.Folder, "out", "latest", tenant+".csv"))
 		require.NoError(t, err)
 		require.Equal(t, "2026-10-05.csv", filepath.Base(target))
 	}
