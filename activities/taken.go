@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,10 +28,17 @@ type publications struct {
 // publishedAgain is how far back publications are read again: clocks of other machines may be behind by so much.
 const publishedAgain = landscape.Micros(60_000_000)
 
-// at returns the last publication at a place that is known by now; known is false if there is none.
-func (p *publications) at(
+// publication is the last one at a place.
+type publication struct {
+	landscape.ArtifactRecord
+	at string
+}
+
+// near returns the last publications that are known by now at a place, on the way to it, such as a folder of parts of
+// which it would be one, and below it.
+func (p *publications) near(
 	ctx context.Context, log *landscape.Reader, place string,
-) (last landscape.ArtifactRecord, known bool, err error) {
+) (found []publication, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.by == nil {
@@ -43,8 +51,27 @@ func (p *publications) at(
 			p.by[placeOf(record.Latest)] = record
 		}
 	})
-	last, known = p.by[placeOf(place)]
-	return last, known, err
+	at := placeOf(place)
+	if last, known := p.by[at]; known {
+		found = append(found, publication{last, at})
+	}
+	if isURL(at) { // each run has a folder of its own below a prefix, and writes over nothing in others
+		return found, err
+	}
+	for folder := filepath.Dir(at); folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		if last, known := p.by[folder]; known {
+			found = append(found, publication{last, folder})
+		}
+	}
+	for below, last := range p.by {
+		if !strings.HasPrefix(below, at+string(filepath.Separator)) {
+			continue
+		}
+		if _, gone := os.Lstat(below); gone == nil {
+			found = append(found, publication{last, below})
+		}
+	}
+	return found, err
 }
 
 // placeOf names a place as other names of the same do: a path without symbolic links on the way to it, or a URL without
@@ -77,49 +104,68 @@ func placesOf(compiled *plan.Plan) []string {
 	return places
 }
 
-// taken refuses a deployed version that writes to what another deployed pipeline published last, unless that one is
-// retired: the deployer of one need not have anything to do with the other. Documents of the operator, which
-// have no version, write where they like.
+// taken refuses a deployed version that writes to what another pipeline published last, unless that one is retired, or
+// its document is served no more: the deployer of one need not have anything to do with the other. Documents of the
+// operator, which have no version, write where they like.
 func (a *Activities) taken(ctx context.Context, compiled *plan.Plan) error {
 	for _, place := range placesOf(compiled) {
-		last, known, err := a.publications.at(ctx, a.log.Reader, place)
+		found, err := a.publications.near(ctx, a.log.Reader, place)
 		if err != nil {
 			return err
 		}
-		if !known {
-			continue
-		}
-		owner, where, err := a.owner(ctx, last)
-		if err != nil {
-			return err
-		}
-		if owner != "" && owner != compiled.Document.Pipeline.Name {
+		for _, last := range found {
+			owner, err := a.owner(ctx, last.ArtifactRecord)
+			if err != nil {
+				return err
+			}
+			if owner == nil || owner.name == compiled.Document.Pipeline.Name {
+				continue
+			}
+			where := "there"
+			if last.at != placeOf(place) {
+				where = "at " + last.at
+			}
 			return &plugin.TargetError{Code: codeTargetRefused, Target: place, Message: fmt.Sprintf(
-				"the pipeline %s, which is deployed in %s, publishes there: write to another place, or retire that one first "+
-					"(waymark retire %[1]s --environment %[2]s --why TEXT)", owner, where)}
+				"the pipeline %s, which is %s, publishes %s: write to another place, or %s",
+				owner.name, owner.standing, where, owner.cure)}
 		}
 	}
 	return nil
 }
 
-// owner returns which deployed pipeline a publication is of, and in which environment; empty if it is of none, or not
-// of this machine.
-func (a *Activities) owner(
-	ctx context.Context, last landscape.ArtifactRecord,
-) (pipeline, environment string, err error) {
+// publisher is a pipeline to which a place belongs.
+type publisher struct {
+	name, standing string
+	cure           string // so that it belongs to it no more
+}
+
+// owner returns which pipeline a publication is of; nil if it is of none, or not of this machine.
+func (a *Activities) owner(ctx context.Context, last landscape.ArtifactRecord) (*publisher, error) {
 	run, err := a.log.Run(ctx, last.Run)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		return "", "", nil
+		return nil, nil //nolint:nilnil // as the comment says
 	case err != nil:
-		return "", "", err
-	case run.Version == 0 || !isURL(last.Path) && run.Host != a.host:
-		return "", "", nil
+		return nil, err
+	case !isURL(last.Path) && run.Host != a.host:
+		return nil, nil //nolint:nilnil // as above
+	case run.Version == 0:
+		if server, is := a.planner.(server); !is || !server.Serves(run.Pipeline, run.BaseDir) {
+			return nil, nil //nolint:nilnil // as above
+		}
+		return &publisher{run.Pipeline, "served from " + run.BaseDir, "move its document out of there first"}, nil
 	}
 	_, err = a.log.Startable(ctx, run.Environment, run.Pipeline, 0)
 	_, retired := errors.AsType[*landscape.RetiredError](err)
 	if retired || errors.Is(err, landscape.ErrNotFound) {
-		return "", "", nil
+		return nil, nil //nolint:nilnil // as above
 	}
-	return run.Pipeline, run.Environment, err
+	cure := fmt.Sprintf("retire that one first (waymark retire %s --environment %s --why TEXT)", run.Pipeline, run.Environment)
+	return &publisher{run.Pipeline, "deployed in " + run.Environment, cure}, err
+}
+
+// server is what a Planner may be as well: one that knows the documents that its process serves.
+type server interface {
+	// Serves reports whether a pipeline of the name is served, as a document in this folder.
+	Serves(name, folder string) bool
 }

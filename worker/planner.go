@@ -212,6 +212,20 @@ func lies(folder, in string) bool {
 	return err == nil && failed == nil && within(real, realIn)
 }
 
+// Serves reports whether a pipeline of the name is served, as a document in this folder.
+func (p Planner) Serves(name, folder string) bool {
+	served, err := filepath.Abs(p.Served)
+	if p.Served == "" || err != nil || !filepath.IsLocal(name) {
+		return false
+	}
+	for _, path := range []string{filepath.Join(served, name+".yaml"), filepath.Join(served, name, "pipeline.yaml")} {
+		if _, err := os.Stat(path); err == nil && filepath.Dir(path) == filepath.Clean(folder) {
+			return true
+		}
+	}
+	return false
+}
+
 // OutFolder is the folder beside a served document in which that writes without a word of the operator.
 const OutFolder = "out"
 

@@ -132,6 +132,14 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 	status, told = deploy(narrow, replacing, "")
 	require.Equal(t, 400, status, told)
 	require.Contains(t, told, "the pipeline sent, which is deployed in default, publishes there")
+	for path, says := range map[string]string{
+		"sent.csv/part-00000.csv": "the pipeline sent, which is deployed in default, publishes at " + s.Folder + "/out/sent.csv",
+		"all.csv":                 "the pipeline orders, which is served from " + s.Folder + ", publishes there",
+	} {
+		status, told = deploy(narrow, strings.Replace(replacing, "sent.csv", path, 1), "")
+		require.Equal(t, 400, status, told)
+		require.Contains(t, told, says)
+	}
 	status, told = deploy(narrow, replacing, "it is mine")
 	require.Equal(t, 200, status, told)
 	before, err := os.ReadFile(filepath.Join(s.Folder, "out/sent.csv"))
