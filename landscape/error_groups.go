@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"waymark/landscape/messages"
@@ -141,12 +142,15 @@ const (
 	thing  = `(?:row|line|byte|part|chunk|column|cell|record|attempt|entry)`
 	things = `(?:rows?|lines?|bytes?|parts?|chunks?|columns?|cells?|records?|attempts?|entry|entries|` +
 		`fields?|characters?|digits?)`
+	spelled = `…? \((?:U\+[0-9A-F]+ ?)+\)` // after a text: which of its characters may pass for others
 )
 
 var (
+	aText = regexp.MustCompile(`(?:` + messages.Text + `)(?:` + spelled + `)?`)
+
 	// aRowValue finds texts and numbers as messages.Values does, those with the word that says what they are together
 	// with that; noRowValue is what is no value of a row of that.
-	aRowValue = regexp.MustCompile(messages.Text + `|\b(?:` + named + `|` + thing + ` ` + number + `|` +
+	aRowValue = regexp.MustCompile(aText.String() + `|\b(?:` + named + `|` + thing + ` ` + number + `|` +
 		number + ` ` + things + `|` + number + `)\b`)
 	noRowValue = regexp.MustCompile(`^(?:` + named + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
 )
@@ -154,10 +158,27 @@ var (
 // WithoutValues puts "…" for quoted texts, and N for numbers that may be values of a row: "row 3: 999 is over" becomes "row 3: N is over".
 func WithoutValues(message string) string {
 	return aRowValue.ReplaceAllStringFunc(message, func(found string) string {
-		if noRowValue.MatchString(found) {
+		switch {
+		case noRowValue.MatchString(found):
 			return found
+		case strings.HasSuffix(found, ")"):
+			return messages.WithoutValue(found) // a text with its characters spelled out
 		}
 		return messages.Outline(found)
+	})
+}
+
+// WithoutTexts puts "…" for the quoted texts in a message, but for those that its reader knows.
+func WithoutTexts(message string, known func(text string) bool) string {
+	return aText.ReplaceAllStringFunc(message, func(found string) string {
+		quoted, err := strconv.QuotedPrefix(found)
+		if err != nil {
+			return messages.WithoutValue(found)
+		}
+		if text, err := strconv.Unquote(quoted); err == nil && known(text) {
+			return found
+		}
+		return messages.WithoutValue(quoted)
 	})
 }
 

@@ -145,4 +145,9 @@ func TestWithoutValues(t *testing.T) {
 	} {
 		require.Equal(t, want, landscape.WithoutValues(message), message)
 	}
+	const header = `missing: "größe" (U+00F6 U+00DF), "b"; unexpected: "Grün" (U+00FC), "C"`
+	require.Equal(t, `missing: "…", "…"; unexpected: "…", "…"`, landscape.WithoutValues(header))
+	known := func(text string) bool { return text == "größe" || text == "b" }
+	require.Equal(t, `missing: "größe" (U+00F6 U+00DF), "b"; unexpected: "…", "…"`,
+		landscape.WithoutTexts(header, known))
 }

@@ -52,12 +52,41 @@ func deployDocument(c *call) (any, error) {
 	request.Trying = func(run string) error { return c.disclose(run, "what_if", "deploy") }
 	deployed, err := c.server.Home.Deploy(c.Context(), request)
 	if err != nil {
-		return nil, err
+		return nil, withoutRows(document, err)
+	}
+	for i := range deployed.Preflight.Looks {
+		look := &deployed.Preflight.Looks[i]
+		look.Message = landscape.WithoutTexts(look.Message, fieldsOf(document))
 	}
 	for i := range deployed.Trials {
 		deployed.Trials[i].Stops = landscape.WithoutValues(deployed.Trials[i].Stops)
 	}
 	return deployed, nil
+}
+
+// withoutRows takes out of why a version is not deployed what its sources hold: the document says which line of a file
+// has the names of columns, so that these may be any row.
+func withoutRows(document *pipeline.Document, err error) error {
+	refused, is := errors.AsType[*client.Error](err)
+	if !is || refused.Code != client.NotReady {
+		return err
+	}
+	told := *refused
+	told.Message = landscape.WithoutTexts(refused.Message, fieldsOf(document))
+	return &told
+}
+
+// fieldsOf reports of a text whether it is a field or a column that a document declares.
+func fieldsOf(document *pipeline.Document) func(text string) bool {
+	names := map[string]bool{}
+	if document != nil {
+		for _, source := range document.Pipeline.Sources {
+			for _, field := range source.Value.Schema.Fields {
+				names[field.Name], names[field.Value.From] = true, true
+			}
+		}
+	}
+	return func(text string) bool { return names[text] }
 }
 
 // mayDeploy is the problem with a token that is not for pipelines of this name, whether there is one or not.

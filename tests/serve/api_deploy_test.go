@@ -72,6 +72,12 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 		{func(body map[string]any) {
 			body["document"] = strings.Replace(document, s.Folder+"/orders.csv", "/etc/passwd", 1)
 		}, 400, "is in no folder that documents may use"},
+		{func(body map[string]any) {
+			head := "FOLDER/orders.csv, skip_lines: 2}, schema: {fields: {sum: int}}}}"
+			body["document"] = strings.ReplaceAll("name: sent\nsources: {in: {csv: {path: "+head+"\n"+
+				"sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}\n", "FOLDER", s.Folder)
+			delete(body, "files")
+		}, 400, `missing: \"sum\"; unexpected: \"…\", \"…\"`},
 	} {
 		answer, told := send(deployer, wrong.change)
 		text, err := json.Marshal(told)
