@@ -125,7 +125,7 @@ func (l *loader) expandAs(path, text string, write func(s span, value string) st
 		l.report(path, "%s", err)
 		return "", false
 	}
-	var expanded, unvaried strings.Builder
+	var expanded, unvaried, bare strings.Builder
 	ok := true
 	for _, s := range spans {
 		value, found := s.text, true
@@ -136,10 +136,13 @@ func (l *loader) expandAs(path, text string, write func(s span, value string) st
 		}
 		expanded.WriteString(value)
 		ok = ok && found && l.spend(path, len(value))
-		if s.kind == ParamReference {
-			value = "x"
+		for kind, without := range map[ReferenceKind]*strings.Builder{ParamReference: &unvaried, SecretReference: &bare} {
+			if s.kind == kind {
+				without.WriteString("x")
+			} else {
+				without.WriteString(value)
+			}
 		}
-		unvaried.WriteString(value)
 		if !ok && expanded.Len() > maxExpandedBytes {
 			return "", false
 		}
@@ -148,7 +151,7 @@ func (l *loader) expandAs(path, text string, write func(s span, value string) st
 		if l.doc.expanded == nil {
 			l.doc.expanded = map[string]expansion{}
 		}
-		l.doc.expanded[path] = expansion{expanded.String(), unvaried.String()}
+		l.doc.expanded[path] = expansion{expanded.String(), unvaried.String(), bare.String()}
 	}
 	return expanded.String(), ok
 }
@@ -266,19 +269,29 @@ func (l *loader) lookUpParam(path, name string) (string, bool) {
 	return param.text, param.ok
 }
 
-// expansion is a text whose references were replaced, and what it would be if every parameter in it were the letter x.
-type expansion struct{ text, unvaried string }
+// expansion is a text whose references were replaced, and what it would be if every parameter, or every secret, in it
+// were the letter x.
+type expansion struct{ text, unvaried, bare string }
 
-// Expanded returns the text at the path with its references replaced, and what it would be if every parameter in it were the letter x. It must not be
-// stored or printed if there are secrets in it.
+// Expanded returns the text at the path with its references replaced, and what it would be if every parameter in it
+// were the letter x. It must not be stored or printed if there are secrets in it.
 func (d *Document) Expanded(path string) (text, unvaried string) {
+	found := d.expansionOf(path)
+	return found.text, found.unvaried
+}
+
+// Bare returns the text at the path with its references replaced, but for secrets: each of them is the letter x.
+func (d *Document) Bare(path string) string { return d.expansionOf(path).bare }
+
+func (d *Document) expansionOf(path string) expansion {
 	if found, refers := d.expanded[path]; refers {
-		return found.text, found.unvaried
+		return found
 	}
+	text := ""
 	if n := d.find(path); n != nil {
 		text, _, _ = splitReferences(n.text)
 	}
-	return text, text
+	return expansion{text, text, text}
 }
 
 // Varies reports whether a text at the path, or below it, refers to a parameter.

@@ -93,6 +93,9 @@ func (w *purse) held(doc *pipeline.Document) error {
 func (w *purse) cargo(doc *pipeline.Document, at string) (cargo egress.Cargo, err error) {
 	for _, secret := range doc.SecretsAt(at) {
 		option, places, chosen := way(doc, at, secret.Path)
+		if err := tells(doc, secret.Path); err != nil {
+			return cargo, fmt.Errorf("%s: %w", option, err)
+		}
 		err := w.refused[secret.Name]
 		if refused := (*secrets.RefusedError)(nil); errors.As(err, &refused) {
 			told := *refused
@@ -107,6 +110,26 @@ func (w *purse) cargo(doc *pipeline.Document, at string) (cargo egress.Cargo, er
 	}
 	cargo.Held = w.held(doc)
 	return cargo, nil
+}
+
+// tells refuses secrets that would say where a database is, or how it is called: that is recorded and shown, and name
+// servers are asked for it. An address that is a secret as a whole was put there to be used so.
+func tells(doc *pipeline.Document, path string) error {
+	text, _ := doc.Expanded(path)
+	told, err := postgres.Told(text)
+	if err != nil || strings.Contains(path, ".http.headers") {
+		return nil //nolint:nilerr // who reads it says what is wrong with it
+	}
+	if without, err := postgres.Told(doc.Bare(path)); err == nil && without == told {
+		return nil
+	}
+	for _, secret := range doc.SecretsAt(path) {
+		if whole, err := postgres.Told(secret.Value); err == nil && whole == told {
+			return nil
+		}
+	}
+	return errors.New("the host, the port and the name of a database are recorded and shown, so no secret can be in " +
+		"them: write them out, or have the whole address in one secret")
 }
 
 // way returns where a secret in a text of a source or sink goes: the option that has it, the places, and whether

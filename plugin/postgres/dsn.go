@@ -49,6 +49,16 @@ func Places(dsn string) (places []string, err error) {
 	return places, nil
 }
 
+// Told returns what is recorded of a DSN and shown to people: where it leads, and the name of the database. The error
+// holds nothing of the DSN.
+func Told(dsn string) (told string, err error) {
+	said, err := parseDSN(dsn)
+	if err != nil {
+		return "", err
+	}
+	return settings{"host": said["host"], "port": said["port"], "dbname": said["dbname"]}.words(), nil
+}
+
 // parseURL reads what follows the scheme: USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?NAME=VALUE&…
 func parseURL(rest string) (settings, error) {
 	var pairs [][2]string
