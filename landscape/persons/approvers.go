@@ -27,6 +27,8 @@ type Approver struct {
 	After      time.Time // from when on; zero: ever since
 	Before     time.Time // until when; zero: for ever
 	Line       string    // without its end
+
+	names []string // all of the line's principals
 }
 
 // Approvers are the lines of an approvers file.
@@ -86,11 +88,21 @@ func (a *Approvers) Persons() int {
 	return len(known)
 }
 
-// oneOwner requires that a key of one person is not another one's.
+// oneOwner requires that a key of one person is not another one's, and that nobody counts as two persons because of two
+// ways to write a name.
 func (a *Approvers) oneOwner(next Approver) error {
 	for _, other := range a.All {
-		if sameKey(other.Key, next.Key) && other.Person != next.Person {
+		if other.Person == next.Person {
+			continue
+		}
+		if sameKey(other.Key, next.Key) {
 			return fmt.Errorf("%s has the key of %s: each person needs a key that nobody else has", next.Person, other.Person)
+		}
+		for _, name := range next.names {
+			if slices.ContainsFunc(other.names, func(known string) bool { return strings.EqualFold(known, name) }) {
+				return fmt.Errorf("%s is a name of %s as well: begin all lines of one person with the same name, %s, "+
+					"or give each person names that nobody else has", name, other.Person, other.Person)
+			}
 		}
 	}
 	return nil
@@ -113,12 +125,13 @@ func ParseApprover(line string) (a Approver, err error) {
 	if parts == nil {
 		return a, fmt.Errorf("%.80q is no approver: write PRINCIPAL [OPTION=\"VALUE\",…] ssh-ed25519 AAAA… [NAME]", line)
 	}
-	for _, principal := range strings.Split(parts[1], ",") {
+	a.names = strings.Split(parts[1], ",")
+	for _, principal := range a.names {
 		if !personName.MatchString(principal) {
 			return a, fmt.Errorf("%.120q names no person: write a name or an address, such as ann@example.com, without * or quotes", principal)
 		}
 	}
-	a.Person, _, _ = strings.Cut(parts[1], ",")
+	a.Person = a.names[0]
 	if a.Key, err = publicKey(parts[3], parts[4]); err != nil {
 		return a, err
 	}
