@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"waymark/client"
@@ -20,6 +21,9 @@ func pipelines(c *call) (any, error) {
 
 func schedules(c *call) (any, error) {
 	list, err := c.server.Home.Schedules(c.Context(), c.query.Get("environment"))
+	for i := range list {
+		withoutSlotValues(list[i].Last)
+	}
 	return whole(slices.DeleteFunc(list, func(s client.Schedule) bool { return !c.token.Sees(s.Pipeline) }), err)
 }
 
@@ -37,7 +41,7 @@ func withPipeline[T any](answer func(home *local.Home, ctx context.Context, envi
 // version names the version of the pipeline of the path whose number a parameter has; the current one if it has none.
 func (c *call) version(parameter string) (word string, err error) {
 	name := c.PathValue("name")
-	if !c.token.Sees(name) {
+	if plain, _, _ := strings.Cut(name, "@"); !c.token.Sees(plain) { // what follows is a version
 		return "", noPipeline(name)
 	}
 	if number := c.query.Get(parameter); number != "" {
@@ -84,10 +88,18 @@ func gridOf(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	withoutSlotValues(grid.Last)
 	for i := range grid.Slots {
-		grid.Slots[i].Reason = landscape.WithoutValues(grid.Slots[i].Reason)
+		withoutSlotValues(&grid.Slots[i])
 	}
 	return grid, nil
+}
+
+// withoutSlotValues takes the values of rows out of why a slot is what it is: that is why its run failed. nil is no slot.
+func withoutSlotValues(slot *client.ScheduledSlot) {
+	if slot != nil {
+		slot.Reason = landscape.WithoutValues(slot.Reason)
+	}
 }
 
 func pauseSchedule(c *call) (any, error) {
@@ -119,7 +131,18 @@ func runSlot(c *call) (any, error) {
 	if asked.Slot == "" {
 		return nil, faulty("/slot", "name the slot")
 	}
-	return c.server.Home.RunSlot(c.Context(), client.SlotsRequested{By: c.by(asked.Why), Schedule: word, First: asked.Slot, Again: asked.Again})
+	done, err := c.server.Home.RunSlot(c.Context(), client.SlotsRequested{
+		By: c.by(asked.Why), Schedule: word, First: asked.Slot, Again: asked.Again,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, slots := range [][]client.ScheduledSlot{done.Slots, done.Others} {
+		for i := range slots {
+			withoutSlotValues(&slots[i])
+		}
+	}
+	return done, nil
 }
 
 // orderingSchedule reads an order about the schedule of the path.

@@ -142,12 +142,18 @@ func resume(ctx context.Context, c *call, run landscape.Run) (remote.Ordered, er
 
 func retry(ctx context.Context, c *call, run landscape.Run) (*client.Retry, error) {
 	asked, err := ordering(c, func(r *remote.RetryRequest) string { return r.Why })
+	if err == nil {
+		err = free(asked.Run)
+	}
 	if err != nil {
 		return nil, err
 	}
 	again, err := c.server.Home.Retry(ctx, client.RetryRequest{By: c.by(asked.Why), Of: run.ID, Run: asked.Run, Version: asked.Version, Params: asked.Params})
-	if err != nil || again.Execution == nil {
-		return again, err
+	if err != nil {
+		return nil, c.discreet(asked.Run, err)
+	}
+	if again.Execution == nil {
+		return again, nil
 	}
 	return again, again.Execution.Close()
 }

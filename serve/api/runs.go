@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"waymark/activities"
 	"waymark/client"
 	"waymark/client/remote"
@@ -50,16 +52,34 @@ func (c *call) recordOf(id string) (landscape.Run, error) {
 	return run, err
 }
 
-// started returns the start of the run of the path that counts.
+// started returns the start of a run that counts: the last one that was not refused, or the first one if all were. There is
+// none for who sees another one only, or not the run that is recorded under the id: somebody else began that.
 func (c *call) started(id string) (*client.Start, error) {
 	starts, err := c.server.Home.StartsOf(c.Context(), id)
 	if err != nil {
 		return nil, err
 	}
+	var counts *client.Start
 	for i := range slices.Backward(starts) {
-		if s := &starts[i]; c.sees(s.Pipeline, s.Actor, s.Trigger) && (s.State != landscape.StartRefused || i == 0) {
-			return s, nil
+		s := &starts[i]
+		if seen := c.sees(s.Pipeline, s.Actor, s.Trigger); seen {
+			counts = s
+		} else if s.State != landscape.StartRefused {
+			counts = nil
 		}
+		if s.State != landscape.StartRefused {
+			break
+		}
+	}
+	if counts == nil {
+		return nil, noRun(id)
+	}
+	run, err := c.server.Home.Recorded(c.Context(), id)
+	switch {
+	case isMissing(err) || err == nil && c.sees(run.Pipeline, run.Actor, run.Trigger):
+		return counts, nil
+	case err != nil:
+		return nil, err
 	}
 	return nil, noRun(id)
 }
@@ -189,6 +209,11 @@ func startRun(c *call) (any, error) {
 		asked.Run = activities.RunOfKey(name, key)
 	case asked.Run == "":
 		asked.Run = client.NewRunID()
+	default:
+		err = free(asked.Run)
+	}
+	if err != nil {
+		return nil, err
 	}
 	started, again, err := c.once(key != "", asked)
 	if err != nil {
@@ -202,6 +227,15 @@ func startRun(c *call) (any, error) {
 		return c.await(started, wait)
 	}
 	return pending(started), nil
+}
+
+// free refuses an id that a caller gives to a run, if it is of the form that ids have by their keys: who guesses the key of
+// somebody else could take his run's.
+func free(run string) error {
+	if id, err := uuid.Parse(run); err == nil && id.Version() == 5 {
+		return faulty("/run", "an id of this form belongs to an Idempotency-Key: send the key, or give another id")
+	}
+	return nil
 }
 
 // once starts a run. With a key, a run that was asked for in the same words before is the same; again says so.
@@ -376,7 +410,7 @@ func (c *call) untilDue(until context.Context, id string) (bool, error) {
 
 // ended reports whether a run has ended, or will never begin.
 func (c *call) ended(id string) (bool, error) {
-	run, err := c.server.Home.Recorded(c.Context(), id)
+	run, err := c.recordOf(id)
 	if err == nil || !isMissing(err) {
 		return err == nil && run.Status != pipeline.Running, err
 	}
@@ -389,7 +423,7 @@ func (c *call) ended(id string) (bool, error) {
 
 // reportOf returns how a run is, also one that has not begun.
 func (c *call) reportOf(id string) (*client.RunReport, error) {
-	run, err := c.server.Home.Recorded(c.Context(), id)
+	run, err := c.recordOf(id)
 	if err == nil {
 		return c.report(run)
 	}
@@ -429,6 +463,9 @@ func followRun(c *call) (any, error) {
 		progress, run, err := c.progress(id)
 		if err != nil {
 			return nil, err
+		}
+		if run != nil && !c.sees(run.Pipeline, run.Actor, run.Trigger) { // somebody else's, under the same id
+			return nil, noRun(id)
 		}
 		if first || progress != last {
 			if err := stream.send("", "progress", progress); err != nil {

@@ -61,6 +61,7 @@ func TestAPI(t *testing.T) {
 	t.Run("deploy", s.deploys)
 	t.Run("places", s.places)
 	t.Run("neighbours", s.neighbours)
+	t.Run("failing slots", s.failingSlots)
 	t.Run("strangers", s.strangers)
 	t.Run("large deliveries", s.largeDeliveries)
 	t.Run("orders", s.orders)
@@ -295,8 +296,8 @@ func (s *apiServer) keys(t *testing.T) {
 		require.NotContains(t, string(body), run)
 	}
 	answer, body = s.Ask(t, "POST", "/v1/runs", other, `{"pipeline":"orders","run":"`+run+`"}`)
-	require.Equal(t, 409, answer.StatusCode, "%s", body)
-	require.Contains(t, string(body), "is taken")
+	require.Equal(t, 400, answer.StatusCode, "%s", body)
+	require.Contains(t, string(body), "belongs to an Idempotency-Key")
 	answer, body = s.Ask(t, "GET", "/v1/runs/"+run, other, "")
 	require.Equal(t, 404, answer.StatusCode, "who asked for the id of another's run does not see it: %s", body)
 	answer, body = s.Ask(t, "POST", "/v1/runs", token, changed, "Idempotency-Key", "many")
@@ -331,6 +332,42 @@ func (s *apiServer) ownRuns(t *testing.T) {
 	for _, path := range []string{"/v1/runs", "/v1/pipelines", "/v1/starts", "/v1/events", "/v1/queue"} {
 		_, body = s.Ask(t, "GET", path, other, "")
 		require.NotContains(t, string(body), "orders", path)
+	}
+	s.sameIDs(t)
+}
+
+// sameIDs asks for what somebody else has, by an id under which the caller was refused, by the id of his key, and by the
+// version of a pipeline whose name with that fits.
+func (s *apiServer) sameIDs(t *testing.T) {
+	narrow := s.Grant(t, "narrow", "service,operator", "deployed")
+	refused := `{"pipeline":"deployed","run":"both","params":{"nope":1}}`
+	answer, body := s.Ask(t, "POST", "/v1/runs", narrow, refused, "Prefer", "wait=60")
+	require.Contains(t, string(body), `"status":"refused"`, answer.Status)
+	answer, body = s.Ask(t, "GET", "/v1/runs/both", narrow, "")
+	require.Equal(t, 200, answer.StatusCode, "%s", body)
+	asked, operator := `{"pipeline":"orders","run":"both"}`, s.Tokens[landscape.Operator]
+	answer, body = s.Ask(t, "POST", "/v1/runs", operator, asked, "Prefer", "wait=60")
+	require.Equal(t, 200, answer.StatusCode, "%s", body)
+	require.Contains(t, string(body), `"rows_read":3`)
+	for _, path := range []string{"GET ", "GET /follow", "GET /edges", "POST /cancel", "POST /pause"} {
+		method, path, _ := strings.Cut(path, " ")
+		answer, body := s.Ask(t, method, "/v1/runs/both"+path, narrow, `{"why":"x"}`)
+		require.Equal(t, 404, answer.StatusCode, "%s: %s", path, body)
+	}
+	answer, body = s.Ask(t, "POST", "/v1/runs", narrow, refused)
+	require.Equal(t, 409, answer.StatusCode, "%s", body)
+	require.Contains(t, string(body), "is taken")
+	key := remote.RunOf("deployed", "tonight")
+	for path, body := range map[string]string{
+		"/v1/runs": `{"pipeline":"orders","run":"` + key + `"}`, "/v1/runs/same/retry": `{"why":"x","run":"` + key + `"}`,
+	} {
+		answer, told := s.Ask(t, "POST", path, s.Grant(t, "narrow", "operator", "orders"), body)
+		require.Equal(t, []any{400, "MALFORMED"}, []any{answer.StatusCode, code(t, told)}, "%s", told)
+	}
+	ends := s.Grant(t, "ends", "viewer", "*1")
+	for _, path := range []string{"", "/document", "/diff", "/history"} {
+		answer, told := s.Ask(t, "GET", "/v1/pipelines/deployed@1"+path, ends, "")
+		require.Equal(t, 404, answer.StatusCode, "%s", told)
 	}
 }
 
