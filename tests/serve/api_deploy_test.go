@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -160,6 +161,42 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 	require.Equal(t, string(before), string(after))
 	s.Waymark(t, "retire", "sent", "--why", "others-b writes there now")
 	require.Contains(t, run(), `"status":"completed"`, "the cure works")
+}
+
+// failingSlots runs a slot whose run fails at a row, for which it takes the header: schedules say why without that.
+func (s *apiServer) failingSlots(t *testing.T) {
+	document := strings.ReplaceAll(`name: failing-slots
+sources: {in: {csv: {path: FOLDER/orders.csv, skip_lines: 2}, schema: {fields: {id: int}}}}
+sinks: {out: {csv: {path: FOLDER/out/failing-slots.csv, overwrite: true}}}
+schedules: {daily: {every: day}}
+`, "FOLDER", s.Folder)
+	body, err := json.Marshal(map[string]string{"why": "a test", "document": document, "anyway": "it shall fail"})
+	require.NoError(t, err)
+	answer, told := s.Ask(t, "POST", "/v1/pipelines", s.Tokens[landscape.Deployer], string(body))
+	require.Equal(t, 200, answer.StatusCode, "%s", told)
+	require.NotContains(t, string(told), "many")
+	const schedule = "/v1/schedules/default/failing-slots/daily"
+	var grid struct {
+		Slots []struct{ Slot, State, Reason string }
+	}
+	see := func() (last struct{ Slot, State, Reason string }) {
+		answer, told := s.Ask(t, "GET", schedule, s.Tokens[landscape.Viewer], "")
+		require.Equal(t, 200, answer.StatusCode, "%s", told)
+		require.NoError(t, json.Unmarshal(told, &grid))
+		return grid.Slots[len(grid.Slots)-1]
+	}
+	answer, told = s.Ask(t, "POST", schedule+"/run", s.Tokens[landscape.Operator],
+		`{"why":"a test","slot":"`+see().Slot+`"}`)
+	require.Equal(t, 202, answer.StatusCode, "%s", told)
+	require.Eventually(t, func() bool { return see().State == "failed" }, time.Minute, 20*time.Millisecond)
+	require.Contains(t, see().Reason, "…")
+	again := schedule + "/run" // the answer says how the slot was
+	for method, path := range map[string]string{"GET": "/v1/schedules", "POST": again} {
+		body := map[string]string{"POST": `{"why":"a test","slot":"` + see().Slot + `"}`}[method]
+		_, told = s.Ask(t, method, path, s.Tokens[landscape.Operator], body)
+		require.Contains(t, string(told), "…", path)
+		require.NotContains(t, string(told), "many", path)
+	}
 }
 
 // largeDeliveries posts few bytes that are many rows: as many as a request may bring are taken, wherever the document
