@@ -70,7 +70,7 @@ var power = []mutant{
 	{
 		name: "two attempts exchange the folders at once", never: "the new output is removed as the one that was replaced",
 		file: "plugin/file/sink_folder.go", old: "\t\terr = moved(l.disk.Exchange(l.old, l.name))\n", new: "\t\terr = nil\n",
-		pkg: "./plugin/file", run: "^TestInterleaved$", tier: night,
+		pkg: "./plugin/file", run: "^TestInterleaved$/^parts_over_others", flags: []string{"-rounds=200"}, tier: night,
 	},
 	{
 		name: "an output is published without a comparison", never: "bytes that nobody wrote are published",
