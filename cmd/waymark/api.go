@@ -81,9 +81,6 @@ func (s *apiServing) listen(ctx context.Context) error {
 	case err != nil:
 		return wrongUsef("--api: %v", err)
 	}
-	if s.certificate != nil {
-		listener = tls.NewListener(listener, &tls.Config{GetCertificate: s.certificate.get, MinVersion: tls.VersionTLS12})
-	}
 	s.listener = listener
 	return nil
 }
@@ -124,7 +121,12 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, later bool, log
 	}
 	defer func() { err = errors.Join(err, home.Close()) }()
 	host, _, _ := net.SplitHostPort(s.address)
+	var secured *tls.Config
+	if s.certificate != nil {
+		secured = &tls.Config{GetCertificate: s.certificate.get, MinVersion: tls.VersionTLS12}
+	}
 	server, err := api.New(api.Options{
+		TLS:  secured,
 		Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Issuer: s.issuer, Link: s.link, Received: s.received.Add, Later: later,
 	})
 	if err != nil {

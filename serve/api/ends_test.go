@@ -56,7 +56,7 @@ func TestARevokedTokenEndsWhatItBegan(t *testing.T) {
 		request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		c := &call{Request: request, server: s, token: oidc.Caller{AccessToken: of}}
 		require.Error(t, c.counts())
-		_, err := patient{httptest.NewRecorder(), nil, c}.Write([]byte("x"))
+		_, err := counted{httptest.NewRecorder(), c}.Write([]byte("x"))
 		require.Error(t, err, "a download")
 		require.Error(t, c.disclose("one", "bundle", ""), "values that were sought while the token counted")
 		_, err = c.untilDue(t.Context(), "one")

@@ -66,7 +66,7 @@ func (c *call) sendFile(file io.ReadSeeker, sum []byte) {
 	header := c.w.Header()
 	header.Set("ETag", `"`+hex.EncodeToString(sum)+`"`)
 	header.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":")
-	http.ServeContent(patient{c.w, http.NewResponseController(c.w), c}, c.Request, "", time.Time{}, file)
+	http.ServeContent(counted{c.w, c}, c.Request, "", time.Time{}, file)
 }
 
 // openOutput opens a file for reading; a folder, a table or an object in a bucket is none.
@@ -84,17 +84,15 @@ func openOutput(path string) (*os.File, error) {
 	return file, nil
 }
 
-// patient is a writer whose client may take as long as it likes, as long as it takes something, and its token counts.
-type patient struct {
+// counted is a writer that ends when the caller's token does not count any more.
+type counted struct {
 	http.ResponseWriter
-	control *http.ResponseController
-	call    *call
+	call *call
 }
 
-func (p patient) Write(part []byte) (int, error) {
-	if err := p.call.counts(); err != nil {
+func (w counted) Write(part []byte) (int, error) {
+	if err := w.call.counts(); err != nil {
 		return 0, err
 	}
-	_ = p.control.SetWriteDeadline(time.Now().Add(slowest))
-	return p.ResponseWriter.Write(part)
+	return w.ResponseWriter.Write(part)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,7 @@ type Options struct {
 	Logger  *slog.Logger
 	Code    string       // version of the program
 	Rate    float64      // requests of an access token in a second; 0 for no limit
+	TLS     *tls.Config  // with which it answers; nil for without TLS
 	Private bool         // it listens on loopback only: requests for other hosts are refused
 	Issuer  *oidc.Issuer // whose tokens count beside our own; nil for none
 	// Link lets one person sign in to the pages without an access token; nil if nobody may.
@@ -81,6 +83,7 @@ type Server struct {
 	endings       endings
 	answers       answers
 	streams       atomic.Int64 // of events, that are open
+	patience      time.Duration
 	drained       chan struct{}
 	drain         func()
 }
@@ -89,7 +92,7 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	s := &Server{Options: o, routes: append(table(), pages()...), mux: http.NewServeMux(), cursorKey: o.CursorKey, crossSite: http.NewCrossOriginProtection(), drained: make(chan struct{})}
 	s.drain = sync.OnceFunc(func() { close(s.drained) })
-	s.endings.inFlight = o.Home.InFlight
+	s.endings.inFlight, s.patience = o.Home.InFlight, slowest
 	if s.cursorKey == nil {
 		s.cursorKey = make([]byte, sha256.Size)
 		if _, err := rand.Read(s.cursorKey); err != nil {
@@ -122,6 +125,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+	}
+	listener = taking{listener, s.patience}
+	if s.TLS != nil {
+		listener = tls.NewListener(listener, s.TLS)
 	}
 	later, end := context.WithCancel(ctx)
 	defer end()

@@ -17,9 +17,6 @@ const heartbeat = 15 * time.Second
 // streamWait is after how many seconds a client that has too many streams may ask for another one.
 const streamWait = 5
 
-// slowest is how long a client may take for what is sent to it.
-const slowest = 30 * time.Second
-
 // An eventStream sends events to a client, as server-sent events.
 type eventStream struct {
 	call    *call
@@ -95,7 +92,6 @@ func (s *eventStream) send(id, event string, data any) error {
 }
 
 func (s *eventStream) write(text string) error {
-	_ = s.control.SetWriteDeadline(time.Now().Add(slowest))
 	if _, err := fmt.Fprint(s.call.w, text); err != nil {
 		return err
 	}

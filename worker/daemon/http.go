@@ -14,9 +14,10 @@ import (
 	"waymark/internal/defect"
 )
 
-// How long a client may take for its request, and a server for its end.
+// How long a client may take for its request and for the answer, and a server for its end.
 const (
 	headerTimeout = 5 * time.Second
+	answerTimeout = 30 * time.Second
 	closeTimeout  = 2 * time.Second
 )
 
@@ -41,7 +42,8 @@ func listen(ctx context.Context, flag, address string, handler http.Handler, log
 		handler = forThisMachine(handler)
 	}
 	e := &endpoint{server: &http.Server{
-		Handler: defect.Handler("request", handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		Handler: defect.Handler("request", handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
+		WriteTimeout: answerTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}}
 	logger.Info("listening", "for", flag, "address", listener.Addr().String())
 	go defect.Guard("listener", func() {
