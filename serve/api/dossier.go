@@ -11,11 +11,7 @@ import (
 
 // sendDossier sends what happened to a row, with its proof, as one file.
 func sendDossier(ctx context.Context, c *call, run landscape.Run) (any, error) {
-	asked, err := c.question(run.ID)
-	if err != nil {
-		return nil, err
-	}
-	story, err := c.server.Home.Explain(ctx, asked)
+	story, err := c.story(run)
 	if err != nil {
 		return nil, err
 	}

@@ -194,20 +194,31 @@ func (c *call) comparedFilter() compare.Filter {
 }
 
 // explain tells what happened to one row.
-func explain(ctx context.Context, c *call, run landscape.Run) (*audit.Explanation, error) {
+func explain(_ context.Context, c *call, run landscape.Run) (*audit.Explanation, error) {
+	story, err := c.story(run)
+	if err != nil {
+		return nil, err
+	}
+	return story, c.disclose(run.ID, "explain", story.Token) // not what was asked for: that may be a value
+}
+
+// story is what happened to the row that is asked for, as far as the caller sees the pipelines before and after it.
+func (c *call) story(run landscape.Run) (*audit.Explanation, error) {
 	asked, err := c.question(run.ID)
 	if err != nil {
 		return nil, err
 	}
-	story, err := c.server.Home.Explain(ctx, asked)
+	story, err := c.server.Home.Explain(c.Context(), asked)
 	if err != nil {
 		return nil, err
 	}
 	if from := story.Upstream; from != nil && !c.token.Sees(from.Pipeline) {
 		story.Upstream = nil
 	}
-	story.Downstream = slices.DeleteFunc(story.Downstream, func(read audit.DownstreamRow) bool { return !c.token.Sees(read.Pipeline) })
-	return story, c.disclose(run.ID, "explain", story.Token) // not what was asked for: that may be a value
+	story.Downstream = slices.DeleteFunc(story.Downstream, func(read audit.DownstreamRow) bool {
+		return !c.token.Sees(read.Pipeline)
+	})
+	return story, nil
 }
 
 // whyNot tells what kept one row out of a sink.

@@ -12,7 +12,7 @@ const slowest = 30 * time.Second
 const mostAtOnce = 64 << 10
 
 // A taking listener has connections that break off when the client takes nothing for some time. A client could
-// otherwise, with no token, keep as many answers in memory for ever as he asks for and does not read.
+// otherwise, with no token, keep as many answers in memory for ever as it asks for and does not read.
 type taking struct {
 	net.Listener
 	patience time.Duration

@@ -2,9 +2,13 @@ package serve_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -77,4 +81,33 @@ func (s *watching) filesPage(t *testing.T) {
 	require.NoError(t, db.QueryRowContext(t.Context(), queries[1]).Scan(&item, &revision, &state, &run, &reason))
 	file := filepath.Join(s.Folder, "in", "a.csv")
 	require.Equal(t, []any{file, 0, "done", first.Run, ""}, []any{item, revision, state, run, reason})
+	s.ofOthers(t, read[0].Run)
+}
+
+// ofOthers asks where a row came from, as who sees the pipeline that read it, and not the one that published it.
+func (s *watching) ofOthers(t *testing.T, run string) {
+	listens := regexp.MustCompile(`for=--api address=(\S+)`).FindStringSubmatch(s.Log.String())
+	require.NotNil(t, listens)
+	told := regexp.MustCompile(`of parcels \(|"pipeline":"parcels"`)
+	for _, who := range []struct {
+		pipelines []string
+		told      bool
+	}{{nil, true}, {[]string{"invoices"}, false}} {
+		auditor := s.Grant(t, "ann", "auditor", who.pipelines...)
+		for _, path := range []string{"/explain?row=1", "/dossier?row=1"} {
+			address := "http://" + listens[1] + "/v1/runs/" + run + path
+			var text []byte
+			require.Eventually(t, func() bool { // a dossier has a proof, which there is when the log is signed
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+				require.NoError(t, err)
+				request.Header.Set("Authorization", "Bearer "+auditor)
+				answer, err := http.DefaultClient.Do(request)
+				require.NoError(t, err)
+				text, err = io.ReadAll(answer.Body)
+				require.NoError(t, errors.Join(err, answer.Body.Close()))
+				return answer.StatusCode == http.StatusOK
+			}, patience, 100*time.Millisecond, "%s", path)
+			require.Equal(t, who.told, told.Match(text), "%s: %s", path, text)
+		}
+	}
 }
