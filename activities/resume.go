@@ -153,13 +153,21 @@ func Check(ctx context.Context, a *Activities, run string) error {
 	return err
 }
 
-// check compiles the run again, and requires that its sources are what they were and that its record makes sense.
+// check compiles the run again, and requires that its sources are what they were, that it may still write to its targets,
+// and that its record makes sense.
 func (a *Activities) check(ctx context.Context, id string) (*run, error) {
 	r, err := a.recall(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.checkSources(ctx, r); err != nil {
+		return nil, err
+	}
+	on, err := a.log.Run(ctx, id)
+	if err == nil && on.Version > 0 {
+		err = a.taken(ctx, r.plan) // somebody else may have published there since the run began
+	}
+	if err != nil {
 		return nil, err
 	}
 	state, err := a.stand(ctx, r)

@@ -159,8 +159,32 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 	after, err := os.ReadFile(filepath.Join(s.Folder, "out/sent.csv"))
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after))
+	s.notLater(t, narrow, deploy)
 	s.Waymark(t, "retire", "sent", "--why", "others-b writes there now")
 	require.Contains(t, run(), `"status":"completed"`, "the cure works")
+}
+
+// notLater resumes a run after another pipeline published where it writes.
+func (s *apiServer) notLater(t *testing.T, narrow string, deploy func(token, document, anyway string) (int, string)) {
+	const document = `name: NAME
+sources: {in: {csv: {path: FOLDER/orders.csv}, schema: {fields: {id: int, total: TYPE}}, on_invalid: fail}}
+sinks: {out: {csv: {path: FOLDER/out/later.csv, overwrite: true}}}
+`
+	run := func(token, name, kind string) (status string, run string) {
+		code, told := deploy(token, strings.NewReplacer("NAME", name, "TYPE", kind).Replace(document), "")
+		require.Equal(t, 200, code, told)
+		_, body := s.Ask(t, "POST", "/v1/runs", token, `{"pipeline":"`+name+`"}`, "Prefer", "wait=60")
+		var report struct{ Run, Status string }
+		require.NoError(t, json.Unmarshal(body, &report), "%s", body)
+		return report.Status, report.Run
+	}
+	status, failed := run(narrow, "others-c", "int")
+	require.Equal(t, "failed", status)
+	status, _ = run(s.Tokens[landscape.Deployer], "later", "string")
+	require.Equal(t, "completed", status)
+	told, err := s.Try(t.Context(), "resume", failed)
+	require.Error(t, err)
+	require.Contains(t, told, "the pipeline later, which is deployed in default, publishes there")
 }
 
 // failingSlots runs a slot whose run fails at a row, for which it takes the header: schedules say why without that.
