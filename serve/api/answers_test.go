@@ -75,6 +75,8 @@ func TestEqualQuestionsAreAnsweredOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 6, f.found.Load())
 		time.Sleep(time.Minute)
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		require.Empty(t, f.of, "nothing is kept for nobody")
 	})
 }
