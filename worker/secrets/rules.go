@@ -174,16 +174,21 @@ func (r Rule) String() string {
 		if len(list.values) == 0 {
 			continue
 		}
-		values := slices.Clone(list.values)
-		for i, value := range values {
-			if strings.ContainsAny(value, ":[") || !strings.ContainsFunc(value, notNumber) ||
-				slices.Contains([]string{"true", "false", "null"}, value) {
-				values[i] = strconv.Quote(value)
-			}
-		}
-		texts = append(texts, list.key+": ["+strings.Join(values, ", ")+"]")
+		texts = append(texts, list.key+": "+listed(list.values))
 	}
 	return "{" + strings.Join(texts, ", ") + "}"
+}
+
+// listed returns values as a settings file may have them.
+func listed(values []string) string {
+	values = slices.Clone(values)
+	for i, value := range values {
+		word := slices.Contains([]string{"true", "false", "null"}, value)
+		if word || strings.ContainsAny(value, ":[") || !strings.ContainsFunc(value, notNumber) {
+			values[i] = strconv.Quote(value)
+		}
+	}
+	return "[" + strings.Join(values, ", ") + "]"
 }
 
 func notNumber(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '_' }

@@ -196,8 +196,8 @@ func (k Keeper) Leave(owner Owner, name, value string, way Way) error {
 				owner, place)
 		case ruled:
 			return fmt.Errorf("secret %s of %s may not go to %s: add it to the hosts of %[1]s under secrets in "+
-				"the server's settings: hosts: [%[4]s]",
-				name, owner, place, strings.ToLower(host))
+				"the server's settings: hosts: %[4]s",
+				name, owner, place, listed([]string{strings.ToLower(host)}))
 		}
 		return fmt.Errorf("secret %s of %s would go to %s, which a parameter decides: write the host into the "+
 			"document, or name it in the server's settings: secrets: {%[1]s: %[4]s}",

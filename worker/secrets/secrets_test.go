@@ -86,7 +86,8 @@ both: {pipelines: [orders], hosts: [db.example.com]}}`)
 		{"CRM", []string{"other.example.com:5433"}, false, ""},
 		{"CRM", []string{"other.example.com:5432"}, false, "may not go to other.example.com:5432: add it to the " +
 			"hosts of CRM under secrets in the server's settings: hosts: [other.example.com]"},
-		{"CRM", []string{"[::ffff:10.0.0.7]:443"}, false, "may not go"},
+		{"CRM", []string{"[::ffff:10.0.0.7]:443"}, false, `hosts: ["::ffff:10.0.0.7"]`},
+		{"CRM", []string{"10.0.0.8:443"}, false, `hosts: ["10.0.0.8"]`},
 		{"CRM", []string{"10.0.0.7:443"}, false, ""},
 		{"CRM", []string{"db.example.com:5432", "evil.example:5432"}, false, "evil.example"},
 		{"CRM", []string{"db.example.com.evil.example:5432"}, false, "may not go"},
