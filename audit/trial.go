@@ -95,6 +95,10 @@ func (a *Auditor) Try(ctx context.Context, run landscape.Run, next *plan.Plan) (
 				t.trial.Stops = stopped.Error()
 				return t.result(), nil
 			}
+			if stopped, ok := errors.AsType[*stopError](err); ok {
+				t.trial.Stops = stopped.Error()
+				return t.result(), nil
+			}
 			if errors.Is(err, payload.ErrNotFound) {
 				return NotTried(run.ID, fmt.Sprintf("its records are not stored any more: %v", err)), nil
 			}
@@ -182,8 +186,14 @@ func (t *trying) run(in engine.Input, source string) (was, next *engine.Result, 
 	}
 	in.Origin = t.next.Find(source)
 	next, err = t.nextThere.Run(in)
+	if fault, is := errors.AsType[*plugin.SourceError](err); is { // such as another header than the version declares
+		err = &stopError{fault}
+	}
 	return was, next, err
 }
+
+// stopError says why a run of the other plan would stop.
+type stopError struct{ error }
 
 // only is the input with nothing but its i-th record, which is one of a source.
 func only(in engine.Input, i int) engine.Input {

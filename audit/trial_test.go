@@ -115,6 +115,8 @@ func TestTry(t *testing.T) {
 
 	trial = changed("on_invalid: quarantine", "on_invalid: fail")
 	require.Contains(t, trial.Stops, "row 25")
+	trial = changed("{id: int, n: int}", "{nr: int, n: int}")
+	require.Contains(t, trial.Stops, `HEADER_MISMATCH: the header does not have the declared columns; missing: "nr"`)
 	trial = try(strings.ReplaceAll(forked, "orders:", "others:"))
 	require.Equal(t, "the run has the source orders, and the version has none of this name", trial.Left)
 }
