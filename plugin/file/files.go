@@ -296,6 +296,8 @@ func (r *Root) step(at *os.Root, element, way string) (*os.Root, error) {
 		return nil, &DeniedError{way, "is a symbolic link; name the folder that it leads to"}
 	case r.reserved.has(info):
 		return nil, &DeniedError{way, ownReason}
+	case !info.IsDir(): // OpenRoot's error would wrap nothing
+		return nil, &fs.PathError{Op: "open", Path: way, Err: syscall.ENOTDIR}
 	}
 	next, err := at.OpenRoot(element)
 	if err != nil {
