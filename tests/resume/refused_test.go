@@ -106,7 +106,7 @@ func TestResumeNoticesChangedHeader(t *testing.T) {
 	b.Fate = inprocess.DiesAt(60, false).Fate
 	require.Error(t, b.begin("stopped", everything))
 	b.Fate = nil
-	require.NoError(t, activities.New(b.Log, b.Payloads, b.Planner, "test").Check(t.Context(), "stopped"))
+	require.NoError(t, activities.Check(t.Context(), activities.New(b.Log, b.Payloads, b.Planner, "test"), "stopped"))
 	db, err := sql.Open("sqlite", b.Database)
 	require.NoError(t, err)
 	_, err = db.ExecContext(t.Context(), `drop trigger chunks_keep; update chunks set cursor = replace(cursor, ?, ?)`,
@@ -118,6 +118,6 @@ func TestResumeNoticesChangedHeader(t *testing.T) {
 	require.ErrorContains(t, err, `was read with the header "id,n", and the cursor on record continues with "n,id"`)
 	require.Equal(t, before, b.Dump(t, "stopped"))
 	require.Equal(t, staged, b.outputs(""))
-	err = activities.New(b.Log, b.Payloads, b.Planner, "test").Check(t.Context(), "stopped")
+	err = activities.Check(t.Context(), activities.New(b.Log, b.Payloads, b.Planner, "test"), "stopped")
 	require.ErrorContains(t, err, "was read with the header")
 }
