@@ -15,6 +15,7 @@ import (
 	"waymark/client"
 	"waymark/client/remote"
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
 func whoami(c *call) (any, error) { return client.AccessOf(c.token.AccessToken), nil }
@@ -121,6 +122,10 @@ func (c *call) whatIf(ctx context.Context, run landscape.Run, asked client.WhatI
 	subject := "document"
 	if asked.Version > 0 {
 		subject = fmt.Sprintf("version %d", asked.Version)
+	} else if document, _ := pipeline.Load("document", []byte(asked.Document), pipeline.Environment{}); document != nil {
+		if err := c.mayDeploy(document.Pipeline.Name); err != nil { // it is compiled with the secrets of that pipeline
+			return nil, err
+		}
 	}
 	if err := c.disclose(run.ID, "what_if", subject); err != nil {
 		return nil, err

@@ -161,7 +161,19 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 	require.Equal(t, string(before), string(after))
 	s.notLater(t, narrow, deploy)
 	s.Waymark(t, "retire", "sent", "--why", "others-b writes there now")
-	require.Contains(t, run(), `"status":"completed"`, "the cure works")
+	completed := run()
+	require.Contains(t, completed, `"status":"completed"`, "the cure works")
+
+	var report struct{ Run string }
+	require.NoError(t, json.Unmarshal([]byte(completed), &report))
+	prying := s.Grant(t, "prying", "deployer,auditor", "others-*")
+	for name, status := range map[string]int{"others-b": 200, "orders": 403} { // that would have the secrets of orders
+		document := strings.ReplaceAll(strings.Replace(replacing, "others-b", name, 1), "FOLDER", s.Folder)
+		body, err := json.Marshal(map[string]string{"document": document})
+		require.NoError(t, err)
+		answer, told := s.Ask(t, "POST", "/v1/runs/"+report.Run+"/what-if", prying, string(body))
+		require.Equal(t, status, answer.StatusCode, "%s: %s", name, told)
+	}
 }
 
 // notLater resumes a run after another pipeline published where it writes.
