@@ -1,6 +1,8 @@
 package api
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -15,12 +17,23 @@ import (
 // macBytes is how much of an HMAC a cursor has.
 const macBytes = 16
 
-// cursor is the place after an item of this list, which nobody can make but a process that has the key. It is good for the list with the same filter.
+// cursor is the place after an item of this list, which nobody can make or read but a process that has the key: it may be
+// after an item that the caller does not see. It is good for the list with the same filter.
 func (c *call) cursor(place string) string {
 	if place == "" {
 		return ""
 	}
-	return base64.RawURLEncoding.EncodeToString(append(c.mac(place), place...))
+	mac := c.mac(place)
+	return base64.RawURLEncoding.EncodeToString(append(mac, c.masked(mac, []byte(place))...))
+}
+
+// masked hides a place, or shows it again: it is encrypted with AES-CTR, and its mac is the nonce.
+func (c *call) masked(mac, place []byte) []byte {
+	key := sha256.Sum256(append([]byte("the places of cursors "), c.server.cursorKey...))
+	block, _ := aes.NewCipher(key[:]) // a key of 32 bytes is one
+	masked := make([]byte, len(place))
+	cipher.NewCTR(block, mac).XORKeyStream(masked, place)
+	return masked
 }
 
 // place returns the place after which the page begins; empty for the beginning.
@@ -30,10 +43,14 @@ func (c *call) place() (string, error) {
 		return "", nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(word)
-	if err != nil || len(raw) <= macBytes || !hmac.Equal(raw[:macBytes], c.mac(string(raw[macBytes:]))) {
+	if err != nil || len(raw) <= macBytes {
+		raw = make([]byte, macBytes) // the mac of nothing
+	}
+	place := string(c.masked(raw[:macBytes], raw[macBytes:]))
+	if !hmac.Equal(raw[:macBytes], c.mac(place)) {
 		return "", problem(http.StatusBadRequest, badCursor, "after is no place in this list: take next of the page before, with the same filter")
 	}
-	return string(raw[macBytes:]), nil
+	return place, nil
 }
 
 // mac binds a place to the route, its path and its filter.

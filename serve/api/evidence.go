@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -24,8 +25,12 @@ import (
 	"waymark/serve/ui"
 )
 
-// mostVerifications is how many results of verifications a server keeps. When there are more, the oldest are forgotten.
-const mostVerifications = 100
+// mostVerifications is how many verifications a server keeps, with those that wait. Of more, the oldest results are
+// forgotten; while all wait, no other one begins, and who asks may do so again after as many seconds.
+const (
+	mostVerifications = 100
+	verificationWait  = 30
+)
 
 // verifications are those of a Server, which does one at a time, and keeps its result until it ends.
 type verifications struct {
@@ -47,25 +52,32 @@ func (v *verifications) get(run string) *remote.Verification {
 	return &now
 }
 
-// begin notes a verification, unless the last one of the run is not done yet.
-func (v *verifications) begin(run, by string) (begun bool) {
+// begin notes a verification, unless the last one of the run is not done yet. It is full if as many wait as are kept.
+func (v *verifications) begin(run, by string) (begun, full bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if last := v.of[run]; last != nil && !last.Ended() {
-		return false
+	last, known := v.of[run]
+	if known && !last.Ended() {
+		return false, false
 	}
 	if v.of == nil {
 		v.of, v.turn = map[string]*remote.Verification{}, make(chan struct{}, 1)
 	}
-	if _, known := v.of[run]; !known {
+	if !known && len(v.order) >= mostVerifications {
+		oldest := slices.IndexFunc(v.order, func(run string) bool { return v.of[run].Ended() })
+		if oldest < 0 {
+			return false, true
+		}
+		delete(v.of, v.order[oldest])
+		v.order = slices.Delete(v.order, oldest, oldest+1)
+	}
+	if !known {
 		v.order = append(v.order, run)
 	}
-	v.of[run] = &remote.Verification{Run: run, State: remote.Waiting, Actor: by, Asked: client.Time(landscape.MicrosOf(time.Now()))}
-	if len(v.order) > mostVerifications {
-		delete(v.of, v.order[0])
-		v.order = v.order[1:]
+	v.of[run] = &remote.Verification{
+		Run: run, State: remote.Waiting, Actor: by, Asked: client.Time(landscape.MicrosOf(time.Now())),
 	}
-	return true
+	return true, false
 }
 
 // change changes what is known of the verification of a run.
@@ -123,7 +135,11 @@ func verifyRun(_ context.Context, c *call, run landscape.Run) (*remote.Verificat
 	if err := c.disclose(run.ID, "verification", ""); err != nil {
 		return nil, err
 	}
-	if c.server.verifications.begin(run.ID, c.token.Name) {
+	begun, full := c.server.verifications.begin(run.ID, c.token.Name)
+	if full {
+		return nil, tooFast(verificationWait, fmt.Sprintf("%d verifications wait already: ask again later", mostVerifications))
+	}
+	if begun {
 		go defect.Guard("verification", func() { c.server.verify(run.ID) })()
 	}
 	return c.server.verifications.get(run.ID), nil

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/serve/oidc"
 )
@@ -132,6 +135,9 @@ func TestCursors(t *testing.T) {
 	place, err := at("/v1/runs", "?status=failed&limit=9&after="+cursor).place()
 	require.NoError(t, err)
 	require.Equal(t, "5/x", place)
+	told, err := base64.RawURLEncoding.DecodeString(cursor)
+	require.NoError(t, err)
+	require.NotContains(t, string(told), "x", "it may be of a run that who asks does not see")
 	for _, other := range []*call{at("/v1/runs", "?after="+cursor), at("/v1/starts", "?status=failed&after="+cursor), at("/v1/runs", "?status=failed&after=x"+cursor)} {
 		_, err := other.place()
 		require.Error(t, err)
@@ -141,4 +147,23 @@ func TestCursors(t *testing.T) {
 	c.server = again
 	_, err = c.place()
 	require.Error(t, err, "another process has another key")
+}
+
+// TestVerificationsThatWait has more runs verified than are kept: those that wait are not forgotten, and no more begin.
+func TestVerificationsThatWait(t *testing.T) {
+	v := &verifications{}
+	ask := func(run string) []bool {
+		begun, full := v.begin(run, "ann")
+		return []bool{begun, full}
+	}
+	for i := range mostVerifications {
+		require.Equal(t, []bool{true, false}, ask(fmt.Sprint(i)))
+	}
+	require.Equal(t, []bool{false, true}, ask("more"))
+	require.Equal(t, []bool{false, false}, ask("7"), "it waits")
+	v.change("7", func(now *remote.Verification) { now.State = remote.Verified })
+	require.Equal(t, []bool{true, false}, ask("more"))
+	require.Nil(t, v.get("7"))
+	require.NotNil(t, v.get("0"))
+	require.Equal(t, []bool{false, true}, ask("7"))
 }
