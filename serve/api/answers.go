@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -163,9 +164,9 @@ func happened(c *call) (client.Happened, error) { return c.server.Home.Happened(
 // sight is all on which it depends what c.sees and its like let the caller see: callers of one sight get the same
 // answers.
 func (c *call) sight() string {
-	sight := c.token.Roles + " " + c.token.Pipelines
-	if !c.token.Has(allowed[look]...) { // it sees its own runs
-		sight += " " + c.token.Subject + " " + c.token.Name
+	sight := c.token.Roles + c.token.Pipelines // of JSON
+	if !c.token.Has(allowed[look]...) {        // it sees its own runs
+		sight += fmt.Sprintf("%q%q", c.token.Subject, c.token.Name)
 	}
 	return sight
 }

@@ -82,6 +82,19 @@ func TestStreamsHaveALimit(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(s, "/v1/events/stream", token).Code)
 }
 
+// TestTheHeadOfAStream has an end: nothing comes that who asks could wait for.
+func TestTheHeadOfAStream(t *testing.T) {
+	s, _, token := asked(t, 0)
+	request := httptest.NewRequest(http.MethodHead, "http://localhost/v1/events/stream", http.NoBody)
+	request.Header.Set("Authorization", "Bearer "+token)
+	ctx, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, request.WithContext(ctx))
+	require.Equal(t, http.StatusOK, answer.Code)
+	require.NoError(t, ctx.Err())
+}
+
 // TestSchemesAreInAnyCase: RFC 9110 has names of schemes in any case.
 func TestSchemesAreInAnyCase(t *testing.T) {
 	s, _, token := asked(t, 0)

@@ -102,6 +102,9 @@ func (s *eventStream) write(text string) error {
 // pause waits a moment, and says that the stream is alive. more is false when it has to end: the client has gone, its
 // token does not count any more, or the process is about to end, which the client is told.
 func (s *eventStream) pause(wait time.Duration) (more bool, err error) {
+	if s.call.Method == http.MethodHead { // it has all that it asked for
+		return false, nil
+	}
 	if err := s.call.counts(); err != nil {
 		return false, err
 	}
