@@ -178,7 +178,8 @@ func (a *Activities) replaced(ctx context.Context, run string) (string, error) {
 }
 
 // Discard removes what the run staged and did not publish. It is for runs that nobody may resume. It may be repeated; a
-// run that is not recorded has staged nothing. It is not a method: those are activities, which anybody at Temporal starts.
+// run that is not recorded has staged nothing. It is not a method: those are activities, which anybody at Temporal
+// starts.
 func Discard(ctx context.Context, a *Activities, id string) error { return a.discardAll(ctx, id) }
 
 func (a *Activities) discardAll(ctx context.Context, id string) error {

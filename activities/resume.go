@@ -143,8 +143,8 @@ func (a *Activities) keepPause(ctx context.Context, inEpoch *Activities, in Resu
 }
 
 // Check says why the run cannot be resumed, if it cannot: it is complete or was ended permanently, its document compiles to
-// another plan by now, a source changed, or the record contradicts itself. It writes nothing. It is not a method: those are
-// activities, which anybody at Temporal starts.
+// another plan by now, a source changed, or the record contradicts itself. It writes nothing. It is not a method: those
+// are activities, which anybody at Temporal starts.
 func Check(ctx context.Context, a *Activities, run string) error {
 	_, err := a.log.Resumable(ctx, run)
 	if err == nil {
@@ -153,8 +153,8 @@ func Check(ctx context.Context, a *Activities, run string) error {
 	return err
 }
 
-// check compiles the run again, and requires that its sources are what they were, that it may still write to its targets,
-// and that its record makes sense.
+// check compiles the run again, and requires that its sources are what they were, that it may still write to its
+// targets, and that its record makes sense.
 func (a *Activities) check(ctx context.Context, id string) (*run, error) {
 	r, err := a.recall(ctx, id)
 	if err != nil {

@@ -17,7 +17,8 @@ func (stricter) Admits(document *pipeline.Document) error {
 	return pipeline.Problems{document.Problem("retention.source", "is shorter than that of the settings")}
 }
 
-// TestADocumentThatShortensBeginsNoRun: the process that is to begin the run decides, whatever the one knew that asked for it.
+// TestADocumentThatShortensBeginsNoRun: the process that is to begin the run decides, whatever the one knew that asked
+// for it.
 func TestADocumentThatShortensBeginsNoRun(t *testing.T) {
 	r := newRig(t, "name: p\nsources: {a: {csv: {path: a.csv}, schema: {fields: {id: int}}}}\nsinks: {b: {from: a, csv: {path: out/b.csv}}}\nretention: {source: 1d}\n",
 		map[string]string{"a.csv": "id\n1\n"})

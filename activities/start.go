@@ -58,8 +58,9 @@ func (a *Activities) refuse(
 	return labels, store(ctx, start)
 }
 
-// refusable returns the id under which a refusal of the execution that asks is recorded: that of the run, unless a start
-// of the run is open that is not its own. Nobody calls that off by asking for the same id in words that are refused.
+// refusable returns the id under which a refusal of the execution that asks is recorded: that of the run, unless a
+// start of the run is open that is not its own. Nobody calls that off by asking for the same id in words that are
+// refused.
 func (a *Activities) refusable(ctx context.Context, run string, from *origin) (string, error) {
 	last, err := a.log.LastStart(ctx, run)
 	switch {

@@ -275,8 +275,8 @@ func (e ending) Executes(ctx context.Context, run string) *bool {
 	return new(bool)
 }
 
-// TestARunThatEndsIsNotDead: a run that ends while it is asked whether somebody executes it has ended, and is not one that
-// was left alone.
+// TestARunThatEndsIsNotDead: a run that ends while it is asked whether somebody executes it has ended, and is not one
+// that was left alone.
 func TestARunThatEndsIsNotDead(t *testing.T) {
 	log := fiveRuns(t)
 	c := New(log, "memory", ending{log: log})

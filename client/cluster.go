@@ -69,8 +69,8 @@ func (c *Cluster) Dial(ctx context.Context, identity string) (*Connection, error
 	return Connect(connected, o, "temporal at "+cluster.Place(o)), nil
 }
 
-// Share returns a connection that Dial made, for one more user, who closes the Temporal client as if it were his own: no other
-// connection is made. The error is that of Dial if the cluster does not answer now.
+// Share returns a connection that Dial made, for one more user, who closes the Temporal client as if it were his own:
+// no other connection is made. The error is that of Dial if the cluster does not answer now.
 func (c *Cluster) Share(ctx context.Context, made *Connection) (*Connection, error) {
 	patience, done := context.WithTimeout(ctx, 2*AnswerTimeout)
 	defer done()

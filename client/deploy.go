@@ -35,7 +35,8 @@ type DeployRequest struct {
 	// May returns why the deployer may have nothing to do with a pipeline of this name: with the document's own, or one
 	// that it follows. nil for whom that is not limited.
 	May func(pipeline string) error
-	// Trying is called before the records of a run are sent through the version: its error ends the deployment. nil for nothing.
+	// Trying is called before the records of a run are sent through the version: its error ends the deployment. nil for
+	// nothing.
 	Trying func(run string) error
 	Try    int    // send the source records of so many of the last complete runs through the version, and say what is other; 0 for none
 	Anyway string // why a document is deployed that has schedules and cannot run twice, or whose runs cannot succeed as things are; empty to refuse it

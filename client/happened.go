@@ -2,8 +2,8 @@ package client
 
 import "context"
 
-// Happened says how far the record has come, as far as events tell it. Two that differ mean that something happened between
-// them.
+// Happened says how far the record has come, as far as events tell it. Two that differ mean that something happened
+// between them.
 type Happened struct {
 	Ordered int64 // events that have a position
 	Waiting int64 // events that have none yet

@@ -17,8 +17,8 @@ type Pause struct {
 }
 
 // paused returns who paused a run, according to the landscape: an order is recorded there before it counts, so that its
-// executor need not be asked. A run that nobody executes is not paused, unless the next process that serves continues it,
-// and with it the pause.
+// executor need not be asked. A run that nobody executes is not paused, unless the next process that serves continues
+// it, and with it the pause.
 func (c *Client) paused(ctx context.Context, run *Run) (*Pause, error) {
 	if run.Status != pipeline.Running || run.Dead() && !c.host.Continues(ctx, run.ID) {
 		return nil, nil

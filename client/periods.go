@@ -49,7 +49,8 @@ type Approved struct {
 	Shorter []string `json:"shorter"` // than those of before; not nil
 }
 
-// AskedPeriods returns the retention periods that wait for approval. The error is an *Error of kind Conflict with the code NothingToOrder if none do.
+// AskedPeriods returns the retention periods that wait for approval. The error is an *Error of kind Conflict with the
+// code NothingToOrder if none do.
 func AskedPeriods(ctx context.Context, log *landscape.Reader) (asked *landscape.RetentionPeriods, shorter []string, err error) {
 	force, asked, err := log.Periods(ctx)
 	if err != nil {
@@ -69,8 +70,8 @@ func AskedPeriods(ctx context.Context, log *landscape.Reader) (asked *landscape.
 	return asked, after.Shortens(before), nil
 }
 
-// ApprovePeriods brings the retention periods into force that wait for approval. The error is an *Error of kind Conflict: with NothingToOrder if none do, with OrderNeeded if
-// one person may not.
+// ApprovePeriods brings the retention periods into force that wait for approval. The error is an *Error of kind
+// Conflict: with NothingToOrder if none do, with OrderNeeded if one person may not.
 func (c *Client) ApprovePeriods(ctx context.Context, by By) (approved *Approved, err error) {
 	defer c.edge(ctx, &err)
 	if err := by.giveWhy(); err != nil {

@@ -97,8 +97,8 @@ func (c *Client) receive(ctx context.Context, deposit *Deposit, trigger landscap
 	return err
 }
 
-// bounded refuses a delivery of more rows than may come with a request: a few bytes can be a row, and each costs much more.
-// The document, which says where the rows are, is only read if there can be as many.
+// bounded refuses a delivery of more rows than may come with a request: a few bytes can be a row, and each costs much
+// more. The document, which says where the rows are, is only read if there can be as many.
 func (c *Client) bounded(ctx context.Context, trigger landscape.Trigger, body []byte) error {
 	if webhook.AtMost(body) <= MostRows {
 		return nil
@@ -168,7 +168,8 @@ func (c *Client) httpTrigger(ctx context.Context, id string) (row landscape.Trig
 	return row, *declared.HTTP, nil
 }
 
-// secretsOf returns the secrets with which a trigger of a pipeline verifies, the current one first. unused says why the one of before is not among them; nil if it is, or if there is none.
+// secretsOf returns the secrets with which a trigger of a pipeline verifies, the current one first. unused says why the
+// one of before is not among them; nil if it is, or if there is none.
 func secretsOf(of string, t pipeline.HTTPTrigger, read func(pipeline, name string) (string, error)) (secrets []string, unused, err error) {
 	for i, name := range t.Secrets() {
 		secret, err := read(of, name)

@@ -71,8 +71,8 @@ func (t AccessToken) Sees(pipeline string) bool {
 	})
 }
 
-// Covers reports whether a token is about every pipeline that another one is about, as the patterns of that say. A pattern
-// is covered if it is one of the token's own, or begins as one of these does up to its only *, at its end.
+// Covers reports whether a token is about every pipeline that another one is about, as the patterns of that say. A
+// pattern is covered if it is one of the token's own, or begins as one of these does up to its only *, at its end.
 func (t AccessToken) Covers(patterns []string) bool {
 	own := Listed(t.Pipelines)
 	if len(own) == 0 {
@@ -88,7 +88,8 @@ func (t AccessToken) Covers(patterns []string) bool {
 	return len(patterns) > 0 && !slices.ContainsFunc(patterns, func(pattern string) bool { return !covered(pattern) })
 }
 
-// cutPattern divides a pattern before its first character that does not stand for itself; open reports whether there is one.
+// cutPattern divides a pattern before its first character that does not stand for itself; open reports whether there is
+// one.
 func cutPattern(pattern string) (literal, rest string, open bool) {
 	at := strings.IndexAny(pattern, `*?[\`)
 	if at < 0 {

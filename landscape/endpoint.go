@@ -71,8 +71,8 @@ type EndpointState struct {
 // Table returns endpoint_states.
 func (EndpointState) Table() string { return "endpoint_states" }
 
-// Listed returns the words of a list that an endpoint or a token has as JSON. An empty list often means everything, so a
-// text that is no list is one empty word, which is the name of nothing: what is damaged gives no rights.
+// Listed returns the words of a list that an endpoint or a token has as JSON. An empty list often means everything, so
+// a text that is no list is one empty word, which is the name of nothing: what is damaged gives no rights.
 func Listed(list string) []string {
 	var words []string
 	if err := json.Unmarshal([]byte(list), &words); err != nil || words == nil {

@@ -16,7 +16,8 @@ const (
 	DerivedClass Class = "derived" // what barriers gave and kept: it can be computed again of what was read
 )
 
-// DebuggingClass are no payloads: events of the outbox, and what runs staged that can no longer be resumed. It has a period as the others have.
+// DebuggingClass are no payloads: events of the outbox, and what runs staged that can no longer be resumed. It has a
+// period as the others have.
 const DebuggingClass Class = "debugging"
 
 // Classes are all classes of payloads, in the order in which they are purged: what can be made again goes first.
@@ -288,8 +289,8 @@ func (l *Log) BeginPurge(ctx context.Context, order Purge, about []PurgedRun) (P
 	return l.beginPurge(ctx, order, about, func() error { return l.MayOrder(ctx, OrderPurge) })
 }
 
-// BeginDuePurge does what BeginPurge does, by periods that are in force: who must approve those has, and so no person orders the purge itself. The error wraps
-// ErrPeriodsChanged if others are in force by now.
+// BeginDuePurge does what BeginPurge does, by periods that are in force: who must approve those has, and so no person
+// orders the purge itself. The error wraps ErrPeriodsChanged if others are in force by now.
 func (l *Log) BeginDuePurge(ctx context.Context, order Purge, about []PurgedRun, by RetentionPeriods) (Purge, error) {
 	return l.beginPurge(ctx, order, about, func() error {
 		now, _, err := l.Periods(ctx)

@@ -51,11 +51,12 @@ func (r *Reader) CompareRun(ctx context.Context, run Run, graph Graph) ([]Differ
 	return found, err
 }
 
-// dropSlack is how far the order of events can be from that of their times: how much later than the clock of its process a transaction commits, and how much clocks differ.
+// dropSlack is how far the order of events can be from that of their times: how much later than the clock of its
+// process a transaction commits, and how much clocks differ.
 const dropSlack = Micros(60_000_000)
 
-// mayBeDropped reports whether the event that a run began is perhaps not there because the outbox dropped it: that drops from the oldest on, so then no event is left that
-// happened before.
+// mayBeDropped reports whether the event that a run began is perhaps not there because the outbox dropped it: that
+// drops from the oldest on, so then no event is left that happened before.
 func (r *Reader) mayBeDropped(ctx context.Context, run string) (bool, error) {
 	head, err := r.OutboxHead(ctx)
 	if err != nil || head.Dropped == 0 {

@@ -179,7 +179,8 @@ func TestRefusedRows(t *testing.T) {
 	}
 }
 
-// TestDroppedEventsAreNotMissing: that an event is not there which the outbox dropped because it was old says nothing of the run; that of a later run may not be missing.
+// TestDroppedEventsAreNotMissing: that an event is not there which the outbox dropped because it was old says nothing
+// of the run; that of a later run may not be missing.
 func TestDroppedEventsAreNotMissing(t *testing.T) {
 	ctx, now := t.Context(), time.Unix(1_700_000_000, 0)
 	driver := &changed{Driver: memdriver.New()}

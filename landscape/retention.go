@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// RetentionPeriods say how long things of which class are kept, of which pipelines, from when they came into force. Package retain reads the text.
+// RetentionPeriods say how long things of which class are kept, of which pipelines, from when they came into force.
+// Package retain reads the text.
 type RetentionPeriods struct {
 	Seq     int64  `db:"seq,key"` // from 0; set by Log
 	SHA256  string `db:"periods_sha256"`
@@ -44,7 +45,8 @@ func (t RetentionTurn) Did() bool { return t.Payloads+t.Events+t.Staged > 0 }
 // ErrPeriodsChanged says that other periods are in force by now. Nothing was stored.
 var ErrPeriodsChanged = errors.New("other retention periods came into force")
 
-// Periods returns the retention periods that are in force, and those that were asked for since and wait for approval; each is nil if there are none.
+// Periods returns the retention periods that are in force, and those that were asked for since and wait for approval;
+// each is nil if there are none.
 func (r *Reader) Periods(ctx context.Context) (inForce, asked *RetentionPeriods, err error) {
 	err = each(ctx, r.from, nil, func(p RetentionPeriods) bool {
 		if p.InForce {
@@ -57,9 +59,10 @@ func (r *Reader) Periods(ctx context.Context) (inForce, asked *RetentionPeriods,
 	return inForce, asked, err
 }
 
-// SetPeriods brings retention periods into force, and returns those on record: they are not InForce if they keep something for a shorter time than those of before, as
-// shortens says, and purges need several persons. That is an order of these persons. Of periods in force and of those that wait already nothing is recorded again; if those
-// in force are asked for, others that wait are withdrawn.
+// SetPeriods brings retention periods into force, and returns those on record: they are not InForce if they keep
+// something for a shorter time than those of before, as shortens says, and purges need several persons. That is an
+// order of these persons. Of periods in force and of those that wait already nothing is recorded again; if those in
+// force are asked for, others that wait are withdrawn.
 func (l *Log) SetPeriods(ctx context.Context, p RetentionPeriods, shortens func(before *RetentionPeriods) (bool, error)) (RetentionPeriods, error) {
 	err := settle(p.Table(), func() error {
 		before, asked, err := l.Periods(ctx)
@@ -132,7 +135,8 @@ func (l *Log) RecordRetention(ctx context.Context, turn RetentionTurn) (Retentio
 	return turn, err
 }
 
-// LastRetention returns the last turn that is recorded, and the last of those before it, or it, in which nothing failed; nil if there is none.
+// LastRetention returns the last turn that is recorded, and the last of those before it, or it, in which nothing
+// failed; nil if there is none.
 func (r *Reader) LastRetention(ctx context.Context) (last, good *RetentionTurn, err error) {
 	recent, err := Page[RetentionTurn](ctx, r.from, Query{Descending: true, Limit: mostRecentTurns})
 	for i := range recent {

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// TurnName names something that one process at a time does for all. It is the name of the gate whose turn that process moves. Stored; never rename.
+// TurnName names something that one process at a time does for all. It is the name of the gate whose turn that process
+// moves. Stored; never rename.
 type TurnName string
 
 // What is done in turns.
@@ -15,8 +16,9 @@ const (
 	RetainTurns TurnName = "retention" // what is due by the periods of the settings is deleted
 )
 
-// Turn is the turn of the process that does something for all. It moves on when a process begins to, every few seconds as long as that process works, and with what it
-// records: of several processes one works at a time. One that sees it stand still for long enough, by its own clock, may take it. Turns of one name are equal if none moved.
+// Turn is the turn of the process that does something for all. It moves on when a process begins to, every few seconds
+// as long as that process works, and with what it records: of several processes one works at a time. One that sees it
+// stand still for long enough, by its own clock, may take it. Turns of one name are equal if none moved.
 type Turn struct {
 	name TurnName
 	at   int64
@@ -45,7 +47,8 @@ func (r *Reader) Turn(ctx context.Context, name TurnName) (Turn, error) {
 	return Turn{name, gate.Turn}, err
 }
 
-// MoveTurn moves the turn on. The error wraps ErrTurnLost if another process did before; after any other error it is not known whether it moved.
+// MoveTurn moves the turn on. The error wraps ErrTurnLost if another process did before; after any other error it is
+// not known whether it moved.
 func (l *Log) MoveTurn(ctx context.Context, from Turn) (Turn, error) {
 	tx := Tx{}
 	from.moves(&tx)
@@ -59,7 +62,8 @@ func (l *Log) MoveTurn(ctx context.Context, from Turn) (Turn, error) {
 	return from.next(), nil
 }
 
-// has adds to a transaction that it is stored only while the turn is as it is, and moves it on. The error is ErrTurnLost if it is not.
+// has adds to a transaction that it is stored only while the turn is as it is, and moves it on. The error is
+// ErrTurnLost if it is not.
 func (l *Log) has(ctx context.Context, turn Turn, tx *Tx) error {
 	now, err := l.Turn(ctx, turn.name)
 	if err == nil && now != turn {
@@ -69,8 +73,8 @@ func (l *Log) has(ctx context.Context, turn Turn, tx *Tx) error {
 	return err
 }
 
-// RecordInTurn does what RecordAttestations does, and moves the turn on in the same transaction. The error wraps ErrTurnLost if another process did before: then
-// nothing is recorded.
+// RecordInTurn does what RecordAttestations does, and moves the turn on in the same transaction. The error wraps
+// ErrTurnLost if another process did before: then nothing is recorded.
 func (l *Log) RecordInTurn(ctx context.Context, turn Turn, found []Attestation) ([]Attestation, Turn, error) {
 	found, err := l.recordAttestations(ctx, found, func(tx *Tx) error { return l.has(ctx, turn, tx) })
 	return found, turn.next(), err

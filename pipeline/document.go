@@ -57,7 +57,8 @@ type Attest struct {
 	For   Duration `yaml:"for" range:"1s 36500d"` // how long after the run ended they are not read again any more
 }
 
-// Retention says how long what is deleted of a run after a time is kept at least, by its class. What is not given is as long as the settings of who deletes it say.
+// Retention says how long what is deleted of a run after a time is kept at least, by its class. What is not given is as
+// long as the settings of who deletes it say.
 type Retention struct {
 	Source    Duration `yaml:"source,omitempty" range:"1s 36500d"`    // records as they were read, after the run ended
 	Derived   Duration `yaml:"derived,omitempty" range:"1s 36500d"`   // records and states of barriers, after the run ended

@@ -25,7 +25,8 @@ type Environment struct {
 	Env func(name string) (string, bool)
 	// MayRead reports whether the document may have the environment variable. Nil means that it may have all.
 	MayRead func(name string) bool
-	// Secret returns the value that a secret has for the pipeline. Its error names the cure and never holds a value. Nil means that there is none.
+	// Secret returns the value that a secret has for the pipeline. Its error names the cure and never holds a value.
+	// Nil means that there is none.
 	Secret func(pipeline, name string) (string, error)
 	// FingerprintKey is the key of the fingerprints of environment values and secrets. It may be empty only if the
 	// document refers to neither.

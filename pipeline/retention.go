@@ -2,7 +2,8 @@ package pipeline
 
 import "slices"
 
-// Classes returns what the document says, by the name of the class, in the order of the document's keys; those of which it says nothing are left out.
+// Classes returns what the document says, by the name of the class, in the order of the document's keys; those of which
+// it says nothing are left out.
 func (r *Retention) Classes() Map[Duration] {
 	if r == nil {
 		return nil

@@ -66,8 +66,8 @@ func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 	return text, true
 }
 
-// misplacedSecret says why a secret cannot be in a text of the kind; it is empty if there is none, or the kind takes none of
-// the others either. A secret that decided how rows are read or written could be read from them.
+// misplacedSecret says why a secret cannot be in a text of the kind; it is empty if there is none, or the kind takes
+// none of the others either. A secret that decided how rows are read or written could be read from them.
 func misplacedSecret(kind textKind, references []span) string {
 	at := slices.IndexFunc(references, func(s span) bool { return s.kind == SecretReference })
 	switch {

@@ -42,10 +42,11 @@ type Planner struct {
 	// AllowEnv are names of environment variables.
 	AllowEnv []string
 	// SecretsDir holds a file for each secret: `${secret:NAME}` is the content of SecretsDir/NAME without the line end.
-	// Without it, or without such a file, the environment variable WAYMARK_SECRET_NAME is used. Before both comes SecretsDir/PIPELINE/NAME.
+	// Without it, or without such a file, the environment variable WAYMARK_SECRET_NAME is used. Before both comes
+	// SecretsDir/PIPELINE/NAME.
 	SecretsDir string
-	// Secrets are the rules of a process that serves others: a secret is that of one pipeline, or one that they name. nil in the caller's own process,
-	// whose secrets are all the caller's.
+	// Secrets are the rules of a process that serves others: a secret is that of one pipeline, or one that they name.
+	// nil in the caller's own process, whose secrets are all the caller's.
 	Secrets *secrets.Rules
 	// FingerprintKey keys the fingerprints by which a run's record tells that a secret changed. It must not be empty if a
 	// document uses environment variables or secrets.
@@ -63,7 +64,8 @@ type Planner struct {
 	Run string
 	// Delivered reads the payloads in which deliveries of webhooks are; nil where no run is executed.
 	Delivered func(ctx context.Context, payload string) ([]byte, error)
-	// Periods are those after which what is due is deleted, as far as this process knows them: documents may only lengthen them.
+	// Periods are those after which what is due is deleted, as far as this process knows them: documents may only
+	// lengthen them.
 	Periods retain.Periods
 	// Rerun is a run that is executed again: whatever is to be compiled, its document is, as it is recorded. nil for none.
 	Rerun *recompute.Rerun

@@ -17,8 +17,8 @@ type Planner interface {
 	Plan(request plan.Request) (*plan.Plan, error)
 }
 
-// secrets is what a Planner may be as well: one with the secrets of its machine, by which it is known who posts to triggers. Its errors name the cure
-// and never hold a value.
+// secrets is what a Planner may be as well: one with the secrets of its machine, by which it is known who posts to
+// triggers. Its errors name the cure and never hold a value.
 type secrets interface {
 	Bound(pipeline, name string) (string, error)
 }
@@ -36,7 +36,8 @@ func Admits(planner Planner, compiled *plan.Plan) error {
 	return nil
 }
 
-// CheckSecrets says which secrets of an http trigger of a pipeline are missing on this machine, or can verify nothing; nil if all can, or if the planner has no secrets.
+// CheckSecrets says which secrets of an http trigger of a pipeline are missing on this machine, or can verify nothing;
+// nil if all can, or if the planner has no secrets.
 func CheckSecrets(planner Planner, of string, t pipeline.HTTPTrigger) (wrong error) {
 	keeper, is := planner.(secrets)
 	if !is {

@@ -22,8 +22,8 @@ const (
 // quiet is how often a turn is recorded that did nothing new, so that everybody sees that somebody looks.
 const quiet = 24 * time.Hour
 
-// Keeper deletes what is due by configured periods, one turn after the other. Everything that it does may be done by several processes at once, and by one that was killed
-// in the middle: the next turn finishes it.
+// Keeper deletes what is due by configured periods, one turn after the other. Everything that it does may be done by
+// several processes at once, and by one that was killed in the middle: the next turn finishes it.
 type Keeper struct {
 	Log      *landscape.Log
 	Payloads *payload.Store
@@ -32,7 +32,8 @@ type Keeper struct {
 
 	// MayPurge says why this process may not purge; nil if it may.
 	MayPurge func(ctx context.Context) error
-	// Staged reports whether a run has staged something that this process sees; Discard deletes that. Nil if the process sees nothing.
+	// Staged reports whether a run has staged something that this process sees; Discard deletes that. Nil if the
+	// process sees nothing.
 	Staged  func(run landscape.Run) (bool, error)
 	Discard func(ctx context.Context, run string) error
 
@@ -52,8 +53,9 @@ type turn struct {
 	wrong   []string
 }
 
-// Turn brings the periods of this process into force, as far as nobody must approve them, and deletes what is due by those in force. more says that something was left to
-// the next turn. What fails is in the Problem of the turn, and keeps nothing else from being deleted; the error says that the record could not be read or written.
+// Turn brings the periods of this process into force, as far as nobody must approve them, and deletes what is due by
+// those in force. more says that something was left to the next turn. What fails is in the Problem of the turn, and
+// keeps nothing else from being deleted; the error says that the record could not be read or written.
 func (k *Keeper) Turn(ctx context.Context) (done landscape.RetentionTurn, more bool, err error) {
 	t := &turn{Keeper: k, said: documents{k.Log.Reader, map[string]said{}}, heads: map[string]landscape.RunHead{}}
 	purges := k.Periods.Given
@@ -203,7 +205,8 @@ func (t *turn) held(run landscape.RunHead) bool {
 	return slices.ContainsFunc(t.holds, func(h landscape.Hold) bool { return h.Holds(run) })
 }
 
-// discard deletes what runs staged that can no longer be resumed: they were cancelled permanently, or their records were purged.
+// discard deletes what runs staged that can no longer be resumed: they were cancelled permanently, or their records
+// were purged.
 func (t *turn) discard(ctx context.Context) error {
 	if t.clean == nil {
 		t.clean = map[string]int64{}
@@ -269,7 +272,8 @@ func (t *turn) discardOf(ctx context.Context, head landscape.RunHead) error {
 	return nil
 }
 
-// record records the turn if it did something, or if something is wrong that was not, or is no longer; else once in a while.
+// record records the turn if it did something, or if something is wrong that was not, or is no longer; else once in a
+// while.
 func (t *turn) record(ctx context.Context) (landscape.RetentionTurn, error) {
 	last, _, err := t.Log.LastRetention(ctx)
 	if err != nil {

@@ -41,7 +41,8 @@ func newLife(t *testing.T) *life {
 	return l
 }
 
-// run begins and ends a run of a pipeline with payloads of its own, whose plan says something of its retention. It stays to be resumed.
+// run begins and ends a run of a pipeline with payloads of its own, whose plan says something of its retention. It
+// stays to be resumed.
 func (l *life) run(id, name, retention string) {
 	l.t.Helper()
 	l.runs++
@@ -86,8 +87,9 @@ func (l *life) turn(k *retain.Keeper) landscape.RetentionTurn {
 	return done
 }
 
-// TestAMonthOfLife lives through a month, with a run each day, of other pipelines each fifth day, and a turn after it: what the settings say of each is there for so long and no longer, unless
-// its document lengthens that, or it is held. What is deleted is recorded with who and why, and a day on which nothing is due is recorded as well.
+// TestAMonthOfLife lives through a month, with a run each day, of other pipelines each fifth day, and a turn after it:
+// what the settings say of each is there for so long and no longer, unless its document lengthens that, or it is held.
+// What is deleted is recorded with who and why, and a day on which nothing is due is recorded as well.
 func TestAMonthOfLife(t *testing.T) {
 	l := newLife(t)
 	ctx := t.Context()
@@ -148,8 +150,8 @@ func TestAMonthOfLife(t *testing.T) {
 	}
 }
 
-// TestPeriodsAreShortened: without a rule the settings count at once. Under one, shorter periods wait until the order about them is executed, and those of before count;
-// nobody approves the purges. Longer ones need nobody.
+// TestPeriodsAreShortened: without a rule the settings count at once. Under one, shorter periods wait until the order
+// about them is executed, and those of before count; nobody approves the purges. Longer ones need nobody.
 func TestPeriodsAreShortened(t *testing.T) {
 	l := newLife(t)
 	ctx := t.Context()
@@ -201,7 +203,8 @@ func TestPeriodsAreShortened(t *testing.T) {
 	require.EqualValues(t, 1, l.turn(short).Payloads)
 }
 
-// TestAKilledTurnIsFinished: whatever a process that was killed left, the next turn does, once no process can be at work any more.
+// TestAKilledTurnIsFinished: whatever a process that was killed left, the next turn does, once no process can be at
+// work any more.
 func TestAKilledTurnIsFinished(t *testing.T) {
 	l := newLife(t)
 	ctx := t.Context()
@@ -256,8 +259,8 @@ func problemOf(done landscape.RetentionTurn) error {
 	return errors.New(done.Problem)
 }
 
-// TestStagedOutputOfDeadRuns: what a run staged is deleted once it can never be resumed, and not before its time; not if it is held. What fails is recorded, keeps nothing else
-// from being done, and is tried again.
+// TestStagedOutputOfDeadRuns: what a run staged is deleted once it can never be resumed, and not before its time; not
+// if it is held. What fails is recorded, keeps nothing else from being done, and is tried again.
 func TestStagedOutputOfDeadRuns(t *testing.T) {
 	l := newLife(t)
 	ctx := t.Context()

@@ -59,7 +59,8 @@ type Kept struct {
 	Until landscape.Micros // 0: for ever
 }
 
-// KeptOf returns until when a run that has ended keeps what is deleted, by these periods and its document, in the order of Classes.
+// KeptOf returns until when a run that has ended keeps what is deleted, by these periods and its document, in the order
+// of Classes.
 func (p *Periods) KeptOf(run landscape.Run) (all []Kept) {
 	said := readSaid(run.Plan)
 	rules := p.Of(run.Pipeline, said.periods)

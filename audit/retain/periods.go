@@ -32,7 +32,8 @@ const forever = "forever"
 // kept stands for forever in a Rules of Periods.
 const kept time.Duration = -1
 
-// Periods say how long what is deleted after a time is kept: by class, of all pipelines and of some. They are a flag, and a mapping of a settings file:
+// Periods say how long what is deleted after a time is kept: by class, of all pipelines and of some. They are a flag,
+// and a mapping of a settings file:
 //
 //	retention: {source: 90d, derived: 7d, debugging: 30d, pipelines: {orders: {source: 400d}, ledger: {source: forever}}}
 //
@@ -46,7 +47,8 @@ type Periods struct {
 // Type names the flag's value for people.
 func (*Periods) Type() string { return "periods" }
 
-// String returns the periods as a settings file may have them, and as they are recorded: JSON, in which keys are sorted. It is empty if none were given.
+// String returns the periods as a settings file may have them, and as they are recorded: JSON, in which keys are
+// sorted. It is empty if none were given.
 func (p *Periods) String() string {
 	if !p.Given {
 		return ""
@@ -215,7 +217,8 @@ func (p *Periods) Of(name string, document map[landscape.Class]time.Duration) Ru
 	return rules
 }
 
-// Admits refuses a document that would keep something for a shorter time than the periods say: it may only lengthen them.
+// Admits refuses a document that would keep something for a shorter time than the periods say: it may only lengthen
+// them.
 func (p *Periods) Admits(document *pipeline.Document) error {
 	var problems pipeline.Problems
 	for _, class := range document.Pipeline.Retention.Classes() {
@@ -231,8 +234,8 @@ func (p *Periods) Admits(document *pipeline.Document) error {
 	return problems
 }
 
-// Shortens says in which words the periods are shorter than earlier ones, in order; nil if they keep everything at least as long. Earlier ones that were not given kept
-// payloads for ever.
+// Shortens says in which words the periods are shorter than earlier ones, in order; nil if they keep everything at
+// least as long. Earlier ones that were not given kept payloads for ever.
 func (p *Periods) Shortens(earlier *Periods) (shorter []string) {
 	names := map[string]bool{"": true}
 	for name := range p.Pipelines {

@@ -21,8 +21,8 @@ type Plan struct {
 	Held     []Held                // runs that would be due, by their beginning
 }
 
-// A Ruler says how long payloads of which class are kept, by the pipeline of their run and what the document of that says. A class
-// that is not in the result is kept for ever.
+// A Ruler says how long payloads of which class are kept, by the pipeline of their run and what the document of that
+// says. A class that is not in the result is kept for ever.
 type Ruler interface {
 	Of(pipeline string, document map[landscape.Class]time.Duration) Rules
 }

@@ -119,7 +119,8 @@ func TestAttendanceAsksOnceForAll(t *testing.T) {
 	})
 }
 
-// TestAttendanceAsksForWhatTheListLacks: only such a run is asked for by itself, one that has ended once in ten seconds.
+// TestAttendanceAsksForWhatTheListLacks: only such a run is asked for by itself, one that has ended once in ten
+// seconds.
 func TestAttendanceAsksForWhatTheListLacks(t *testing.T) {
 	attended(t, func(t *testing.T, p *temporal, a *attendance) {
 		p.late = map[string]bool{"young": true}
@@ -144,8 +145,8 @@ func TestAttendanceAsksForWhatTheListLacks(t *testing.T) {
 	})
 }
 
-// TestAttendanceTellsTheTruthWhileTemporalIsSilent: what was known counts for a moment, and then all is unknown; nothing
-// is ever said to be executed by nobody.
+// TestAttendanceTellsTheTruthWhileTemporalIsSilent: what was known counts for a moment, and then all is unknown;
+// nothing is ever said to be executed by nobody.
 func TestAttendanceTellsTheTruthWhileTemporalIsSilent(t *testing.T) {
 	attended(t, func(t *testing.T, p *temporal, a *attendance) {
 		p.silent = true
@@ -176,8 +177,8 @@ func TestAttendanceTellsTheTruthWhileTemporalIsSilent(t *testing.T) {
 	})
 }
 
-// TestAttendanceOutlastsWhoAsks: who goes away leaves the others their answer, a panic makes nothing known, and after the
-// end nothing is.
+// TestAttendanceOutlastsWhoAsks: who goes away leaves the others their answer, a panic makes nothing known, and after
+// the end nothing is.
 func TestAttendanceOutlastsWhoAsks(t *testing.T) {
 	attended(t, func(t *testing.T, p *temporal, a *attendance) {
 		gone, leave := context.WithCancel(t.Context())
@@ -258,8 +259,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	return connection, err
 }
 
-// TestListsAskTheClusterOnce: to list runs, and to show one, asks Temporal for the open workflows and for no run. What asks
-// for one does not connect again.
+// TestListsAskTheClusterOnce: to list runs, and to show one, asks Temporal for the open workflows and for no run. What
+// asks for one does not connect again.
 func TestListsAskTheClusterOnce(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)

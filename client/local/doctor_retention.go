@@ -12,8 +12,8 @@ import (
 	"waymark/worker/storage"
 )
 
-// retention looks at the periods after which what is due is deleted: whether those of the settings are in force, and whether a process deletes. There is nothing to say if none
-// were ever configured.
+// retention looks at the periods after which what is due is deleted: whether those of the settings are in force, and
+// whether a process deletes. There is nothing to say if none were ever configured.
 func (d doctor) retention(ctx context.Context) client.Check {
 	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
 		return client.Check{} // other checks say so

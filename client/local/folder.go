@@ -77,8 +77,8 @@ func (f Folder) Make() error {
 	return refused
 }
 
-// close takes what is the folder's own from everybody but its owner: the record, what rows were, and keys; and the folder, if
-// nothing else is in it. Who owns none of it, or cannot write, leaves it as it is.
+// close takes what is the folder's own from everybody but its owner: the record, what rows were, and keys; and the
+// folder, if nothing else is in it. Who owns none of it, or cannot write, leaves it as it is.
 func (f Folder) close() {
 	within, err := os.ReadDir(string(f))
 	if err != nil {

@@ -237,7 +237,8 @@ func (h *Home) Continues(ctx context.Context, run string) bool {
 	return err == nil && queue != "" && queue != workflows.ProcessQueue(run)
 }
 
-// openRuns returns what lists the open workflows of runs on the cluster. It warns once each time that the cluster becomes silent.
+// openRuns returns what lists the open workflows of runs on the cluster. It warns once each time that the cluster
+// becomes silent.
 func (h *Home) openRuns() func(context.Context) (map[string]bool, error) {
 	var silent atomic.Bool
 	return func(ctx context.Context) (map[string]bool, error) {

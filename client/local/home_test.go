@@ -118,8 +118,8 @@ func TestStartWithoutInput(t *testing.T) {
 	require.Equal(t, client.Invalid, invalid.Kind)
 }
 
-// TestAStateFolderIsForItsOwner: what a state folder has is for its owner alone when it is opened, whoever could read it
-// before; what else is there stays as it is.
+// TestAStateFolderIsForItsOwner: what a state folder has is for its owner alone when it is opened, whoever could read
+// it before; what else is there stays as it is.
 func TestAStateFolderIsForItsOwner(t *testing.T) {
 	for _, foreign := range []bool{false, true} {
 		state := filepath.Join(t.TempDir(), "state")

@@ -38,7 +38,8 @@ type Options struct {
 	KeyFile  string   // with the key by which records tell that a secret changed, if workers share one
 	Key      string   // the same key; without it and KeyFile it is the state folder's own
 
-	// Confine leaves documents what the operator of a process that serves others names, as daemon.Config does; nil for documents of the caller.
+	// Confine leaves documents what the operator of a process that serves others names, as daemon.Config does; nil for
+	// documents of the caller.
 	Confine func(*worker.Planner)
 
 	Retention retain.Periods // after which servers and workers delete what is due, as far as this process knows: documents may only lengthen them

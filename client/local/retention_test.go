@@ -33,8 +33,9 @@ func person(t *testing.T, folder, name string) (file, line string) {
 	return file, name + "@example.com " + string(ssh.MarshalAuthorizedKey(key))
 }
 
-// TestSeveralPersonsApprovePeriods: under a rule about purges, shorter periods wait, doctor says so and with which command they are proposed, and the order about them brings
-// them into force. Nobody approves what is then deleted by them.
+// TestSeveralPersonsApprovePeriods: under a rule about purges, shorter periods wait, doctor says so and with which
+// command they are proposed, and the order about them brings them into force. Nobody approves what is then deleted by
+// them.
 func TestSeveralPersonsApprovePeriods(t *testing.T) {
 	ctx, folder := t.Context(), t.TempDir()
 	ann, first := person(t, folder, "ann")

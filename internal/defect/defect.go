@@ -1,6 +1,6 @@
-// Package defect keeps a panic in one goroutine from ending the process, which many runs, requests and people share. A panic is a
-// defect of this program, or of a library. Every goroutine of the program begins with a function of this package: a test of the
-// whole requires it.
+// Package defect keeps a panic in one goroutine from ending the process, which many runs, requests and people share. A
+// panic is a defect of this program, or of a library. Every goroutine of the program begins with a function of this
+// package: a test of the whole requires it.
 package defect
 
 import (
@@ -31,9 +31,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("a defect of this program in %s, not of what you asked for: its log has the cause under defect=%s; please report it", e.Where, e.ID)
 }
 
-// Catch does something and returns its error. A panic of it is logged with its stack, counted, and returned as an *Error, after the
-// deferred functions of do have run: locks that these release, and transactions that these roll back, are none of the caller's
-// concern. where names the edge in logs and metrics; there are few, and each is a constant of one word.
+// Catch does something and returns its error. A panic of it is logged with its stack, counted, and returned as an
+// *Error, after the deferred functions of do have run: locks that these release, and transactions that these roll back,
+// are none of the caller's concern. where names the edge in logs and metrics; there are few, and each is a constant of
+// one word.
 func Catch(where string, do func() error) (err error) {
 	defer func() {
 		switch cause := recover(); cause {
@@ -64,8 +65,8 @@ const (
 	maxPause   = time.Minute
 )
 
-// Again returns a function that does something until that returns, or ctx ends: what panicked begins again after a pause. It is for
-// what others rely on as long as the process lives.
+// Again returns a function that does something until that returns, or ctx ends: what panicked begins again after a
+// pause. It is for what others rely on as long as the process lives.
 func Again(ctx context.Context, where string, do func()) func() {
 	return func() {
 		for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -121,7 +122,8 @@ func note(where string) []*slog.Logger {
 	return slices.Clone(c.loggers)
 }
 
-// LogTo has defects logged by a logger as well, until stop is called once. Without any they are written to standard error.
+// LogTo has defects logged by a logger as well, until stop is called once. Without any they are written to standard
+// error.
 func LogTo(logger *slog.Logger) (stop func()) {
 	c := &caughtSoFar
 	c.mu.Lock()

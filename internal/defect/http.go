@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Handler answers what next answers. A request whose handler panics gets 500 with the id under which the log has the cause; if the
-// answer had begun, its connection is cut, so that what came of it cannot pass for all of it.
+// Handler answers what next answers. A request whose handler panics gets 500 with the id under which the log has the
+// cause; if the answer had begun, its connection is cut, so that what came of it cannot pass for all of it.
 func Handler(where string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := &tracked{ResponseWriter: w}

@@ -59,8 +59,8 @@ func Short(name string, n int) int {
 	return active.cut(name, n)
 }
 
-// Goroutine is where a plan can have a goroutine panic: goroutine.WHERE. It is not a moment, for nothing has been made: it is counted and
-// logged only if the plan names it.
+// Goroutine is where a plan can have a goroutine panic: goroutine.WHERE. It is not a moment, for nothing has been made:
+// it is counted and logged only if the plan names it.
 func Goroutine(where string) {
 	if active == nil {
 		return

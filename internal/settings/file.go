@@ -15,7 +15,8 @@ import (
 	"waymark/pipeline"
 )
 
-// Mapping is the value of a flag that a settings file has as a mapping. On the command line and in the environment it is one text.
+// Mapping is the value of a flag that a settings file has as a mapping. On the command line and in the environment it
+// is one text.
 type Mapping interface {
 	pflag.Value
 	// SetMapping sets the value to what a mapping says. The error is about what is at the token.
@@ -47,8 +48,8 @@ func (s setting) apply(flag *pflag.Flag) error {
 	return nil
 }
 
-// parse reads a settings file: a YAML mapping of the known names to a text, a bool, a list of texts, or the mapping that
-// some of them have. Anything else is an error that names its place.
+// parse reads a settings file: a YAML mapping of the known names to a text, a bool, a list of texts, or the mapping
+// that some of them have. Anything else is an error that names its place.
 func parse(file string, data []byte, known []string) (map[string]setting, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {

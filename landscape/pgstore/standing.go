@@ -156,8 +156,8 @@ func (s *Store) mayWrite(ctx context.Context) error {
 	return nil
 }
 
-// MayPurge says whether the role may do what deleting payloads that are due needs, besides what working for runs needs: nil, or an error that says what it lacks, and
-// the cure.
+// MayPurge says whether the role may do what deleting payloads that are due needs, besides what working for runs needs:
+// nil, or an error that says what it lacks, and the cure.
 func (s *Store) MayPurge(ctx context.Context) error { return explain(s.place, s.mayPurge(ctx)) }
 
 func (s *Store) mayPurge(ctx context.Context) error {

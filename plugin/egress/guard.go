@@ -76,8 +76,8 @@ func Postgres(allow []netip.Prefix) Guard {
 	return Guard{allowed: allow, ports: []uint16{5432}, open: "public address with Postgres' port 5432"}
 }
 
-// Carrying returns the Guard of connections that carry secrets. cure is what to write so that they are encrypted; "" if they are.
-// Those that are not stay in the private networks that are allowed.
+// Carrying returns the Guard of connections that carry secrets. cure is what to write so that they are encrypted; "" if
+// they are. Those that are not stay in the private networks that are allowed.
 func (g Guard) Carrying(cargo Cargo, cure string) Guard {
 	g.cargo, g.clear = cargo, cure
 	return g

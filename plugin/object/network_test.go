@@ -159,7 +159,8 @@ func TestEndpointsOfDocuments(t *testing.T) {
 	require.Contains(t, fault.Message, b.Endpoint)
 }
 
-// TestSecretsInHeadersStayWhereTheyWereSent lets a server send elsewhere what came with a secret, and others be named that could be overheard.
+// TestSecretsInHeadersStayWhereTheyWereSent lets a server send elsewhere what came with a secret, and others be named
+// that could be overheard.
 func TestSecretsInHeadersStayWhereTheyWereSent(t *testing.T) {
 	var heard []string
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

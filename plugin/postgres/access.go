@@ -25,7 +25,8 @@ type Access struct {
 	Confined bool
 	// Folders are those in which files and sockets may be that a DSN names.
 	Folders []string
-	// Owns reports whether an absolute path is nothing that documents may use, though it lies in one of Folders; nil for nothing.
+	// Owns reports whether an absolute path is nothing that documents may use, though it lies in one of Folders; nil
+	// for nothing.
 	Owns func(path string) bool
 	// Networks are open, besides public addresses with Postgres' port, to what a DSN names.
 	Networks []netip.Prefix
@@ -164,7 +165,8 @@ func (a Access) guard(config *pgconn.Config, said settings) error {
 	return nil
 }
 
-// clear returns what to write so that a password does not go to the server readably; "" if it does not, or there is none.
+// clear returns what to write so that a password does not go to the server readably; "" if it does not, or there is
+// none.
 func clear(config *pgconn.Config, cargo egress.Cargo) string {
 	plain := config.TLSConfig == nil
 	for _, other := range config.Fallbacks {

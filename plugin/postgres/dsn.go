@@ -25,8 +25,8 @@ func parseDSN(dsn string) (settings, error) {
 	return parseWords(dsn)
 }
 
-// Places returns where a DSN leads: HOST:PORT, or the folder of a socket, each once. It is empty for one that names no host. The error holds nothing
-// of the DSN.
+// Places returns where a DSN leads: HOST:PORT, or the folder of a socket, each once. It is empty for one that names no
+// host. The error holds nothing of the DSN.
 func Places(dsn string) (places []string, err error) {
 	said, err := parseDSN(dsn)
 	if err != nil || said["host"] == "" {

@@ -96,14 +96,14 @@ func pathOf(records string) []string {
 	return strings.Split(records, ".")
 }
 
-// AtMost returns how many records a body can have at most, wherever they are in it: they are divided by commas, or by the
-// ends of lines.
+// AtMost returns how many records a body can have at most, wherever they are in it: they are divided by commas, or by
+// the ends of lines.
 func AtMost(body []byte) int {
 	return bytes.Count(body, []byte{','}) + bytes.Count(body, []byte{'\n'}) + 1
 }
 
-// Records returns how many records a run reads of a body that was delivered, with records as the document of the source has
-// it.
+// Records returns how many records a run reads of a body that was delivered, with records as the document of the source
+// has it.
 func Records(body []byte, records string) int { return len(split(body, pathOf(records))) }
 
 // Determinism says that the rows depend on what was delivered.

@@ -15,9 +15,9 @@ import (
 	"waymark/serve/ui"
 )
 
-// answers are found once for all who ask the same at the same time, or within a second. Nobody gets an answer that is older
-// than the last order that was given through this server, or than the last event of the record: who pauses a run, by
-// whatever door, and then looks, sees it paused. What has neither, such as how far a run is, may be a second old.
+// answers are found once for all who ask the same at the same time, or within a second. Nobody gets an answer that is
+// older than the last order that was given through this server, or than the last event of the record: who pauses a run,
+// by whatever door, and then looks, sees it paused. What has neither, such as how far a run is, may be a second old.
 type answers struct {
 	orders atomic.Int64 // that were given through this server
 
@@ -55,8 +55,8 @@ type wish struct {
 	good     time.Duration // how old an answer with this mark may be
 }
 
-// get returns the answer to a question, which find finds if it is not known. Who asks and goes away leaves the others their
-// answer. It belongs to all who get it: nobody may change it. An error is for those who wait for it alone.
+// get returns the answer to a question, which find finds if it is not known. Who asks and goes away leaves the others
+// their answer. It belongs to all who get it: nobody may change it. An error is for those who wait for it alone.
 func (s *answers) get(ctx context.Context, w wish, find func(context.Context) (any, error)) (any, error) {
 	for {
 		a, mine := s.take(w)
@@ -75,8 +75,8 @@ func (s *answers) get(ctx context.Context, w wish, find func(context.Context) (a
 	}
 }
 
-// take returns the answer that was found, or is looked for; mine says that who wishes is to look for it. It may be one that
-// does not serve the wish, and for whose end it is to wait.
+// take returns the answer that was found, or is looked for; mine says that who wishes is to look for it. It may be one
+// that does not serve the wish, and for whose end it is to wait.
 func (s *answers) take(w wish) (a *answer, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +94,8 @@ func (s *answers) take(w wish) (a *answer, mine bool) {
 	return a, true
 }
 
-// hasRoom reports whether one more answer can be kept, in the place of the oldest that was found if there are too many: who
-// asks for ever new things takes nobody else's room for long.
+// hasRoom reports whether one more answer can be kept, in the place of the oldest that was found if there are too many:
+// who asks for ever new things takes nobody else's room for long.
 func (s *answers) hasRoom() bool {
 	if len(s.of) < mostAnswers {
 		return true
@@ -119,8 +119,8 @@ func (a *answer) isDone() bool {
 	}
 }
 
-// serves reports whether who waited for the answer may take it: it was looked for after he asked, or nothing had happened
-// since that he must see.
+// serves reports whether who waited for the answer may take it: it was looked for after he asked, or nothing had
+// happened since that he must see.
 func (a *answer) serves(w wish) bool {
 	return !a.began.Before(w.asked) || w.good > 0 && a.mark == w.mark
 }
@@ -172,8 +172,8 @@ func (c *call) sight() string {
 }
 
 // shared returns what find finds, which may be a second old if nothing has happened since. It depends on the path, the
-// query and what the caller may see. find uses the call that it is given, which outlasts that of a caller who goes away,
-// and sends nothing. Nobody may change what it returns.
+// query and what the caller may see. find uses the call that it is given, which outlasts that of a caller who goes
+// away, and sends nothing. Nobody may change what it returns.
 func shared[T any](c *call, what string, find func(*call) (T, error)) (found T, err error) {
 	question := strings.Join([]string{what, c.URL.Path, c.query.Encode(), c.sight()}, "\x00")
 	w := wish{question: question, asked: time.Now(), good: answerGood}
@@ -184,8 +184,8 @@ func shared[T any](c *call, what string, find func(*call) (T, error)) (found T, 
 	return answered(c, w, find)
 }
 
-// recent returns what find finds for many streams that ask again and again, and that may be as old as good, whatever has
-// happened since. What it is must not depend on who asks.
+// recent returns what find finds for many streams that ask again and again, and that may be as old as good, whatever
+// has happened since. What it is must not depend on who asks.
 func recent[T any](c *call, what string, good time.Duration, find func(*call) (T, error)) (T, error) {
 	return answered(c, wish{question: what, asked: time.Now(), good: good}, find)
 }

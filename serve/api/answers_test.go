@@ -40,8 +40,8 @@ func (f *finding) ask(ctx context.Context, question string, orders int64) (any, 
 	})
 }
 
-// TestEqualQuestionsAreAnsweredOnce: of all who ask within a second one finds the answer. Who comes after an order gets a
-// newer one, and who waits for an older one then finds one for all who wait.
+// TestEqualQuestionsAreAnsweredOnce: of all who ask within a second one finds the answer. Who comes after an order gets
+// a newer one, and who waits for an older one then finds one for all who wait.
 func TestEqualQuestionsAreAnsweredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &finding{}
@@ -146,8 +146,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// TestAnswersAreSharedByWhoSeesTheSame has people of all rights ask for lists at the same time, and an event happen between
-// two questions of the same second: each sees what he may see, and what has happened.
+// TestAnswersAreSharedByWhoSeesTheSame has people of all rights ask for lists at the same time, and an event happen
+// between two questions of the same second: each sees what he may see, and what has happened.
 func TestAnswersAreSharedByWhoSeesTheSame(t *testing.T) {
 	s, home, all := asked(t, 0)
 	store, err := sqlitestore.Open(t.Context(), home.Place(), sqlitestore.Options{})

@@ -17,8 +17,8 @@ import (
 // macBytes is how much of an HMAC a cursor has.
 const macBytes = 16
 
-// cursor is the place after an item of this list, which nobody can make or read but a process that has the key: it may be
-// after an item that the caller does not see. It is good for the list with the same filter.
+// cursor is the place after an item of this list, which nobody can make or read but a process that has the key: it may
+// be after an item that the caller does not see. It is good for the list with the same filter.
 func (c *call) cursor(place string) string {
 	if place == "" {
 		return ""

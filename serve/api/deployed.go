@@ -95,7 +95,8 @@ func gridOf(c *call) (any, error) {
 	return grid, nil
 }
 
-// withoutSlotValues takes the values of rows out of why a slot is what it is: that is why its run failed. nil is no slot.
+// withoutSlotValues takes the values of rows out of why a slot is what it is: that is why its run failed. nil is no
+// slot.
 func withoutSlotValues(slot *client.ScheduledSlot) {
 	if slot != nil {
 		slot.Reason = landscape.WithoutValues(slot.Reason)

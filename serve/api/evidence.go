@@ -205,8 +205,8 @@ func eventsOf(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	return nil, err
 }
 
-// sendProof sends the proof of one row. It has no values, but hashes of them without a salt: who tries all the rows that
-// there can be finds a short one. So its recipient counts as one who was shown the row.
+// sendProof sends the proof of one row. It has no values, but hashes of them without a salt: who tries all the rows
+// that there can be finds a short one. So its recipient counts as one who was shown the row.
 func sendProof(ctx context.Context, c *call, run landscape.Run) (any, error) {
 	row, _ := strconv.ParseInt(c.query.Get("row"), 10, 64)
 	if row == 0 {

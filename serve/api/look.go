@@ -116,8 +116,8 @@ func whatIfDocument(ctx context.Context, c *call, run landscape.Run) (*audit.Tri
 	return c.whatIf(ctx, run, client.WhatIfRequest{Document: asked.Document, Params: asked.Params})
 }
 
-// whatIf tries something on a run. Its counts say of how many rows a condition is true that the caller chose, and so what
-// values they have: it is a disclosure.
+// whatIf tries something on a run. Its counts say of how many rows a condition is true that the caller chose, and so
+// what values they have: it is a disclosure.
 func (c *call) whatIf(ctx context.Context, run landscape.Run, asked client.WhatIfRequest) (*audit.Trial, error) {
 	subject := "document"
 	if asked.Version > 0 {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"unicode"
 
 	"waymark/client"
 	"waymark/client/local"
@@ -19,6 +21,9 @@ import (
 // mostTried is of how many runs a request may have the records sent through a version.
 const mostTried = 10
 
+// mostOfName is how long the name of a document may be, in bytes.
+const mostOfName = 200
+
 // deployDocument makes a version of the document of the body, and makes it current.
 func deployDocument(c *call) (any, error) {
 	asked, err := ordering(c, func(r *remote.DeployRequest) string { return r.Why })
@@ -29,8 +34,10 @@ func deployDocument(c *call) (any, error) {
 		return nil, faulty("/document", "write the text of the document")
 	case asked.Try < 0 || asked.Try > mostTried:
 		return nil, faulty("/try", fmt.Sprintf("write a number of runs from 0 to %d", mostTried))
-	case strings.ContainsAny(asked.File, "/\\"):
+	case strings.ContainsAny(asked.File, "/\\") || slices.Contains([]string{".", ".."}, asked.File):
 		return nil, faulty("/file", "write a name without folders")
+	case len(asked.File) > mostOfName || strings.ContainsFunc(asked.File, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return nil, faulty("/file", fmt.Sprintf("write a name of at most %d bytes that can be printed", mostOfName))
 	}
 	request := client.DeployRequest{
 		By: c.by(asked.Why), File: cmp.Or(asked.File, "pipeline.yaml"), Source: []byte(asked.Document), Files: map[string][]byte{}, Params: asked.Params, To: asked.Environment,
@@ -216,6 +223,9 @@ func redeploy(do func(*local.Home, context.Context, client.RedeployRequest) (*cl
 		name := c.PathValue("name")
 		if !c.token.Sees(name) {
 			return nil, noPipeline(name)
+		}
+		if asked.Version < 0 {
+			return nil, faulty("/version", "write the number of a version")
 		}
 		request := client.RedeployRequest{
 			By: c.by(asked.Why), Pipeline: name, Environment: asked.Environment, From: asked.From, Version: asked.Version,

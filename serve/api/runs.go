@@ -52,8 +52,8 @@ func (c *call) recordOf(id string) (landscape.Run, error) {
 	return run, err
 }
 
-// started returns the start of a run that counts: the last one that was not refused, or the first one if all were. There is
-// none for who sees another one only, or not the run that is recorded under the id: somebody else began that.
+// started returns the start of a run that counts: the last one that was not refused, or the first one if all were.
+// There is none for who sees another one only, or not the run that is recorded under the id: somebody else began that.
 func (c *call) started(id string) (*client.Start, error) {
 	starts, err := c.server.Home.StartsOf(c.Context(), id)
 	if err != nil {
@@ -229,8 +229,8 @@ func startRun(c *call) (any, error) {
 	return pending(started), nil
 }
 
-// free refuses an id that a caller gives to a run, if it is of the form that ids have by their keys: who guesses the key of
-// somebody else could take his run's.
+// free refuses an id that a caller gives to a run, if it is of the form that ids have by their keys: who guesses the
+// key of somebody else could take his run's.
 func free(run string) error {
 	if id, err := uuid.Parse(run); err == nil && id.Version() == 5 {
 		return faulty("/run", "an id of this form belongs to an Idempotency-Key: send the key, or give another id")
@@ -492,7 +492,8 @@ func followRun(c *call) (any, error) {
 	}
 }
 
-// progress returns how far a run is; run is nil as long as it is not recorded. All streams of a run have it from one look.
+// progress returns how far a run is; run is nil as long as it is not recorded. All streams of a run have it from one
+// look.
 func (c *call) progress(id string) (progress landscape.Progress, run *landscape.Run, err error) {
 	type point struct {
 		landscape.Progress

@@ -27,12 +27,12 @@ const (
 // sessionCookie is the name of the cookie that holds the key of a session.
 const sessionCookie = "waymark"
 
-// hostPrefix begins the names of cookies that a browser takes only from the host itself, by TLS, and for all its paths: no
-// neighbour in the domain, and nobody on the way, can put one of theirs in its place.
+// hostPrefix begins the names of cookies that a browser takes only from the host itself, by TLS, and for all its paths:
+// no neighbour in the domain, and nobody on the way, can put one of theirs in its place.
 const hostPrefix = "__Host-"
 
-// tls reports whether the browser asked by TLS: this server, a proxy that says so, or the one that the issuer sends people
-// back to. A stranger who claims that only gets cookies that his own browser does not send in clear text.
+// tls reports whether the browser asked by TLS: this server, a proxy that says so, or the one that the issuer sends
+// people back to. A stranger who claims that only gets cookies that his own browser does not send in clear text.
 func (c *call) tls() bool {
 	forwarded, _, _ := strings.Cut(c.Header.Get("X-Forwarded-Proto"), ",")
 	return c.TLS != nil || strings.EqualFold(strings.TrimSpace(forwarded), "https") ||
@@ -56,8 +56,8 @@ func (c *call) setCookie(cookie http.Cookie) {
 	http.SetCookie(c.w, &cookie)
 }
 
-// cookieOf returns the value of a cookie that setCookie set; empty for none. One for any host does not count where those for
-// this one alone can be had.
+// cookieOf returns the value of a cookie that setCookie set; empty for none. One for any host does not count where
+// those for this one alone can be had.
 func (c *call) cookieOf(name string) string {
 	found, err := c.Cookie(hostPrefix + name)
 	if err != nil && !c.tls() {

@@ -3,9 +3,12 @@ package api
 import (
 	"cmp"
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"waymark/client"
 	"waymark/serve/oidc"
@@ -42,7 +45,8 @@ func callerOf(token oidc.Caller) string { return cmp.Or(token.Subject, token.ID)
 // countsFor is for how long a token is taken to count that was found to. What a revoked one began ends after so long.
 const countsFor = 2 * time.Second
 
-// counts returns the problem that the caller's token has come to its end while the request is answered; nil if it counts.
+// counts returns the problem that the caller's token has come to its end while the request is answered; nil if it
+// counts.
 func (c *call) counts() error {
 	now := time.Now()
 	if now.Sub(c.counted) < countsFor {
@@ -139,10 +143,23 @@ func (c *call) signsIn() error {
 	return nil
 }
 
+// signInsAtOnce is how many sign-ins an address may begin at once, and then one in a second: so that one address never
+// drops those that others have begun. An issuer keeps some thousands for ten minutes.
+const signInsAtOnce = 100
+
+// mayBegin reports whether one more sign-in may begin from an address.
+func (s *Server) mayBegin(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	return s.Rate == 0 || s.rates.bucket("sign-in "+host, rate.Every(time.Second), signInsAtOnce).Allow()
+}
+
 // beginSignIn sends somebody to the issuer.
 func beginSignIn(c *call) (any, error) {
 	if err := c.signsIn(); err != nil {
 		return nil, err
+	}
+	if !c.server.mayBegin(c.RemoteAddr) {
+		return nil, tooFast(1, "too many people begin to sign in from this address")
 	}
 	redirect := c.server.Issuer.Redirect
 	if redirect == "" {

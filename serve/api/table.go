@@ -373,8 +373,8 @@ var question = []param{
 // ofWhyNot are the parameters of why a row is not in a sink.
 var ofWhyNot = append([]param{{name: "not_in", about: "the sink that the row is not in"}}, question...)
 
-// Needs returns what each route asks of its callers, by METHOD PATH: one role of each set; nil for a route that asks for no
-// access token.
+// Needs returns what each route asks of its callers, by METHOD PATH: one role of each set; nil for a route that asks
+// for no access token.
 func Needs() map[string][][]landscape.Role { return needsOf(table()) }
 
 func needsOf(routes []route) map[string][][]landscape.Role {

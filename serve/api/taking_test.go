@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhoTakesNothing asks a server for much without a token, and reads none of it: its connection breaks off. Who takes
-// something now and then gets all.
+// TestWhoTakesNothing asks a server for much without a token, and reads none of it: its connection breaks off. Who
+// takes something now and then gets all.
 func TestWhoTakesNothing(t *testing.T) {
 	s, _, _ := asked(t, 0)
 	s.patience = 50 * time.Millisecond

@@ -28,8 +28,8 @@ var panicking = []string{
 	"goroutine.stream", "goroutine.record@12", "landscape.watches.committing@3", "landscape.runs.committing@2",
 }
 
-// TestAServerOutlivesPanics: whatever goroutine of a server panics, the process goes on, its log has the cause under an id,
-// which is counted, and the files that arrive are in complete runs, each in one.
+// TestAServerOutlivesPanics: whatever goroutine of a server panics, the process goes on, its log has the cause under an
+// id, which is counted, and the files that arrive are in complete runs, each in one.
 func TestAServerOutlivesPanics(t *testing.T) {
 	sample.Rarely(t)
 	p := in(t, build(t), "plain.yaml", "orders.csv")

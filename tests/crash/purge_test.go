@@ -46,7 +46,8 @@ func TestPurgeIsKilled(t *testing.T) {
 	}
 }
 
-// Whenever a server is killed in the middle of a turn in which it deletes what is due, the next one does the rest, and no run misses what it needs.
+// Whenever a server is killed in the middle of a turn in which it deletes what is due, the next one does the rest, and
+// no run misses what it needs.
 func TestRetentionIsKilled(t *testing.T) {
 	sample.Rarely(t)
 	binary := build(t)

@@ -70,6 +70,9 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 			body["files"] = map[string]string{"names.csv": "code,name\n", "other.csv": "x"}
 		}, 400, `uses no file \"other.csv\"`},
 		{func(body map[string]any) { body["file"] = "../sent.yaml" }, 400, "without folders"},
+		{func(body map[string]any) { body["file"] = ".." }, 400, "without folders"},
+		{func(body map[string]any) { body["file"] = "sent\n.yaml" }, 400, "that can be printed"},
+		{func(body map[string]any) { body["file"] = strings.Repeat("x", 201) }, 400, "at most 200 bytes"},
 		{func(body map[string]any) {
 			body["document"] = strings.Replace(document, s.Folder+"/orders.csv", "/etc/passwd", 1)
 		}, 400, "is in no folder that documents may use"},
@@ -85,6 +88,11 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 		require.NoError(t, err)
 		require.Equal(t, wrong.status, answer.StatusCode, string(text))
 		require.Contains(t, string(text), wrong.says)
+	}
+	for _, verb := range []string{"promote", "rollback"} {
+		answer, body := s.Ask(t, "POST", "/v1/pipelines/sent/"+verb, deployer,
+			`{"why":"a test","environment":"test","version":-1}`)
+		require.Equal(t, 400, answer.StatusCode, "%s", body)
 	}
 	answer, told = send(s.Grant(t, "others", "deployer", "others-*"), as)
 	require.Equal(t, 403, answer.StatusCode, told)

@@ -336,8 +336,8 @@ func (s *apiServer) ownRuns(t *testing.T) {
 	s.sameIDs(t)
 }
 
-// sameIDs asks for what somebody else has, by an id under which the caller was refused, by the id of his key, and by the
-// version of a pipeline whose name with that fits.
+// sameIDs asks for what somebody else has, by an id under which the caller was refused, by the id of his key, and by
+// the version of a pipeline whose name with that fits.
 func (s *apiServer) sameIDs(t *testing.T) {
 	narrow := s.Grant(t, "narrow", "service,operator", "deployed")
 	refused := `{"pipeline":"deployed","run":"both","params":{"nope":1}}`

@@ -153,8 +153,8 @@ func TestRowsOfATableArrive(t *testing.T) {
 	}, patience, 100*time.Millisecond)
 }
 
-// rowsPage does what docs/triggers-postgres.md says. deploy looks at the table, as soon as the server may connect to it, and says
-// that a trigger waits for rows that cannot come.
+// rowsPage does what docs/triggers-postgres.md says. deploy looks at the table, as soon as the server may connect to
+// it, and says that a trigger waits for rows that cannot come.
 func (s *watching) rowsPage(t *testing.T) {
 	text := manual.Page(t, "triggers-postgres.md")
 	document := manual.Blocks(text, "yaml")[0]

@@ -17,7 +17,8 @@ const (
 	backlogInterval = 15 * time.Second
 )
 
-// watchOutbox gives events their positions, and delivers them to endpoints, until ctx ends. Every worker does so. Runs do not wait for it.
+// watchOutbox gives events their positions, and delivers them to endpoints, until ctx ends. Every worker does so. Runs
+// do not wait for it.
 func (d *process) watchOutbox(ctx context.Context, log *landscape.Log) {
 	holder := ""
 	if d.Alone {

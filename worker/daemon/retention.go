@@ -18,12 +18,14 @@ import (
 const (
 	// retainLook is the time between two looks whether a turn to delete what is due has come.
 	retainLook = 10 * time.Second
-	// retainEvery is the time between two turns, whichever processes have them. A turn reads a little of every run, so the pause after one that takes long is longer.
+	// retainEvery is the time between two turns, whichever processes have them. A turn reads a little of every run, so
+	// the pause after one that takes long is longer.
 	retainEvery = time.Hour
 	retainRests = 50 // times as long as the turn took
 )
 
-// watchRetention deletes what is due by the periods of the settings, until ctx ends. Every worker does so; one of them at a time. Runs do not wait for it.
+// watchRetention deletes what is due by the periods of the settings, until ctx ends. Every worker does so; one of them
+// at a time. Runs do not wait for it.
 func (d *process) watchRetention(ctx context.Context, opened *storage.Storage) {
 	w := &retentionWatch{log: opened.Log, alone: d.Alone, keeper: d.retainer(opened)}
 	told := ""
@@ -121,8 +123,8 @@ func (w *retentionWatch) look(ctx context.Context) (done landscape.RetentionTurn
 	return done, err
 }
 
-// free reports whether no process has the turn: it is where this process left it, or has stood still for so long that the one that had it is gone. Another process that had
-// it puts off the next turn of this one.
+// free reports whether no process has the turn: it is where this process left it, or has stood still for so long that
+// the one that had it is gone. Another process that had it puts off the next turn of this one.
 func (w *retentionWatch) free(ctx context.Context, now time.Time) (bool, error) {
 	turn, err := w.log.Turn(ctx, landscape.RetainTurns)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"waymark/landscape/memdriver"
 )
 
-// TestOneProcessDeletesWhatIsDue: of two processes one has a turn, and the other none before an hour is over. When the one is gone, the other takes over, and none of them
-// takes a turn that is at work.
+// TestOneProcessDeletesWhatIsDue: of two processes one has a turn, and the other none before an hour is over. When the
+// one is gone, the other takes over, and none of them takes a turn that is at work.
 func TestOneProcessDeletesWhatIsDue(t *testing.T) {
 	driver, now := memdriver.New(), time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 	watch := func() *retentionWatch {

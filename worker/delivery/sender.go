@@ -37,7 +37,8 @@ type Sender struct {
 	most   time.Duration // that an attempt may take
 }
 
-// Secret returns the secret with a name for deliveries of an endpoint to its place, HOST:PORT. Its error names the cure and never holds a value.
+// Secret returns the secret with a name for deliveries of an endpoint to its place, HOST:PORT. Its error names the cure
+// and never holds a value.
 type Secret func(endpoint, name, place string) (string, error)
 
 // NewSender returns a Sender. allow are networks, besides the public internet, that endpoints may be in.

@@ -26,8 +26,8 @@ type Formats struct {
 	Delivered webhook.Read
 	// Tables are the contents of the files of lookups that are not to be read again.
 	Tables lookup.Kept
-	// Cargo returns what a source or sink carries of secrets: its path in the document says which it is. The error says why they may not go where it leads,
-	// and begins with the option. nil is for documents without secrets.
+	// Cargo returns what a source or sink carries of secrets: its path in the document says which it is. The error says
+	// why they may not go where it leads, and begins with the option. nil is for documents without secrets.
 	Cargo func(at string) (egress.Cargo, error)
 	// Remote returns Files.Remote for sources that carry secrets.
 	Remote func(egress.Cargo) file.Remote

@@ -65,7 +65,8 @@ func (s *Storage) Delivered(ctx context.Context, digest string) ([]byte, error) 
 type roles interface {
 	// MayWrite returns what the role lacks of what working for runs needs; nil if it lacks nothing.
 	MayWrite(ctx context.Context) error
-	// MayPurge returns what the role lacks of what deleting payloads that are due needs besides; nil if it lacks nothing.
+	// MayPurge returns what the role lacks of what deleting payloads that are due needs besides; nil if it lacks
+	// nothing.
 	MayPurge(ctx context.Context) error
 	// Owner returns the role if it owns the landscape, or else nothing.
 	Owner(ctx context.Context) (string, error)
@@ -162,7 +163,8 @@ func (s *Storage) MayWrite(ctx context.Context) error {
 	return nil
 }
 
-// MayPurge says whether the role may delete payloads that are due. The error is a *ServiceError that says what it lacks, and who gives it that.
+// MayPurge says whether the role may delete payloads that are due. The error is a *ServiceError that says what it
+// lacks, and who gives it that.
 func (s *Storage) MayPurge(ctx context.Context) error {
 	if s.roles == nil {
 		return nil
