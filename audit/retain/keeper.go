@@ -37,7 +37,8 @@ type Keeper struct {
 	Staged  func(run landscape.Run) (bool, error)
 	Discard func(ctx context.Context, run string) error
 
-	clean map[string]int64 // the epoch in which a run stopped, with nothing staged: it can stage nothing before it is resumed
+	// clean is the epoch in which a run stopped, with nothing staged: it can stage nothing before it is resumed.
+	clean map[string]int64
 }
 
 // turn is one turn.
@@ -111,7 +112,9 @@ func (k *Keeper) force(ctx context.Context) error {
 }
 
 // Approve brings periods into force that wait for approval, as the execution of the order about them.
-func Approve(ctx context.Context, under *landscape.Log, asked *landscape.RetentionPeriods, actor, why string) (landscape.RetentionPeriods, error) {
+func Approve(
+	ctx context.Context, under *landscape.Log, asked *landscape.RetentionPeriods, actor, why string,
+) (landscape.RetentionPeriods, error) {
 	p := landscape.RetentionPeriods{SHA256: asked.SHA256, Text: asked.Text, Actor: actor, Why: why}
 	return under.SetPeriods(ctx, p, func(*landscape.RetentionPeriods) (bool, error) { return true, nil })
 }
@@ -216,7 +219,8 @@ func (t *turn) discard(ctx context.Context) error {
 		if epoch, clean := t.clean[head.ID]; clean && epoch == head.Epoch {
 			return true
 		}
-		if head.Finished != 0 && !complete(head.Status) && !t.held(head) && t.due(t.periods.Of(head.Pipeline, nil), head.Finished) {
+		if head.Finished != 0 && !complete(head.Status) && !t.held(head) &&
+			t.due(t.periods.Of(head.Pipeline, nil), head.Finished) {
 			dead = append(dead, head)
 		}
 		return true
@@ -285,7 +289,8 @@ func (t *turn) record(ctx context.Context) (landscape.RetentionTurn, error) {
 	case t.done.Did():
 	case last == nil && t.force == nil && t.done.Problem == "":
 		return t.done, nil // nothing is configured, and nothing was to be done
-	case last != nil && last.Problem == t.done.Problem && last.Periods == t.done.Periods && now-last.At < landscape.Micros(quiet.Microseconds()):
+	case last != nil && last.Problem == t.done.Problem && last.Periods == t.done.Periods &&
+		now-last.At < landscape.Micros(quiet.Microseconds()):
 		return t.done, nil
 	}
 	return t.Log.RecordRetention(ctx, t.done)

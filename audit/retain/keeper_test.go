@@ -36,8 +36,10 @@ type life struct {
 }
 
 func newLife(t *testing.T) *life {
-	l := &life{t: t, driver: memdriver.New(), backend: &memstore.Store{}, now: time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)}
-	l.log, l.payloads = landscape.New(l.driver, func() time.Time { return l.now }), payload.New(l.backend, payload.Options{})
+	now := time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
+	l := &life{t: t, driver: memdriver.New(), backend: &memstore.Store{}, now: now}
+	l.log = landscape.New(l.driver, func() time.Time { return l.now })
+	l.payloads = payload.New(l.backend, payload.Options{})
 	return l
 }
 
@@ -55,7 +57,8 @@ func (l *life) run(id, name, retention string) {
 	}
 	require.NoError(l.t, l.log.BeginRun(l.t.Context(), run, graph))
 	var pack string
-	require.NoError(l.t, refer(l.t.Context(), l.log, l.payloads, scene, 0, fmt.Appendf(nil, "the rows of %s", id), &pack))
+	rows := fmt.Appendf(nil, "the rows of %s", id)
+	require.NoError(l.t, refer(l.t.Context(), l.log, l.payloads, scene, 0, rows, &pack))
 	require.NoError(l.t, l.log.StopRun(l.t.Context(), id, pipeline.Failed, "no reason"))
 }
 
@@ -97,7 +100,9 @@ func TestAMonthOfLife(t *testing.T) {
 	var all []string
 	born := map[string]int{}
 	for day := range 31 {
-		for name, retention := range map[string]string{"daily": "", "orders": "", "ledger": "", "long": `{"source":"360h0m0s","debugging":"1h0m0s"}`} {
+		for name, retention := range map[string]string{
+			"daily": "", "orders": "", "ledger": "", "long": `{"source":"360h0m0s","debugging":"1h0m0s"}`,
+		} {
 			if name != "daily" && day%5 != 0 {
 				continue
 			}
@@ -170,7 +175,8 @@ func TestPeriodsAreShortened(t *testing.T) {
 	}
 	l.turn(l.keeper("{source: 60d}"))
 	expect("source 60d", "")
-	_, err := l.log.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"})
+	ruling := landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"}
+	_, err := l.log.Rule(ctx, ruling)
 	require.NoError(t, err)
 
 	short := l.keeper("{source: 20d}")
@@ -212,7 +218,8 @@ func TestAKilledTurnIsFinished(t *testing.T) {
 	l.run("b", "orders", "")
 	l.now = l.now.Add(30 * aDay)
 	k := l.keeper("{source: 20d}")
-	force, err := l.log.SetPeriods(ctx, landscape.RetentionPeriods{SHA256: k.Periods.Digest(), Text: k.Periods.String(), Actor: "x", Why: "y"},
+	asked := landscape.RetentionPeriods{SHA256: k.Periods.Digest(), Text: k.Periods.String(), Actor: "x", Why: "y"}
+	force, err := l.log.SetPeriods(ctx, asked,
 		func(*landscape.RetentionPeriods) (bool, error) { return true, nil })
 	require.NoError(t, err)
 	plan, err := retain.NewPlan(ctx, l.log.Reader, &k.Periods, l.now)
@@ -265,7 +272,9 @@ func TestStagedOutputOfDeadRuns(t *testing.T) {
 	l := newLife(t)
 	ctx := t.Context()
 	staged := map[string]bool{}
-	for id, retention := range map[string]string{"final": "", "failed": "", "purged": "", "held": "", "long": `{"debugging":"1000h0m0s"}`} {
+	for id, retention := range map[string]string{
+		"final": "", "failed": "", "purged": "", "held": "", "long": `{"debugging":"1000h0m0s"}`,
+	} {
 		name := "orders"
 		if id == "failed" {
 			name = "kept"

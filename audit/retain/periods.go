@@ -35,7 +35,8 @@ const kept time.Duration = -1
 // Periods say how long what is deleted after a time is kept: by class, of all pipelines and of some. They are a flag,
 // and a mapping of a settings file:
 //
-//	retention: {source: 90d, derived: 7d, debugging: 30d, pipelines: {orders: {source: 400d}, ledger: {source: forever}}}
+//	retention: {source: 90d, derived: 7d, debugging: 30d,
+//	  pipelines: {orders: {source: 400d}, ledger: {source: forever}}}
 //
 // The zero value was not given: no payload is ever due.
 type Periods struct {
@@ -224,8 +225,9 @@ func (p *Periods) Admits(document *pipeline.Document) error {
 	for _, class := range document.Pipeline.Retention.Classes() {
 		keep, ends := p.period(document.Pipeline.Name, landscape.Class(class.Name))
 		if given := time.Duration(class.Value); p.Given && ends && given < keep {
-			problems = append(problems, document.Problem("retention."+class.Name, "%s is shorter than the %s of the settings, which a document can only lengthen: "+
-				"write at least %[2]s, or leave it out", lengthText(given), lengthText(keep)))
+			problems = append(problems, document.Problem("retention."+class.Name,
+				"%s is shorter than the %s of the settings, which a document can only lengthen: "+
+					"write at least %[2]s, or leave it out", lengthText(given), lengthText(keep)))
 		}
 	}
 	if problems == nil {

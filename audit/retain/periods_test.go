@@ -20,17 +20,28 @@ func periodsOf(t *testing.T, text string) *retain.Periods {
 }
 
 func TestPeriods(t *testing.T) {
-	p := periodsOf(t, `{source: 90d, derived: 0d, debugging: 36h, pipelines: {orders: {source: 400d}, ledger: {source: forever, derived: 1h30m}}}`)
-	text := `{"debugging":"36h0m0s","derived":"0d","pipelines":{"ledger":{"derived":"1h30m0s","source":"forever"},"orders":{"source":"400d"}},"source":"90d"}`
+	p := periodsOf(t, `{source: 90d, derived: 0d, debugging: 36h, `+
+		`pipelines: {orders: {source: 400d}, ledger: {source: forever, derived: 1h30m}}}`)
+	text := `{"debugging":"36h0m0s","derived":"0d","pipelines":{"ledger":{"derived":"1h30m0s","source":"forever"},` +
+		`"orders":{"source":"400d"}},"source":"90d"}`
 	require.Equal(t, text, p.String())
 	require.Equal(t, p, periodsOf(t, text), "what is recorded is read again")
-	require.Equal(t, "source 90d, derived 0d, debugging 36h0m0s; ledger: source forever, derived 1h30m0s; orders: source 400d", p.Told())
+	require.Equal(t, "source 90d, derived 0d, debugging 36h0m0s; ledger: source forever, derived 1h30m0s; "+
+		"orders: source 400d", p.Told())
 
 	const day = 24 * time.Hour
 	long := map[landscape.Class]time.Duration{landscape.SourceClass: 500 * day, landscape.DebuggingClass: time.Hour}
 	for name, want := range map[string]retain.Rules{
-		"other":  {landscape.SourceClass: 90 * day, landscape.DerivedClass: 0, landscape.DebuggingClass: 36 * time.Hour},
-		"orders": {landscape.SourceClass: 400 * day, landscape.DerivedClass: 0, landscape.DebuggingClass: 36 * time.Hour},
+		"other": {
+			landscape.SourceClass:    90 * day,
+			landscape.DerivedClass:   0,
+			landscape.DebuggingClass: 36 * time.Hour,
+		},
+		"orders": {
+			landscape.SourceClass:    400 * day,
+			landscape.DerivedClass:   0,
+			landscape.DebuggingClass: 36 * time.Hour,
+		},
 		"ledger": {landscape.DerivedClass: 90 * time.Minute, landscape.DebuggingClass: 36 * time.Hour},
 	} {
 		require.Equal(t, want, p.Of(name, nil), name)
@@ -39,7 +50,8 @@ func TestPeriods(t *testing.T) {
 		}
 		require.Equal(t, want, p.Of(name, long), "the document of %s lengthens, and never shortens", name)
 	}
-	require.Equal(t, retain.Rules{landscape.DebuggingClass: retain.DefaultDebugging}, (&retain.Periods{}).Of("any", nil), "nothing was said")
+	unsaid := retain.Rules{landscape.DebuggingClass: retain.DefaultDebugging}
+	require.Equal(t, unsaid, (&retain.Periods{}).Of("any", nil), "nothing was said")
 	require.Empty(t, (&retain.Periods{}).String())
 	require.Equal(t, "{}", periodsOf(t, "{}").String(), "all is kept, as somebody said")
 }
@@ -77,9 +89,22 @@ func TestShortens(t *testing.T) {
 		{"", "{debugging: 29d}", []string{"debugging: 29d, 30d before"}},
 		{"{source: 90d}", "{source: 91d}", nil},
 		{"{source: 90d}", "{}", nil},
-		{"{source: 90d}", "{source: 90d, pipelines: {orders: {source: 9d}}}", []string{"orders.source: 9d, 90d before"}},
-		{"{source: 90d, pipelines: {orders: {source: 400d}}}", "{source: 90d}", []string{"orders.source: 90d, 400d before"}},
-		{"{source: 90d, pipelines: {orders: {source: forever}}}", "{source: 90d, derived: 1d}", []string{"derived: 1d, forever before", "orders.source: 90d, forever before", "orders.derived: 1d, forever before"}},
+		{
+			"{source: 90d}", "{source: 90d, pipelines: {orders: {source: 9d}}}",
+			[]string{"orders.source: 9d, 90d before"},
+		},
+		{
+			"{source: 90d, pipelines: {orders: {source: 400d}}}", "{source: 90d}",
+			[]string{"orders.source: 90d, 400d before"},
+		},
+		{
+			"{source: 90d, pipelines: {orders: {source: forever}}}", "{source: 90d, derived: 1d}",
+			[]string{
+				"derived: 1d, forever before",
+				"orders.source: 90d, forever before",
+				"orders.derived: 1d, forever before",
+			},
+		},
 	} {
 		before := &retain.Periods{}
 		if c.before != "" {
@@ -93,13 +118,17 @@ func TestShortens(t *testing.T) {
 func TestADocumentOnlyLengthens(t *testing.T) {
 	settings := periodsOf(t, "{source: 90d, debugging: 30d, pipelines: {orders: {source: 400d}}}")
 	for text, want := range map[string][]string{
-		"{source: 400d, derived: 1s, debugging: 31d}": nil, // derived records are kept for ever, which nobody can shorten
+		// derived records are kept for ever, which nobody can shorten
+		"{source: 400d, derived: 1s, debugging: 31d}": nil,
 		"{source: 399d,\n  debugging: 1h}": {
-			"orders.yaml:4:21: retention.source: 399d is shorter than the 400d of the settings, which a document can only lengthen: write at least 400d, or leave it out",
-			"orders.yaml:5:14: retention.debugging: 1h0m0s is shorter than the 30d of the settings, which a document can only lengthen: write at least 30d, or leave it out",
+			"orders.yaml:4:21: retention.source: 399d is shorter than the 400d of the settings, " +
+				"which a document can only lengthen: write at least 400d, or leave it out",
+			"orders.yaml:5:14: retention.debugging: 1h0m0s is shorter than the 30d of the settings, " +
+				"which a document can only lengthen: write at least 30d, or leave it out",
 		},
 	} {
-		document := "name: orders\nsources: {a: {csv: {path: a.csv}, schema: {fields: {id: int}}}}\nsinks: {b: {from: a, csv: {path: b.csv}}}\nretention: " + text + "\n"
+		document := "name: orders\nsources: {a: {csv: {path: a.csv}, schema: {fields: {id: int}}}}\n" +
+			"sinks: {b: {from: a, csv: {path: b.csv}}}\nretention: " + text + "\n"
 		loaded, err := pipeline.Load("orders.yaml", []byte(document), pipeline.Environment{})
 		require.NoError(t, err)
 		err = settings.Admits(loaded)

@@ -232,7 +232,9 @@ type said struct {
 }
 
 // of returns what the document of a run says, as its plan has it.
-func (d *documents) of(ctx context.Context, head landscape.RunHead) (periods map[landscape.Class]time.Duration, readable bool, err error) {
+func (d *documents) of(
+	ctx context.Context, head landscape.RunHead,
+) (periods map[landscape.Class]time.Duration, readable bool, err error) {
 	if known, is := d.read[head.PlanSHA256]; is {
 		return known.periods, known.readable, nil
 	}
