@@ -81,7 +81,8 @@ func (a *Activities) version(ctx context.Context, in OpenInput, request *plan.Re
 		return err
 	}
 	request.Deployed, request.Files, request.ValuesOf = true, b.Files, values.Label()
-	if bytes.Equal(request.Document, b.Source) { // that the version is one of the document's pipeline is for ofVersion to see, before anything is done
+	// That the version is one of the document's pipeline is for ofVersion to see, before anything is done.
+	if bytes.Equal(request.Document, b.Source) {
 		request.Standing = plan.Recorded
 	}
 	request.Values, err = values.Values()
@@ -114,7 +115,10 @@ func CompileVersion(
 	if err != nil {
 		return nil, err
 	}
-	request := plan.Request{File: b.Name, Document: b.Source, Params: params, Deployed: true, Files: b.Files, ValuesOf: values.Label(), Standing: plan.Recorded}
+	request := plan.Request{
+		File: b.Name, Document: b.Source, Params: params, Deployed: true, Files: b.Files, ValuesOf: values.Label(),
+		Standing: plan.Recorded,
+	}
 	if request.Values, err = values.Values(); err != nil {
 		return nil, err
 	}

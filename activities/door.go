@@ -47,8 +47,10 @@ var orders = []string{"pause", "continue", "cancel"}
 
 // handsOn requires that what is handed on is an order to a run.
 func (in OrderInput) handsOn() error {
-	if run, is := strings.CutPrefix(in.Workflow, WorkflowID("")); !is || run == "" || !slices.Contains(orders, in.Name) {
-		return final{TypeInput, fmt.Errorf("update %.64q of workflow %.64q is not an order to a run", in.Name, in.Workflow)}
+	run, is := strings.CutPrefix(in.Workflow, WorkflowID(""))
+	if !is || run == "" || !slices.Contains(orders, in.Name) {
+		err := fmt.Errorf("update %.64q of workflow %.64q is not an order to a run", in.Name, in.Workflow)
+		return final{TypeInput, err}
 	}
 	return nil
 }

@@ -69,7 +69,10 @@ func (a *Activities) preflight(ctx context.Context, in PreflightInput) (found Pr
 	if err != nil {
 		return found, err
 	}
-	request := plan.Request{File: b.Name, Document: b.Source, Params: in.Params, Deployed: true, Files: b.Files, ValuesOf: values.Label(), Standing: plan.Proposed}
+	request := plan.Request{
+		File: b.Name, Document: b.Source, Params: in.Params, Deployed: true, Files: b.Files, ValuesOf: values.Label(),
+		Standing: plan.Proposed,
+	}
 	if request.Values, err = values.Values(); err != nil {
 		return found, err
 	}
@@ -99,9 +102,12 @@ func (a *Activities) preflight(ctx context.Context, in PreflightInput) (found Pr
 }
 
 // ofRecord compiles a version again with what it may do once it is recorded, if it is.
-func (a *Activities) ofRecord(ctx context.Context, in PreflightInput, request plan.Request, compiled *plan.Plan) (*plan.Plan, error) {
+func (a *Activities) ofRecord(
+	ctx context.Context, in PreflightInput, request plan.Request, compiled *plan.Plan,
+) (*plan.Plan, error) {
 	versions, err := a.log.Versions(ctx, compiled.Document.Pipeline.Name)
-	if err != nil || !slices.ContainsFunc(versions, func(v landscape.PipelineVersion) bool { return v.Bundle == in.Bundle }) {
+	is := func(v landscape.PipelineVersion) bool { return v.Bundle == in.Bundle }
+	if err != nil || !slices.ContainsFunc(versions, is) {
 		return compiled, err
 	}
 	request.Standing = plan.Recorded

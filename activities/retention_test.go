@@ -20,7 +20,8 @@ func (stricter) Admits(document *pipeline.Document) error {
 // TestADocumentThatShortensBeginsNoRun: the process that is to begin the run decides, whatever the one knew that asked
 // for it.
 func TestADocumentThatShortensBeginsNoRun(t *testing.T) {
-	r := newRig(t, "name: p\nsources: {a: {csv: {path: a.csv}, schema: {fields: {id: int}}}}\nsinks: {b: {from: a, csv: {path: out/b.csv}}}\nretention: {source: 1d}\n",
+	r := newRig(t, "name: p\nsources: {a: {csv: {path: a.csv}, schema: {fields: {id: int}}}}\n"+
+		"sinks: {b: {from: a, csv: {path: out/b.csv}}}\nretention: {source: 1d}\n",
 		map[string]string{"a.csv": "id\n1\n"})
 	r.planner = stricter{planner{key: "a key for tests"}}
 	r.restart()

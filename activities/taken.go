@@ -160,7 +160,8 @@ func (a *Activities) owner(ctx context.Context, last landscape.ArtifactRecord) (
 	if retired || errors.Is(err, landscape.ErrNotFound) {
 		return nil, nil //nolint:nilnil // as above
 	}
-	cure := fmt.Sprintf("retire that one first (waymark retire %s --environment %s --why TEXT)", run.Pipeline, run.Environment)
+	cure := fmt.Sprintf("retire that one first (waymark retire %s --environment %s --why TEXT)",
+		run.Pipeline, run.Environment)
 	return &publisher{run.Pipeline, "deployed in " + run.Environment, cure}, err
 }
 

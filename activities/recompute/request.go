@@ -12,7 +12,10 @@ import (
 
 // Request returns what a run was compiled from, as on record, with the values that its environment had then. tables are the contents of its lookup tables by node.
 func Request(ctx context.Context, log *landscape.Reader, run landscape.Run, tables map[string][]byte) (plan.Request, error) {
-	request := plan.Request{File: run.Pipeline + ".yaml", Folder: run.BaseDir, Document: []byte(run.Document), Tables: tables, Deployed: run.Version > 0, Standing: plan.Recorded}
+	request := plan.Request{
+		File: run.Pipeline + ".yaml", Folder: run.BaseDir, Document: []byte(run.Document), Tables: tables,
+		Deployed: run.Version > 0, Standing: plan.Recorded,
+	}
 	if err := json.Unmarshal([]byte(run.Params), &request.Params); err != nil {
 		return request, fmt.Errorf("the parameters on record cannot be read: %w", err)
 	}

@@ -116,7 +116,8 @@ func (s *State) Check() error {
 	}
 	for i, held := range s.Held {
 		if held.Barrier != fresh.Held[i].Barrier || held.Passed < 0 || held.Passed > held.Chunks {
-			return fmt.Errorf("%d of %d chunks of the barrier %.64q cannot be done", held.Passed, held.Chunks, held.Barrier)
+			return fmt.Errorf("%d of %d chunks of the barrier %.64q cannot be done",
+				held.Passed, held.Chunks, held.Barrier)
 		}
 	}
 	return nil
