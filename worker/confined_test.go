@@ -45,7 +45,10 @@ func TestConfinedVariables(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "the key of the worker")
 	t.Setenv("REGION_NAME", "north")
-	p := worker.Planner{Allow: []string{folder}, Served: folder, AllowEnv: []string{"REGION_NAME"}, Confined: true, FingerprintKey: []byte("key")}
+	p := worker.Planner{
+		Allow: []string{folder}, Served: folder, AllowEnv: []string{"REGION_NAME"}, Confined: true,
+		FingerprintKey: []byte("key"),
+	}
 	compile := func(variable string) error {
 		document := strings.Replace(local, "sinks:", `steps: [{name: s, set: {a: "'${`+variable+`}'"}}]`+"\nsinks:", 1)
 		document = strings.Replace(document, "path: in.csv", "path: in.csv, comment: '${"+variable+"}'", 1)
@@ -129,23 +132,32 @@ func TestWhereConfinedDocumentsWrite(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink(elsewhere, filepath.Join(served, "link")))
 	require.NoError(t, os.WriteFile(filepath.Join(served, "p.yaml"), []byte(local), 0o600))
-	p := worker.Planner{Allow: []string{served, data}, Served: served, AllowWrite: []string{data}, Own: []string{filepath.Join(served, "secrets")}, Confined: true}
+	p := worker.Planner{
+		Allow: []string{served, data}, Served: served, AllowWrite: []string{data},
+		Own: []string{filepath.Join(served, "secrets")}, Confined: true,
+	}
 	const deployed = ""
 	writes := func(folder, sink string) error {
-		document := strings.Replace(strings.Replace(local, "path: out/out.csv", "path: "+sink, 1), "in.csv", filepath.Join(data, "in.csv"), 1)
-		_, err := p.Plan(plan.Request{File: "p.yaml", Folder: folder, Deployed: folder == deployed, Document: []byte(document)})
+		document := strings.Replace(local, "path: out/out.csv", "path: "+sink, 1)
+		document = strings.Replace(document, "in.csv", filepath.Join(data, "in.csv"), 1)
+		_, err := p.Plan(plan.Request{
+			File: "p.yaml", Folder: folder, Deployed: folder == deployed, Document: []byte(document),
+		})
 		return err
 	}
 	in := func(name string) string { return filepath.Join(served, name) }
 	for _, may := range [][2]string{
-		{served, "out/a.csv"}, {served, in("out/a.csv")}, {in("mine"), "out/a.csv"}, {in("mine"), filepath.Join(data, "a.csv")},
+		{served, "out/a.csv"}, {served, in("out/a.csv")}, {in("mine"), "out/a.csv"},
+		{in("mine"), filepath.Join(data, "a.csv")},
 		{deployed, in("out/a.csv")}, {deployed, in("local/out/a.csv")}, {deployed, filepath.Join(data, "a/a.csv")},
 	} {
 		require.NoError(t, writes(may[0], may[1]), may)
 	}
 	for not, says := range map[[2]string]string{
-		{served, "a.csv"}:                             "write to out/a.csv, or its operator allows a folder with --allow-write " + served,
-		{served, in("mine/out/a.csv")}:                "write to " + in("out/a.csv") + ", or its operator allows a folder with --allow-write " + in("mine/out"),
+		{served, "a.csv"}: "write to out/a.csv, " +
+			"or its operator allows a folder with --allow-write " + served,
+		{served, in("mine/out/a.csv")}: "write to " + in("out/a.csv") + ", " +
+			"or its operator allows a folder with --allow-write " + in("mine/out"),
 		{in("mine"), in("out/a.csv")}:                 "write to " + in("mine/out/a.csv"),
 		{deployed, in("mine/out/a.csv")}:              "--allow-write " + in("mine/out"),
 		{deployed, filepath.Join(elsewhere, "a.csv")}: "--allow-write " + elsewhere,
@@ -161,7 +173,8 @@ func TestWhereConfinedDocumentsWrite(t *testing.T) {
 		require.ErrorContains(t, writes(not[0], not[1]), says, not)
 	}
 	p.Served, p.AllowWrite = "", nil
-	require.ErrorContains(t, writes(served, "out/a.csv"), "its operator allows a folder with --allow-write "+in("out"), "a worker that serves no folder")
+	require.ErrorContains(t, writes(served, "out/a.csv"), "its operator allows a folder with --allow-write "+in("out"),
+		"a worker that serves no folder")
 	p.Confined = false
 	require.NoError(t, writes(elsewhere, "a.csv"), "in a process of its own")
 }
@@ -171,18 +184,27 @@ func TestConfinedDocumentsLookUpNothingOfTheServers(t *testing.T) {
 	for _, name := range []string{"secrets.csv", "names.csv", "in.csv"} {
 		require.NoError(t, os.WriteFile(filepath.Join(served, name), []byte("id,name\n1,secret\n"), 0o600))
 	}
-	p := worker.Planner{Allow: []string{served}, Served: served, Own: []string{filepath.Join(served, "secrets.csv")}, Confined: true}
+	p := worker.Planner{
+		Allow: []string{served}, Served: served, Own: []string{filepath.Join(served, "secrets.csv")}, Confined: true,
+	}
 	looks := func(table string) error {
-		document := strings.Replace(local, "sinks:", "steps: [{name: l, lookup: {csv: {path: "+table+"}, schema: {fields: {id: int, name: string}}, on: {id: id}, add: {name: name}}}]\nsinks:", 1)
+		document := strings.Replace(local, "sinks:", "steps: [{name: l, lookup: {csv: {path: "+table+"}, "+
+			"schema: {fields: {id: int, name: string}}, on: {id: id}, add: {name: name}}}]\nsinks:", 1)
 		_, err := p.Plan(plan.Request{File: "p.yaml", Folder: served, Document: []byte(document)})
 		return err
 	}
 	require.NoError(t, looks("names.csv"))
-	for _, table := range []string{"secrets.csv", "SECRETS.csv", filepath.Join(served, "secrets.csv"), ".git/x.csv", "p.yaml"} {
+	for _, table := range []string{
+		"secrets.csv", "SECRETS.csv", filepath.Join(served, "secrets.csv"), ".git/x.csv", "p.yaml",
+	} {
 		require.ErrorContains(t, looks(table), "which no document reads or writes", table)
 	}
-	certificate := "postgres://somebody@db.example/d?sslmode=verify-full&sslrootcert=" + filepath.Join(served, "secrets.csv")
-	document := "name: tables\nsources: {a: {postgres: {dsn: \"" + certificate + "\", table: t}, schema: {fields: {id: int}}}}\nsinks: {b: {csv: {path: out/b.csv}}}\n"
+	certificate := "postgres://somebody@db.example/d?sslmode=verify-full&sslrootcert=" +
+		filepath.Join(served, "secrets.csv")
+	document := "name: tables\n" +
+		"sources: {a: {postgres: {dsn: \"" + certificate + "\", table: t}, schema: {fields: {id: int}}}}\n" +
+		"sinks: {b: {csv: {path: out/b.csv}}}\n"
 	_, err := p.Plan(plan.Request{File: "p.yaml", Folder: served, Document: []byte(document)})
-	require.ErrorContains(t, err, "dsn: sslrootcert names a file that is Waymark's own, which no document reads or writes")
+	require.ErrorContains(t, err,
+		"dsn: sslrootcert names a file that is Waymark's own, which no document reads or writes")
 }

@@ -104,7 +104,8 @@ func (p Planner) Plan(request plan.Request) (*plan.Plan, error) {
 func (p Planner) compile(request plan.Request) (*plan.Plan, error) {
 	purse := p.purse(request)
 	loaded, err := pipeline.Load(request.File, request.Document, pipeline.Environment{
-		Params: request.Params, Values: request.Values, ValuesOf: request.ValuesOf, Env: os.LookupEnv, MayRead: p.mayRead, Secret: purse.value, FingerprintKey: p.FingerprintKey,
+		Params: request.Params, Values: request.Values, ValuesOf: request.ValuesOf, Env: os.LookupEnv,
+		MayRead: p.mayRead, Secret: purse.value, FingerprintKey: p.FingerprintKey,
 	})
 	if loaded == nil {
 		return nil, err
@@ -190,7 +191,8 @@ const noFolder = "a deployed pipeline has no folder: write the absolute path of 
 // allows reports whether a folder lies in one that is allowed, by names that do not begin with a dot, and also
 // when links are followed.
 func (p Planner) allows(folder string) bool {
-	return filepath.IsAbs(folder) && slices.ContainsFunc(p.Allow, func(allowed string) bool { return lies(folder, allowed) })
+	return filepath.IsAbs(folder) &&
+		slices.ContainsFunc(p.Allow, func(allowed string) bool { return lies(folder, allowed) })
 }
 
 // lies reports whether a folder lies in another one, or is that. One that is not there leads nowhere else.

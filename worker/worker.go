@@ -73,7 +73,9 @@ type catching struct {
 }
 
 // InterceptActivity is called for each activity.
-func (*catching) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+func (*catching) InterceptActivity(
+	_ context.Context, next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
 	return &caught{interceptor.ActivityInboundInterceptorBase{Next: next}}
 }
 

@@ -41,9 +41,11 @@ type Config struct {
 	AllowWrite    []string
 	AllowNetworks worker.Networks
 	AllowEnv      []string
-	Own           []string // files and folders, besides those that other fields name, that the process reads as its own: settings, certificates
-	SecretsDir    string
-	Secrets       secrets.Rules
+	// Own are files and folders, besides those that other fields name, that the process reads as its own: settings,
+	// certificates.
+	Own        []string
+	SecretsDir string
+	Secrets    secrets.Rules
 
 	DocumentProfile string
 
@@ -100,12 +102,17 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Pipelines, "pipelines", "", "`folder` of deployed pipelines: NAME.yaml or NAME/pipeline.yaml")
 	flags.StringVar(&c.Environment, "environment", landscape.DefaultEnvironment, "`environment` in which a run's deployed pipeline is looked up if the run names none")
 	flags.StringArrayVar(&c.AllowPaths, "allow-path", nil, "additional `folder`, besides --pipelines, that documents may use; can be repeated")
-	flags.StringArrayVar(&c.AllowWrite, "allow-write", nil, "additional `folder`, besides out beside a document in --pipelines, in which documents may write; can be repeated")
+	flags.StringArrayVar(&c.AllowWrite, "allow-write", nil,
+		"additional `folder`, besides out beside a document in --pipelines, in which documents may write; "+
+			"can be repeated")
 	flags.StringArrayVar(&c.AllowEnv, "allow-env", nil, "environment `variable` that documents may use as ${VARIABLE}; can be repeated")
 	flags.Var(&c.AllowNetworks, "allow-network", "additional `network`, besides the public internet, that documents may connect to, such as 10.0.0.0/8; can be repeated")
 	flags.StringVar(&c.DocumentProfile, "document-profile", "", "AWS SDK `profile` with which documents access buckets (or "+worker.DocumentKeyVariable+"; default the payload store's)")
-	flags.StringVar(&c.SecretsDir, "secrets-dir", "", "`folder` with one file for each secret: PIPELINE/NAME, or NAME for one that --secrets gives to pipelines")
-	flags.Var(&c.Secrets, "secrets", "`rules` for secrets that are not in the folder of one pipeline: whose they are, and where they may go, such as {CRM: {pipelines: [orders], hosts: [db.example.com]}}")
+	flags.StringVar(&c.SecretsDir, "secrets-dir", "",
+		"`folder` with one file for each secret: PIPELINE/NAME, or NAME for one that --secrets gives to pipelines")
+	flags.Var(&c.Secrets, "secrets",
+		"`rules` for secrets that are not in the folder of one pipeline: whose they are, and where they may "+
+			"go, such as {CRM: {pipelines: [orders], hosts: [db.example.com]}}")
 	flags.StringVar(&c.Keys, "keys", "", "`folder` of the keys that sign the landscape's log: sealer.key for entries, log.key for heads")
 	flags.StringArrayVar(&c.LogAnchors, "log-anchor", nil, "`anchor` for the log's signed heads, if this process has log.key: a folder, s3://BUCKET/PREFIX?lock=3650d, a repository of git, git:PATH, a time-stamping authority, tsa:URL?roots=FILE, or a witness, https://HOST/PATH?key=KEY; can be repeated")
 	flags.StringVar(&c.FingerprintKeyFile, "fingerprint-key-file", "", "`file` with the key for fingerprints of secrets, the same on all workers (or "+FingerprintKeyVariable+")")
@@ -113,7 +120,10 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.CodecRequire, "codec-require", false, "refuse payloads that Temporal stores unencrypted")
 	flags.StringVar(&c.CodecHTTP, "codec-http", off, "`address` at which Temporal's UI, and anyone else who can reach it, can have payloads decrypted")
 	flags.StringVar(&c.CodecOrigin, "codec-origin", "", "`URL` of the UI whose pages may use --codec-http, such as http://localhost:8080")
-	flags.Var(&c.Retention, "retention", "`periods` after which what is due is deleted, such as '{source: 90d, derived: 7d, debugging: 30d}', best as a mapping of the settings file and the same on all workers (default: only events, after 30 days)")
+	flags.Var(&c.Retention, "retention",
+		"`periods` after which what is due is deleted, such as "+
+			"'{source: 90d, derived: 7d, debugging: 30d}', best as a mapping of the settings file and the same on "+
+			"all workers (default: only events, after 30 days)")
 	flags.StringVar(&c.HTTP, "http", "127.0.0.1:8077", "`address` of /healthz, /readyz and /metrics, without a password; off for none")
 	flags.DurationVar(&c.Drain, "drain", 30*time.Second, "how long work in flight may take after the first SIGTERM; unfinished work is handed back to Temporal")
 	flags.StringVar(&c.LogFormat, "log-format", formatText, "text or json")

@@ -25,7 +25,8 @@ func (d *process) watchOutbox(ctx context.Context, log *landscape.Log) {
 		holder = delivery.Alone
 	}
 	keeper := secrets.Keeper{Folder: d.SecretsDir, Rules: d.Secrets, Server: true}
-	deliverer := delivery.New(log, delivery.NewSender(log.Reader, keeper.Deliver, d.AllowNetworks), d.logger, holder, nil)
+	deliverer := delivery.New(log, delivery.NewSender(log.Reader, keeper.Deliver, d.AllowNetworks), d.logger,
+		holder, nil)
 	var deliveries sync.WaitGroup
 	defer deliveries.Wait()
 	var counted time.Time

@@ -105,7 +105,8 @@ func (c *Config) checkOwn() error {
 		write = append(write, given{"documents write in " + beside, beside})
 	}
 	for _, document := range file.Documents(c.Pipelines) {
-		if beside := filepath.Join(filepath.Dir(document), worker.OutFolder); filepath.Base(document) == "pipeline.yaml" {
+		if filepath.Base(document) == "pipeline.yaml" {
+			beside := filepath.Join(filepath.Dir(document), worker.OutFolder)
 			write = append(write, given{"documents write in " + beside, beside})
 		}
 	}
@@ -121,8 +122,8 @@ func (c *Config) checkOwn() error {
 		}
 		for _, g := range write {
 			if lies(own, g.folder) {
-				return fmt.Errorf("%s: %s is there, which this process reads as its own: move that, or name another folder",
-					g.flag, own)
+				return fmt.Errorf("%s: %s is there, which this process reads as its own: "+
+					"move that, or name another folder", g.flag, own)
 			}
 		}
 	}

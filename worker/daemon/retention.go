@@ -35,7 +35,8 @@ func (d *process) watchRetention(ctx context.Context, opened *storage.Storage) {
 			d.logger.Warn("cannot delete what is due", "error", err)
 		}
 		if done.Did() {
-			d.logger.Info("deleted what was due", "payloads", done.Payloads, "bytes", done.Bytes, "events", done.Events, "staged", done.Staged, "left", done.Left)
+			d.logger.Info("deleted what was due", "payloads", done.Payloads,
+				"bytes", done.Bytes, "events", done.Events, "staged", done.Staged, "left", done.Left)
 		}
 		if done.Problem != "" && done.Problem != told {
 			d.logger.Warn("cannot delete all that is due", "problem", done.Problem)
@@ -54,7 +55,8 @@ func (d *process) watchRetention(ctx context.Context, opened *storage.Storage) {
 // retainer is what deletes what is due, as this process sees it.
 func (d *process) retainer(opened *storage.Storage) *retain.Keeper {
 	return &retain.Keeper{
-		Log: opened.Log, Payloads: opened.Payloads, Periods: d.Retention, Actor: activities.Waymark + " at " + d.files(), MayPurge: opened.MayPurge,
+		Log: opened.Log, Payloads: opened.Payloads, Periods: d.Retention,
+		Actor: activities.Waymark + " at " + d.files(), MayPurge: opened.MayPurge,
 		Staged: func(run landscape.Run) (bool, error) {
 			if !d.Alone && run.Host != d.files() {
 				return false, nil
@@ -62,7 +64,8 @@ func (d *process) retainer(opened *storage.Storage) *retain.Keeper {
 			return stagedFiles(run)
 		},
 		Discard: func(ctx context.Context, run string) error {
-			return activities.Discard(ctx, activities.New(opened.Log, opened.Payloads, d.plannerOf(opened), d.Code), run)
+			return activities.Discard(ctx,
+				activities.New(opened.Log, opened.Payloads, d.plannerOf(opened), d.Code), run)
 		},
 	}
 }

@@ -66,7 +66,9 @@ func TestOneProcessDeletesWhatIsDue(t *testing.T) {
 func TestStagedFilesOfARun(t *testing.T) {
 	folder := t.TempDir()
 	run, _ := landscapetest.Scene{Run: "one"}.Graph()
-	run.Plan = fmt.Sprintf(`{"nodes":[{"name":"a"},{"name":"b","location":"postgres://db/a.b"},{"name":"c","location":%q}]}`, filepath.Join(folder, "out.csv"))
+	run.Plan = fmt.Sprintf(`{"nodes":[{"name":"a"},{"name":"b","location":"postgres://db/a.b"},`+
+		`{"name":"c","location":%q}]}`,
+		filepath.Join(folder, "out.csv"))
 	there, err := stagedFiles(run)
 	require.NoError(t, err)
 	require.False(t, there)

@@ -69,7 +69,8 @@ func TestSecretsBelongToPipelines(t *testing.T) {
 
 func TestSecretsGoWhereTheyMay(t *testing.T) {
 	k := keeper(t,
-		`{CRM: {pipelines: [orders], hosts: [db.example.com, "other.example.com:5433", 10.0.0.7]}, VAR: {pipelines: [orders]}, DSN: {pipelines: [orders]}, URL: {pipelines: [orders]},
+		`{CRM: {pipelines: [orders], hosts: [db.example.com, "other.example.com:5433", 10.0.0.7]},
+VAR: {pipelines: [orders]}, DSN: {pipelines: [orders]}, URL: {pipelines: [orders]},
 both: {pipelines: [orders], hosts: [db.example.com]}}`)
 	for _, c := range []struct {
 		name   string
@@ -195,7 +196,8 @@ func TestRulesAreReadStrictly(t *testing.T) {
 		require.ErrorContains(t, err, why, text)
 		require.Nil(t, rules, text)
 	}
-	const text = `{A: {pipelines: [orders, "123", "true"], hosts: [db.example.com, "10.0.0.1", "b:5432", "::1", "[::1]:5432"]}, b-c: {endpoints: [ledger], hosts: [x]}}`
+	const text = `{A: {pipelines: [orders, "123", "true"], ` +
+		`hosts: [db.example.com, "10.0.0.1", "b:5432", "::1", "[::1]:5432"]}, b-c: {endpoints: [ledger], hosts: [x]}}`
 	var rules, again secrets.Rules
 	require.NoError(t, rules.Set(text))
 	require.Equal(t, text, rules.String())
