@@ -198,8 +198,8 @@ func (c *Client) AccessToken(ctx context.Context, id string) (token landscape.Ac
 // NoAccess is the error for the id of an access token that there is not, or that somebody may not see.
 func NoAccess(id string) *Error {
 	return &Error{
-		Kind: NotFound, Code: AccessNotFound, Message: fmt.Sprintf("there is no access token %.64q", id), Cure: ListAccess,
-		Err: landscape.ErrNotFound,
+		Kind: NotFound, Code: AccessNotFound, Message: fmt.Sprintf("there is no access token %.64q", id),
+		Cure: ListAccess, Err: landscape.ErrNotFound,
 	}
 }
 

@@ -292,5 +292,7 @@ func TestARunThatEndsIsNotDead(t *testing.T) {
 		return true, nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, []pipeline.RunStatus{"completed_with_failures", "cancelled", "cancelled", "cancelled", "cancelled"}, seen)
+	require.Equal(t, []pipeline.RunStatus{
+		"completed_with_failures", "cancelled", "cancelled", "cancelled", "cancelled",
+	}, seen)
 }

@@ -89,7 +89,8 @@ func (c *Cluster) Share(ctx context.Context, made *Connection) (*Connection, err
 // away words why a cluster does not answer.
 func (c *Cluster) away(err error) error {
 	if fault, is := errors.AsType[*cluster.Fault](err); is && c.Present != nil && !fault.Lasting {
-		fault.Cure = "it is the server of the state folder, which starts or ends just now: try again, or start it again with waymark serve"
+		fault.Cure = "it is the server of the state folder, which starts or ends just now: " +
+			"try again, or start it again with waymark serve"
 	}
 	return UnlessAway(err)
 }

@@ -38,9 +38,13 @@ type DeployRequest struct {
 	// Trying is called before the records of a run are sent through the version: its error ends the deployment. nil for
 	// nothing.
 	Trying func(run string) error
-	Try    int    // send the source records of so many of the last complete runs through the version, and say what is other; 0 for none
-	Anyway string // why a document is deployed that has schedules and cannot run twice, or whose runs cannot succeed as things are; empty to refuse it
-	DryRun bool   // say what would happen, and change nothing
+	// Try is how many of the last complete runs have their source records sent through the version, to say what is
+	// other; 0 for none.
+	Try int
+	// Anyway is why a document is deployed that has schedules and cannot run twice, or whose runs cannot succeed as
+	// things are; empty to refuse it.
+	Anyway string
+	DryRun bool // say what would happen, and change nothing
 }
 
 // Deployed says what became of a deployment.
@@ -181,7 +185,8 @@ func compileToDeploy(planner worker.Planner, r DeployRequest, values landscape.E
 		if err := doc.about(slot); err != nil {
 			return nil, err
 		}
-		if err := doc.compileAs(planner, plan.Request{Deployed: true, Files: r.Files, Standing: plan.Proposed}); err != nil {
+		request := plan.Request{Deployed: true, Files: r.Files, Standing: plan.Proposed}
+		if err := doc.compileAs(planner, request); err != nil {
 			return nil, err
 		}
 		return doc, doc.admitted(planner)

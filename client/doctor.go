@@ -49,7 +49,7 @@ const (
 	FindPayloads   Cure = "find_payloads"    // say where the payload store is
 	CheckPayloads  Cure = "check_payloads"   // say where the payload store is, and check what may read it
 	ReviewOrder    Cure = "review_order"     // two other persons look at what one executed, and sign a review
-	ApprovePeriods Cure = "approve_periods"  // propose the order about the retention periods that wait, and let others approve it
+	ApprovePeriods Cure = "approve_periods"  // propose the order about the periods that wait, and let others approve it
 	StartRetaining Cure = "start_retaining"  // start a process that may purge, and has the periods in its settings
 	LetPurge       Cure = "let_purge"        // cure what keeps what is due from being deleted
 	CureOther      Cure = "cure_other"       // cure what another check found first

@@ -93,7 +93,9 @@ func CompileRerun(planner worker.Planner) (*Document, error) {
 
 // compile compiles the document with outputs that have the word in their names, if there is one.
 func (d *Document) compile(planner worker.Planner, beside string) error {
-	return d.compileAs(planner, plan.Request{Folder: d.Folder, Beside: beside, Deployed: d.version > 0, Files: d.bundle.Files, Standing: d.standing})
+	return d.compileAs(planner, plan.Request{
+		Folder: d.Folder, Beside: beside, Deployed: d.version > 0, Files: d.bundle.Files, Standing: d.standing,
+	})
 }
 
 // compileToBegin compiles the document of which a run is to begin, now or later.

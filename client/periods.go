@@ -51,13 +51,18 @@ type Approved struct {
 
 // AskedPeriods returns the retention periods that wait for approval. The error is an *Error of kind Conflict with the
 // code NothingToOrder if none do.
-func AskedPeriods(ctx context.Context, log *landscape.Reader) (asked *landscape.RetentionPeriods, shorter []string, err error) {
+func AskedPeriods(
+	ctx context.Context, log *landscape.Reader,
+) (asked *landscape.RetentionPeriods, shorter []string, err error) {
 	force, asked, err := log.Periods(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if asked == nil {
-		return nil, nil, &Error{Kind: Conflict, Code: NothingToOrder, Message: "no retention periods wait for approval: a server or a worker asks for those of its settings"}
+		return nil, nil, &Error{
+			Kind: Conflict, Code: NothingToOrder,
+			Message: "no retention periods wait for approval: a server or a worker asks for those of its settings",
+		}
 	}
 	before, err := retain.ReadPeriods(force)
 	if err != nil {

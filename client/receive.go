@@ -69,7 +69,9 @@ func (c *Client) Receive(ctx context.Context, p Post) (r Receipt, err error) {
 }
 
 // receive stores a delivery and records it, unless that is recorded, and notes in its receipt which.
-func (c *Client) receive(ctx context.Context, deposit *Deposit, trigger landscape.Trigger, r *Receipt, body []byte) error {
+func (c *Client) receive(
+	ctx context.Context, deposit *Deposit, trigger landscape.Trigger, r *Receipt, body []byte,
+) error {
 	last, err := c.log.LastArrival(ctx, r.Trigger, webhook.Scheme+r.Receipt)
 	if err == nil {
 		before, err := last.File()
@@ -170,7 +172,9 @@ func (c *Client) httpTrigger(ctx context.Context, id string) (row landscape.Trig
 
 // secretsOf returns the secrets with which a trigger of a pipeline verifies, the current one first. unused says why the
 // one of before is not among them; nil if it is, or if there is none.
-func secretsOf(of string, t pipeline.HTTPTrigger, read func(pipeline, name string) (string, error)) (secrets []string, unused, err error) {
+func secretsOf(
+	of string, t pipeline.HTTPTrigger, read func(pipeline, name string) (string, error),
+) (secrets []string, unused, err error) {
 	for i, name := range t.Secrets() {
 		secret, err := read(of, name)
 		if err == nil {

@@ -116,7 +116,9 @@ func variablesOf(b bundle.Bundle) (names []string) {
 // anywhere loads the document of a bundle with any values for what it refers to, which are of no concern; nil if it cannot be loaded.
 func anywhere(b bundle.Bundle, params map[string]string) *pipeline.Document {
 	doc, _ := pipeline.Load(b.Name, b.Source, pipeline.Environment{
-		Params: params, Env: func(string) (string, bool) { return "x", true }, Secret: func(string, string) (string, error) { return "x", nil }, FingerprintKey: []byte{0},
+		Params: params, FingerprintKey: []byte{0},
+		Env:    func(string) (string, bool) { return "x", true },
+		Secret: func(string, string) (string, error) { return "x", nil },
 	})
 	return doc
 }

@@ -48,8 +48,6 @@ var remedies = map[Cure]string{
 	FindPayloads:     "say where the payloads are with --payloads",
 	CheckPayloads:    "say where the payloads are with --payloads, and check what may read them",
 	CureOther:        "cure that first",
-	ApprovePeriods:   "look at them, and propose them: waymark purge --periods --why TEXT --propose --key FILE; or put the earlier ones back into the settings",
-	StartRetaining:   "start waymark serve, or a worker whose role may purge, with these settings, and look what it says: docs/retention.md",
 	LetPurge:         "cure that: the next turn, within an hour, does what is left",
 	ReviewOrder:      "two others look at it, and sign: waymark approve ORDER --review --key FILE --why TEXT",
 	RestoreLog:       "put the record back; if it was restored from a backup, record that: waymark log restore --from ANCHOR --why TEXT",
@@ -67,4 +65,8 @@ var remedies = map[Cure]string{
 	StartWorker:      "start one with waymark worker, or name another queue with --queue",
 	StartWorkerThere: "for documents that read or write such files, start a worker here; if one sees the same files by another name, say --files NAME",
 	OneVersion:       "if that is not a change of version under way, stop those of the wrong one",
+	ApprovePeriods: "look at them, and propose them: waymark purge --periods --why TEXT --propose --key FILE; " +
+		"or put the earlier ones back into the settings",
+	StartRetaining: "start waymark serve, or a worker whose role may purge, with these settings, " +
+		"and look what it says: docs/retention.md",
 }

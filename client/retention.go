@@ -35,7 +35,7 @@ type Purge struct {
 	DryRun bool          `json:"dry_run,omitempty"` // nothing was purged: Deleted and Bytes are what would be
 	Runs   []PurgedRun   `json:"runs"`              // whose payloads it is about; not nil
 	Shared int           `json:"shared"`            // payloads that are due, and stay because other runs need them
-	Longer int           `json:"longer,omitempty"`  // runs that would be due, but for their documents, which keep them longer
+	Longer int           `json:"longer,omitempty"`  // runs that would be due, but that their documents keep longer
 	Held   []retain.Held `json:"held"`              // runs that are due, and held; not nil
 	SHA256 string        `json:"payloads_sha256"`   // of the digests of the payloads that are due, sorted, each with a line end
 	At     Time          `json:"at"`
@@ -105,7 +105,14 @@ func (r PurgeRequest) rules() (retain.Rules, error) {
 
 func newPurge(plan *retain.Plan) *Purge {
 	digests := sha256.Sum256([]byte(strings.Join(append(slices.Sorted(slices.Values(plan.Payloads)), ""), "\n")))
-	purge := &Purge{SHA256: hex.EncodeToString(digests[:]), Runs: []PurgedRun{}, Shared: plan.Shared, Longer: plan.Longer, Held: append([]retain.Held{}, plan.Held...), At: Time(landscape.MicrosOf(time.Now()))}
+	purge := &Purge{
+		SHA256: hex.EncodeToString(digests[:]),
+		Runs:   []PurgedRun{},
+		Shared: plan.Shared,
+		Longer: plan.Longer,
+		Held:   append([]retain.Held{}, plan.Held...),
+		At:     Time(landscape.MicrosOf(time.Now())),
+	}
 	for _, run := range plan.Runs {
 		purge.Runs = append(purge.Runs, PurgedRun{run.Run, run.Class, Time(run.Due)})
 	}

@@ -149,7 +149,10 @@ func (s *Session) documentFor(ctx context.Context, of landscape.Run, r RetryRequ
 	if err != nil {
 		return nil, err
 	}
-	doc := &Document{File: request.File, Folder: request.Folder, Source: request.Document, Params: map[string]string{}, standing: request.Standing, version: of.Version, environment: of.Environment}
+	doc := &Document{
+		File: request.File, Folder: request.Folder, Source: request.Document, Params: map[string]string{},
+		standing: request.Standing, version: of.Version, environment: of.Environment,
+	}
 	if doc.values, err = s.Log.Environment(ctx, of.Environment, of.EnvironmentSeq); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,9 @@ type Status struct {
 	Children []Link       `json:"children,omitempty"` // runs that were forked from this one, or retry it
 	Arrivals *RunArrivals `json:"arrivals,omitempty"` // what a trigger brought the run; nil if none began it
 
-	Kept []Kept `json:"kept,omitempty"` // until when what is deleted after a time is kept, by class; nil if the run has not ended, or no retention periods are in force
+	// Kept says until when what is deleted after a time is kept, by class; nil if the run has not ended, or no
+	// retention periods are in force.
+	Kept []Kept `json:"kept,omitempty"`
 
 	Advice Advice `json:"advice,omitzero"` // what can be done with a run that has stopped; nothing of one that is complete
 }

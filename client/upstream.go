@@ -84,7 +84,8 @@ func (c *Client) lacks(ctx context.Context, environment string, after pipeline.U
 	}
 	b, err := bundle.Get(ctx, deposit.Payloads, payload.Digest(version.Bundle))
 	if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) { // no other trigger is worse for it
-		return "pipeline", fmt.Sprintf("the document of %s@%d cannot be read: %v", after.Pipeline, version.Version, err), nil
+		unread := fmt.Sprintf("the document of %s@%d cannot be read: %v", after.Pipeline, version.Version, err)
+		return "pipeline", unread, nil
 	}
 	if err != nil {
 		return "", "", err

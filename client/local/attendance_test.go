@@ -272,10 +272,11 @@ func TestListsAskTheClusterOnce(t *testing.T) {
 
 	state := filepath.Join(t.TempDir(), "state")
 	var warned atomic.Int64
+	unset := func(string) (string, bool) { return "", false }
 	home, err := Open(t.Context(), Options{
 		State: Folder(state), Payloads: "file:" + t.TempDir(),
 		Landscape: "sqlite:" + filepath.Join(t.TempDir(), "landscape.db"),
-		Cluster:   &client.Cluster{Address: listener.Addr().String(), Env: func(string) (string, bool) { return "", false }},
+		Cluster:   &client.Cluster{Address: listener.Addr().String(), Env: unset},
 		Warn:      func(string) { warned.Add(1) },
 	})
 	require.NoError(t, err)
@@ -284,7 +285,8 @@ func TestListsAskTheClusterOnce(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	for i := range listedRuns {
-		require.NoError(t, landscapetest.Scene{Run: fmt.Sprint("r", i)}.Begin(t.Context(), landscape.New(store, time.Now)))
+		scene := landscapetest.Scene{Run: fmt.Sprint("r", i)}
+		require.NoError(t, scene.Begin(t.Context(), landscape.New(store, time.Now)))
 	}
 
 	began := time.Now()

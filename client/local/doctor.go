@@ -83,7 +83,13 @@ func (d doctor) looks() []look {
 			needed("record", client.FindLandscape, d.record), useful("size", d.size), useful("database", d.database), useful("log", d.log), useful("clock", d.clock), starts,
 		}
 	}
-	return append(checks, look{name: "orders", look: d.orders}, look{name: "outputs", look: d.outputs}, look{name: "archives", look: d.archives}, look{name: "retention", look: d.retention}, look{name: "triggers", look: d.triggers})
+	return append(checks,
+		look{name: "orders", look: d.orders},
+		look{name: "outputs", look: d.outputs},
+		look{name: "archives", look: d.archives},
+		look{name: "retention", look: d.retention},
+		look{name: "triggers", look: d.triggers},
+	)
 }
 
 // look makes all checks: those of a cluster at once, so that none waits for another, and those of a state folder one after the other, because they look for who holds locks.

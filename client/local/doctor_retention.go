@@ -41,9 +41,11 @@ func (d doctor) retained(o *retain.Outlook) client.Check {
 	}
 	switch {
 	case o.Asked != nil:
-		return client.Warning(client.ApprovePeriods, "shorter periods wait for approval (%s); %s", strings.Join(o.Shorter, "; "), now)
+		return client.Warning(client.ApprovePeriods, "shorter periods wait for approval (%s); %s",
+			strings.Join(o.Shorter, "; "), now)
 	case settings.Given && settings.String() != o.InForce.String():
-		return client.Warning(client.StartRetaining, "no process has the periods of these settings, %s; %s", settings.Told(), now)
+		return client.Warning(client.StartRetaining, "no process has the periods of these settings, %s; %s",
+			settings.Told(), now)
 	case !o.InForce.Given && (o.Last == nil || o.Last.Problem == ""):
 		return client.Check{}
 	}

@@ -44,7 +44,11 @@ triggers: {calls: {source: orders, run_id: part, http: {verify: none}}}
 `, `
 name: shop
 params: {part: {type: string, default: all}}
-sources: {orders: {postgres: {dsn: "postgres://shop@127.0.0.1:1/shop", table: orders}, key: [id], schema: {fields: {id: int, at: int}}}}
+sources:
+  orders:
+    postgres: {dsn: "postgres://shop@127.0.0.1:1/shop", table: orders}
+    key: [id]
+    schema: {fields: {id: int, at: int}}
 sinks: {out: {jsonl: {path: "FOLDER/shop/${param:part}.jsonl"}}}
 triggers: {rows: {source: orders, run_id: part, rows: {by: [at, id]}}}
 `}
@@ -63,7 +67,8 @@ func TestDoctorOfEveryTrigger(t *testing.T) {
 	require.NoError(t, err)
 	for _, text := range arriving {
 		_, err := home.Deploy(t.Context(), client.DeployRequest{
-			File: "pipeline.yaml", Source: []byte(strings.ReplaceAll(text, "FOLDER", folder)), Anyway: "nothing is there yet", By: client.By{Why: "to see"},
+			File: "pipeline.yaml", Source: []byte(strings.ReplaceAll(text, "FOLDER", folder)),
+			Anyway: "nothing is there yet", By: client.By{Why: "to see"},
 		})
 		require.NoError(t, err)
 	}
@@ -95,8 +100,11 @@ func TestDoctorOfEveryTrigger(t *testing.T) {
 // are made.
 func TestADefectOfACheck(t *testing.T) {
 	before := defect.Counts()["doctor"]
-	check := doctor{Options: &Options{}, patience: patience}.at(t.Context(), needed("disk space", client.CureOther, doctor{}.disk))
-	require.Equal(t, client.Check{Name: "disk space", State: client.Unhealthy, Detail: check.Detail, Cure: client.Report}, check)
+	disk := needed("disk space", client.CureOther, doctor{}.disk)
+	check := doctor{Options: &Options{}, patience: patience}.at(t.Context(), disk)
+	require.Equal(t, client.Check{
+		Name: "disk space", State: client.Unhealthy, Detail: check.Detail, Cure: client.Report,
+	}, check)
 	require.Regexp(t, "a defect of this program in doctor.* under defect=[0-9a-f]{16}", check.Detail)
 	require.Equal(t, before+1, defect.Counts()["doctor"])
 }

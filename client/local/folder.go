@@ -101,7 +101,9 @@ func (f Folder) close() {
 func (f Folder) owns(name string) bool {
 	path := f.File(name)
 	database := func(of string) bool { return strings.HasPrefix(path, of) }
-	own := []string{f.File("payloads"), f.Keys(), f.Anchor(), f.Witness(), f.Approvers(), f.File(KeyFile), f.File("stdio")}
+	own := []string{
+		f.File("payloads"), f.Keys(), f.Anchor(), f.Witness(), f.Approvers(), f.File(KeyFile), f.File("stdio"),
+	}
 	return slices.Contains(own, path) || database(f.File("landscape.db")) || database(f.Temporal())
 }
 

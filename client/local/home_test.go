@@ -146,7 +146,8 @@ func TestAStateFolderIsForItsOwner(t *testing.T) {
 		for _, entry := range entries {
 			info, err := entry.Info()
 			require.NoError(t, err)
-			require.Equal(t, entry.Name() != "document.yaml", info.Mode().Perm()&0o077 == 0, "%s %s", entry.Name(), info.Mode())
+			own := info.Mode().Perm()&0o077 == 0
+			require.Equal(t, entry.Name() != "document.yaml", own, "%s %s", entry.Name(), info.Mode())
 		}
 		info, err := os.Stat(state)
 		require.NoError(t, err)

@@ -42,7 +42,9 @@ type Options struct {
 	// documents of the caller.
 	Confine func(*worker.Planner)
 
-	Retention retain.Periods // after which servers and workers delete what is due, as far as this process knows: documents may only lengthen them
+	// Retention are the periods after which servers and workers delete what is due, as far as this process knows:
+	// documents may only lengthen them.
+	Retention retain.Periods
 
 	Keys       string   // folder of the keys that sign the landscape's log; empty for the one in the state folder, where they are made
 	Approvers  string   // file that says whose SSH keys may sign off runs; empty for the one in the state folder, if it is there

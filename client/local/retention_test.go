@@ -75,8 +75,10 @@ func TestSeveralPersonsApprovePeriods(t *testing.T) {
 	turn("{source: 7d}")
 	check := says()
 	require.Equal(t, client.Doubtful, check.State)
-	require.Equal(t, "shorter periods wait for approval (source: 7d, 90d before); until then what counts is source 90d", check.Detail)
-	require.Contains(t, client.Told([]client.Check{check}, "", nil)[0].Cure, "waymark purge --periods --why TEXT --propose --key FILE")
+	require.Equal(t, "shorter periods wait for approval (source: 7d, 90d before); until then what counts is source 90d",
+		check.Detail)
+	require.Contains(t, client.Told([]client.Check{check}, "", nil)[0].Cure,
+		"waymark purge --periods --why TEXT --propose --key FILE")
 
 	_, err = home.ApprovePeriods(ctx, client.By{Why: "so"})
 	require.ErrorContains(t, err, "purge needs 2 persons")
@@ -85,7 +87,9 @@ func TestSeveralPersonsApprovePeriods(t *testing.T) {
 	require.NoError(t, err)
 	propose := func() *OrderCase {
 		t.Helper()
-		order, err := home.Propose(ctx, ProposeRequest{Verb: landscape.OrderPurge, Args: args, Why: "7 days suffice", Expires: time.Hour, Key: ann})
+		order, err := home.Propose(ctx, ProposeRequest{
+			Verb: landscape.OrderPurge, Args: args, Why: "7 days suffice", Expires: time.Hour, Key: ann,
+		})
 		require.NoError(t, err)
 		require.Equal(t, "source: 7d, 90d before", order.OrderStatement.State["shorter"])
 		_, err = home.Assent(ctx, AssentRequest{Order: order.Digest, Why: "they do", Key: bob})
@@ -95,7 +99,8 @@ func TestSeveralPersonsApprovePeriods(t *testing.T) {
 	order := propose()
 	turn("{source: 6d}")
 	_, err = home.Execute(ctx, ExecuteRequest{Order: order.Digest})
-	require.ErrorContains(t, err, "other retention periods wait for approval by now", "what was approved is what counts")
+	require.ErrorContains(t, err, "other retention periods wait for approval by now",
+		"what was approved is what counts")
 	turn("{source: 7d}")
 	done, err := home.Execute(ctx, ExecuteRequest{Order: propose().Digest})
 	require.NoError(t, err)
@@ -107,7 +112,9 @@ func TestSeveralPersonsApprovePeriods(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, asked)
 	require.Equal(t, "ann@example.com, bob@example.com", now.Actor)
-	_, err = log.RecordRetention(ctx, landscape.RetentionTurn{Periods: now.SHA256, Actor: "waymark at here", Why: "due", Problem: "payloads: the bucket is away"})
+	_, err = log.RecordRetention(ctx, landscape.RetentionTurn{
+		Periods: now.SHA256, Actor: "waymark at here", Why: "due", Problem: "payloads: the bucket is away",
+	})
 	require.NoError(t, err)
 	check = says()
 	require.Equal(t, []any{client.Unhealthy, client.LetPurge}, []any{check.State, check.Cure})

@@ -78,8 +78,11 @@ func invalidOption(err error) error {
 // serveUntil serves a handler until ctx ends, and then what is in flight.
 func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
 	server := &http.Server{
-		Handler: defect.Handler("request", handler), ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		Handler:      defect.Handler("request", handler),
+		ReadTimeout:  requestTimeout,
+		WriteTimeout: requestTimeout,
+		IdleTimeout:  idleTimeout,
+		ErrorLog:     slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- defect.Catch("witness", func() error { return server.Serve(listener) }) }()
