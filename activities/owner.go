@@ -75,8 +75,9 @@ func (a *Activities) inherit(ctx context.Context, run string, epoch int64, owner
 	case n == 0 && !from.reset:
 		record, err := a.log.Run(ctx, run)
 		if errors.Is(err, landscape.ErrNotFound) && a.affinity.FilesQueue != "" { // only what is recorded has an epoch
-			return fmt.Errorf("worker %s cannot work for run %s, others may: its landscape has no such run; all workers "+
-				"of a queue must have the same one, which the line \"opened\" of their logs names", a.worker, run)
+			return fmt.Errorf("worker %s cannot work for run %s, others may: its landscape has no such run; all "+
+				"workers of a queue must have the same one, which the line \"opened\" of their logs names",
+				a.worker, run)
 		}
 		if err != nil {
 			return err
