@@ -146,7 +146,8 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, later bool, log
 func (a *app) apiOptions(c daemon.Config, temporal string, served bool) local.Options {
 	o := a.options()
 	o.Landscape, o.Payloads, o.LimitMemory = c.Landscape, c.Payloads, false
-	o.Networks, o.Secrets, o.Profile = networkTexts(c.AllowNetworks), c.SecretsDir, c.DocumentProfile // as the worker: what it compiles is what that compiles
+	// as the worker: what it compiles is what that compiles
+	o.Networks, o.Secrets, o.Profile = networkTexts(c.AllowNetworks), c.SecretsDir, c.DocumentProfile
 	o.Confine = c.Confine
 	o.Retention = c.Retention
 	o.KeyFile = cmp.Or(c.FingerprintKeyFile, o.KeyFile)

@@ -37,7 +37,8 @@ func startWorker(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range []string{"PATH", "TEMPORAL_ADDRESS", "TEMPORAL_CONFIG_FILE", "WAYMARK_ALLOW_NETWORK", "WAYMARK_CODEC_KEYS"} {
 		words = append(words, name+"="+ts.Getenv(name))
 	}
-	words = append(words, "waymark", "worker", "--files", args[0], "--pipelines", "pipelines", "--allow-write", ".", "--http", "off", "--drain", "5s")
+	words = append(words, "waymark", "worker", "--files", args[0], "--pipelines", "pipelines",
+		"--allow-write", ".", "--http", "off", "--drain", "5s")
 	run := exec.Command("env", words...)
 	run.Dir, run.Stdout, run.Stderr = ts.MkAbs("."), log, log
 	ts.Check(run.Start())

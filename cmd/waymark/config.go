@@ -65,7 +65,9 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.Var(&c.allowNetworks, "allow-network", "additional `network` that documents may connect to, such as 10.0.0.0/8; can be repeated")
 	flags.StringVar(&c.documentProfile, "document-profile", "", "AWS SDK `profile` with which documents access buckets (default this process's)")
 	flags.StringVar(&c.secretsDir, "secrets-dir", "", "`folder` with one file for each secret")
-	flags.Var(&c.retention, "retention", "`periods` after which servers and workers delete what is due, best as a mapping of the settings file; here documents that would shorten them are refused")
+	flags.Var(&c.retention, "retention",
+		"`periods` after which servers and workers delete what is due, best as a mapping "+
+			"of the settings file; here documents that would shorten them are refused")
 	flags.StringVar(&c.keys, "keys", "", "`folder` of the keys that sign the landscape's log (default STATE/keys)")
 	flags.StringVar(&c.approvers, "approvers", "", "`file` that says whose SSH keys may sign off runs, in the form of OpenSSH's allowed_signers (default STATE/approvers)")
 	flags.StringArrayVar(&c.logAnchors, "log-anchor", nil, "additional `anchor` for the log's signed heads: a folder, best on another disk, a bucket, s3://BUCKET/PREFIX?lock=3650d, a repository of git, git:PATH, a time-stamping authority, tsa:URL?roots=FILE, or a witness, https://HOST/PATH?key=KEY; can be repeated")

@@ -60,7 +60,9 @@ func TestPrecedence(t *testing.T) {
 func TestEveryFlagHasThreeSources(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.Mkdir("folder", 0o700))
-	value := map[string]string{"json": "true", "quiet": "true", "verbose": "true", "allow-network": "10.0.0.0/8", "retention": "{source: 90d}"}
+	value := map[string]string{
+		"json": "true", "quiet": "true", "verbose": "true", "allow-network": "10.0.0.0/8", "retention": "{source: 90d}",
+	}
 	for _, name := range settingNames() {
 		text := value[name]
 		if text == "" {

@@ -36,8 +36,11 @@ func (a *app) endpointAddCommand() *cobra.Command {
 		Long: `Adds an endpoint, to which waymark serve and workers deliver events, signed as Standard Webhooks say. If there is one with the name, it becomes what the
 command line says; it continues where it was.
 
---secret is the name of a secret, never its value: a file in the --secrets-dir of the process that delivers, or its variable WAYMARK_SECRET_NAME. The settings
-of that process give it to the endpoint: secrets: {NAME: {endpoints: [ledger], hosts: [ledger.example.com]}}. Its value is whsec_ and base64. With several, each delivery has a signature of each: add the new one, let the receiver know it, and leave out the old one.
+--secret is the name of a secret, never its value: a file in the --secrets-dir of the process that delivers, ` +
+			`or its variable WAYMARK_SECRET_NAME. The settings
+of that process give it to the endpoint: secrets: {NAME: {endpoints: [ledger], hosts: [ledger.example.com]}}. ` +
+			`Its value is whsec_ and base64. With several, each delivery has a signature of each: add the new one, ` +
+			`let the receiver know it, and leave out the old one.
 
 The URL is recorded. Only public addresses are reached, and the networks of --allow-network.`,
 		Example: `  waymark endpoint add ledger --url https://ledger.example.com/hook --secret ledger --kinds run.completed,run.failed --why "books follow runs"

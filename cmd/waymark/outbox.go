@@ -21,7 +21,8 @@ func (a *app) outboxCommand() *cobra.Command {
 never changes, so that a program that keeps the last position it has seen misses nothing: it asks for what comes --after it. Webhooks (waymark endpoint) deliver
 the same events. waymark events RUN shows what happened in one run in detail.
 
-Events hold names, ids, counts and digests, no values of rows. Old ones are dropped, after 30 days or as the settings of the server say (retention, debugging).`,
+Events hold names, ids, counts and digests, no values of rows. Old ones are dropped, after 30 days ` +
+			`or as the settings of the server say (retention, debugging).`,
 		Example: `  waymark outbox --json
   waymark outbox --after 1207 --follow --kinds run.completed,run.failed --json`,
 		Args: noArgs,

@@ -100,7 +100,8 @@ func TestPlaces(t *testing.T) {
 			require.NoError(t, os.WriteFile(name, []byte("id,text\n1,a\n"), 0o600))
 		}
 	}
-	config.AllowPaths, config.AllowWrite, config.Own = []string{"../used"}, []string{"../written"}, daemon.OwnFiles(flags)
+	config.AllowPaths, config.AllowWrite = []string{"../used"}, []string{"../written"}
+	config.Own = daemon.OwnFiles(flags)
 	p := worker.Planner{FingerprintKey: []byte("key")}
 	config.Confine(&p)
 	forms := []bool{true}
@@ -144,7 +145,8 @@ func reads(path string) map[string]string {
 		ways[format] = fmt.Sprintf("%s: {path: %q}", format, path)
 	}
 	for _, format := range formatsOf[pipeline.Lookup]() {
-		ways["table of "+format] = fmt.Sprintf("lookup: {%s: {path: %q}, on: {text: text}, add: {other: id}}", format, path)
+		ways["table of "+format] = fmt.Sprintf(
+			"lookup: {%s: {path: %q}, on: {text: text}, add: {other: id}}", format, path)
 	}
 	return ways
 }
@@ -183,7 +185,8 @@ func mayRead(t *testing.T, p worker.Planner, folder string, deployed bool, sourc
 	if step != "" && deployed {
 		return mayLookUp(t, p, folder, in, step)
 	}
-	compiled, err := compiles(p, folder, deployed, in, "csv: {path: "+filepath.Join(folder, "out", "never.csv")+"}", step)
+	compiled, err := compiles(p, folder, deployed, in, "csv: {path: "+filepath.Join(folder, "out", "never.csv")+"}",
+		step)
 	if err != nil {
 		return false
 	}

@@ -30,10 +30,12 @@ that a hold protects, are never purged.
 The landscape stays as it is. waymark explain still shows a row's way and hash, and that its bytes were purged, when, by whom and why; verify
 checks everything except these bytes. A run whose source records are gone can be neither resumed nor reproduced. See docs/retention.md.
 
-Servers and workers do the same by the periods in their settings (retention: {source: 400d, derived: 30d}). Shorter periods wait for several persons if a rule asks
+Servers and workers do the same by the periods in their settings (retention: {source: 400d, derived: 30d}). ` +
+			`Shorter periods wait for several persons if a rule asks
 for them: --periods is the order that brings them into force.
 
-A run whose document keeps its records longer stays. Other runs can continue during a purge. If a purge is killed, the next one finishes it: ten minutes later, or at once with --finish.`,
+A run whose document keeps its records longer stays. Other runs can continue during a purge. ` +
+			`If a purge is killed, the next one finishes it: ten minutes later, or at once with --finish.`,
 		Example: `  waymark purge --keep-source 400d --dry-run
   waymark purge --keep-source 400d --keep-derived 30d --why "retention of 400 days"
   waymark purge --periods --why "90 days suffice" --propose --key ~/.ssh/id_ed25519`,
@@ -66,7 +68,8 @@ A run whose document keeps its records longer stays. Other runs can continue dur
 	}
 	cmd.Flags().StringVar(&source, "keep-source", "", "how `long` source records are kept after their run ended, such as 400d (default forever)")
 	cmd.Flags().StringVar(&derived, "keep-derived", "", "how `long` barrier records and states are kept after their run ended, such as 30d or 0d (default forever)")
-	cmd.Flags().BoolVar(&periods, "periods", false, "bring the retention periods into force that wait for approval, and delete nothing")
+	cmd.Flags().BoolVar(&periods, "periods", false,
+		"bring the retention periods into force that wait for approval, and delete nothing")
 	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "show what would be deleted, without deleting it")
 	cmd.Flags().BoolVar(&request.Finish, "finish", false, "finish a killed purge at once; use it only if no other process is purging")
 	whyFlag(cmd, &why)

@@ -39,7 +39,8 @@ that can be started by name, as NAME.yaml or NAME/pipeline.yaml (default the wor
 command line, schedules, services, and waymark run in another terminal, which finds the server through the state folder.
 
 Temporal listens only on this machine and has no password: any program on this machine can start what FOLDER holds, with the rights of this
-process. Documents can read files only in FOLDER and the --allow-path folders, and write only in the folder out beside them and the
+process. Documents can read files only in FOLDER and the --allow-path folders, ` +
+			`and write only in the folder out beside them and the
 --allow-write folders. The HTTP API asks for access tokens: waymark access grant.
 
 After the first Ctrl-C or SIGTERM the process finishes its work in flight; the second ends it at once. Runs continue when it serves again.`,
@@ -60,7 +61,9 @@ After the first Ctrl-C or SIGTERM the process finishes its work in flight; the s
 	addServing(cmd.Flags(), &config)
 	rangeFlag(cmd.Flags(), &port, "port", "", [2]int{0, math.MaxUint16}, temporalPort, "`port` of Temporal on 127.0.0.1, 0 for any free one")
 	door.bind(cmd.Flags(), apiAddress)
-	cmd.Flags().BoolVar(&link, "login-link", false, "print to standard error a link with which one person can sign in to the web pages, once, within ten minutes; by default only if that is a terminal")
+	cmd.Flags().BoolVar(&link, "login-link", false,
+		"print to standard error a link with which one person can sign in to the web pages, once, "+
+			"within ten minutes; by default only if that is a terminal")
 	cmd.Flags().StringVar(&pages, "pages", pagesAddress, "`address` of Temporal's web pages, which have no password; off: none")
 	return cmd
 }
@@ -119,7 +122,8 @@ func (a *app) tellServing(s local.Serving, temporal string, door *apiServing) {
 	for _, line := range lines {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", line[0], line[1])
 	}
-	if door.link != nil && door.listener != nil { // apart from what programs read, and keep: a reader of it could sign in
+	if door.link != nil && door.listener != nil {
+		// apart from what programs read, and keep: a reader of it could sign in
 		fmt.Fprintf(a.stderr, "%-10s %s   (once, within ten minutes)\n", "sign in", door.origin()+door.link.Path())
 	}
 	fmt.Fprintf(a.stdout, "\nstart one: waymark run --pipeline NAME, or on the pages a workflow of the type %s on the queue %s with the input {\"pipeline\": \"NAME\"}\n\n",
