@@ -50,7 +50,10 @@ func (e *endings) watch() {
 	for {
 		began := time.Now()
 		var flying map[string]bool
-		err := defect.Catch("endings", func() (err error) { flying, err = e.inFlight(context.Background()); return err })
+		err := defect.Catch("endings", func() (err error) {
+			flying, err = e.inFlight(context.Background())
+			return err
+		})
 		if !e.tell(flying, err != nil) {
 			return
 		}

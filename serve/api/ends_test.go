@@ -148,10 +148,12 @@ func TestSessionCookies(t *testing.T) {
 		header http.Header
 		secure bool
 	}{
-		"plain":            {http.Header{}, false},
-		"a proxy":          {http.Header{"X-Forwarded-Proto": {"https"}}, true},
-		"several proxies":  {http.Header{"X-Forwarded-Proto": {"HTTPS, http"}}, true},
-		"the browser says": {http.Header{"Origin": {"https://waymark.example"}, "Sec-Fetch-Site": {"same-origin"}}, true},
+		"plain":           {http.Header{}, false},
+		"a proxy":         {http.Header{"X-Forwarded-Proto": {"https"}}, true},
+		"several proxies": {http.Header{"X-Forwarded-Proto": {"HTTPS, http"}}, true},
+		"the browser says": {
+			http.Header{"Origin": {"https://waymark.example"}, "Sec-Fetch-Site": {"same-origin"}}, true,
+		},
 	} {
 		answer := ask(http.MethodPost, "/login", form, test.header)
 		require.Equal(t, http.StatusSeeOther, answer.StatusCode, name)
@@ -159,7 +161,8 @@ func TestSessionCookies(t *testing.T) {
 		cookie := answer.Cookies()[0]
 		require.Equal(t, test.secure, cookie.Secure, name)
 		require.Equal(t, test.secure, cookie.Name == hostPrefix+sessionCookie, name)
-		require.Equal(t, []any{"/", true, http.SameSiteStrictMode}, []any{cookie.Path, cookie.HttpOnly, cookie.SameSite})
+		require.Equal(t, []any{"/", true, http.SameSiteStrictMode},
+			[]any{cookie.Path, cookie.HttpOnly, cookie.SameSite})
 		require.Empty(t, cookie.Domain)
 		own := http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}
 		require.Equal(t, http.StatusOK, ask(http.MethodGet, "/runs", "", own).StatusCode, name)

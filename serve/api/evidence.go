@@ -137,7 +137,8 @@ func verifyRun(_ context.Context, c *call, run landscape.Run) (*remote.Verificat
 	}
 	begun, full := c.server.verifications.begin(run.ID, c.token.Name)
 	if full {
-		return nil, tooFast(verificationWait, fmt.Sprintf("%d verifications wait already: ask again later", mostVerifications))
+		return nil, tooFast(verificationWait,
+			fmt.Sprintf("%d verifications wait already: ask again later", mostVerifications))
 	}
 	if begun {
 		go defect.Guard("verification", func() { c.server.verify(run.ID) })()

@@ -62,7 +62,8 @@ triggers: {calls: {source: orders, run_id: part, http: {verify: none}}}
 `, `
 name: shop
 params: {part: {type: string, default: all}}
-sources: {orders: {postgres: {dsn: "postgres://shop@127.0.0.1:1/shop", table: orders}, key: [id], schema: {fields: {id: int, at: int}}}}
+sources: {orders: {postgres: {dsn: "postgres://shop@127.0.0.1:1/shop", table: orders}, key: [id],
+  schema: {fields: {id: int, at: int}}}}
 sinks: {out: {jsonl: {path: "FOLDER/shop/${param:part}.jsonl"}}}
 triggers: {rows: {source: orders, run_id: part, rows: {by: [at, id]}}}
 `}
@@ -115,7 +116,8 @@ func everything(t *testing.T) (state local.Folder, token string) {
 	require.NoError(t, log.CancelRun(ctx, "cancelled", false, "ann", "enough"))
 	require.NoError(t, log.CancelRun(ctx, "ended", true, "ann", "for ever"))
 	require.NoError(t, log.Refuse(ctx, landscape.Start{
-		Run: "refused", Pipeline: "orders", Params: "{}", State: landscape.StartRefused, Refusal: "InputInvalid", Reason: "secret",
+		Run: "refused", Pipeline: "orders", Params: "{}", State: landscape.StartRefused,
+		Refusal: "InputInvalid", Reason: "secret",
 	}))
 	for name, make := range map[string]func() error{
 		"archived":  func() error { return landscapetest.Archived(ctx, log, "old") },
@@ -157,7 +159,9 @@ func fuzzing(t *testing.T, state local.Folder, token string, seed uint64) *fuzz 
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = home.Close() })
 	f := &fuzz{T: t, token: token, chance: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // no secret
-	f.server, err = New(Options{Home: home, Logger: slog.New(slog.NewTextHandler(&f.log, nil)), Code: "test", Private: true})
+	f.server, err = New(Options{
+		Home: home, Logger: slog.New(slog.NewTextHandler(&f.log, nil)), Code: "test", Private: true,
+	})
 	require.NoError(t, err)
 	f.cookie = f.server.sessions.begin(session{token: token}, time.Now())
 	return f
@@ -177,7 +181,8 @@ var words = map[string][]string{
 	"sink":        {"review", "all", "totals", "out", "none"},
 	"digest":      {strings.Repeat("0", 64), strings.Repeat("a", 64), "x"},
 	"": {
-		"", "0", "1", "2", "99999999999", "-1", "whole", "graph", "orders", "in", "source", "review", "id", "amount", "all",
+		"", "0", "1", "2", "99999999999", "-1", "whole", "graph", "orders", "in",
+		"source", "review", "id", "amount", "all",
 		"*", "'", "%00", "2026-01-02", "a=b", "in:3", "\u202e",
 	},
 }
@@ -209,7 +214,8 @@ func (f *fuzz) address(r *route, run string) string {
 			} else if words[p.name] != nil {
 				value = f.one(p.name)
 			}
-			query = append(query, p.name+"="+strings.NewReplacer("%", "%25", " ", "+", "&", "%26", "#", "%23").Replace(value))
+			escaped := strings.NewReplacer("%", "%25", " ", "+", "&", "%26", "#", "%23").Replace(value)
+			query = append(query, p.name+"="+escaped)
 		}
 	}
 	return path + "?" + strings.Join(query, "&")
@@ -228,7 +234,8 @@ func (f *fuzz) one(name string) string {
 func (f *fuzz) ask(doctor bool) {
 	for i := range f.server.routes {
 		r := &f.server.routes[i]
-		if r.method != http.MethodGet || !sample.All() && strings.HasSuffix(r.path, "/doctor") && !(doctor && !r.page()) {
+		if r.method != http.MethodGet ||
+			!sample.All() && strings.HasSuffix(r.path, "/doctor") && !(doctor && !r.page()) {
 			continue
 		}
 		runs := []string{""}
@@ -270,7 +277,8 @@ func (f *fuzz) request(r *route, address string) {
 	_ = json.Unmarshal(answer.Body.Bytes(), &said) // a page says it to people
 	log := f.log.String()
 	fault := said.Code == internalFault || r.page() && strings.Contains(log, "request failed")
-	for _, invented := range []string{"the parameters on record", "what was signed is not an order"} { // by landscapetest
+	// by landscapetest
+	for _, invented := range []string{"the parameters on record", "what was signed is not an order"} {
 		fault = fault && !strings.Contains(log, invented)
 	}
 	if answer.Code >= 500 && fault {
@@ -318,7 +326,8 @@ func damage(t *testing.T, state local.Folder, seed uint64, cells int) {
 		const some = `update or ignore %q set %q = ? where rowid in (select rowid from %[1]q order by random() limit 2)`
 		query := fmt.Sprintf(some, table.Name, column)
 		if chance.IntN(3) == 0 {
-			query = fmt.Sprintf(`update or ignore %q set %q = substr(%[2]q, 1, length(%[2]q) / 2) where ? is not 7`, table.Name, column)
+			query = fmt.Sprintf(`update or ignore %q set %q = substr(%[2]q, 1, length(%[2]q) / 2) where ? is not 7`,
+				table.Name, column)
 		}
 		if result, err := db.ExecContext(t.Context(), query, values[chance.IntN(len(values))]); err == nil {
 			if n, _ := result.RowsAffected(); n > 0 {
@@ -375,7 +384,8 @@ func TestEverythingIsTold(t *testing.T) {
 		damage(t, damaged, seed, 30)
 		f := fuzzing(t, damaged, token, seed)
 		f.ask(true)
-		if seed == 0 { // of other damage it is enough that the process lives, and says under which id the log has the cause
+		// of other damage it is enough that the process lives, and says under which id the log has the cause
+		if seed == 0 {
 			require.Equal(t, before, defects())
 		}
 	}

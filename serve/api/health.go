@@ -35,14 +35,17 @@ func (h *health) look(ctx context.Context, doctor func(context.Context) []client
 
 // ofNoPipeline are the checks that say nothing of any pipeline or run. Who may see some pipelines only gets no others.
 var ofNoPipeline = []string{
-	"program", "state folder", "disk space", "sqlite", "locks", "clock", "temporal", "workers", "search attributes", "codec keys",
+	"program", "state folder", "disk space", "sqlite", "locks", "clock", "temporal", "workers",
+	"search attributes", "codec keys",
 }
 
 // doctor makes the checks of waymark doctor, and adds what only the server knows.
 func doctor(c *call) (any, error) {
 	checks := c.server.health.look(c.Context(), c.server.Home.Doctor)
 	if len(landscape.Listed(c.token.Pipelines)) > 0 {
-		checks = slices.DeleteFunc(checks, func(c client.ToldCheck) bool { return !slices.Contains(ofNoPipeline, c.Name) })
+		checks = slices.DeleteFunc(checks, func(c client.ToldCheck) bool {
+			return !slices.Contains(ofNoPipeline, c.Name)
+		})
 	}
 	own := client.Good("%s open", text.Count(c.server.streams.Load(), "stream"))
 	own.Name = "event streams"

@@ -122,7 +122,9 @@ func (c *call) whatIf(ctx context.Context, run landscape.Run, asked client.WhatI
 	subject := "document"
 	if asked.Version > 0 {
 		subject = fmt.Sprintf("version %d", asked.Version)
-	} else if document, _ := pipeline.Load("document", []byte(asked.Document), pipeline.Environment{}); document != nil {
+	} else if document, _ := pipeline.Load(
+		"document", []byte(asked.Document), pipeline.Environment{},
+	); document != nil {
 		if err := c.mayDeploy(document.Pipeline.Name); err != nil { // it is compiled with the secrets of that pipeline
 			return nil, err
 		}

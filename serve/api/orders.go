@@ -36,7 +36,8 @@ func deployDocument(c *call) (any, error) {
 		return nil, faulty("/try", fmt.Sprintf("write a number of runs from 0 to %d", mostTried))
 	case strings.ContainsAny(asked.File, "/\\") || slices.Contains([]string{".", ".."}, asked.File):
 		return nil, faulty("/file", "write a name without folders")
-	case len(asked.File) > mostOfName || strings.ContainsFunc(asked.File, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case len(asked.File) > mostOfName ||
+		strings.ContainsFunc(asked.File, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return nil, faulty("/file", fmt.Sprintf("write a name of at most %d bytes that can be printed", mostOfName))
 	}
 	request := client.DeployRequest{
@@ -228,7 +229,8 @@ func redeploy(do func(*local.Home, context.Context, client.RedeployRequest) (*cl
 			return nil, faulty("/version", "write the number of a version")
 		}
 		request := client.RedeployRequest{
-			By: c.by(asked.Why), Pipeline: name, Environment: asked.Environment, From: asked.From, Version: asked.Version,
+			By: c.by(asked.Why), Pipeline: name, Environment: asked.Environment,
+			From: asked.From, Version: asked.Version,
 			May: c.mayDeploy,
 		}
 		if strings.HasSuffix(c.route.path, "/promote") && asked.Version > 0 {

@@ -193,7 +193,9 @@ func homePage(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ui.Page{Title: "Home", Command: "waymark runs", Path: "/v1/runs", Body: *home, Refresh: len(home.Going) > 0}, nil
+	return ui.Page{
+		Title: "Home", Command: "waymark runs", Path: "/v1/runs", Body: *home, Refresh: len(home.Going) > 0,
+	}, nil
 }
 
 // homeOf is what the caller sees of the newest runs.

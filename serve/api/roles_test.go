@@ -155,10 +155,13 @@ func TestRolesAreThoseOfThePage(t *testing.T) {
 func (k *knocking) line(route string, may map[landscape.Role]string) {
 	for _, role := range landscape.Roles() {
 		other, both := strings.CutPrefix(may[role], "with ")
-		want := map[bool]int{true: http.StatusTeapot, false: http.StatusForbidden}[may[role] == "yes" || may[role] == "own"]
+		want := map[bool]int{
+			true: http.StatusTeapot, false: http.StatusForbidden,
+		}[may[role] == "yes" || may[role] == "own"]
 		require.Equal(k, want, k.as(route, role), "%s as %s", route, role)
 		for _, second := range landscape.Roles() {
-			gets := want == http.StatusTeapot || may[second] == "yes" || may[second] == "own" || both && other == string(second)
+			gets := want == http.StatusTeapot || may[second] == "yes" || may[second] == "own" ||
+				both && other == string(second)
 			want := map[bool]int{true: http.StatusTeapot, false: http.StatusForbidden}[gets]
 			require.Equal(k, want, k.as(route, role+"+"+second), "%s as %s and %s", route, role, second)
 		}
@@ -179,7 +182,8 @@ func (k *knocking) nobody(route string) {
 		require.Equal(k, http.StatusUnauthorized, status, "%s with a token and no session", route)
 		if method == http.MethodPost {
 			status, code := k.knock(route, "", k.cookie["deployer+auditor"], all...)
-			require.Equal(k, []any{http.StatusForbidden, string(crossSite)}, []any{status, code}, "%s from another site", route)
+			require.Equal(k, []any{http.StatusForbidden, string(crossSite)}, []any{status, code},
+				"%s from another site", route)
 		}
 		return
 	}

@@ -151,7 +151,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := defect.Catch("request", func() error { s.answer(w, r); return nil }); err != nil { // of what is around routes: serve has theirs
+	// of what is around routes: serve has theirs
+	if err := defect.Catch("request", func() error { s.answer(w, r); return nil }); err != nil {
 		p, _ := problemOf(err)
 		sendProblem(w, p, w.Header().Get("Request-Id"))
 	}

@@ -138,7 +138,8 @@ func (s *sessions) end(key string) {
 // keep gives the browser the key of a session. An empty key takes it away.
 func (c *call) keep(key string) {
 	c.setCookie(http.Cookie{
-		Name: sessionCookie, Value: key, Path: "/", SameSite: http.SameSiteStrictMode, MaxAge: int(sessionTime / time.Second),
+		Name: sessionCookie, Value: key, Path: "/", SameSite: http.SameSiteStrictMode,
+		MaxAge: int(sessionTime / time.Second),
 	})
 }
 

@@ -61,7 +61,8 @@ func (c *call) counts() error {
 		valid = token.Valid(now)
 	}
 	if !valid {
-		return problem(http.StatusUnauthorized, badToken, "this access token does not count any more: it has expired, or somebody revoked it")
+		return problem(http.StatusUnauthorized, badToken,
+			"this access token does not count any more: it has expired, or somebody revoked it")
 	}
 	c.counted = now
 	return nil
@@ -122,7 +123,8 @@ const signInCookie = "waymark-sign-in"
 // keepSignIn gives the browser the key of a person who signs in. An empty key takes it away.
 func (c *call) keepSignIn(key string) {
 	c.setCookie(http.Cookie{
-		Name: signInCookie, Value: key, Path: "/login", SameSite: http.SameSiteLaxMode, MaxAge: int(oidc.SignInTime / time.Second),
+		Name: signInCookie, Value: key, Path: "/login", SameSite: http.SameSiteLaxMode,
+		MaxAge: int(oidc.SignInTime / time.Second),
 	})
 }
 

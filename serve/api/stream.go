@@ -59,7 +59,8 @@ func (f *following) end(caller string) {
 func (c *call) stream() (*eventStream, error) {
 	caller := callerOf(c.token)
 	if !c.server.following.begin(caller) {
-		return nil, tooFast(streamWait, fmt.Sprintf("%d streams are open with this access token, as many as it may have: end one first", mostStreams))
+		return nil, tooFast(streamWait, fmt.Sprintf(
+			"%d streams are open with this access token, as many as it may have: end one first", mostStreams))
 	}
 	context.AfterFunc(c.Context(), defect.Guard("stream", func() { c.server.following.end(caller) }))
 	header := c.w.Header()

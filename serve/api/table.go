@@ -59,12 +59,16 @@ func table() []route {
 			query: list, answer: remote.Page[client.RowError]{}, status: http.StatusOK, handle: withRun(rowErrorsOf),
 		},
 		{
-			method: http.MethodGet, path: "/v1/runs/{run}/what-if", scope: read, about: "What another version of its pipeline would have done with the rows of a complete run; nothing is written",
+			method: http.MethodGet, path: "/v1/runs/{run}/what-if", scope: read,
+			about: "What another version of its pipeline would have done with the rows of a complete run; " +
+				"nothing is written",
 			query:  []param{{name: "version", about: "the number of the version", number: true}},
 			answer: audit.Trial{}, status: http.StatusOK, handle: withRun(whatIf),
 		},
 		{
-			method: http.MethodPost, path: "/v1/runs/{run}/what-if", scope: deploy, and: read, about: "What another document, in the place of the run's own, would have done with the rows of a complete run; nothing is written",
+			method: http.MethodPost, path: "/v1/runs/{run}/what-if", scope: deploy, and: read,
+			about: "What another document, in the place of the run's own, would have done with the rows of a " +
+				"complete run; nothing is written",
 			body: remote.WhatIfRequest{}, answer: audit.Trial{}, status: http.StatusOK, handle: withRun(whatIfDocument),
 		},
 		{
@@ -122,7 +126,9 @@ func table() []route {
 			stream: "application/zip", status: http.StatusOK, handle: withRun(sendBundle),
 		},
 		{
-			method: http.MethodGet, path: "/v1/runs/{run}/proof", scope: read, about: "The proof of one row, as waymark prove writes it: hashes of the row, from which who can guess it learns it",
+			method: http.MethodGet, path: "/v1/runs/{run}/proof", scope: read,
+			about: "The proof of one row, as waymark prove writes it: hashes of the row, from which who can guess " +
+				"it learns it",
 			query:  ofProof,
 			stream: "application/json", status: http.StatusOK, handle: withRun(sendProof),
 		},

@@ -58,7 +58,9 @@ func TestNeeds(t *testing.T) {
 // TestWhatTemporalDoesNotSayIsUnknown: a run is neither shown as one that somebody executes, nor as one that nobody
 // does.
 func TestWhatTemporalDoesNotSayIsUnknown(t *testing.T) {
-	for says, alive := range map[string]*bool{"": new(true), "nobody works for it": new(false), "Temporal does not say": nil} {
+	for says, alive := range map[string]*bool{
+		"": new(true), "nobody works for it": new(false), "Temporal does not say": nil,
+	} {
 		run := client.Run{ID: "r", Pipeline: "p", Status: pipeline.Running, Alive: alive}
 		page, err := Render(Page{Body: Runs{Runs: []client.Run{run}}})
 		require.NoError(t, err)
