@@ -174,7 +174,10 @@ func TestComposeWorkersSeeWhatPipelinesWrite(t *testing.T) {
 	}
 	examples, err := filepath.Abs("../examples")
 	require.NoError(t, err)
-	planner := worker.Planner{Allow: []string{examples}, Served: examples, Confined: true, AllowEnv: allowed, FingerprintKey: make([]byte, worker.KeyBytes)}
+	planner := worker.Planner{
+		Allow: []string{examples}, Served: examples, Confined: true, AllowEnv: allowed,
+		FingerprintKey: make([]byte, worker.KeyBytes),
+	}
 	documents, err := filepath.Glob(filepath.Join(examples, "*", "*.yaml"))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(documents), 5)

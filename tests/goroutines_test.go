@@ -32,7 +32,8 @@ func TestEveryGoroutineCatchesItsPanics(t *testing.T) {
 			return true
 		})
 	})
-	const cure = "a panic there would end the process: begin the goroutine with defect.Guard, defect.Again or defect.Catch"
+	const cure = "a panic there would end the process: " +
+		"begin the goroutine with defect.Guard, defect.Again or defect.Catch"
 	require.Empty(t, wrong, cure)
 	require.Greater(t, begun, 40, "the program has more goroutines than that")
 }
@@ -44,11 +45,12 @@ func TestGoroutinesThatCatchNothingAreFound(t *testing.T) {
 		`go work()`:              false,
 		`go func() { work() }()`: false,
 		`group.Go(work)`:         false,
-		`group.Go(func() error { return work() })`:                                            false,
-		`time.AfterFunc(1, stop)`:                                                             false,
-		`context.AfterFunc(ctx, stop)`:                                                        false,
-		`go func() { work(); defect.Catch("a", b) }()`:                                        false,
-		`go defect.Guard("a", work)`:                                                          false, // it is only made there
+		`group.Go(func() error { return work() })`:     false,
+		`time.AfterFunc(1, stop)`:                      false,
+		`context.AfterFunc(ctx, stop)`:                 false,
+		`go func() { work(); defect.Catch("a", b) }()`: false,
+		// it is only made there
+		`go defect.Guard("a", work)`:                                                          false,
 		`go defect.Guard("a", work)()`:                                                        true,
 		`go defect.Again(ctx, "a", work)()`:                                                   true,
 		`group.Go(defect.Guard("a", work))`:                                                   true,

@@ -379,7 +379,8 @@ func TestBackfillOfValuesOutlivesTheServer(t *testing.T) {
 name: tenants
 params: {day: {type: date, default: "${slot:date}"}, tenant: {type: string, default: "${slot:tenant}"}}
 sources: {in: {csv: {path: "%[1]s/in.csv"}, schema: {fields: {id: int}}}}
-sinks: {out: {csv: {path: "%[1]s/out/${param:tenant}/${param:day}.csv", latest: "%[1]s/out/latest/${param:tenant}.csv"}}}
+sinks: {out: {csv: {path: "%[1]s/out/${param:tenant}/${param:day}.csv",
+  latest: "%[1]s/out/latest/${param:tenant}.csv"}}}
 schedules:
   nightly: {every: day, for_each: {tenant: {file: tenants.csv, field: tenant}}}
   listed: {covers: nothing, for_each: {tenant: [x, y]}, params: {day: 2000-01-01}}

@@ -55,7 +55,9 @@ func TestAStrangersOrders(t *testing.T) {
 	const id = "run-r"
 	handle := d.paused(t, id, "r", many)
 
-	for _, name := range []string{workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate, "none", "__temporal"} {
+	for _, name := range []string{
+		workflows.PauseUpdate, workflows.ContinueUpdate, workflows.CancelUpdate, "none", "__temporal",
+	} {
 		for what, input := range sampled(3, anyInputs()) {
 			require.NotEmpty(t, d.updates(t, id, name, input), "%s with %s", name, what)
 		}

@@ -59,18 +59,21 @@ func anyInputs() map[string][]*common.Payload {
 // runInputs are inputs of runs that are refused.
 func runInputs() map[string]string {
 	all := map[string]string{
-		"a resume of a run that is complete":   `{"run":"whole","resume":{"run":"whole","epoch":1}}`,
-		"a resume of another workflow's run":   `{"run":"other","resume":{"run":"whole","epoch":1}}`,
-		"a resume whose files are none":        `{"run":"whole","resume":{"run":"whole","epoch":1,"files":"` + strings.Repeat("f", 2000) + `"}}`,
-		"a resume of a later epoch":            `{"run":"whole","resume":{"run":"whole","epoch":-9223372036854775808}}`,
-		"a run of another path":                `{"pipeline":"x","run":"../../etc/passwd"}`,
-		"a run that is there":                  `{"pipeline":"x","run":"whole"}`,
-		"a retry of nothing":                   `{"retry":{}}`,
-		"a retry of another path":              `{"retry":{"of":"../x","beside":"../x"}}`,
-		"a pipeline of another path":           `{"pipeline":"../../etc/passwd"}`,
-		"a document of another path":           `{"document":"../../etc/passwd","file":"../x","folder":"/etc"}`,
-		"rows of another path":                 `{"pipeline":"x","rows":[{"source":"in","payload":"../x","sha256":"../x","rows":-1,"bytes":-1}]}`,
-		"a state":                              `{"state":{"plan":{"source":"in","sinks":[{"name":"a"}]},"outputs":[{}]}}`,
+		"a resume of a run that is complete": `{"run":"whole","resume":{"run":"whole","epoch":1}}`,
+		"a resume of another workflow's run": `{"run":"other","resume":{"run":"whole","epoch":1}}`,
+		"a resume whose files are none": `{"run":"whole","resume":{"run":"whole","epoch":1,"files":"` +
+			strings.Repeat("f", 2000) + `"}}`,
+		"a resume of a later epoch":  `{"run":"whole","resume":{"run":"whole","epoch":-9223372036854775808}}`,
+		"a run of another path":      `{"pipeline":"x","run":"../../etc/passwd"}`,
+		"a run that is there":        `{"pipeline":"x","run":"whole"}`,
+		"a retry of nothing":         `{"retry":{}}`,
+		"a retry of another path":    `{"retry":{"of":"../x","beside":"../x"}}`,
+		"a pipeline of another path": `{"pipeline":"../../etc/passwd"}`,
+		"a document of another path": `{"document":"../../etc/passwd","file":"../x","folder":"/etc"}`,
+		"rows of another path": `{"pipeline":"x","rows":[{"source":"in","payload":"../x",` +
+			`"sha256":"../x","rows":-1,"bytes":-1}]}`,
+		"a state": `{"state":{"plan":{"source":"in","sinks":[{"name":"a"}]},` +
+			`"outputs":[{}]}}`,
 		"a state of nothing":                   `{"state":{}}`,
 		"a state that is a number":             `{"state":5}`,
 		"a version below none":                 `{"pipeline":"x","version":-7}`,

@@ -219,7 +219,8 @@ func TestAStrangersActivities(t *testing.T) {
 		}
 	}
 	for i := 0; i < len(all); i += sample.Step(7) {
-		require.Contains(t, d.scheduledAlone(t, all[i]), ", and something that is not a workflow scheduled it", "%s", all[i])
+		require.Contains(t, d.scheduledAlone(t, all[i]),
+			", and something that is not a workflow scheduled it", "%s", all[i])
 	}
 	require.Equal(t, before, d.content(t))
 	d.Verify(t, "whole")

@@ -22,7 +22,8 @@ import (
 // panicking are goroutines of a server, each with the time that it begins at which it panics, and a transaction of the
 // record that does so when it is about to be committed.
 var panicking = []string{
-	"goroutine.log", "goroutine.seals", "goroutine.abandoned", "goroutine.outbox", "goroutine.outputs", "goroutine.retention",
+	"goroutine.log", "goroutine.seals", "goroutine.abandoned", "goroutine.outbox", "goroutine.outputs",
+	"goroutine.retention",
 	"goroutine.schedules", "goroutine.triggers", "goroutine.triggers@3", "goroutine.telemetry@4", "goroutine.starts",
 	"goroutine.activity@3", "goroutine.activity@8", "goroutine.probe", "goroutine.request@2", "goroutine.doctor@3",
 	"goroutine.stream", "goroutine.record@12", "landscape.watches.committing@3", "landscape.runs.committing@2",
@@ -47,9 +48,12 @@ func TestAServerOutlivesPanics(t *testing.T) {
 	require.NoError(t, err)
 	defer log.Close()
 	api, pages := freeAddress(t), freeAddress(t)
-	serving := exec.Command(p.binary, "serve", ".", "--port", "0", "--http", pages, "--api", api, "--pages", "off", "--allow-path", p.folder, "--quiet")
+	serving := exec.Command(p.binary, "serve", ".", "--port", "0", "--http", pages, "--api", api,
+		"--pages", "off", "--allow-path", p.folder, "--quiet")
 	serving.Dir, serving.Stderr = p.folder, log
-	serving.Env = append(os.Environ(), "WAYMARK_HEARTBEAT=1s", "WAYMARK_FAILPOINTS="+strings.Join(panicking, "=panic;")+"=panic", "WAYMARK_FAILPOINT_LOG="+heldLog(p.folder))
+	serving.Env = append(os.Environ(), "WAYMARK_HEARTBEAT=1s",
+		"WAYMARK_FAILPOINTS="+strings.Join(panicking, "=panic;")+"=panic",
+		"WAYMARK_FAILPOINT_LOG="+heldLog(p.folder))
 	require.NoError(t, serving.Start())
 	t.Cleanup(func() {
 		_ = serving.Process.Kill()
@@ -74,18 +78,26 @@ func TestAServerOutlivesPanics(t *testing.T) {
 		text, _ := io.ReadAll(answer.Body)
 		return answer.StatusCode, string(text)
 	}
-	require.Eventually(t, func() bool { status, _ := ask(api + "/v1/whoami"); return status == 200 }, patience, 100*time.Millisecond)
+	require.Eventually(t, func() bool {
+		status, _ := ask(api + "/v1/whoami")
+		return status == 200
+	}, patience, 100*time.Millisecond)
 	told := regexp.MustCompile(`defect=([0-9a-f]{16})`)
 	require.Eventually(t, func() bool { // the second request that comes to a route
 		status, body := ask(api + "/v1/whoami")
-		return status == http.StatusInternalServerError && told.MatchString(body) || strings.Contains(read(t, log.Name()), "goroutine.request")
+		return status == http.StatusInternalServerError && told.MatchString(body) ||
+			strings.Contains(read(t, log.Name()), "goroutine.request")
 	}, patience, 10*time.Millisecond)
-	for _, path := range []string{api + "/v1/doctor", api + "/v1/events/stream", pages + "/readyz", pages + "/metrics"} {
+	for _, path := range []string{
+		api + "/v1/doctor", api + "/v1/events/stream", pages + "/readyz", pages + "/metrics",
+	} {
 		_, _ = ask(path)
 	}
 	db := open(t, p.folder)
 	count := func(query string) (n int) { _ = db.QueryRow(query).Scan(&n); return n }
-	require.Eventually(t, func() bool { return count("select count(*) from arrivals where state = 'done'") == 3 }, patience, 100*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return count("select count(*) from arrivals where state = 'done'") == 3
+	}, patience, 100*time.Millisecond)
 	require.Equal(t, 3, count("select count(*) from runs where status = 'completed'"))
 	require.ElementsMatch(t, []string{"0", "1", "2"}, p.written(t))
 	missing := func() (missing []string) {
@@ -98,7 +110,10 @@ func TestAServerOutlivesPanics(t *testing.T) {
 		}
 		return missing
 	}
-	require.Eventually(t, func() bool { _, _ = ask(api + "/v1/doctor"); return len(missing()) == 0 }, patience, time.Second, "%v", missing())
+	require.Eventually(t, func() bool {
+		_, _ = ask(api + "/v1/doctor")
+		return len(missing()) == 0
+	}, patience, time.Second, "%v", missing())
 	_, metrics := ask(pages + "/metrics")
 	require.Regexp(t, `waymark_defects_total\{.*where="outbox".*\} 1\n`, metrics)
 	ids := told.FindAllString(read(t, log.Name()), -1)

@@ -60,7 +60,8 @@ func TestRetentionIsKilled(t *testing.T) {
 			t.Parallel()
 			p := in(t, binary, "orders.csv")
 			p.write(t, "narrow.yaml", "name: narrow\nchunk: {rows: 20}\n"+
-				"sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, customer: string, country: \"string?\", total: decimal, placed: date}}}}\n"+
+				"sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, "+
+				"customer: string, country: \"string?\", total: decimal, placed: date}}}}\n"+
 				"sinks: {out: {csv: {path: out/narrow.csv, overwrite: true}}}\n")
 			p.run(t, 3, "run", "narrow.yaml", "--run-id", "first")
 			p.write(t, "waymark.settings.yaml", "retention: {source: 1ms}\n")
@@ -81,7 +82,10 @@ func TestRetentionIsKilled(t *testing.T) {
 			db := open(t, p.folder)
 			require.Eventually(t, func() bool {
 				var stored, wrong int
-				failed := db.QueryRow("select count(*) from chunks c where not exists (select 1 from purged_payloads p where p.payload = c.pack and p.deleted_us is not null)").Scan(&stored)
+				failed := db.QueryRow(
+					"select count(*) from chunks c where not exists (select 1 from purged_payloads p " +
+						"where p.payload = c.pack and p.deleted_us is not null)",
+				).Scan(&stored)
 				if failed == nil {
 					failed = db.QueryRow("select count(*) from retention_turns where problem <> ''").Scan(&wrong)
 				}

@@ -30,7 +30,10 @@ func TestServeIsKilledAtMomentsOfAStart(t *testing.T) {
 func runIsAskedFor(t *testing.T, binary, moment string) {
 	t.Helper()
 	p := in(t, binary, "plain.yaml", "orders.csv")
-	p.write(t, "beats.yaml", "name: beats\nsources: {in: {csv: {path: \""+p.folder+"/orders.csv\"}, schema: {mode: flexible, fields: {id: int}}}}\nsinks: {out: {jsonl: {path: \""+p.folder+"/out/asked.jsonl\"}}}\n")
+	p.write(t, "beats.yaml",
+		"name: beats\n"+
+			"sources: {in: {csv: {path: \""+p.folder+"/orders.csv\"}, schema: {mode: flexible, fields: {id: int}}}}\n"+
+			"sinks: {out: {jsonl: {path: \""+p.folder+"/out/asked.jsonl\"}}}\n")
 	address := freeAddress(t)
 	serve := func(plan string) *exec.Cmd {
 		return p.startAt(t, plan, "serve", ".", "--port", "0", "--http", "off", "--api", address, "--pages", "off", "--allow-path", p.folder)

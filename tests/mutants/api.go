@@ -84,7 +84,8 @@ var doors = []mutant{
 	},
 	{
 		name: "an order leaves answers as they are", never: "who paused a run sees it running",
-		file: "serve/api/server.go", old: "defer c.server.answers.orders.Add(1)", new: "_ = c.server.answers.orders.Load()",
+		file: "serve/api/server.go", old: "defer c.server.answers.orders.Add(1)",
+		new: "_ = c.server.answers.orders.Load()",
 		pkg: "./serve/api", run: "^TestAnswersAreSharedByWhoSeesTheSame$",
 	},
 	{

@@ -21,7 +21,8 @@ var outbox = []mutant{
 	},
 	{
 		name: "young events are dropped", never: "an event is gone before anybody was told",
-		file: "landscape/outbox.go", old: "if old, err = due(event); err != nil {", new: "if _, err = due(event); err != nil {",
+		file: "landscape/outbox.go", old: "if old, err = due(event); err != nil {",
+		new: "if _, err = due(event); err != nil {",
 		pkg: "./landscape/memdriver", run: outboxTest,
 	},
 	{

@@ -8,8 +8,10 @@ var retention = []mutant{
 		pkg: "./audit/retain", run: "^TestAMonthOfLife$",
 	},
 	{
-		name: "shorter periods count before anybody approves them", never: "one person deletes what several must decide about",
-		file: "landscape/retention.go", old: "if p.InForce = err == nil; !p.InForce && !waits {", new: "if p.InForce = true; !p.InForce && !waits {",
+		name:  "shorter periods count before anybody approves them",
+		never: "one person deletes what several must decide about",
+		file:  "landscape/retention.go", old: "if p.InForce = err == nil; !p.InForce && !waits {",
+		new: "if p.InForce = true; !p.InForce && !waits {",
 		pkg: "./audit/retain", run: "^TestPeriodsAreShortened$",
 	},
 	{
@@ -18,13 +20,16 @@ var retention = []mutant{
 		pkg: "./audit/retain", run: "^TestAMonthOfLife$",
 	},
 	{
-		name: "staged output of a run that can be resumed is deleted", never: "a run that is resumed misses what it wrote",
-		file: "audit/retain/keeper.go", old: "if err != nil || purged == nil {", new: "if err != nil || purged == nil && false {",
+		name:  "staged output of a run that can be resumed is deleted",
+		never: "a run that is resumed misses what it wrote",
+		file:  "audit/retain/keeper.go", old: "if err != nil || purged == nil {",
+		new: "if err != nil || purged == nil && false {",
 		pkg: "./audit/retain", run: "^TestStagedOutputOfDeadRuns$",
 	},
 	{
 		name: "two processes have the turn", never: "all workers delete at once",
-		file: "worker/daemon/retention.go", old: "return w.alone || w.mine || now.Sub(w.since) >= attestLease, nil", new: "return true, nil",
+		file: "worker/daemon/retention.go", old: "return w.alone || w.mine || now.Sub(w.since) >= attestLease, nil",
+		new: "return true, nil",
 		pkg: "./worker/daemon", run: "^TestOneProcessDeletesWhatIsDue$",
 	},
 }

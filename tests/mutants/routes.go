@@ -45,8 +45,10 @@ var routes = []mutant{
 		pkg: "./cmd/waymark", run: "^TestPlaces$",
 	},
 	{
-		name: "a folder is entered that somebody put in the place of another", never: "a link that is made in time leads a sink into the folder of secrets",
-		file: "plugin/file/files.go", old: "case info.Mode()&fs.ModeSymlink != 0:\n\t\treturn nil, &DeniedError{way,", new: "case false:\n\t\treturn nil, &DeniedError{way,",
+		name:  "a folder is entered that somebody put in the place of another",
+		never: "a link that is made in time leads a sink into the folder of secrets",
+		file:  "plugin/file/files.go", old: "case info.Mode()&fs.ModeSymlink != 0:\n\t\treturn nil, &DeniedError{way,",
+		new: "case false:\n\t\treturn nil, &DeniedError{way,",
 		pkg: "./plugin/file", run: "^TestFoldersThatAreExchanged$",
 	},
 }

@@ -32,13 +32,15 @@ var tables = []mutant{
 		pkg: tableTests, run: accessTests,
 	},
 	{
-		name: "a server's secrets are everybody's", never: "a document has another pipeline's password sent to a server of its own",
-		file: "worker/secrets/secrets.go", old: "if k.Server && !owner.named(k.Rules[name]) {", new: "if false {",
+		name:  "a server's secrets are everybody's",
+		never: "a document has another pipeline's password sent to a server of its own",
+		file:  "worker/secrets/secrets.go", old: "if k.Server && !owner.named(k.Rules[name]) {", new: "if false {",
 		pkg: "./worker/secrets", run: "^TestSecretsBelongToPipelines$",
 	},
 	{
-		name: "secrets leave before they may", never: "a deployment that is only tried sends a password, and no record says so",
-		file: "worker/secrets/secrets.go", old: "standing == plan.Recorded {", new: "standing != plan.Stranger {",
+		name:  "secrets leave before they may",
+		never: "a deployment that is only tried sends a password, and no record says so",
+		file:  "worker/secrets/secrets.go", old: "standing == plan.Recorded {", new: "standing != plan.Stranger {",
 		pkg: "./worker", run: "^TestSecretsLeaveWhenTheDocumentIsRecorded$",
 	},
 	{

@@ -139,7 +139,8 @@ func (s *pageServer) mend(t *testing.T) {
 	answer, text := p.get(t, path+tried)
 	require.Equal(t, http.StatusOK, answer.StatusCode, text)
 	require.Contains(t, textOf(parsed(t, path, text)), "Of 3 rows, 1 would go another way, and none that passed would be refused.")
-	for _, role := range []landscape.Role{landscape.Viewer, landscape.Deployer} { // they could learn values by the counts
+	// they could learn values by the counts
+	for _, role := range []landscape.Role{landscape.Viewer, landscape.Deployer} {
 		answer, text = s.signIn(t, s.Tokens[role]).get(t, path+tried)
 		require.Equal(t, http.StatusForbidden, answer.StatusCode, text)
 	}

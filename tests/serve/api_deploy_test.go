@@ -148,8 +148,9 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 	require.Equal(t, 400, status, told)
 	require.Contains(t, told, "the pipeline sent, which is deployed in default, publishes there")
 	for path, says := range map[string]string{
-		"sent.csv/part-00000.csv": "the pipeline sent, which is deployed in default, publishes at " + s.Folder + "/out/sent.csv",
-		"all.csv":                 "the pipeline orders, which is served from " + s.Folder + ", publishes there",
+		"sent.csv/part-00000.csv": "the pipeline sent, which is deployed in default, " +
+			"publishes at " + s.Folder + "/out/sent.csv",
+		"all.csv": "the pipeline orders, which is served from " + s.Folder + ", publishes there",
 	} {
 		status, told = deploy(narrow, strings.Replace(replacing, "sent.csv", path, 1), "")
 		require.Equal(t, 400, status, told)

@@ -359,7 +359,8 @@ func (s *apiServer) sameIDs(t *testing.T) {
 	require.Contains(t, string(body), "is taken")
 	key := remote.RunOf("deployed", "tonight")
 	for path, body := range map[string]string{
-		"/v1/runs": `{"pipeline":"orders","run":"` + key + `"}`, "/v1/runs/same/retry": `{"why":"x","run":"` + key + `"}`,
+		"/v1/runs":            `{"pipeline":"orders","run":"` + key + `"}`,
+		"/v1/runs/same/retry": `{"why":"x","run":"` + key + `"}`,
 	} {
 		answer, told := s.Ask(t, "POST", path, s.Grant(t, "narrow", "operator", "orders"), body)
 		require.Equal(t, []any{400, "MALFORMED"}, []any{answer.StatusCode, code(t, told)}, "%s", told)

@@ -39,7 +39,8 @@ func (s *apiServer) places(t *testing.T) {
 			require.Equal(t, http.StatusOK, answer.StatusCode, "%s", text)
 			continue
 		}
-		require.Equal(t, []any{http.StatusBadRequest, "INVALID_DOCUMENT"}, []any{answer.StatusCode, code(t, text)}, document)
+		require.Equal(t, []any{http.StatusBadRequest, "INVALID_DOCUMENT"},
+			[]any{answer.StatusCode, code(t, text)}, document)
 		require.Contains(t, string(text), attempt.says)
 	}
 }

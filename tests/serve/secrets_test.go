@@ -18,7 +18,8 @@ import (
 
 // rowsOfWeb is a document that asks a web server for rows, with a secret.
 const rowsOfWeb = `name: NAME
-sources: {in: {csv: {path: "WEB/rows.csv", http: {headers: {X-Token: "Bearer ${secret:SECRET}"}}}, schema: {fields: {id: int}}}}
+sources: {in: {csv: {path: "WEB/rows.csv", http: {headers: {X-Token: "Bearer ${secret:SECRET}"}}},
+  schema: {fields: {id: int}}}}
 sinks: {out: {jsonl: {path: "FOLDER/out/NAME.jsonl", overwrite: true}}}
 `
 

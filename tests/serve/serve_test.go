@@ -358,7 +358,8 @@ func TestServeIsKilled(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte(fixtures.Numbered(0, rows)), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "secrets"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "secrets", "hook"), []byte(secret), 0o600))
-	delivering, hook := []string{"--secrets-dir", "secrets", "--secrets", hooks, "--allow-network", "127.0.0.1"}, newReceiver(t)
+	delivering := []string{"--secrets-dir", "secrets", "--secrets", hooks, "--allow-network", "127.0.0.1"}
+	hook := newReceiver(t)
 	s := serving.Start(t, folder, delivering...)
 	s.Waymark(t, "endpoint", "add", "hook", "--url", hook.URL, "--secret", "hook", "--why", "test")
 	s.Waymark(t, "run", "--pipeline", "served", "--run-id", "r", "--detach")

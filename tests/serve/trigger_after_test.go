@@ -137,7 +137,8 @@ func TestOutputsInABucketArrive(t *testing.T) {
 		s.Waymark(t, "deploy", d.name+".yaml", "--allow-path", s.Folder, "--allow-network", "127.0.0.0/8")
 	}
 	s.put(t, "a.csv", "id\n200\n1\n300\n")
-	s.holds(t, "out/done", s.follows(t, landscape.ArrivalDone, 1)[0].Run, "{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
+	s.holds(t, "out/done", s.follows(t, landscape.ArrivalDone, 1)[0].Run,
+		"{\"id\":200,\"half\":100}\n{\"id\":300,\"half\":150}\n")
 }
 
 // TestWhatIsRetriedArrivesAgain unless the trigger ignores that.
@@ -208,7 +209,9 @@ func TestPipelinesDoNotFollowEachOther(t *testing.T) {
 		require.Error(t, err)
 		require.Regexp(t, want, out)
 	}
-	circle := "name: strikes\nsources: {in: {jsonl: {path: \"" + s.Folder + "/out/done/*.jsonl\"}}}\nsinks: {review: {jsonl: {path: \"" + s.Folder + "/out/x.jsonl\", overwrite: true}}}\n" +
+	circle := "name: strikes\n" +
+		"sources: {in: {jsonl: {path: \"" + s.Folder + "/out/done/*.jsonl\"}}}\n" +
+		"sinks: {review: {jsonl: {path: \"" + s.Folder + "/out/x.jsonl\", overwrite: true}}}\n" +
 		"triggers: {back: {source: in, after: {pipeline: reviews, sink: done}}}\n"
 	require.NoError(t, os.WriteFile(filepath.Join(s.Folder, "circle.yaml"), []byte(circle), 0o600))
 	out, err := s.Try(t.Context(), "deploy", "circle.yaml", "--allow-path", s.Folder, "--anyway", "I want it")

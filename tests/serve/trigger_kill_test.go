@@ -88,10 +88,12 @@ type arriving struct {
 	shared        []string // flags of all commands
 	flags, env    []string // flags of those that compile documents
 	kinds         []string // of the processes
-	last          string   // folder of the outputs in which each row is once: out, or out/done if another pipeline reads what is in out
-	put           func(ctx context.Context, name, text string) error
-	processes     map[string]*exec.Cmd
-	logs          map[string]*serving.Log
+	// last is the folder of the outputs in which each row is once: out, or out/done if another pipeline reads what is
+	// in out.
+	last      string
+	put       func(ctx context.Context, name, text string) error
+	processes map[string]*exec.Cmd
+	logs      map[string]*serving.Log
 }
 
 func newArriving(t *testing.T) *arriving {

@@ -54,7 +54,8 @@ func hookTo(t *testing.T, trigger string, flags ...string) *hook {
 	folder := t.TempDir()
 	for name, key := range map[string][]byte{"HOOK": hookKey, "OLD": bytes.Repeat([]byte("o"), 32)} {
 		require.NoError(t, os.MkdirAll(filepath.Join(folder, "secrets", "orders"), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(folder, "secrets", "orders", name), []byte("whsec_"+base64.StdEncoding.EncodeToString(key)+"\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "secrets", "orders", name),
+			[]byte("whsec_"+base64.StdEncoding.EncodeToString(key)+"\n"), 0o600))
 	}
 	s := watch(t, folder, append(flags, "--api", "127.0.0.1:0", "--secrets-dir", filepath.Join(folder, "secrets"))...)
 	return s.hook(t, "orders", trigger)

@@ -169,8 +169,9 @@ func (c *topology) environment() map[string]string {
 // where its bucket is; and the heartbeat.
 func (c *topology) goodsEnvironment() map[string]string {
 	return map[string]string{
-		"WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(), "WAYMARK_SECRETS": "{goods_dsn: {pipelines: [orders]}}", "WAYMARK_ALLOW_NETWORK": "127.0.0.0/8",
-		"AWS_ENDPOINT_URL_S3": c.bucket.Endpoint, "AWS_REGION": c.bucket.Region,
+		"WAYMARK_SECRET_GOODS_DSN": c.goods.DSN(), "WAYMARK_SECRETS": "{goods_dsn: {pipelines: [orders]}}",
+		"WAYMARK_ALLOW_NETWORK": "127.0.0.0/8",
+		"AWS_ENDPOINT_URL_S3":   c.bucket.Endpoint, "AWS_REGION": c.bucket.Region,
 		"WAYMARK_HEARTBEAT": clusterHeartbeat.String(),
 	}
 }

@@ -36,7 +36,8 @@ const secret = "hunter2-\"ü\""
 
 const canaryDocument = `
 name: canary7f3a
-sources: {canary7f3a_in: {csv: {path: "WEB/canary7f3a.csv", http: {headers: {X-Token: "${secret:TOKEN}"}}}, schema: {fields: {id: int}}, on_invalid: quarantine}}
+sources: {canary7f3a_in: {csv: {path: "WEB/canary7f3a.csv", http: {headers: {X-Token: "${secret:TOKEN}"}}},
+  schema: {fields: {id: int}}, on_invalid: quarantine}}
 sinks: {canary7f3a_out: {csv: {path: out/canary7f3a.csv, overwrite: true}}}
 `
 
@@ -97,7 +98,9 @@ func TestTemporalSeesNamesOfNothingAndNoSecret(t *testing.T) {
 	}))
 	t.Cleanup(web.Close)
 	s.write(t, "pipelines/"+canary+".yaml", strings.ReplaceAll(canaryDocument, "WEB", web.URL))
-	s.write(t, "pipelines/"+canary+"-gone.yaml", strings.NewReplacer("WEB/"+canary, web.URL+"/gone-"+canary, "name: "+canary, "name: "+canary+"-gone").Replace(canaryDocument))
+	s.write(t, "pipelines/"+canary+"-gone.yaml", strings.NewReplacer(
+		"WEB/"+canary, web.URL+"/gone-"+canary, "name: "+canary, "name: "+canary+"-gone",
+	).Replace(canaryDocument))
 	t.Setenv("WAYMARK_SECRET_TOKEN", secret)
 	g := &gate{kind: landscape.Chunk{}, waits: make(chan struct{}, 1), open: make(chan struct{})}
 	c := s.config(s.address(t))

@@ -118,7 +118,8 @@ func (w *world) documents() []document {
 			"}}\nsinks: {out: {jsonl: {path: \"s3://BUCKET/out/" + name + "\", parts: true, s3: {path_style: true}}}}\n"}
 	}
 	web := func(name string, fate bool, path, headers string) document {
-		return document{name, fate, "name: " + name + "\ndescription: \"${ENV_TEXT}\"\nsources: {in: {csv: {path: \"" + path +
+		return document{name, fate, "name: " + name + "\ndescription: \"${ENV_TEXT}\"\n" +
+			"sources: {in: {csv: {path: \"" + path +
 			"\", http: {headers: {" + headers + "}}}, " + goodSource + "}}\nsinks: {out: {jsonl: {path: \"s3://BUCKET/out/" + name +
 			"\", parts: true, s3: {path_style: true}}}}\n"}
 	}

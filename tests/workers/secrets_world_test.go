@@ -88,7 +88,8 @@ func newWorld(t *testing.T, sealed bool) *world {
 		if !inVariable(name) {
 			for _, d := range w.documents() {
 				require.NoError(t, os.MkdirAll(filepath.Join(w.folder, "secrets", w.pipeline(d)), 0o700))
-				require.NoError(t, os.WriteFile(filepath.Join(w.folder, "secrets", w.pipeline(d), name), []byte(value), 0o600))
+				require.NoError(t, os.WriteFile(
+					filepath.Join(w.folder, "secrets", w.pipeline(d), name), []byte(value), 0o600))
 			}
 		}
 	}

@@ -192,7 +192,8 @@ func (m *measurement) serve(ctx context.Context) (stop func(), err error) {
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
 	for range 600 {
 		text, err := os.ReadFile(log.Name())
-		if found := listens.FindSubmatch(text); err == nil && found != nil && bytes.Contains(text, []byte("msg=working")) {
+		if found := listens.FindSubmatch(text); err == nil && found != nil &&
+			bytes.Contains(text, []byte("msg=working")) {
 			m.url = "http://" + string(found[1])
 			return stop, nil
 		}
