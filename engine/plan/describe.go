@@ -31,7 +31,9 @@ type Description struct {
 	Totals    []TotalDescription   `json:"totals,omitempty"`   // in document order
 	Attest    *AttestDescription   `json:"attest,omitempty"`   // nil if outputs are not read again unless somebody asks
 
-	Retention map[string]string `json:"retention,omitempty"` // by class, how long it is kept at least, as time.ParseDuration reads it; nil if the document does not say
+	// Retention says by class how long it is kept at least, as time.ParseDuration reads it; nil if the document does
+	// not say.
+	Retention map[string]string `json:"retention,omitempty"`
 }
 
 // AttestDescription says when the outputs of a complete run are read again: lengths of time as time.ParseDuration reads them.

@@ -5,8 +5,10 @@ type Standing int
 
 const (
 	Stranger Standing = iota // nothing: somebody handed it in. Those who compile it know documents of their own
-	Proposed                 // it is to be deployed, or only tried: it is compiled with its pipeline's secrets, and none of them leaves the process
-	Recorded                 // it is a version that is deployed, or the document of a run that is recorded
+	// Proposed says that it is to be deployed, or only tried: it is compiled with its pipeline's secrets, and none of
+	// them leaves the process.
+	Proposed
+	Recorded // it is a version that is deployed, or the document of a run that is recorded
 )
 
 // Request is what it takes to compile a document on some machine.
