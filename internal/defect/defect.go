@@ -28,7 +28,8 @@ type Error struct {
 
 // Error names the log in which the cause is.
 func (e *Error) Error() string {
-	return fmt.Sprintf("a defect of this program in %s, not of what you asked for: its log has the cause under defect=%s; please report it", e.Where, e.ID)
+	return fmt.Sprintf("a defect of this program in %s, not of what you asked for: its log has the cause under "+
+		"defect=%s; please report it", e.Where, e.ID)
 }
 
 // Catch does something and returns its error. A panic of it is logged with its stack, counted, and returned as an
@@ -102,7 +103,8 @@ func caught(where string, cause any, stack []byte) *Error {
 	_, _ = rand.Read(id)
 	e := &Error{ID: hex.EncodeToString(id), Where: where}
 	for _, logger := range note(where) {
-		logger.Error("a defect: a panic was caught, and the process continues", "defect", e.ID, "where", where, "panic", fmt.Sprint(cause), "stack", string(stack))
+		logger.Error("a defect: a panic was caught, and the process continues",
+			"defect", e.ID, "where", where, "panic", fmt.Sprint(cause), "stack", string(stack))
 	}
 	return e
 }

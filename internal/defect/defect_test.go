@@ -37,7 +37,8 @@ func TestAPanicIsAnError(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "edge", fault.Where)
 	require.Len(t, fault.ID, 16)
-	require.ErrorContains(t, err, "a defect of this program in edge, not of what you asked for: its log has the cause under defect="+fault.ID)
+	require.ErrorContains(t, err, "a defect of this program in edge, not of what you asked for: "+
+		"its log has the cause under defect="+fault.ID)
 	require.Contains(t, log.String(), "level=ERROR")
 	require.Contains(t, log.String(), "defect="+fault.ID+" where=edge panic=\"assignment to entry in nil map\"")
 	require.Contains(t, log.String(), "TestAPanicIsAnError", "the stack says where")

@@ -74,7 +74,9 @@ func write(t *testing.T, text string) {
 
 func TestPrecedenceFlagEnvFile(t *testing.T) {
 	write(t, "queue: file\nfolder: [a, b]\nmax-count: 3\nof-another: {any: thing}\npair:\n  of: file\n")
-	env := map[string]string{"WAYMARK_QUEUE": "env", "WAYMARK_FOLDER": "c:d", "WAYMARK_MAX_COUNT": "", "WAYMARK_PAIR": "env"}
+	env := map[string]string{
+		"WAYMARK_QUEUE": "env", "WAYMARK_FOLDER": "c:d", "WAYMARK_MAX_COUNT": "", "WAYMARK_PAIR": "env",
+	}
 	for _, test := range []struct {
 		env  map[string]string
 		args []string
@@ -82,7 +84,10 @@ func TestPrecedenceFlagEnvFile(t *testing.T) {
 	}{
 		{nil, nil, given{"file", []string{"a", "b"}, 3, pair{"of", "file"}}},
 		{env, nil, given{"env", []string{"c", "d"}, 3, pair{key: "env"}}},
-		{env, []string{"--queue", "line", "--folder", "e", "--max-count", "5", "--pair", "line"}, given{"line", []string{"e"}, 5, pair{key: "line"}}},
+		{
+			env, []string{"--queue", "line", "--folder", "e", "--max-count", "5", "--pair", "line"},
+			given{"line", []string{"e"}, 5, pair{key: "line"}},
+		},
 	} {
 		got, err := apply(t, test.env, test.args...)
 		require.NoError(t, err)
