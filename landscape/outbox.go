@@ -186,7 +186,9 @@ const MostDropped = 10_000
 
 // DropEvents removes the events that are due and have a position of at most upTo, the oldest first, and returns how
 // many. It ends at the first that is not due, and counts what it removes in the head.
-func (l *Log) DropEvents(ctx context.Context, upTo int64, due func(AgedEvent) (bool, error)) (dropped int64, err error) {
+func (l *Log) DropEvents(
+	ctx context.Context, upTo int64, due func(AgedEvent) (bool, error),
+) (dropped int64, err error) {
 	err = settle("", func() error {
 		head, err := l.OutboxHead(ctx)
 		if err != nil {

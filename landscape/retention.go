@@ -63,7 +63,9 @@ func (r *Reader) Periods(ctx context.Context) (inForce, asked *RetentionPeriods,
 // something for a shorter time than those of before, as shortens says, and purges need several persons. That is an
 // order of these persons. Of periods in force and of those that wait already nothing is recorded again; if those in
 // force are asked for, others that wait are withdrawn.
-func (l *Log) SetPeriods(ctx context.Context, p RetentionPeriods, shortens func(before *RetentionPeriods) (bool, error)) (RetentionPeriods, error) {
+func (l *Log) SetPeriods(
+	ctx context.Context, p RetentionPeriods, shortens func(before *RetentionPeriods) (bool, error),
+) (RetentionPeriods, error) {
 	err := settle(p.Table(), func() error {
 		before, asked, err := l.Periods(ctx)
 		if err != nil {

@@ -18,7 +18,9 @@ func Before(moment landscape.Micros) func(landscape.AgedEvent) (bool, error) {
 
 // periods are some whose digest has this digit.
 func periods(digit, text string) landscape.RetentionPeriods {
-	return landscape.RetentionPeriods{SHA256: strings.Repeat(digit, 64), Text: text, Actor: "the server", Why: "its settings"}
+	return landscape.RetentionPeriods{
+		SHA256: strings.Repeat(digit, 64), Text: text, Actor: "the server", Why: "its settings",
+	}
 }
 
 // shorter and longer say how periods differ from those of before.
@@ -28,7 +30,9 @@ func longer(*landscape.RetentionPeriods) (bool, error)  { return false, nil }
 // Retained records periods and turns.
 func Retained(ctx context.Context, log *landscape.Log) error {
 	_, err := log.SetPeriods(ctx, periods("1", `{"source":"90d"}`), shorter)
-	_, failed := log.RecordRetention(ctx, landscape.RetentionTurn{Actor: "the server", Why: "due", Events: 3, Problem: "away"})
+	_, failed := log.RecordRetention(ctx, landscape.RetentionTurn{
+		Actor: "the server", Why: "due", Events: 3, Problem: "away",
+	})
 	return errors.Join(err, failed)
 }
 
@@ -43,7 +47,9 @@ func retention(t *testing.T, d landscape.Driver) {
 		require.Equal(t, inForce, textOf(now))
 		require.Equal(t, asked, textOf(waits))
 	}
-	set := func(p landscape.RetentionPeriods, shortens func(*landscape.RetentionPeriods) (bool, error)) landscape.RetentionPeriods {
+	set := func(
+		p landscape.RetentionPeriods, shortens func(*landscape.RetentionPeriods) (bool, error),
+	) landscape.RetentionPeriods {
 		t.Helper()
 		recorded, err := log.SetPeriods(ctx, p, shortens)
 		require.NoError(t, err)
@@ -55,13 +61,15 @@ func retention(t *testing.T, d landscape.Driver) {
 	require.Equal(t, one, set(periods("1", `{"source":"90d"}`), shorter), "they are in force")
 	expect(`{"source":"90d"}`, "")
 
-	_, err := log.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"})
+	ruling := landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"}
+	_, err := log.Rule(ctx, ruling)
 	require.NoError(t, err)
 	two := set(periods("2", `{"source":"7d"}`), shorter)
 	require.False(t, two.InForce)
 	require.Equal(t, two, set(periods("2", `{"source":"7d"}`), shorter), "they wait")
 	expect(`{"source":"90d"}`, `{"source":"7d"}`)
-	require.EqualValues(t, 2, set(periods("1", `{"source":"90d"}`), shorter).Seq, "asked for again: the others are withdrawn")
+	require.EqualValues(t, 2, set(periods("1", `{"source":"90d"}`), shorter).Seq,
+		"asked for again: the others are withdrawn")
 	expect(`{"source":"90d"}`, "")
 	require.True(t, set(periods("3", `{"source":"400d"}`), longer).InForce, "lengthening needs nobody")
 	set(periods("2", `{"source":"7d"}`), shorter)
@@ -90,10 +98,14 @@ func retention(t *testing.T, d landscape.Driver) {
 	require.NoError(t, err)
 	require.Nil(t, last)
 	require.Nil(t, good)
-	first, err := log.RecordRetention(ctx, landscape.RetentionTurn{Periods: seven.SHA256, Actor: "the server", Why: "due", Purge: &purge.ID, Payloads: 2, Bytes: 9, Left: 1})
+	first, err := log.RecordRetention(ctx, landscape.RetentionTurn{
+		Periods: seven.SHA256, Actor: "the server", Why: "due", Purge: &purge.ID, Payloads: 2, Bytes: 9, Left: 1,
+	})
 	require.NoError(t, err)
 	require.True(t, first.Did())
-	second, err := log.RecordRetention(ctx, landscape.RetentionTurn{Actor: "the server", Why: "due", Problem: "the bucket is away"})
+	second, err := log.RecordRetention(ctx, landscape.RetentionTurn{
+		Actor: "the server", Why: "due", Problem: "the bucket is away",
+	})
 	require.NoError(t, err)
 	require.False(t, second.Did())
 	last, good, err = log.LastRetention(ctx)

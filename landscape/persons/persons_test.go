@@ -47,9 +47,10 @@ func TestApprovers(t *testing.T) {
 		"ann@example.com " + ann + " Ann\n": "",
 		"ann,ann@example.com " + ann:        "",
 		"ann " + ann + "\nann " + bob:       "",
-		"ann " + ann + "\nann2 " + ann:      "line 2: ann2 has the key of ann: each person needs a key that nobody else has",
-		"ann " + ann + "\nAnn " + bob: "line 2: Ann is a name of ann as well: begin all lines of one person with the same " +
-			"name, ann, or give each person names that nobody else has",
+		"ann " + ann + "\nann2 " + ann: "line 2: ann2 has the key of ann: " +
+			"each person needs a key that nobody else has",
+		"ann " + ann + "\nAnn " + bob: "line 2: Ann is a name of ann as well: begin all lines of one person with the " +
+			"same name, ann, or give each person names that nobody else has",
 		"ann@example.com,ann " + ann + "\nann " + bob:      "ann is a name of ann@example.com as well",
 		"ann " + ann + "\nbob,ANN " + bob:                  "line 2: ANN is a name of ann as well",
 		"ann@example.com,ann " + ann + "\nbob,bo " + bob:   "",

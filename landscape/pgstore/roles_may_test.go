@@ -17,15 +17,16 @@ import (
 // tables that are not listed no role inserts, and TestRoles requires that all are listed.
 var inserts = map[string]string{
 	"writer": "runs nodes edges sources lanes tables source_ends folds chunks chunk_rows passages ways way_steps " +
-		"chunk_ways way_totals hashes errors keys claims repeats field_roots feeds merge_kinds joins chunk_joins batches " +
-		"members merges parents retried resumptions executions effects effect_events late_totals artifacts actions " +
-		"run_events policies policy_results salts chunk_seals run_seals sign_offs heals starts bundles pipeline_versions " +
-		"deployments environments schedules slot_requests slots slot_events gates limits triggers watches arrivals " +
+		"chunk_ways way_totals hashes errors keys claims repeats field_roots feeds merge_kinds joins chunk_joins " +
+		"batches members merges parents retried resumptions executions effects effect_events late_totals " +
+		"artifacts actions run_events policies policy_results salts chunk_seals run_seals sign_offs heals " +
+		"starts bundles pipeline_versions deployments environments schedules slot_requests slots slot_events " +
+		"gates limits triggers watches arrivals " +
 		"arrival_orders arrival_runs log_hashes log_heads anchored returned_payloads attestations outbox outbox_head " +
 		"endpoints endpoint_states deliveries delivery_attempts access_tokens disclosures order_rules orders " +
 		"order_approvals order_executions retention_turns",
-	"purger": "holds hold_ends purges purged_runs deletions deleted_payloads forgotten forgotten_leaves erasures erased " +
-		"repacked forgettings salts archives archived_payloads retention_periods",
+	"purger": "holds hold_ends purges purged_runs deletions deleted_payloads forgotten forgotten_leaves erasures " +
+		"erased repacked forgettings salts archives archived_payloads retention_periods",
 	"neither": "log log_head",
 }
 
@@ -63,7 +64,8 @@ func rolesMayWhatIsListed(t *testing.T, p peopled) {
 			and (has_table_privilege($1, c.oid, v.verb) or v.verb in ('insert', 'update', 'references')
 				and has_any_column_privilege($1, c.oid, v.verb)) order by 1`
 	const functions = `select p.proname::text from pg_proc p
-		where p.pronamespace = 'waymark'::regnamespace and p.prosecdef and has_function_privilege($1, p.oid, 'execute') order by 1`
+		where p.pronamespace = 'waymark'::regnamespace and p.prosecdef
+			and has_function_privilege($1, p.oid, 'execute') order by 1`
 	for _, role := range []string{"writer", "reader", "purger", ""} {
 		name := "public"
 		if role != "" {
@@ -82,7 +84,8 @@ func rolesMayWhatIsListed(t *testing.T, p peopled) {
 			where has_schema_privilege($1, 'waymark', verb)`, name), role)
 	}
 	// Names are looked up in the catalog, the schema, and among what is temporary: nobody else makes any there.
-	require.Equal(t, []string{`search_path="waymark", pg_temp`}, asked(t, owner, `select distinct array_to_string(p.proconfig, ';')
+	require.Equal(t, []string{`search_path="waymark", pg_temp`}, asked(t, owner, `
+		select distinct array_to_string(p.proconfig, ';')
 		from pg_proc p where p.pronamespace = $1::regnamespace and p.prosecdef`, "waymark"))
 }
 
@@ -111,9 +114,11 @@ func rolesLeaveTheServerAlone(t *testing.T, p peopled) {
 		`alter function refuse() rename to refused`, `alter function hold_run(text, boolean) security invoker`,
 		`create function waymark.u16(text) returns bigint language sql as 'select 7'`, `drop function append_log`,
 		`create table waymark.mine (n int)`, `create trigger mine after insert on runs execute function refuse()`,
-		`alter table runs disable trigger all`, `alter table runs replica identity nothing`, `comment on table runs is 'x'`,
+		`alter table runs disable trigger all`, `alter table runs replica identity nothing`,
+		`comment on table runs is 'x'`,
 		`create rule mine as on insert to actions do instead nothing`, `create policy mine on runs`,
-		`alter table runs enable row level security`, `reindex table runs`, `do $$ begin lock table runs in access exclusive mode; end $$`,
+		`alter table runs enable row level security`, `reindex table runs`,
+		`do $$ begin lock table runs in access exclusive mode; end $$`,
 		`create publication mine for table runs`, `alter schema waymark rename to mine`,
 		`create event trigger mine on ddl_command_end execute function refuse()`,
 	}

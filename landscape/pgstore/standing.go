@@ -163,15 +163,19 @@ func (s *Store) MayPurge(ctx context.Context) error { return explain(s.place, s.
 func (s *Store) mayPurge(ctx context.Context) error {
 	const query = `
 		select current_user, pg_get_userbyid(n.nspowner)::text,
-			array(select 'insert on ' || c.relname from pg_class c where c.relnamespace = n.oid and c.relname = any($2) and not has_table_privilege(c.oid, 'insert') order by 1)
+			array(select 'insert on ' || c.relname from pg_class c
+				where c.relnamespace = n.oid and c.relname = any($2) and not has_table_privilege(c.oid, 'insert')
+				order by 1)
 		from pg_namespace n
 		where n.nspname = $1`
 	var role, owner string
 	var missing []string
-	if err := s.pool.QueryRow(ctx, query, s.schema, purging).Scan(&role, &owner, &missing); err != nil || len(missing) == 0 {
+	err := s.pool.QueryRow(ctx, query, s.schema, purging).Scan(&role, &owner, &missing)
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return &refusal{fmt.Sprintf("the role %s may not purge: it lacks %s: the owner of the schema, %s, gives it that with `waymark landscape grant --purger %s`, or a group to which it belongs",
+	return &refusal{fmt.Sprintf("the role %s may not purge: it lacks %s: the owner of the schema, %s, gives it that "+
+		"with `waymark landscape grant --purger %s`, or a group to which it belongs",
 		role, brief(missing), owner, role)}
 }
 
