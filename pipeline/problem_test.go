@@ -89,7 +89,11 @@ func TestProblemsOfKeys(t *testing.T) {
 		{"BI-073 a key twice", small + "name: y\n", `x.yaml:4:1: the key "name" is here twice: first in line 1`},
 		{"BI-073 a source twice", "name: x\nsources:\n  a: {csv: {path: a}}\n  \"a\": {csv: {path: b}}\nsinks: {out: {csv: {path: out.csv}}}\n",
 			`x.yaml:4:3: sources: the key "a" is here twice: first in line 3`},
-		{"BI-075 an unknown key", small + "transfroms: []\n", `x.yaml:4:1: unknown key "transfroms"; known are name, description, params, chunk, sources, steps, sinks, schedules, triggers, concurrency, pools, policies, require, attest, retention, totals`},
+		{
+			"BI-075 an unknown key", small + "transfroms: []\n",
+			`x.yaml:4:1: unknown key "transfroms"; known are name, description, params, chunk, sources, steps, ` +
+				`sinks, schedules, triggers, concurrency, pools, policies, require, attest, retention, totals`,
+		},
 		{"BI-075 a misspelt key", small + "step: []\n", `x.yaml:4:1: unknown key "step" (did you mean "steps"?)`},
 		{"BI-075 a misspelt key deep inside", small + "steps:\n  - name: a\n    fliter: row.x\n", `x.yaml:6:5: steps[0]: unknown key "fliter" (did you mean "filter"?)`},
 		{"BI-075 a misspelt required key", "nmae: x\nsources: {in: {csv: {path: in.csv}}}\nsinks: {out: {csv: {path: out.csv}}}\n",
@@ -154,10 +158,14 @@ func TestProblemsOfReferences(t *testing.T) {
 		{"not a name", small + "description: ${a b}\n", "x.yaml:4:14: description: \"${a b}\" is not a reference: write ${NAME}, ${secret:NAME} or ${param:NAME}, and $${ for a literal ${"},
 		{"an empty value", small + "description: ${EMPTY}\n", "x.yaml:4:14: description: must not be empty"},
 		{"a value that is no text", small + "description: ${BYTES}\n", "x.yaml:4:14: description: the value of ${BYTES} is not a text: it has bytes that are not UTF-8, or a NUL"},
-		{"an unknown secret", fromTable(`dsn: "${secret:nope}", table: t`), "x.yaml:2:32: sources.in.postgres.dsn: ${secret:nope}: the store has no such secret"},
+		{
+			"an unknown secret", fromTable(`dsn: "${secret:nope}", table: t`),
+			"x.yaml:2:32: sources.in.postgres.dsn: ${secret:nope}: the store has no such secret",
+		},
 		{
 			"a secret that goes nowhere", small + "description: ${secret:folder}\n",
-			"x.yaml:4:14: description: ${secret:folder}: a secret goes into the dsn of postgres, the headers of http and the secret of a trigger, and nowhere else",
+			"x.yaml:4:14: description: ${secret:folder}: a secret goes into the dsn of postgres, the headers of http " +
+				"and the secret of a trigger, and nowhere else",
 		},
 		{"an unknown parameter", small + "description: ${param:dya}\nparams: {day: {type: date, default: 2001-01-01}}\n", `x.yaml:4:14: description: no parameter named "dya" (did you mean "day"?)`},
 		{"a parameter in an expression", small + "steps: [{name: a, filter: \"row.x > ${param:n}\"}]\n", "x.yaml:4:27: steps[0].filter: ${param:n}: references are not replaced in expressions: write param.n"},

@@ -136,7 +136,9 @@ func (l *loader) expandAs(path, text string, write func(s span, value string) st
 		}
 		expanded.WriteString(value)
 		ok = ok && found && l.spend(path, len(value))
-		for kind, without := range map[ReferenceKind]*strings.Builder{ParamReference: &unvaried, SecretReference: &bare} {
+		for kind, without := range map[ReferenceKind]*strings.Builder{
+			ParamReference: &unvaried, SecretReference: &bare,
+		} {
 			if s.kind == kind {
 				without.WriteString("x")
 			} else {

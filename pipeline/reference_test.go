@@ -52,7 +52,8 @@ func TestReferencesNeedAFingerprintKey(t *testing.T) {
 
 func TestReferencesInAnEmptyEnvironment(t *testing.T) {
 	_, err := pipeline.Load("x.yaml", []byte(fromTable(`dsn: "${A} ${secret:b}", table: t`)), pipeline.Environment{})
-	require.EqualError(t, err, "x.yaml:2:32: sources.in.postgres.dsn: the environment variable A is not set; set it, or write $${ for a literal ${\n"+
+	require.EqualError(t, err, "x.yaml:2:32: sources.in.postgres.dsn: the environment variable A is not set; "+
+		"set it, or write $${ for a literal ${\n"+
 		"x.yaml:2:32: sources.in.postgres.dsn: there is no store of secrets to take ${secret:b} from")
 }
 
@@ -91,7 +92,11 @@ func TestWhereSecretsAreAndWhatTextsSayWithoutParameters(t *testing.T) {
 	doc, err := pipeline.Load("x.yaml", []byte(`
 name: orders
 params: {host: {type: string}, name: {type: string}}
-sources: {in: {postgres: {dsn: "host=${param:host} user=${REGION} dbname=${param:name}${param:name} password=${secret:PW}", table: t}}}
+sources:
+  in:
+    postgres:
+      dsn: "host=${param:host} user=${REGION} dbname=${param:name}${param:name} password=${secret:PW}"
+      table: t
 sinks: {index: {csv: {path: out.csv}}, out: {postgres: {dsn: "${secret:DSN}", table: t}}}
 `), env)
 	require.NoError(t, err)

@@ -11,7 +11,8 @@ import (
 type textKind string
 
 const (
-	plainText textKind = ""       // references are replaced, but no secrets; one that looks like a number or a bool is refused
+	// plainText has its references replaced, but no secrets; one that looks like a number or a bool is refused.
+	plainText textKind = ""
 	sentText  textKind = "sent"   // the same with secrets: the text goes to a host, and nowhere else
 	nameText  textKind = "name"   // the same without references: the name of a node or a field
 	pathText  textKind = "path"   // like plain: where files are is recorded

@@ -76,7 +76,8 @@ func misplacedSecret(kind textKind, references []span) string {
 	case kind == pathText, kind == queryText:
 		return fmt.Sprintf("${%s}: a %s is recorded, and a secret must not be", references[at].name(), kind)
 	case kind == plainText:
-		return fmt.Sprintf("${%s}: a secret goes into the dsn of postgres, the headers of http and the secret of a trigger, and nowhere else", references[at].name())
+		return fmt.Sprintf("${%s}: a secret goes into the dsn of postgres, the headers of http and the secret of a "+
+			"trigger, and nowhere else", references[at].name())
 	}
 	return ""
 }

@@ -14,10 +14,26 @@ func TestAttestProblems(t *testing.T) {
 
 func TestRetentionProblems(t *testing.T) {
 	runProblemCases(t, []problemCase{
-		{"nothing", small + "retention: {}\n", "x.yaml:4:1: retention: says how long nothing is kept: write a class with a time, such as source: 400d"},
-		{"at once", small + "retention: {source: 0d}\n", "x.yaml:4:21: retention.source: must be at least 1s and at most 36500d, not 0d"},
-		{"for ever", small + "retention:\n  debugging: 40000d\n", "x.yaml:5:14: retention.debugging: must be at least 1s and at most 36500d, not 40000d"},
-		{"no time", small + "retention: {derived: forever}\n", `x.yaml:4:22: retention.derived: "forever" is not a length of time: write it as 250ms, 30s, 1h30m or 2d`},
-		{"another class", small + "retention: {kept: 400d}\n", `x.yaml:4:13: retention: unknown key "kept"; known are source, derived, debugging`},
+		{
+			"nothing", small + "retention: {}\n",
+			"x.yaml:4:1: retention: says how long nothing is kept: write a class with a time, such as source: 400d",
+		},
+		{
+			"at once", small + "retention: {source: 0d}\n",
+			"x.yaml:4:21: retention.source: must be at least 1s and at most 36500d, not 0d",
+		},
+		{
+			"for ever", small + "retention:\n  debugging: 40000d\n",
+			"x.yaml:5:14: retention.debugging: must be at least 1s and at most 36500d, not 40000d",
+		},
+		{
+			"no time", small + "retention: {derived: forever}\n",
+			`x.yaml:4:22: retention.derived: "forever" is not a length of time: ` +
+				`write it as 250ms, 30s, 1h30m or 2d`,
+		},
+		{
+			"another class", small + "retention: {kept: 400d}\n",
+			`x.yaml:4:13: retention: unknown key "kept"; known are source, derived, debugging`,
+		},
 	})
 }

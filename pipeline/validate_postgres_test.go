@@ -90,7 +90,8 @@ func TestPasswordsAreNotWrittenIntoDocuments(t *testing.T) {
 	for _, dsn := range []string{
 		"postgres://u:hunter22@h/d", "postgresql://u:hunter22@h:5432/d?sslmode=disable", "postgres://u@h/d?password=hunter22", "postgres://u@h/d?a=b&password=x",
 		"host=h password=hunter22", "host=h password = 'hunter 22'", "PASSWORD=x host=h", "host=h sslpassword=x",
-		"host=h password=${param:pw}", "postgres://u:${param:pw}@h/d", "postgres://u:${secret:PW}x@h/d", "host=h password=${secret:PW}x dbname=d",
+		"host=h password=${param:pw}", "postgres://u:${param:pw}@h/d", "postgres://u:${secret:PW}x@h/d",
+		"host=h password=${secret:PW}x dbname=d",
 	} {
 		err := load(dsn)
 		require.ErrorContains(t, err, onRecord, dsn)
@@ -98,7 +99,8 @@ func TestPasswordsAreNotWrittenIntoDocuments(t *testing.T) {
 	}
 	for _, dsn := range []string{
 		"${secret:DSN}", "${DSN}", "postgres://u:${secret:PW}@h/d", "postgres://u@h/d", "postgres://h:5432/d", "postgres://u:@h/d", "host=h user=u",
-		"host=h password=${secret:PW}", "host=h password=${secret:PW} dbname=d", "password = ${PW} host=h", "host=h password='${secret:PW}' user=u", "host=h passfile=/run/pw", "postgres://h:5432/d?application_name=a@b",
+		"host=h password=${secret:PW}", "host=h password=${secret:PW} dbname=d", "password = ${PW} host=h",
+		"host=h password='${secret:PW}' user=u", "host=h passfile=/run/pw", "postgres://h:5432/d?application_name=a@b",
 	} {
 		require.NoError(t, load(dsn), dsn)
 	}
