@@ -93,7 +93,8 @@ func (g Guard) refuse(at netip.AddrPort) *DeniedError {
 	case g.cargo.Held != nil:
 		return &DeniedError{Address: at.String(), Held: true, Why: carried + " is held back: " + g.cargo.Held.Error()}
 	case g.clear != "" && !g.private(at.Addr()):
-		return &DeniedError{Address: at.String(), Why: carried + " would go in clear text to a public address: " + g.clear}
+		why := carried + " would go in clear text to a public address: " + g.clear
+		return &DeniedError{Address: at.String(), Why: why}
 	}
 	return nil
 }
@@ -102,7 +103,8 @@ func (g Guard) refuse(at netip.AddrPort) *DeniedError {
 func (g Guard) private(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	in := func(p netip.Prefix) bool { return p.Contains(ip) }
-	return slices.ContainsFunc(g.allowed, in) && (ip.Is6() && !handedOut.Contains(ip) || slices.ContainsFunc(refused, in))
+	return slices.ContainsFunc(g.allowed, in) &&
+		(ip.Is6() && !handedOut.Contains(ip) || slices.ContainsFunc(refused, in))
 }
 
 // Control has the type of net.Dialer.ControlContext. Its error is a *DeniedError.

@@ -67,7 +67,10 @@ func TestWhatIsDeniedNamesTheAddressAndTheCure(t *testing.T) {
 }
 
 func TestSecretsGoReadablyOnlyInPrivateNetworksThatAreAllowed(t *testing.T) {
-	allow := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("fd00::/8")}
+	allow := []netip.Prefix{
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("0.0.0.0/0"),
+		netip.MustParsePrefix("fd00::/8"),
+	}
 	crm := Cargo{Secrets: []string{"CRM"}}
 	refusal := func(g Guard, address string) string {
 		if err := g.Control(t.Context(), "tcp", address, nil); err != nil {
@@ -78,9 +81,12 @@ func TestSecretsGoReadablyOnlyInPrivateNetworksThatAreAllowed(t *testing.T) {
 	for _, address := range []string{"10.1.2.3:80", "127.0.0.1:8080", "[fd00::1]:80", "[::ffff:10.0.0.1]:80"} {
 		require.Empty(t, refusal(Web(allow).Carrying(crm, "write https://"), address), address)
 	}
-	require.Equal(t, "8.8.8.8:80: secret CRM would go in clear text to a public address: write https://", refusal(Web(allow).Carrying(crm, "write https://"), "8.8.8.8:80"))
-	require.Contains(t, refusal(Web(nil).Carrying(crm, "write https://"), "10.1.2.3:80"), "--allow-network", "a private network that is not allowed")
-	require.Contains(t, refusal(Postgres(nil).Carrying(crm, "write sslmode=require"), "[2a00::1]:5432"), "in clear text")
+	require.Equal(t, "8.8.8.8:80: secret CRM would go in clear text to a public address: write https://",
+		refusal(Web(allow).Carrying(crm, "write https://"), "8.8.8.8:80"))
+	require.Contains(t, refusal(Web(nil).Carrying(crm, "write https://"), "10.1.2.3:80"), "--allow-network",
+		"a private network that is not allowed")
+	require.Contains(t, refusal(Postgres(nil).Carrying(crm, "write sslmode=require"), "[2a00::1]:5432"),
+		"in clear text")
 	require.Empty(t, refusal(Web(nil).Carrying(crm, ""), "8.8.8.8:443"), "encrypted")
 	require.Empty(t, refusal(Web(nil), "8.8.8.8:80"), "without a secret")
 	crm.Held = errors.New("not yet")

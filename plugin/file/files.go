@@ -153,7 +153,8 @@ func (r *Root) locate(path string) (folder, string, error) {
 			return f, name, nil
 		}
 	}
-	reason := "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, or move it to the document"
+	reason := "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, " +
+		"or move it to the document"
 	if r.folders[0].refused != "" {
 		reason = "is in no folder that documents may use: allow the one that it is in with --allow-path FOLDER"
 	}

@@ -121,8 +121,8 @@ func (r *Root) mayNotWrite(path, absolute string) error {
 		if !filepath.IsAbs(path) {
 			instead = filepath.Join(filepath.Base(r.confined.Beside[0]), path)
 		}
-		reason = fmt.Sprintf("is not where documents write on a server: write to %s, or its operator allows a folder with %s",
-			instead, allow)
+		reason = fmt.Sprintf("is not where documents write on a server: write to %s, "+
+			"or its operator allows a folder with %s", instead, allow)
 	}
 	return &DeniedError{path, reason}
 }

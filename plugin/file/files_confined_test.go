@@ -18,8 +18,8 @@ func served(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	for _, name := range []string{
-		"orders.yaml", "other/pipeline.yaml", "other/in.csv", "in.csv", "secrets/HOOK", "secrets/orders/KEY", "waymark.settings.yaml",
-		".git/config", "backup.sh", "data/a.csv",
+		"orders.yaml", "other/pipeline.yaml", "other/in.csv", "in.csv", "secrets/HOOK", "secrets/orders/KEY",
+		"waymark.settings.yaml", ".git/config", "backup.sh", "data/a.csv",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(name+"\n"), 0o600))
@@ -32,8 +32,11 @@ func confined(t *testing.T, folder string, write ...string) *Root {
 	root, err := NewRoot(folder, write...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	require.NoError(t, root.Reserve(filepath.Join(folder, "secrets"), filepath.Join(folder, "waymark.settings.yaml"), filepath.Join(folder, "later.key")))
-	require.NoError(t, root.Confine(Confinement{Served: folder, Beside: []string{filepath.Join(folder, "out")}, Write: write}))
+	require.NoError(t, root.Reserve(filepath.Join(folder, "secrets"), filepath.Join(folder, "waymark.settings.yaml"),
+		filepath.Join(folder, "later.key")))
+	require.NoError(t, root.Confine(Confinement{
+		Served: folder, Beside: []string{filepath.Join(folder, "out")}, Write: write,
+	}))
 	return root
 }
 
@@ -45,9 +48,11 @@ func TestDocumentsOfOthersDoNotReadWhatIsTheServersOwn(t *testing.T) {
 	require.NoError(t, os.Symlink("../secrets", filepath.Join(folder, "data/link")))
 	root := confined(t, folder)
 	for _, path := range []string{
-		"secrets/HOOK", "secrets/orders/KEY", "secrets", "SECRETS/HOOK", "./secrets//HOOK", filepath.Join(folder, "secrets/HOOK"), "data/linked.csv", "data/deep.csv",
-		"data/link/HOOK", "waymark.settings.yaml", "Waymark.Settings.YAML", "later.key", "orders.yaml", "ORDERS.YAML", "new.yaml", "data/orders.csv",
-		"other/pipeline.yaml", "other/Pipeline.yaml", "new/pipeline.yaml", ".git/config", "data/.hidden", "data/../secrets/HOOK",
+		"secrets/HOOK", "secrets/orders/KEY", "secrets", "SECRETS/HOOK", "./secrets//HOOK",
+		filepath.Join(folder, "secrets/HOOK"), "data/linked.csv", "data/deep.csv",
+		"data/link/HOOK", "waymark.settings.yaml", "Waymark.Settings.YAML", "later.key", "orders.yaml", "ORDERS.YAML",
+		"new.yaml", "data/orders.csv", "other/pipeline.yaml", "other/Pipeline.yaml", "new/pipeline.yaml",
+		".git/config", "data/.hidden", "data/../secrets/HOOK",
 	} {
 		_, _, err := root.Open(path)
 		require.ErrorAs(t, err, new(*DeniedError), path)
@@ -59,8 +64,8 @@ func TestDocumentsOfOthersDoNotReadWhatIsTheServersOwn(t *testing.T) {
 		require.NoError(t, file.Close())
 	}
 	for pattern, want := range map[string]string{
-		"*": "backup.sh in.csv other data", "*/*": "data/a.csv data/link other/in.csv", "s*/*": "", "*/H*": "", "*/*/K*": "", "[.]git/*": "",
-		"*.y*": "", "*/pipeline.*": "", "sec*": "",
+		"*": "backup.sh in.csv other data", "*/*": "data/a.csv data/link other/in.csv", "s*/*": "", "*/H*": "",
+		"*/*/K*": "", "[.]git/*": "", "*.y*": "", "*/pipeline.*": "", "sec*": "",
 	} {
 		found, _, err := root.Glob(pattern)
 		require.NoError(t, err, pattern)
@@ -70,7 +75,9 @@ func TestDocumentsOfOthersDoNotReadWhatIsTheServersOwn(t *testing.T) {
 		_, _, err := root.Glob(pattern)
 		require.ErrorAs(t, err, new(*DeniedError), pattern)
 	}
-	for _, path := range []string{"secrets/HOOK", "waymark.settings.yaml", ".git/config", "data/link/HOOK", "data/linked.csv"} {
+	for _, path := range []string{
+		"secrets/HOOK", "waymark.settings.yaml", ".git/config", "data/link/HOOK", "data/linked.csv",
+	} {
 		require.True(t, root.Owns(filepath.Join(folder, path)), path)
 	}
 	require.False(t, root.Owns(filepath.Join(folder, "data/a.csv")))
@@ -80,13 +87,16 @@ func TestDocumentsOfOthersWriteWhereTheyMay(t *testing.T) {
 	folder, allowed, elsewhere := served(t), t.TempDir(), t.TempDir()
 	root := confined(t, folder, allowed)
 	for path, says := range map[string]string{
-		"clean.csv":                         "write to out/clean.csv, or its operator allows a folder with --allow-write " + folder,
-		"data/clean.csv":                    "write to out/data/clean.csv, or its operator allows a folder with --allow-write " + folder + "/data",
-		"out":                               "--allow-write " + folder,
-		"OUT/clean.csv":                     "--allow-write " + folder + "/OUT",
-		"other/out/clean.csv":               "--allow-write " + folder + "/other/out",
-		"backup.sh":                         "--allow-write " + folder,
-		filepath.Join(elsewhere, "a.csv"):   "write to " + folder + "/out/a.csv, or its operator allows a folder with --allow-write " + elsewhere,
+		"clean.csv": "write to out/clean.csv, " +
+			"or its operator allows a folder with --allow-write " + folder,
+		"data/clean.csv": "write to out/data/clean.csv, " +
+			"or its operator allows a folder with --allow-write " + folder + "/data",
+		"out":                 "--allow-write " + folder,
+		"OUT/clean.csv":       "--allow-write " + folder + "/OUT",
+		"other/out/clean.csv": "--allow-write " + folder + "/other/out",
+		"backup.sh":           "--allow-write " + folder,
+		filepath.Join(elsewhere, "a.csv"): "write to " + folder + "/out/a.csv, " +
+			"or its operator allows a folder with --allow-write " + elsewhere,
 		"/etc/cron.d/a":                     "--allow-write /etc/cron.d",
 		allowed:                             "--allow-write",
 		"out/../clean.csv":                  `holds ".."`,
@@ -110,7 +120,10 @@ func TestDocumentsOfOthersWriteWhereTheyMay(t *testing.T) {
 		_, err := newLink(root, path)
 		require.ErrorContains(t, err, says, path)
 	}
-	for _, path := range []string{"out/clean.csv", "out/a/b/clean.csv", filepath.Join(folder, "out/clean.csv"), filepath.Join(allowed, "clean.csv")} {
+	for _, path := range []string{
+		"out/clean.csv", "out/a/b/clean.csv", filepath.Join(folder, "out/clean.csv"),
+		filepath.Join(allowed, "clean.csv"),
+	} {
 		_, err := newLocation(root, pipeline.FileTarget{Path: path})
 		require.NoError(t, err, path)
 	}
@@ -139,8 +152,10 @@ func TestFoldersThatAreExchanged(t *testing.T) {
 			_, err = openRegular(at.disk, "out/new/HOOK", os.O_WRONLY)
 			require.ErrorAs(t, err, new(*DeniedError))
 			for _, change := range []error{
-				at.disk.Rename("out/new/HOOK", "out/new/b"), at.disk.Remove("out/new/HOOK"), at.disk.RemoveAll("out/new/HOOK"), at.disk.Mkdir("out/new/b", 0o700),
-				at.disk.Link("out/new/HOOK", "out/new/b"), at.disk.SyncDir("out/new"), at.disk.Exchange("out/new/HOOK", "out/new/b"),
+				at.disk.Rename("out/new/HOOK", "out/new/b"), at.disk.Remove("out/new/HOOK"),
+				at.disk.RemoveAll("out/new/HOOK"), at.disk.Mkdir("out/new/b", 0o700),
+				at.disk.Link("out/new/HOOK", "out/new/b"), at.disk.SyncDir("out/new"),
+				at.disk.Exchange("out/new/HOOK", "out/new/b"),
 			} {
 				require.ErrorAs(t, change, new(*DeniedError))
 			}

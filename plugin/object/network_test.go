@@ -171,7 +171,9 @@ func TestSecretsInHeadersStayWhereTheyWereSent(t *testing.T) {
 	t.Cleanup(server.Close)
 	remote := quick(newRemote(egress.Web([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), nil))
 	look := func(address string, cargo egress.Cargo) error {
-		store, err := remote.Carrying(cargo).Store(pipeline.Files{Path: address, HTTP: &pipeline.HTTP{Headers: pipeline.Map[string]{{Name: "X-Token", Value: "s3cret"}}}})
+		headers := pipeline.Map[string]{{Name: "X-Token", Value: "s3cret"}}
+		files := pipeline.Files{Path: address, HTTP: &pipeline.HTTP{Headers: headers}}
+		store, err := remote.Carrying(cargo).Store(files)
 		require.NoError(t, err)
 		_, err = store.List(t.Context(), address)
 		return err
@@ -179,12 +181,17 @@ func TestSecretsInHeadersStayWhereTheyWereSent(t *testing.T) {
 	crm := egress.Cargo{Secrets: []string{"CRM"}}
 	require.ErrorContains(t, look(server.URL+"/x", crm), "REDIRECTED")
 	require.ErrorContains(t, look("http://93.184.216.34/x", crm),
-		"http://93.184.216.34/x: EGRESS_DENIED: 93.184.216.34:80: secret CRM would go in clear text to a public address: write https://")
+		"http://93.184.216.34/x: EGRESS_DENIED: 93.184.216.34:80: "+
+			"secret CRM would go in clear text to a public address: write https://")
 	crm.Held = errors.New("not yet")
 	require.ErrorContains(t, look(other.URL+"/x", crm), "SECRET_HELD")
 	require.Empty(t, heard)
-	for endpoint, why := range map[string]string{"http://93.184.216.34": "secret of the bucket would go in clear text", other.URL: ""} {
-		store, err := remote.Store(pipeline.Files{Path: "s3://bucket/key", S3: &pipeline.S3{Endpoint: endpoint, PathStyle: true}})
+	for endpoint, why := range map[string]string{
+		"http://93.184.216.34": "secret of the bucket would go in clear text", other.URL: "",
+	} {
+		store, err := remote.Store(pipeline.Files{
+			Path: "s3://bucket/key", S3: &pipeline.S3{Endpoint: endpoint, PathStyle: true},
+		})
 		require.NoError(t, err)
 		t.Setenv("AWS_ACCESS_KEY_ID", "id")
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "key")

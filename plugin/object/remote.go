@@ -52,7 +52,9 @@ type Options struct {
 	Allow       []netip.Prefix // networks, besides the public web with the ports 80 and 443, with any port
 	Reserved    []Reserved
 	Credentials Credentials
-	Held        error // why nothing that a document names gets secrets yet, the signatures of these credentials among them; nil if it does
+	// Held is why nothing that a document names gets secrets yet, the signatures of these credentials among them; nil
+	// if it does.
+	Held error
 }
 
 // New returns a Remote.
@@ -64,7 +66,12 @@ func New(o Options) *Remote {
 
 func newRemote(g egress.Guard, names *net.Resolver) *Remote {
 	return &Remote{
-		guard: g, dial: func(g *egress.Guard) *http.Client { return newClient(g, names) }, web: newClient(&g, names), operator: newClient(nil, names), wait: usual, clients: map[pipeline.S3]*bucketClient{},
+		guard:    g,
+		dial:     func(g *egress.Guard) *http.Client { return newClient(g, names) },
+		web:      newClient(&g, names),
+		operator: newClient(nil, names),
+		wait:     usual,
+		clients:  map[pipeline.S3]*bucketClient{},
 	}
 }
 
@@ -140,7 +147,8 @@ func (r *Remote) client(ctx context.Context, how pipeline.S3) (*bucketClient, er
 	region := cmp.Or(how.Region, base.Region, "us-east-1")
 	service, through := "Amazon S3 in "+region, r.operator
 	if how.Endpoint != "" {
-		service, through = how.Endpoint, r.carrying(how.Endpoint, egress.Cargo{Secrets: []string{"of the bucket"}, Held: r.held})
+		cargo := egress.Cargo{Secrets: []string{"of the bucket"}, Held: r.held}
+		service, through = how.Endpoint, r.carrying(how.Endpoint, cargo)
 	} else if base.BaseEndpoint != nil {
 		service = *base.BaseEndpoint
 	}

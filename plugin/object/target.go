@@ -279,7 +279,10 @@ func (t *target) manifest(ctx context.Context, header []byte, parts []plugin.Par
 	group.SetLimit(inParallel)
 	for i, part := range parts {
 		group.Go(func() error {
-			return defect.Catch("objects", func() (err error) { entries[i], err = look(within, header, part); return err })
+			return defect.Catch("objects", func() (err error) {
+				entries[i], err = look(within, header, part)
+				return err
+			})
 		})
 	}
 	if err := group.Wait(); err != nil {

@@ -155,7 +155,8 @@ func (a Access) guard(config *pgconn.Config, said settings) error {
 		return nil
 	}
 	free := &net.Dialer{KeepAlive: keepAlive}
-	guarded := &net.Dialer{KeepAlive: keepAlive, ControlContext: egress.Postgres(a.Networks).Carrying(a.Cargo, clear(config, a.Cargo)).Control}
+	guard := egress.Postgres(a.Networks).Carrying(a.Cargo, clear(config, a.Cargo))
+	guarded := &net.Dialer{KeepAlive: keepAlive, ControlContext: guard.Control}
 	config.DialFunc = func(ctx context.Context, kind, address string) (net.Conn, error) {
 		if kind == "unix" {
 			return free.DialContext(ctx, kind, address)

@@ -393,14 +393,17 @@ func TestPasswordsDoNotGoReadablyToPublicAddresses(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, held, clear(&d.config.ConnConfig.Config, egress.Cargo{}) != "", dsn)
 		encrypted := strings.Contains(dsn, "=require") || strings.Contains(dsn, "=verify-full")
-		require.NotEqual(t, encrypted, clear(&d.config.ConnConfig.Config, egress.Cargo{Secrets: []string{"CRM"}}) != "", dsn)
+		cargo := egress.Cargo{Secrets: []string{"CRM"}}
+		require.NotEqual(t, encrypted, clear(&d.config.ConnConfig.Config, cargo) != "", dsn)
 		if held {
 			for _, err := range both(t, dsn, Access{Confined: true}) {
-				require.ErrorContains(t, err, "8.8.8.8:5432: a secret would go in clear text to a public address: write sslmode=verify-full into the dsn, or at least sslmode=require")
+				require.ErrorContains(t, err, "8.8.8.8:5432: a secret would go in clear text to a public address: "+
+					"write sslmode=verify-full into the dsn, or at least sslmode=require")
 			}
 		}
 	}
-	for _, err := range both(t, "postgres://u:p@127.0.0.1:1/d", Access{Networks: anywhere.Networks, Cargo: egress.Cargo{Secrets: []string{"CRM"}, Held: errors.New("not yet")}}) {
+	held := egress.Cargo{Secrets: []string{"CRM"}, Held: errors.New("not yet")}
+	for _, err := range both(t, "postgres://u:p@127.0.0.1:1/d", Access{Networks: anywhere.Networks, Cargo: held}) {
 		require.ErrorContains(t, err, "SECRET_HELD")
 	}
 }
@@ -422,6 +425,7 @@ func TestPlacesOfDSNs(t *testing.T) {
 		}
 		config, err := pgconn.ParseConfig(dsn)
 		require.NoError(t, err)
-		require.Equal(t, want[0], net.JoinHostPort(strings.ToLower(config.Host), strconv.Itoa(int(config.Port))), "as the driver has it: %s", dsn)
+		has := net.JoinHostPort(strings.ToLower(config.Host), strconv.Itoa(int(config.Port)))
+		require.Equal(t, want[0], has, "as the driver has it: %s", dsn)
 	}
 }
