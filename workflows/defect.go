@@ -31,6 +31,7 @@ type senseless struct{ text string }
 
 // nonsense is the error about what the workflow was told and cannot be.
 func nonsense(format string, args ...any) error {
-	return failure(activities.TypeStateDiverged, "what a worker answered, or an earlier execution handed on, cannot be "+
-		"that of the run: %s; see that only workers of this landscape poll the task queue", fmt.Sprintf(format, args...))
+	return failure(activities.TypeStateDiverged, "what a worker answered, or an earlier execution handed on, cannot "+
+		"be that of the run: %s; see that only workers of this landscape poll the task queue",
+		fmt.Sprintf(format, args...))
 }

@@ -81,7 +81,8 @@ func (in *RunInput) UnmarshalJSON(text []byte) error {
 	}
 	*in = RunInput{}
 	if len(text) > maxInputBytes {
-		says := fmt.Sprintf("the input has %d bytes: write at most %d, and put data into files", len(text), maxInputBytes)
+		says := fmt.Sprintf("the input has %d bytes: write at most %d, and put data into files",
+			len(text), maxInputBytes)
 		in.faults.values = []fault{{"", codeInvalid, says}}
 		return nil
 	}
@@ -223,7 +224,8 @@ func (in *RunInput) validate(ctx workflow.Context) error {
 	if len(in.faults.values) > 0 { // which no release accepted
 		return invalid(slices.Concat(in.faults.values, in.faults.keys))
 	}
-	accepted := slices.Concat(in.faults.keys, in.emptied(), in.overlong(), in.misnamed(), in.miskeyed(), in.misplaced(ctx))
+	accepted := slices.Concat(
+		in.faults.keys, in.emptied(), in.overlong(), in.misnamed(), in.miskeyed(), in.misplaced(ctx))
 	if len(accepted) == 0 || !changed(ctx, checkedInputs) {
 		return nil
 	}

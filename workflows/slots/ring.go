@@ -45,7 +45,9 @@ const turnAttempts = 10
 // Ring is the workflow that a schedule of Temporal starts: it has done what is due.
 func Ring(ctx workflow.Context, in RingInput) (Rang, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: turnTimeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: turnAttempts}, Summary: "slots of a schedule",
+		StartToCloseTimeout: turnTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: turnAttempts},
+		Summary:             "slots of a schedule",
 	})
 	var rang Rang
 	err := workflow.ExecuteActivity(ctx, TurnName, in).Get(ctx, &rang)
