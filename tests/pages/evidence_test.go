@@ -83,7 +83,7 @@ func (s *pageServer) find(t *testing.T) {
 	viewer := s.signIn(t, s.Tokens[landscape.Viewer])
 	record := "3,99"
 	sum := sha256.Sum256([]byte(record))
-	output, err := os.ReadFile(filepath.Join(s.Folder, "out/all.retry-1.csv"))
+	output, err := os.ReadFile(filepath.Join(s.Folder, "out/deployed/all.retry-1.csv"))
 	require.NoError(t, err)
 	published := sha256.Sum256(output)
 	explain := func(run, token string) string { return "/runs/" + run + "/explain?token=" + url.QueryEscape(token) }

@@ -46,7 +46,7 @@ func (s *pageServer) person(t *testing.T) {
 	window.Await(t, "would go another way")
 	window.Do(t, chromedp.Navigate(s.URL+"/find"))
 	window.Await(t, "Who made this file")
-	made := filepath.Join(s.Folder, "out/all.retry-1.csv")
+	made := filepath.Join(s.Folder, "out/deployed/all.retry-1.csv")
 	window.Do(t, chromedp.SetUploadFiles("#digest input", []string{made}))
 	content, err := os.ReadFile(made)
 	require.NoError(t, err)

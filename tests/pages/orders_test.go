@@ -209,7 +209,7 @@ func (s *pageServer) mend(t *testing.T) {
 		require.Equal(t, http.StatusSeeOther, answer.StatusCode, text)
 		require.Equal(t, "/runs/"+run, answer.Header.Get("Location"))
 	}
-	output := filepath.Join(s.Folder, "out/all.retry-1.csv")
+	output := filepath.Join(s.Folder, "out/deployed/all.retry-1.csv")
 	require.Eventually(t, func() bool { _, err := os.Stat(output); return err == nil }, patience, 50*time.Millisecond)
 	content, err := os.ReadFile(output)
 	require.NoError(t, err)

@@ -61,7 +61,9 @@ func StartAPI(t *testing.T, flags ...string) *API {
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
 	require.Eventually(t, func() bool { return listens.MatchString(s.Log.String()) }, Patience, 10*time.Millisecond)
 	s.URL = "http://" + listens.FindStringSubmatch(s.Log.String())[1]
-	deployed := strings.NewReplacer("name: orders", "name: deployed", "path: ", "path: "+folder+"/").Replace(manual.Blocks(text, "yaml")[0]) + "schedules: {daily: {every: day}}\n"
+	elsewhere := strings.NewReplacer("name: orders", "name: deployed",
+		"path: out/", "path: "+folder+"/out/deployed/", "path: ", "path: "+folder+"/")
+	deployed := elsewhere.Replace(manual.Blocks(text, "yaml")[0]) + "schedules: {daily: {every: day}}\n"
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "deployed.yaml"), []byte(deployed), 0o600))
 	s.Waymark(t, "deploy", "deployed.yaml", "--allow-path", folder)
 	for _, role := range landscape.Roles() {
