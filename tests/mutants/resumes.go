@@ -91,7 +91,11 @@ var resumes = []mutant{
 	},
 	{
 		name: "a run that cannot be resumed is stopped", never: "a refusal changes the run that it is about",
-		file: "activities/finish.go", old: "err == nil && on.Epoch < in.Epoch:", new: "err == nil && on.Epoch < 0:",
+		file: "activities/finish.go",
+		old: "err == nil && on.Epoch < in.Epoch:\n\t\treturn a.labels(ctx), a.forget(in.Run)\n" +
+			"\t}\n\tif err == nil {\n",
+		new: "err == nil && on.Epoch < 0:\n\t\treturn a.labels(ctx), a.forget(in.Run)\n" +
+			"\t}\n\tif err == nil && on.Epoch >= in.Epoch {\n",
 		pkg: "./tests/resume", run: "^TestARefusedResumeWritesNothing$",
 	},
 	{
