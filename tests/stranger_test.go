@@ -164,7 +164,7 @@ func (d door) content(t *testing.T) string {
 	defer func() { require.NoError(t, db.Close()) }()
 	var all strings.Builder
 	for _, table := range landscape.Tables() {
-		rows, err := db.QueryContext(t.Context(), "select * from "+table.Name)
+		rows, err := db.QueryContext(t.Context(), "select * from "+table.Name) //nolint:sqlclosecheck // Next does so
 		require.NoError(t, err)
 		values := make([]any, len(table.Columns))
 		for i := range values {

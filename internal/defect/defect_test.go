@@ -29,8 +29,8 @@ func TestAPanicIsAnError(t *testing.T) {
 	err := Catch("edge", func() error {
 		lock.Lock()
 		defer lock.Unlock()
-		var row map[string]string
-		row["amount 4711"] = "of a customer"
+		rowsOf := func(string) map[string]string { return nil }
+		rowsOf("nobody")["amount 4711"] = "of a customer"
 		return nil
 	})
 	fault, ok := errors.AsType[*Error](err)
@@ -104,7 +104,7 @@ func TestHandler(t *testing.T) {
 		if err != nil {
 			return 0, "", err
 		}
-		defer response.Body.Close()
+		defer func() { _ = response.Body.Close() }()
 		var body bytes.Buffer
 		_, err = body.ReadFrom(response.Body)
 		return response.StatusCode, body.String(), err

@@ -235,7 +235,7 @@ func (f *fuzz) ask(doctor bool) {
 	for i := range f.server.routes {
 		r := &f.server.routes[i]
 		if r.method != http.MethodGet ||
-			!sample.All() && strings.HasSuffix(r.path, "/doctor") && !(doctor && !r.page()) {
+			!sample.All() && strings.HasSuffix(r.path, "/doctor") && (!doctor || r.page()) {
 			continue
 		}
 		runs := []string{""}

@@ -74,7 +74,7 @@ func TestAServerOutlivesPanics(t *testing.T) {
 		if err != nil {
 			return 0, err.Error()
 		}
-		defer answer.Body.Close()
+		defer func() { _ = answer.Body.Close() }()
 		text, _ := io.ReadAll(answer.Body)
 		return answer.StatusCode, string(text)
 	}
