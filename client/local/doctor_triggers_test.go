@@ -12,46 +12,10 @@ import (
 	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/payload"
+	"waymark/tests/fixtures"
 	"waymark/workflows/slots"
 	"waymark/workflows/triggers"
 )
-
-// arriving are documents with a schedule, and with a trigger of each kind.
-var arriving = []string{`
-name: orders
-params: {part: {type: string, default: all}}
-sources: {orders: {csv: {path: "FOLDER/in/*.csv"}, schema: {fields: {id: int}}}}
-sinks: {out: {jsonl: {path: "FOLDER/out/${param:part}.jsonl"}}}
-triggers: {drop: {source: orders, run_id: part}}
-`, `
-name: nightly
-params: {day: {type: date, default: "${slot:date}"}}
-sources: {orders: {csv: {path: "FOLDER/in/orders.csv"}, schema: {fields: {id: int}}}}
-sinks: {out: {jsonl: {path: "FOLDER/nightly/${param:day}.jsonl"}}}
-schedules: {nightly: {every: day, at: "02:30", zone: Europe/Berlin}}
-`, `
-name: after
-params: {part: {type: string, default: all}}
-sources: {orders: {jsonl: {path: "FOLDER/out/*.jsonl"}, schema: {fields: {id: int}}}}
-sinks: {out: {jsonl: {path: "FOLDER/after/${param:part}.jsonl"}}}
-triggers: {outputs: {source: orders, after: {pipeline: orders, sink: out}, run_id: part}}
-`, `
-name: hooks
-params: {part: {type: string, default: all}}
-sources: {orders: {webhook: {}, key: [id], schema: {fields: {id: int}}}}
-sinks: {out: {jsonl: {path: "FOLDER/hooks/${param:part}.jsonl"}}}
-triggers: {calls: {source: orders, run_id: part, http: {verify: none}}}
-`, `
-name: shop
-params: {part: {type: string, default: all}}
-sources:
-  orders:
-    postgres: {dsn: "postgres://shop@127.0.0.1:1/shop", table: orders}
-    key: [id]
-    schema: {fields: {id: int, at: int}}
-sinks: {out: {jsonl: {path: "FOLDER/shop/${param:part}.jsonl"}}}
-triggers: {rows: {source: orders, run_id: part, rows: {by: [at, id]}}}
-`}
 
 // TestDoctorOfEveryTrigger: it looks at triggers of each kind, says of one after a pipeline that is gone that no
 // run can come, and panics for none, also without the payloads in which the
@@ -65,7 +29,7 @@ func TestDoctorOfEveryTrigger(t *testing.T) {
 	require.NoError(t, err)
 	deposit, err := home.Deposit(t.Context(), true)
 	require.NoError(t, err)
-	for _, text := range arriving {
+	for _, text := range fixtures.Arriving {
 		_, err := home.Deploy(t.Context(), client.DeployRequest{
 			File: "pipeline.yaml", Source: []byte(strings.ReplaceAll(text, "FOLDER", folder)),
 			Anyway: "nothing is there yet", By: client.By{Why: "to see"},
@@ -79,7 +43,7 @@ func TestDoctorOfEveryTrigger(t *testing.T) {
 		require.NoError(t, slots.Adopt(t.Context(), home.stores.Log, deposit.Payloads, d))
 	}
 	look := doctor{Options: &o}.triggers
-	require.Equal(t, client.Good("%d triggers, 0 arrivals waiting", len(arriving)-1), look(t.Context()))
+	require.Equal(t, client.Good("%d triggers, 0 arrivals waiting", len(fixtures.Arriving)-1), look(t.Context()))
 
 	_, err = home.Retire(t.Context(), client.RedeployRequest{Pipeline: "orders", By: client.By{Why: "to see"}})
 	require.NoError(t, err)

@@ -29,44 +29,11 @@ import (
 	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/tests/fixtures"
 	"waymark/tests/sample"
 	scheduling "waymark/workflows/slots"
 	arriving "waymark/workflows/triggers"
 )
-
-// deployed are documents with a schedule, and with a trigger of each kind.
-var deployed = []string{`
-name: orders
-params: {part: {type: string, default: all}}
-sources: {orders: {csv: {path: "FOLDER/in/*.csv"}, schema: {fields: {id: int}}}}
-sinks: {out: {jsonl: {path: "FOLDER/out/${param:part}.jsonl"}}}
-triggers: {drop: {source: orders, run_id: part}}
-`, `
-name: nightly
-params: {day: {type: date, default: "${slot:date}"}}
-sources: {orders: {csv: {path: "FOLDER/in/orders.csv"}, schema: {fields: {id: int}}}}
-sinks: {out: {jsonl: {path: "FOLDER/nightly/${param:day}.jsonl"}}}
-schedules: {nightly: {every: day, at: "02:30", zone: Europe/Berlin}}
-`, `
-name: after
-params: {part: {type: string, default: all}}
-sources: {orders: {jsonl: {path: "FOLDER/out/*.jsonl"}, schema: {fields: {id: int}}}}
-sinks: {out: {jsonl: {path: "FOLDER/after/${param:part}.jsonl"}}}
-triggers: {outputs: {source: orders, after: {pipeline: orders, sink: out}, run_id: part}}
-`, `
-name: hooks
-params: {part: {type: string, default: all}}
-sources: {orders: {webhook: {}, key: [id], schema: {fields: {id: int}}}}
-sinks: {out: {jsonl: {path: "FOLDER/hooks/${param:part}.jsonl"}}}
-triggers: {calls: {source: orders, run_id: part, http: {verify: none}}}
-`, `
-name: shop
-params: {part: {type: string, default: all}}
-sources: {orders: {postgres: {dsn: "postgres://shop@127.0.0.1:1/shop", table: orders}, key: [id],
-  schema: {fields: {id: int, at: int}}}}
-sinks: {out: {jsonl: {path: "FOLDER/shop/${param:part}.jsonl"}}}
-triggers: {rows: {source: orders, run_id: part, rows: {by: [at, id]}}}
-`}
 
 // everything is a state folder with everything that a record can have: runs in every state, also archived, purged and
 // forgotten ones, and of no run's payloads is one there.
@@ -80,7 +47,7 @@ func everything(t *testing.T) (state local.Folder, token string) {
 	require.NoError(t, err)
 	log := landscape.New(store, nil).SealedBy(landscapetest.Sealer{})
 	require.NoError(t, log.AppendToLog(ctx, landscapetest.EntryAbout("genesis")))
-	for _, text := range deployed {
+	for _, text := range fixtures.Arriving {
 		_, err := home.Deploy(ctx, client.DeployRequest{
 			File: "pipeline.yaml", Source: []byte(strings.ReplaceAll(text, "FOLDER", folder)),
 			Anyway: "nothing is there yet", By: client.By{Why: "to see"},
