@@ -66,6 +66,7 @@ func (l *outputLab) interleave(seed uint64, pair [2]func(*outputLab, *disktest.D
 	l.may = map[string]bool{l.before: true, l.whole: true, l.newer: true}
 	l.mayPublish()
 	errs := l.inTurns(rand.New(rand.NewPCG(seed, 0)), pair)
+	l.late = false
 	published := l.visible(l.disk)
 	if published == l.newer {
 		return

@@ -59,7 +59,7 @@ type outputLab struct {
 	whole, newer string          // what is visible after run one, and run two, published
 	may          map[string]bool // what may be visible now
 
-	late      bool // an Open that comes late may leave the header's file in the published folder, where it does no harm
+	late      bool // for an instant an Open that comes late may put the header's file into the published folder, where it does no harm
 	opened    bool
 	kept      map[int]bool // parts that were acknowledged
 	discarded bool

@@ -51,8 +51,16 @@ func (l partsFolder) open(at string, header []byte) (made bool, err error) {
 	if disk.Exists(l.disk, path.Join(at, ManifestName)) {
 		return false, nil // all parts are written, and the header is gone or about to go
 	}
-	return made, l.writeFile(at, path.Join(at, headerName), aHeader, header)
+	err = l.writeFile(at, path.Join(at, headerName), aHeader, header)
+	if err == nil && !disk.Exists(l.disk, at) {
+		l.dropHeader() // the folder was sealed and published while this attempt was on its way
+	}
+	return made, err
 }
+
+// dropHeader removes a header that an attempt at open put into the folder when its output was all but published. There it does no
+// harm, so that nothing fails where it cannot be removed.
+func (l partsFolder) dropHeader() { _ = l.disk.Remove(path.Join(l.name, headerName)) }
 
 func (l partsFolder) write(at string, part plugin.Part, data []byte) error {
 	header, err := readRegular(l.disk, path.Join(at, headerName))
@@ -184,6 +192,14 @@ func (l partsFolder) move(staging string, sealed fs.FileInfo) error {
 	if err := l.disk.SyncDir(staging); err != nil {
 		return err
 	}
+	err := l.takeOrReplace(staging, sealed)
+	if err == nil {
+		l.dropHeader()
+	}
+	return err
+}
+
+func (l partsFolder) takeOrReplace(staging string, sealed fs.FileInfo) error {
 	if !l.overwrite {
 		return moved(l.take(staging))
 	}
