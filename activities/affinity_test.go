@@ -56,7 +56,7 @@ func TestSuggestsDeployedPipeline(t *testing.T) {
 	at.Pipelines = folder
 	r.become(activities.NewAt(at, r.log, r.payloads, r.planner, "test"))
 	for name, meant := range map[string]string{"weakly": ` (did you mean "weekly"?)`, "order": ` (did you mean "orders"?)`, "payroll": ": neither payroll.yaml nor"} {
-		_, err := try[resumepoint.Plan](r, act.OpenRun, activities.OpenInput{Run: runID, Pipeline: name})
+		_, err := try[resumepoint.Plan](r, act.OpenRun, activities.OpenInput{Run: "of-" + name, Pipeline: name})
 		says := requireFinal(t, err, activities.TypeNoPipeline)
 		require.Contains(t, says, `no pipeline "`+name+`" is deployed`)
 		require.Contains(t, says, meant)

@@ -42,7 +42,7 @@ func (a *Activities) refuse(
 	if err != nil {
 		return Labels{}, err
 	}
-	if in.Run, err = a.refusable(ctx, in.Run, from); err != nil {
+	if in.Run, err = a.refusable(ctx, in.Run, refusal, from); err != nil {
 		return Labels{}, err
 	}
 	start, err := a.startOf(in, from)
@@ -60,21 +60,24 @@ func (a *Activities) refuse(
 
 // refusable returns the id under which a refusal of the execution that asks is recorded: that of the run, unless a
 // start of the run is open that is not its own. Nobody calls that off by asking for the same id in words that are
-// refused.
-func (a *Activities) refusable(ctx context.Context, run string, from *origin) (string, error) {
+// refused, or for something else.
+func (a *Activities) refusable(ctx context.Context, run, refusal string, from *origin) (string, error) {
 	last, err := a.log.LastStart(ctx, run)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
 		return run, nil
 	case err != nil:
 		return "", err
-	case last.Decided != 0, from.Workflow == WorkflowID(run), from.asked == last.Workflow:
+	case last.Decided != 0:
+		return run, nil
+	case refusal != TypeExists && (from.Workflow == WorkflowID(run) || from.asked == last.Workflow):
 		return run, nil
 	}
 	return from.first, nil
 }
 
-// accept records that somebody asks for a run, unless the process that started its workflow did so.
+// accept records that somebody asks for a run, unless the process that started its workflow did so. If that is open and asks for something
+// else, somebody took its id for a workflow of their own: the error is an *ExistsError.
 func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) error {
 	start, err := a.startOf(in, from)
 	if err != nil {
@@ -84,7 +87,30 @@ func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) err
 	if errors.Is(err, landscape.ErrBegun) { // by an earlier attempt
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	open, err := a.log.LastStart(ctx, in.Run)
+	if err == nil && open.Decided == 0 && !in.asksFor(open, start) {
+		err = &ExistsError{Why: fmt.Sprintf("a start of run %s is open that asks for something else: give the new run another id", in.Run)}
+	}
 	return err
+}
+
+// asksFor reports whether the input, of which the start asked would be made, asks for what the start does that was accepted. A process that
+// executes its own runs accepts a file under the name of its pipeline.
+func (in OpenInput) asksFor(open, asked landscape.Start) bool {
+	ownFile := open.Environment == "" && in.Pipeline == "" && pipeline.CheckName(open.Pipeline) == nil
+	return (ownFile || open.Pipeline == asked.Pipeline) && (in.Environment == "" || open.Environment == asked.Environment) &&
+		open.Rows == asked.Rows && withoutNull(open.Params) == withoutNull(asked.Params)
+}
+
+// withoutNull returns parameters as JSON: none are written in two ways.
+func withoutNull(params string) string {
+	if params == "null" {
+		return "{}"
+	}
+	return params
 }
 
 // startOf returns the start that an input asks for, with what Temporal knows of who asked.
