@@ -53,7 +53,7 @@ func (l partsFolder) open(at string, header []byte) (made bool, err error) {
 	}
 	err = l.writeFile(at, path.Join(at, headerName), aHeader, header)
 	if err == nil && !disk.Exists(l.disk, at) {
-		l.dropHeader() // the folder was sealed and published while this attempt was on its way
+		l.dropHeader() // the folder was sealed and published meanwhile
 	}
 	return made, err
 }
