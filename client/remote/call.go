@@ -95,7 +95,8 @@ func notOurs(c *Client) error {
 // cutError says that a connection broke while an answer came.
 type cutError struct {
 	error
-	alive bool // a part of it had come
+	heard bool // a line of a stream had come: the server is there
+	alive bool // an event of a stream had come
 }
 
 // persist sends a request until take has taken its answer, as often as that may be done, and no longer than the Client is patient.
@@ -106,8 +107,11 @@ func (c *Client) persist(ctx context.Context, r *request, take func(*http.Respon
 		if err == nil || ctx.Err() != nil {
 			return stopped(ctx, err)
 		}
-		if cut, ok := errors.AsType[*cutError](err); ok && cut.alive {
-			until, pause = time.Now().Add(c.patience), firstPause
+		if cut, ok := errors.AsType[*cutError](err); ok && cut.heard {
+			until = time.Now().Add(c.patience)
+			if cut.alive {
+				pause = firstPause
+			}
 		}
 		wait := max(after, pause/2+rand.N(pause)/2) //nolint:gosec // it keeps clients from coming at once, and no secret
 		if !again || time.Now().Add(wait).After(until) {

@@ -63,6 +63,11 @@ func known(t *testing.T, err error) *client.Error {
 // serving returns a Client of a server on this machine that answers so, and how many requests have come.
 func serving(t *testing.T, answer func(n int64, w http.ResponseWriter, r *http.Request)) (*remote.Client, *atomic.Int64) {
 	t.Helper()
+	return servingFor(t, 5*time.Second, answer)
+}
+
+func servingFor(t *testing.T, patience time.Duration, answer func(n int64, w http.ResponseWriter, r *http.Request)) (*remote.Client, *atomic.Int64) {
+	t.Helper()
 	var asked atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+token {
@@ -71,7 +76,7 @@ func serving(t *testing.T, answer func(n int64, w http.ResponseWriter, r *http.R
 		answer(asked.Add(1), w, r)
 	}))
 	t.Cleanup(s.Close)
-	c, err := remote.New(remote.Options{URL: s.URL, Token: token + "\n", Patience: 5 * time.Second})
+	c, err := remote.New(remote.Options{URL: s.URL, Token: token + "\n", Patience: patience})
 	require.NoError(t, err)
 	return c, &asked
 }
@@ -309,6 +314,27 @@ func TestStreamsGoOn(t *testing.T) {
 	require.True(t, slices.IsSorted(came))
 	require.Len(t, slices.Compact(came), all-2)
 	require.Greater(t, asked.Load(), int64(5))
+}
+
+// TestAQuietStreamIsNoSilence: a client whose connections are cut, and to which nothing happens for longer than it is patient, waits on.
+func TestAQuietStreamIsNoSilence(t *testing.T) {
+	t.Parallel()
+	const patience = 2100 * time.Millisecond // the longest pause, and a little more
+	begun := time.Now()
+	c, _ := servingFor(t, patience, func(_ int64, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "retry: 1000\n\n")
+		if time.Since(begun) > patience {
+			_, _ = io.WriteString(w, "id: 1\nevent: run.started\ndata: {\"position\": 1}\n\n")
+		}
+		_ = http.NewResponseController(w).Flush()
+		cut(w)
+	})
+	for e, err := range c.Outbox(t.Context(), client.OutboxFilter{Follow: true}) {
+		require.NoError(t, err)
+		require.EqualValues(t, 1, e.Position)
+		break
+	}
 }
 
 // TestServerIsAway: the client says after a while that the server does not answer, and at once where another attempt cannot help.

@@ -104,7 +104,8 @@ func (e *event) decode(c *Client, v any) error {
 	return nil
 }
 
-// stream reads events until take wants no more. When the connection is cut, it connects again, after the event with the last id, and gives up when nothing came for as long as the Client is patient.
+// stream reads events until take wants no more. When the connection is cut, it connects again, after the event with the last id, and gives up when not
+// even a line came for as long as the Client is patient.
 func (c *Client) stream(ctx context.Context, r request, last string, take func(event) (more bool, err error)) error {
 	r.header = http.Header{"Accept": {"text/event-stream"}}
 	if last != "" {
@@ -116,10 +117,10 @@ func (c *Client) stream(ctx context.Context, r request, last string, take func(e
 		}
 		asleep := time.AfterFunc(silence, defect.Guard("stream", func() { _ = response.Body.Close() }))
 		defer asleep.Stop()
-		alive := false
-		for e, err := range events(response.Body, func() { asleep.Reset(silence) }) {
+		heard, alive := false, false
+		for e, err := range events(response.Body, func() { asleep.Reset(silence); heard = true }) {
 			if err != nil {
-				return &cutError{error: err, alive: alive}
+				return &cutError{error: err, heard: heard, alive: alive}
 			}
 			alive = true
 			if e.id != "" {

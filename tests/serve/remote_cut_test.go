@@ -103,10 +103,12 @@ func TestRemoteCut(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	told := make(chan client.OutboxEvent, 1000)
+	var ended error // of the stream, when told is closed
 	go func() {
 		defer close(told)
 		for e, err := range watcher.Outbox(ctx, client.OutboxFilter{Follow: true}) {
 			if err != nil {
+				ended = err
 				return
 			}
 			told <- e
@@ -143,7 +145,8 @@ func TestRemoteCut(t *testing.T) {
 	var got []client.OutboxEvent
 	for len(got) < len(want) {
 		select {
-		case e := <-told:
+		case e, more := <-told:
+			require.True(t, more, "the stream ended: %v", ended)
 			got = append(got, e)
 		case <-time.After(patience):
 			require.FailNow(t, "events are missing", "%d of %d", len(got), len(want))
