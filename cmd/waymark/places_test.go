@@ -182,7 +182,7 @@ func mayRead(t *testing.T, p worker.Planner, folder string, deployed bool, sourc
 	if strings.HasPrefix(source, "lookup") {
 		step, in = source, "csv: {path: "+filepath.Join(folder, "in.csv")+"}"
 	}
-	if step != "" && deployed {
+	if step != "" {
 		return mayLookUp(t, p, folder, in, step)
 	}
 	compiled, err := compiles(p, folder, deployed, in, "csv: {path: "+filepath.Join(folder, "out", "never.csv")+"}",
@@ -194,7 +194,7 @@ func mayRead(t *testing.T, p worker.Planner, folder string, deployed bool, sourc
 	return err == nil && len(info.Files) == 1
 }
 
-// mayLookUp is about a table of a version: it is read once, by the process that deploys, as the document of a file.
+// mayLookUp is about a table, which is read when the document is compiled: of a version that is once, by the process that deploys.
 func mayLookUp(t *testing.T, p worker.Planner, folder, in, step string) bool {
 	t.Helper()
 	_, err := compiles(p, folder, false, in, "csv: {path: "+filepath.Join(folder, "out", "never.csv")+"}", step)
