@@ -129,7 +129,7 @@ func serveHouse(t *testing.T, files map[string]string) *house {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
-	h := &house{Server: serving.Start(t, folder, "--api", "127.0.0.1:0", "--api-rate", "0", "--allow-path", folder)}
+	h := &house{Server: serving.Start(t, folder, "--api", "127.0.0.1:0", "--api-rate", "0", "--allow-path", folder, "--allow-write", folder)}
 	listens := regexp.MustCompile(`for=--api address=(\S+)`)
 	require.Eventually(t, func() bool { return listens.MatchString(h.Log.String()) }, patience, 10*time.Millisecond)
 	h.url = "http://" + listens.FindStringSubmatch(h.Log.String())[1]
