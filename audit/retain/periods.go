@@ -197,14 +197,27 @@ func (r Rules) read(pair *ast.MappingValueNode, others ...string) (*token.Token,
 
 // period returns how long things of a class are kept of a pipeline; false if for ever.
 func (p *Periods) period(name string, class landscape.Class) (time.Duration, bool) {
-	keep, ok := p.Pipelines[name][class]
-	if !ok {
-		keep, ok = p.All[class]
-	}
+	keep, ok := p.said(name, class)
 	if !ok && class == landscape.DebuggingClass {
 		keep, ok = DefaultDebugging, true
 	}
 	return keep, ok && keep != kept
+}
+
+// keeps reports whether the periods say in so many words that things of a class are kept forever of a pipeline. Of a
+// class of which they say nothing, a document may say how long a purge by hand has to leave it.
+func (p *Periods) keeps(name string, class landscape.Class) bool {
+	keep, ok := p.said(name, class)
+	return ok && keep == kept
+}
+
+// said returns what the periods say of a class of a pipeline; false if nothing.
+func (p *Periods) said(name string, class landscape.Class) (time.Duration, bool) {
+	keep, ok := p.Pipelines[name][class]
+	if !ok {
+		keep, ok = p.All[class]
+	}
+	return keep, ok
 }
 
 // Of returns the rules for runs of a pipeline whose document says this of their retention: the longer time counts.
@@ -223,8 +236,15 @@ func (p *Periods) Of(name string, document map[landscape.Class]time.Duration) Ru
 func (p *Periods) Admits(document *pipeline.Document) error {
 	var problems pipeline.Problems
 	for _, class := range document.Pipeline.Retention.Classes() {
-		keep, ends := p.period(document.Pipeline.Name, landscape.Class(class.Name))
-		if given := time.Duration(class.Value); p.Given && ends && given < keep {
+		name, given := document.Pipeline.Name, time.Duration(class.Value)
+		keep, ends := p.period(name, landscape.Class(class.Name))
+		switch {
+		case !p.Given:
+		case p.keeps(name, landscape.Class(class.Name)):
+			problems = append(problems, document.Problem("retention."+class.Name,
+				"%s is shorter than the settings say, which keep this forever and which a document can only lengthen: "+
+					"leave it out", lengthText(given)))
+		case ends && given < keep:
 			problems = append(problems, document.Problem("retention."+class.Name,
 				"%s is shorter than the %s of the settings, which a document can only lengthen: "+
 					"write at least %[2]s, or leave it out", lengthText(given), lengthText(keep)))

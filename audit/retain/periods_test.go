@@ -141,3 +141,25 @@ func TestADocumentOnlyLengthens(t *testing.T) {
 		require.NoError(t, (&retain.Periods{}).Admits(loaded), "no settings are known")
 	}
 }
+
+// TestADocumentNeverShortensForever: what the settings keep forever, for one pipeline or for all, no document limits.
+func TestADocumentNeverShortensForever(t *testing.T) {
+	document := "name: ledger\nsources: {a: {csv: {path: a.csv}, schema: {fields: {id: int}}}}\n" +
+		"sinks: {b: {from: a, csv: {path: b.csv}}}\nretention: {source: 10d}\n"
+	loaded, err := pipeline.Load("ledger.yaml", []byte(document), pipeline.Environment{})
+	require.NoError(t, err)
+	for _, settings := range []string{
+		"{source: 5d, pipelines: {ledger: {source: forever}}}",
+		"{source: forever}",
+	} {
+		require.EqualError(t, periodsOf(t, settings).Admits(loaded), "ledger.yaml:4:21: retention.source: 10d is shorter "+
+			"than the settings say, which keep this forever and which a document can only lengthen: leave it out", settings)
+	}
+	for _, settings := range []string{
+		"{source: forever, pipelines: {ledger: {source: 10d}}}",
+		"{pipelines: {other: {source: forever}}}",
+		"{derived: forever}",
+	} {
+		require.NoError(t, periodsOf(t, settings).Admits(loaded), settings)
+	}
+}
