@@ -155,7 +155,7 @@ func TestWhereConfinedDocumentsWrite(t *testing.T) {
 	}
 	for not, says := range map[[2]string]string{
 		{served, "a.csv"}: "write to out/a.csv, " +
-			"or its operator allows a folder with --allow-write " + served,
+			"or to a folder that its operator allows with --allow-write",
 		{served, in("mine/out/a.csv")}: "write to " + in("out/a.csv") + ", " +
 			"or its operator allows a folder with --allow-write " + in("mine/out"),
 		{in("mine"), in("out/a.csv")}:                 "write to " + in("mine/out/a.csv"),
@@ -168,7 +168,7 @@ func TestWhereConfinedDocumentsWrite(t *testing.T) {
 		{served, "p.yaml"}:                            "belongs to Waymark itself",
 		{served, "out/.hidden"}:                       "begins with a dot",
 		{served, "out"}:                               "--allow-write",
-		{served, "out/a.csv, latest: a.csv"}:          "--allow-write " + served,
+		{served, "out/a.csv, latest: a.csv"}:          "that its operator allows with --allow-write",
 	} {
 		require.ErrorContains(t, writes(not[0], not[1]), says, not)
 	}

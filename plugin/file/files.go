@@ -117,7 +117,13 @@ func (r *Root) ResolveFolder(path string) (*os.Root, string, error) {
 	if err == nil {
 		err = r.checkWrite(f, name, path)
 	}
-	return f.root, name, err
+	if err != nil {
+		return f.root, name, err
+	}
+	if info, err := f.root.Lstat(name); err == nil && r.reserved.has(info) { // by another name, a hard link
+		return f.root, name, &DeniedError{path, ownReason}
+	}
+	return f.root, name, nil
 }
 
 // Abs returns path as a user would open it from anywhere. The error is a *DeniedError.
@@ -152,6 +158,9 @@ func (r *Root) locate(path string) (folder, string, error) {
 		if name, err := filepath.Rel(f.path, path); err == nil && filepath.IsLocal(name) && f.refused == "" {
 			return f, name, nil
 		}
+	}
+	if r.owns(filepath.Clean(path)) || r.owns(Followed(filepath.Clean(path))) {
+		return folder{}, "", &DeniedError{path, ownReason}
 	}
 	reason := "is outside the document's folder: allow the folder it is in with --allow-path FOLDER, " +
 		"or move it to the document"
@@ -190,6 +199,9 @@ func (r *Root) target(path string) (root *os.Root, name, link string, err error)
 		if name, err := filepath.Rel(g.real, real); g.root != nil && err == nil && filepath.IsLocal(name) {
 			return g.root, name, real, r.checkReserved(g, name)
 		}
+	}
+	if r.owns(real) {
+		return nil, "", "", &DeniedError{path, ownReason}
 	}
 	return nil, "", "", &DeniedError{path, fmt.Sprintf("is a symbolic link that leads to %q, outside the folders that the document may use: allow the one that is in with --allow-path FOLDER", real)}
 }

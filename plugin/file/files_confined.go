@@ -112,19 +112,41 @@ func (r *Root) checkWrite(f folder, name, path string) error {
 	return r.mayNotWrite(path, filepath.Join(f.path, name))
 }
 
-// mayNotWrite says where a document may write, and what would let it write to where the path leads.
+// mayNotWrite says where a document may write, and what would let it write to where the path leads: that is said
+// of no folder that a server would refuse.
 func (r *Root) mayNotWrite(path, absolute string) error {
-	allow := "--allow-write " + filepath.Dir(absolute)
-	reason := "is not where documents write on a server: its operator allows a folder with " + allow
+	const reason = "is not where documents write on a server: "
+	instead := ""
 	if len(r.confined.Beside) > 0 {
-		instead := filepath.Join(r.confined.Beside[0], filepath.Base(absolute))
+		instead = filepath.Join(r.confined.Beside[0], filepath.Base(absolute))
 		if !filepath.IsAbs(path) {
 			instead = filepath.Join(filepath.Base(r.confined.Beside[0]), path)
 		}
-		reason = fmt.Sprintf("is not where documents write on a server: write to %s, "+
-			"or its operator allows a folder with %s", instead, allow)
 	}
-	return &DeniedError{path, reason}
+	folder := filepath.Dir(absolute)
+	switch opens := !r.liesAround(folder); {
+	case opens && instead == "":
+		return &DeniedError{path, reason + "its operator allows a folder with --allow-write " + folder}
+	case opens:
+		return &DeniedError{path, reason + fmt.Sprintf(
+			"write to %s, or its operator allows a folder with --allow-write %s", instead, folder)}
+	case instead == "":
+		return &DeniedError{path, reason + "write to a folder that its operator allows with --allow-write"}
+	}
+	return &DeniedError{path, reason + fmt.Sprintf(
+		"write to %s, or to a folder that its operator allows with --allow-write", instead)}
+}
+
+// liesAround reports whether what is reserved lies in the folder, so that no server lets documents write there. It
+// does if only documents are there, and what is hidden.
+func (r *Root) liesAround(folder string) bool {
+	return slices.ContainsFunc(r.reserved.paths, func(reserved string) bool {
+		return slices.ContainsFunc([]string{folder, Followed(folder)}, func(folder string) bool {
+			name, err := filepath.Rel(folder, reserved)
+			return err == nil && r.within(reserved, folder) && !r.confined.owns(reserved) &&
+				!strings.HasPrefix(name, ".") && !strings.Contains(name, "/.")
+		})
+	})
 }
 
 // steadyDisk is a folder of a Root in which documents of other people write. Each change goes to the folder of

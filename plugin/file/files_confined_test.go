@@ -88,13 +88,13 @@ func TestDocumentsOfOthersWriteWhereTheyMay(t *testing.T) {
 	root := confined(t, folder, allowed)
 	for path, says := range map[string]string{
 		"clean.csv": "write to out/clean.csv, " +
-			"or its operator allows a folder with --allow-write " + folder,
+			"or to a folder that its operator allows with --allow-write",
 		"data/clean.csv": "write to out/data/clean.csv, " +
 			"or its operator allows a folder with --allow-write " + folder + "/data",
-		"out":                 "--allow-write " + folder,
+		"out":                 "--allow-write",
 		"OUT/clean.csv":       "--allow-write " + folder + "/OUT",
 		"other/out/clean.csv": "--allow-write " + folder + "/other/out",
-		"backup.sh":           "--allow-write " + folder,
+		"backup.sh":           "to a folder that its operator allows with --allow-write",
 		filepath.Join(elsewhere, "a.csv"): "write to " + folder + "/out/a.csv, " +
 			"or its operator allows a folder with --allow-write " + elsewhere,
 		"/etc/cron.d/a":                     "--allow-write /etc/cron.d",
@@ -172,5 +172,65 @@ func TestFoldersThatAreExchanged(t *testing.T) {
 				require.NoError(t, os.Rename(filepath.Join(folder, "out/new"), filepath.Join(folder, "secrets")))
 			}
 		})
+	}
+}
+
+// TestNobodyIsToldToAllowWhatIsTheServersOwn: what a server would refuse to begin with is no cure, wherever the path
+// of a source or a sink leads.
+func TestNobodyIsToldToAllowWhatIsTheServersOwn(t *testing.T) {
+	folder, etc, state, free := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(etc, "waymark.settings.yaml"), []byte("a: b\n"), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(etc, "secrets", "orders"), 0o700))
+	require.NoError(t, os.Symlink(etc, filepath.Join(free, "link")))
+	require.NoError(t, os.Symlink(filepath.Join(etc, "waymark.settings.yaml"), filepath.Join(folder, "link.csv")))
+	root, err := NewRootElsewhere("/nowhere", "a deployed pipeline has no folder", folder)
+	require.NoError(t, err)
+	defer root.Close()
+	require.NoError(t, root.Reserve(filepath.Join(etc, "waymark.settings.yaml"), filepath.Join(etc, "secrets"),
+		filepath.Join(state, ".waymark", "landscape.db")))
+	require.NoError(t, root.Confine(Confinement{}))
+	for path, says := range map[string]string{
+		etc + "/waymark.settings.yaml":   ownReason,
+		etc + "/secrets/orders/out.csv":  ownReason,
+		free + "/link/secrets/KEY":       ownReason,
+		state + "/.waymark/landscape.db": ownReason,
+		etc + "/out.csv":                 "server: write to a folder that its operator allows with --allow-write",
+		free + "/link/out.csv":           "server: write to a folder that its operator allows with --allow-write",
+		filepath.Dir(etc) + "/out.csv":   "server: write to a folder that its operator allows with --allow-write",
+		state + "/out.csv":               "its operator allows a folder with --allow-write " + state,
+		free + "/out.csv":                "its operator allows a folder with --allow-write " + free,
+	} {
+		_, err := newLocation(root, pipeline.FileTarget{Path: path})
+		require.ErrorContains(t, err, says, path)
+	}
+	root.FollowLinks()
+	for path, says := range map[string]string{
+		etc + "/waymark.settings.yaml": ownReason,
+		etc + "/secrets/orders/*":      ownReason,
+		free + "/link/secrets/KEY":     ownReason,
+		folder + "/link.csv":           ownReason,
+		etc + "/in.csv":                "allow the one that it is in with --allow-path FOLDER",
+	} {
+		_, err := newPlainSource(pipeline.Files{Path: path}, Access{Root: root})
+		if err == nil {
+			_, _, err = root.Open(path)
+		}
+		require.ErrorContains(t, err, says, path)
+	}
+}
+
+// TestNoSinkReplacesAnotherNameOfWhatIsReserved: a hard link in a folder in which documents write.
+func TestNoSinkReplacesAnotherNameOfWhatIsReserved(t *testing.T) {
+	folder := served(t)
+	root := confined(t, folder)
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "out"), 0o700))
+	for name, own := range map[string]string{
+		"out/a.csv": "waymark.settings.yaml", "out/b.csv": "secrets/orders/KEY", "out/c.csv": "orders.yaml",
+	} {
+		require.NoError(t, os.Link(filepath.Join(folder, own), filepath.Join(folder, name)))
+		for _, parts := range []bool{false, true} {
+			_, err := newLocation(root, pipeline.FileTarget{Path: name, Overwrite: true, Parts: parts})
+			require.ErrorContains(t, err, ownReason, name)
+		}
 	}
 }
