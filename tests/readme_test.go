@@ -39,6 +39,7 @@ func TestReadmePipelineRuns(t *testing.T) {
 
 // TestReadmeCommands types the commands that README.md shows, in their order, and compares the summary it shows.
 func TestReadmeCommands(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	services.Program(t, "sqlite3", "sqlite3")
 	folder := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(folder, "examples"), os.DirFS("../examples")))
