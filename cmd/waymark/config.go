@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"waymark/audit/retain"
@@ -77,16 +79,31 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "write logs to stderr")
 }
 
-// settle gives every flag that is not on the command line its value from the environment, or else from the settings file.
-// The error names the place of the wrong value.
+// settle gives every one of these flags that is not on the command line its value from the environment, or else from the
+// settings file. The error names the place of the wrong value.
 func (c *config) settle(flags *pflag.FlagSet) error {
-	if err := settings.Apply(flags, append(settingNames(), workerSettings()...), c.env); err != nil {
+	if err := settings.Apply(flags, append(settingNames(), servingSettings()...), c.env); err != nil {
 		return err
 	}
 	return c.check()
 }
 
-// settingNames returns the flags that the environment and the settings file may set.
+// settable returns the flags of a command that the environment and the settings file may set: those that all commands
+// have, the environment of a pipeline, and all flags of a process that serves. A flag that only shares its name with a
+// setting is none of them: --pipelines of a token is not the folder that a worker serves.
+func settable(cmd *cobra.Command) *pflag.FlagSet {
+	serves := slices.Contains([]string{"serve", "worker", "witness"}, cmd.Name())
+	shared := cmd.Root().PersistentFlags()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if serves || flag.Name == inEnvironment || shared.Lookup(flag.Name) == flag {
+			flags.AddFlag(flag)
+		}
+	})
+	return flags
+}
+
+// settingNames returns the flags of all commands that the environment and the settings file may set.
 func settingNames() []string {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(config).bind(flags)

@@ -32,15 +32,15 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `Waymark runs data pipelines described in YAML and records every row's way from source to sink, so that
 "why did this row end up there?" can be answered with proof.
 
-Every option below can also be given as an environment variable (--allow-path is WAYMARK_ALLOW_PATH) or as a key of
-a settings file (allow-path). The command line overrides the environment, and the environment overrides the file.
+Every option below, and every one of serve and worker, can also be given as an environment variable (--allow-path is
+WAYMARK_ALLOW_PATH) or as a key of a settings file (allow-path). The command line overrides the environment, and the environment overrides the file.
 
 Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, with refused rows · 4 verify, attest or reproduce found a difference · 130 interrupted`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			given := givenFlags(cmd.Flags())
-			err := a.settle(cmd.Flags())
+			err := a.settle(settable(cmd))
 			if err == nil {
 				err = a.checkServer(cmd, given)
 			}

@@ -76,7 +76,7 @@ const mostCompleted = 100
 // completeRuns offers the ids of runs on record to the shell.
 func (a *app) completeRuns(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	if len(args) > 0 || a.settle(cmd.Flags()) != nil {
+	if len(args) > 0 || a.settle(settable(cmd)) != nil {
 		return nil, none
 	}
 	if a.server != "" { // who presses a key does not wait for a network

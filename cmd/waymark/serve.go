@@ -27,10 +27,8 @@ const (
 
 func (a *app) serveCommand() *cobra.Command {
 	var config daemon.Config
-	var port int
-	var pages string
+	var own pageServing
 	var door apiServing
-	var link bool
 	cmd := &cobra.Command{
 		Use:   "serve [FOLDER]",
 		Short: "Run Temporal, its web pages and a worker on the state folder",
@@ -52,20 +50,34 @@ After the first Ctrl-C or SIGTERM the process finishes its work in flight; the s
 			if len(args) > 0 {
 				config.Pipelines = args[0]
 			}
-			if link || !cmd.Flags().Changed("login-link") && isTerminal(a.stderr) {
+			if own.link {
 				door.link = api.NewLink()
 			}
-			return a.serve(cmd.Context(), local.Serving{Port: port, Pages: pages, Worker: config}, &door)
+			return a.serve(cmd.Context(), local.Serving{Port: own.port, Pages: own.pages, Worker: config}, &door)
 		},
 	}
 	addServing(cmd.Flags(), &config)
-	rangeFlag(cmd.Flags(), &port, "port", "", [2]int{0, math.MaxUint16}, temporalPort, "`port` of Temporal on 127.0.0.1, 0 for any free one")
 	door.bind(cmd.Flags(), apiAddress)
-	cmd.Flags().BoolVar(&link, "login-link", false,
+	own.bind(cmd.Flags(), isTerminal(a.stderr))
+	return cmd
+}
+
+// pageServing says where Temporal and its pages are, and whether a link to sign in to ours is printed.
+type pageServing struct {
+	port  int
+	pages string
+	link  bool
+}
+
+// bind defines the flags. A link is printed by default if a person reads it.
+func (s *pageServing) bind(flags *pflag.FlagSet, read bool) {
+	rangeFlag(flags, &s.port, "port", "", [2]int{0, math.MaxUint16}, temporalPort,
+		"`port` of Temporal on 127.0.0.1, 0 for any free one")
+	flags.BoolVar(&s.link, "login-link", read,
 		"print to standard error a link with which one person can sign in to the web pages, once, "+
 			"within ten minutes; by default only if that is a terminal")
-	cmd.Flags().StringVar(&pages, "pages", pagesAddress, "`address` of Temporal's web pages, which have no password; off: none")
-	return cmd
+	flags.StringVar(&s.pages, "pages", pagesAddress,
+		"`address` of Temporal's web pages, which have no password; off: none")
 }
 
 // addServing adds the options of a worker that make sense for one beside its own Temporal.

@@ -32,10 +32,12 @@ func (a *app) workerCommand() *cobra.Command {
 	return cmd
 }
 
-// workerSettings are the names of the options that the worker has besides those that all commands have.
-func workerSettings() []string {
+// servingSettings are the names of the options that serve and worker have besides those that all commands have.
+func servingSettings() []string {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(daemon.Config).Bind(flags)
+	new(apiServing).bind(flags, off)
+	new(pageServing).bind(flags, false)
 	return settings.Names(flags)
 }
 
