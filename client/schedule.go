@@ -193,7 +193,8 @@ func (d *Document) sideFile(path string) ([]byte, error) {
 		return content, nil
 	}
 	if d.Folder == "" {
-		return nil, errors.New("the version does not have it")
+		return nil, errors.New("the version does not have it: who deploys by the API sends it with files of the " +
+			"request, under this path (docs/api.md)")
 	}
 	return readBeside(d.Folder, path)
 }

@@ -82,7 +82,9 @@ type Kept struct {
 func (k Kept) file(path string) ([]byte, error) {
 	content, known := k.Files[path]
 	if !known {
-		return nil, fmt.Errorf("%s: is not among the files of the deployed version, or the tables of the run: a lookup's path must be the same in every run, so write it without parameters and variables", path)
+		return nil, fmt.Errorf("%s: is not among the files of the deployed version, or the tables of the run: "+
+			"who deploys by the API sends it with files of the request, under this path (docs/api.md); waymark "+
+			"deploy takes it along if the path is the same in every run, without parameters and variables", path)
 	}
 	return content, nil
 }

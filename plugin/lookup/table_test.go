@@ -168,6 +168,9 @@ func TestTableOfKeptContent(t *testing.T) {
 	require.Equal(t, packed.Bytes(), table.Content)
 	_, err = Table("enrich", spec, root, Kept{Tables: map[string][]byte{"other": packed.Bytes()}})
 	require.EqualError(t, err, "gone.csv.gz: NOT_FOUND: no such file; paths are relative to the document's folder")
+	_, err = Table("enrich", spec, root, Kept{Files: map[string][]byte{"other.csv": packed.Bytes()}})
+	require.ErrorContains(t, err, "gone.csv.gz: is not among the files of the deployed version, or the tables of the "+
+		"run: who deploys by the API sends it with files of the request, under this path (docs/api.md); ")
 }
 
 func TestTableRefuses(t *testing.T) {

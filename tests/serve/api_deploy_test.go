@@ -65,7 +65,9 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 		{func(body map[string]any) {
 			body["document"], body["file"] = strings.Replace(document, "csv:", "cvs:", 1), "sent.yaml"
 		}, 400, "sent.yaml:2"},
-		{func(body map[string]any) { body["files"] = map[string]string{} }, 400, "names.csv"},
+		{func(body map[string]any) { body["files"] = map[string]string{} }, 400,
+			"names.csv: is not among the files of the deployed version, or the tables of the run: who deploys by the " +
+				"API sends it with files of the request, under this path (docs/api.md)"},
 		{func(body map[string]any) {
 			body["files"] = map[string]string{"names.csv": "code,name\n", "other.csv": "x"}
 		}, 400, `uses no file \"other.csv\"`},

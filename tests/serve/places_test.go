@@ -21,7 +21,7 @@ func (s *apiServer) places(t *testing.T) {
 	require.NoError(t, os.WriteFile(script, []byte("echo all\n"), 0o600))
 	at := func(name string) string { return filepath.Join(s.Folder, name) }
 	const own, writes = "which no document reads or writes", "is not where documents write on a server: write to "
-	says := writes + at("out/backup.sh") + ", or to a folder that its operator allows with --allow-write"
+	says := writes + at("out/backup.sh") + ", or its operator allows a folder with --allow-write " + s.Folder
 	for _, attempt := range []struct{ source, sink, says string }{
 		{at("orders.csv"), at(settings.DefaultFile), own},
 		{at("orders.csv"), at("calls.yaml"), own},
