@@ -64,7 +64,7 @@ func TestSecretsOfAServerGoWhereTheyMay(t *testing.T) {
 		"another's": {"evil", pg("postgres://u:${secret:OWN}@db.example/d"), nil,
 			"p.yaml:3:32: sources.in.postgres.dsn: secret OWN: pipeline evil has none of this name for " +
 				"db.example:5432: put it into the file evil/OWN of the server's --secrets-dir, or share one in the " +
-				"server's settings: secrets: {OWN: {pipelines: [evil], hosts: [db.example]}}"},
+				"server's settings, under secrets: OWN: {pipelines: [evil], hosts: [\"db.example:5432\"]}"},
 		"shared": {"orders", pg("postgres://u:${secret:CRM}@127.0.0.1/d"), nil, ""},
 		"shared, elsewhere": {"orders", pg("postgres://u:${secret:CRM}@db.example/d"), nil,
 			"secret CRM of pipeline orders may not go to db.example:5432: add it to the hosts of CRM"},
@@ -102,7 +102,7 @@ func TestSecretsOfAServerGoWhereTheyMay(t *testing.T) {
 		"header, shared": {"orders", web("https://web.example/x.csv", "${secret:CRM}"), nil,
 			"p.yaml:3:57: sources.in.csv.http: secret CRM of pipeline orders may not go to web.example:443"},
 		"header, another's": {"evil", web("https://web.example/x.csv", "${secret:OWN}"), nil,
-			"secrets: {OWN: {pipelines: [evil], hosts: [web.example]}}"},
+			"under secrets: OWN: {pipelines: [evil], hosts: [\"web.example:443\"]}"},
 		"header, an address": {"orders", web("https://web.example/x.csv", "${secret:DSN}"), nil,
 			"not to web.example:443"},
 		"header, a parameter": {"orders", web("https://${param:p}/x.csv", "${secret:OWN}"), nil,

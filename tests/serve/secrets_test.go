@@ -67,8 +67,8 @@ func (s *watching) othersSecrets(t *testing.T) {
 			require.Contains(t, answer, "secret "+secret+": pipeline thief has none of this name for "+
 				""+strings.TrimPrefix(web.URL, "http://")+
 				": put it into the file thief/"+secret+" of the server's --secrets-dir, or share one in the "+
-				"server's settings: secrets: {"+
-				secret+`: {pipelines: [thief], hosts: [\"127.0.0.1\"]}}`)
+				"server's settings, under secrets: "+secret+
+				`: {pipelines: [thief], hosts: [\"`+strings.TrimPrefix(web.URL, "http://")+`\"]}`)
 		}
 	}
 	status, answer := deploy("crm", "TOKEN", true)

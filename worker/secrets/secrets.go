@@ -56,13 +56,25 @@ func (o Owner) rule(places []string) Rule {
 		rule.Endpoints = []string{o.Endpoint}
 	}
 	for _, place := range places {
-		host, _, err := net.SplitHostPort(place)
-		if err == nil && host != "" && checkHost(strings.ToLower(host)) == nil && !slices.Contains(rule.Hosts,
-			strings.ToLower(host)) {
-			rule.Hosts = append(rule.Hosts, strings.ToLower(host))
+		if host := hostOf(place); host != "" && !slices.Contains(rule.Hosts, host) {
+			rule.Hosts = append(rule.Hosts, host)
 		}
 	}
 	return rule
+}
+
+// hostOf returns a place as the hosts of a rule name it, with its port; "" if they cannot: it is the folder of a
+// socket.
+func hostOf(place string) string {
+	host, port, err := net.SplitHostPort(strings.ToLower(place))
+	if err != nil || host == "" {
+		return ""
+	}
+	place = net.JoinHostPort(strings.TrimSuffix(host, "."), port)
+	if checkHost(place) != nil {
+		return ""
+	}
+	return place
 }
 
 // RefusedError says that a server has no secret of a name for its owner. It does not say whether others have one.
@@ -80,11 +92,11 @@ func (e *RefusedError) Error() string {
 	}
 	if e.Owner.Pipeline != "" {
 		text += fmt.Sprintf(": put it into the file %s/%s of the server's --secrets-dir, or share one in the "+
-			"server's settings: ", e.Owner.Pipeline, e.Secret)
+			"server's settings, under secrets: ", e.Owner.Pipeline, e.Secret)
 	} else {
-		text += ": share one in the server's settings: "
+		text += ": share one in the server's settings, under secrets: "
 	}
-	return text + fmt.Sprintf("secrets: {%s: %s}", e.Secret, e.Owner.rule(e.Places))
+	return text + fmt.Sprintf("%s: %s", e.Secret, e.Owner.rule(e.Places))
 }
 
 // Value returns the secret with a name that counts for the owner. Its error names the cure and never holds a value.
@@ -189,18 +201,18 @@ func (k Keeper) Leave(owner Owner, name, value string, way Way) error {
 		if rule.allows(place) {
 			continue
 		}
-		host, _, err := net.SplitHostPort(place)
+		host := hostOf(place)
 		switch {
-		case err != nil:
+		case host == "":
 			return fmt.Errorf("secret %s of %s is for hosts that the server's settings name, and %s is none", name,
 				owner, place)
 		case ruled:
 			return fmt.Errorf("secret %s of %s may not go to %s: add it to the hosts of %[1]s under secrets in "+
 				"the server's settings: hosts: %[4]s",
-				name, owner, place, listed([]string{strings.ToLower(host)}))
+				name, owner, place, listed([]string{host}))
 		}
 		return fmt.Errorf("secret %s of %s would go to %s, which a parameter decides: write the host into the "+
-			"document, or name it in the server's settings: secrets: {%[1]s: %[4]s}",
+			"document, or name it in the server's settings, under secrets: %[1]s: %[4]s",
 			name, owner, place, owner.rule(way.Places))
 	}
 	return nil

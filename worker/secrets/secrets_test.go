@@ -3,6 +3,7 @@ package secrets_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,7 +63,7 @@ func TestSecretsBelongToPipelines(t *testing.T) {
 	_, missing := k.Value(secrets.Owner{Pipeline: "billing"}, "MRC")
 	require.EqualError(t, err, "secret CRM: pipeline billing has none of this name: put it into the file "+
 		"billing/CRM of the server's --secrets-dir, "+
-		"or share one in the server's settings: secrets: {CRM: {pipelines: [billing]}}")
+		"or share one in the server's settings, under secrets: CRM: {pipelines: [billing]}")
 	require.ErrorContains(t, missing, "secret MRC: pipeline billing has none of this name",
 		"that one is there for others is told to nobody")
 }
@@ -80,15 +81,16 @@ both: {pipelines: [orders], hosts: [db.example.com]}}`)
 	}{
 		{"OWN", []string{"anywhere.example:5432"}, false, ""},
 		{"OWN", []string{"anywhere.example:5432"}, true, "which a parameter decides: write the host into the " +
-			"document, or name it in the server's settings: secrets: {OWN: {pipelines: [orders], hosts: " +
-			"[anywhere.example]}}"},
+			"document, or name it in the server's settings, under secrets: OWN: {pipelines: [orders], hosts: " +
+			"[\"anywhere.example:5432\"]}"},
 		{"CRM", []string{"db.example.com:5432"}, true, ""},
 		{"CRM", []string{"DB.example.com.:1"}, false, ""},
 		{"CRM", []string{"other.example.com:5433"}, false, ""},
 		{"CRM", []string{"other.example.com:5432"}, false, "may not go to other.example.com:5432: add it to the " +
-			"hosts of CRM under secrets in the server's settings: hosts: [other.example.com]"},
-		{"CRM", []string{"[::ffff:10.0.0.7]:443"}, false, `hosts: ["::ffff:10.0.0.7"]`},
-		{"CRM", []string{"10.0.0.8:443"}, false, `hosts: ["10.0.0.8"]`},
+			"hosts of CRM under secrets in the server's settings: hosts: [\"other.example.com:5432\"]"},
+		{"CRM", []string{"[::ffff:10.0.0.7]:443"}, false, `hosts: ["[::ffff:10.0.0.7]:443"]`},
+		{"CRM", []string{"10.0.0.8:443"}, false, `hosts: ["10.0.0.8:443"]`},
+		{"CRM", []string{"Evil.example.:443"}, false, `hosts: ["evil.example:443"]`},
 		{"CRM", []string{"10.0.0.7:443"}, false, ""},
 		{"CRM", []string{"db.example.com:5432", "evil.example:5432"}, false, "evil.example"},
 		{"CRM", []string{"db.example.com.evil.example:5432"}, false, "may not go"},
@@ -146,14 +148,37 @@ func TestDeliveriesAreSignedWithWhatEndpointsHave(t *testing.T) {
 	require.Equal(t, "shared", value)
 	_, err = k.Deliver("ledger", "CRM", "evil.example:443")
 	require.EqualError(t, err, "secret CRM of endpoint ledger may not go to evil.example:443: add it to the hosts "+
-		"of CRM under secrets in the server's settings: hosts: [evil.example]")
+		"of CRM under secrets in the server's settings: hosts: [\"evil.example:443\"]")
 	for name, k := range map[string]secrets.Keeper{"VAR": k, "OWN": k, "URL": k} {
 		_, err = k.Deliver("ledger", name, "evil.example:443")
-		require.ErrorContains(t, err, "share one in the server's settings: secrets: {"+name+": {endpoints: "+
-			"[ledger], hosts: [evil.example]}}")
+		require.ErrorContains(t, err, "share one in the server's settings, under secrets: "+name+": {endpoints: "+
+			"[ledger], hosts: [\"evil.example:443\"]}")
 	}
 	_, err = k.Deliver("orders", "OWN", "evil.example:443")
 	require.Error(t, err, "an endpoint is called as a pipeline")
+}
+
+// TestTheRuleThatACureNames lets the secret go there, and to no other port.
+func TestTheRuleThatACureNames(t *testing.T) {
+	for place, other := range map[string]string{
+		"DB.example.com.:5432": "db.example.com:5433", "[::1]:443": "[::1]:80", "127.0.0.1:8686": "127.0.0.1:80",
+	} {
+		k, orders := keeper(t, ""), secrets.Owner{Pipeline: "orders"}
+		_, err := k.Value(orders, "CRM")
+		refused := (*secrets.RefusedError)(nil)
+		require.ErrorAs(t, err, &refused)
+		refused.Places = []string{place}
+		_, cure, _ := strings.Cut(refused.Error(), "settings, under secrets: ")
+		require.NoError(t, k.Rules.Set("{"+cure+"}"), cure)
+		value, err := k.Value(orders, "CRM")
+		require.NoError(t, err)
+		require.NoError(t, k.Leave(orders, "CRM", value, secrets.Way{Places: []string{place}}))
+		err = k.Leave(orders, "CRM", value, secrets.Way{Places: []string{other}})
+		require.ErrorContains(t, err, "may not go")
+		_, cure, _ = strings.Cut(err.Error(), "settings: ")
+		require.NoError(t, k.Rules.Set("{CRM: {pipelines: [orders], "+cure+"}}"), cure)
+		require.NoError(t, k.Leave(orders, "CRM", value, secrets.Way{Places: []string{other}}))
+	}
 }
 
 func TestWhatStandsBehindADocument(t *testing.T) {
