@@ -83,6 +83,7 @@ func digest(data []byte) string {
 type loader struct {
 	env      Environment
 	doc      *Document
+	sends    bool                 // the text that is expanded goes to a host: a secret may be in it
 	form     string               // what a text must be that is no mapping; empty for a document
 	params   map[string]paramText // every declared parameter
 	slots    map[string][]span    // by path, the defaults that refer to a slot

@@ -235,8 +235,12 @@ func (l *loader) fetch(s span) (string, error) {
 		return value, nil
 	}
 	if l.env.MayRead != nil && !l.env.MayRead(s.text) {
-		return "", fmt.Errorf("the environment variable %s is none that this worker gives to documents: its operator can, with --allow-env %s; or write ${secret:NAME}%s",
-			s.text, s.text, l.orValue(s.text))
+		secret := ""
+		if l.sends {
+			secret = "; or write ${secret:NAME}"
+		}
+		return "", fmt.Errorf("the environment variable %s is none that this worker gives to documents: its "+
+			"operator can, with --allow-env %[1]s%s%s", s.text, secret, l.orValue(s.text))
 	}
 	if l.env.Env != nil {
 		if value, set := l.env.Env(s.text); set {

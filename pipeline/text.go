@@ -38,6 +38,8 @@ func (l *loader) resolve(path string, n *node, kind textKind) (string, bool) {
 		}
 	}
 	if kind == sentText {
+		l.sends = true
+		defer func() { l.sends = false }()
 		return l.expand(path, n.text)
 	}
 	text, references, err := splitReferences(n.text)

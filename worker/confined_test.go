@@ -56,6 +56,13 @@ func TestConfinedVariables(t *testing.T) {
 		return err
 	}
 	require.ErrorContains(t, compile("AWS_SECRET_ACCESS_KEY"), "none that this worker gives to documents")
+	require.NotContains(t, compile("AWS_SECRET_ACCESS_KEY").Error(), "${secret:", "no path and no option takes one")
+	database := []byte("name: p\nsources: {in: {postgres: {dsn: '${AWS_SECRET_ACCESS_KEY}', table: t}}}\n" +
+		"sinks: {out: {csv: {path: '/out/${AWS_SECRET_ACCESS_KEY}.csv'}}}\n")
+	_, err := p.Plan(plan.Request{File: "p.yaml", Folder: folder, Document: database})
+	require.ErrorContains(t, err, "dsn: the environment variable AWS_SECRET_ACCESS_KEY is none that this worker "+
+		"gives to documents: its operator can, with --allow-env AWS_SECRET_ACCESS_KEY; or write ${secret:NAME}")
+	require.Equal(t, 1, strings.Count(err.Error(), "${secret:NAME}"), "%v", err)
 	require.NotContains(t, compile("REGION_NAME").Error(), "none that this worker gives to documents")
 	p.Confined = false
 	require.NotContains(t, compile("AWS_SECRET_ACCESS_KEY").Error(), "none that this worker gives to documents")
