@@ -81,8 +81,11 @@ func serverOptions(o Options, database *config.SQL, p ports, l *logger, opened *
 	}
 }
 
-// intercept calls Asked, and lets the process know of orders.
-func (o Options) intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+// intercept refuses what is admitted from nobody, calls Asked, and lets the process know of orders.
+func (o Options) intercept(ctx context.Context, request any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if err := admit(call.FullMethod); err != nil {
+		return nil, err
+	}
 	switch request := request.(type) {
 	case *workflowservice.UpdateWorkflowExecutionRequest:
 		processors.Order()

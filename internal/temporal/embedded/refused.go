@@ -1,0 +1,33 @@
+package embedded
+
+import (
+	"path"
+	"strings"
+
+	"go.temporal.io/api/serviceerror"
+)
+
+// refused are the calls that this server takes from nobody: each decides for all that is executed here, also after a restart, whether workers
+// get work. Nothing of Waymark makes them.
+var refused = map[string]bool{
+	// the namespace
+	"UpdateNamespace": true, "DeprecateNamespace": true, "DeleteNamespace": true, "RemoveSearchAttributes": true,
+	"AddOrUpdateRemoteCluster": true, "RemoveRemoteCluster": true,
+	// which worker gets what
+	"UpdateWorkerBuildIdCompatibility": true, "UpdateWorkerVersioningRules": true, "SetCurrentDeployment": true,
+	"SetWorkerDeploymentCurrentVersion": true, "SetWorkerDeploymentRampingVersion": true, "SetWorkerDeploymentManager": true,
+	"CreateWorkerDeployment": true, "CreateWorkerDeploymentVersion": true, "DeleteWorkerDeployment": true, "DeleteWorkerDeploymentVersion": true,
+	"UpdateWorkerDeploymentVersionComputeConfig": true, "UpdateWorkerDeploymentVersionMetadata": true,
+	"UpdateTaskQueueConfig": true, "UpdateWorkerConfig": true,
+	// how one workflow is executed: pause says so on record, and these do not
+	"UpdateWorkflowExecutionOptions": true, "PauseWorkflowExecution": true, "UpdateActivityOptions": true, "PauseActivity": true, "ResetActivity": true,
+	"CreateWorkflowRule": true, "TriggerWorkflowRule": true,
+}
+
+// admit returns an error for a call that is refused: /SERVICE/METHOD.
+func admit(call string) error {
+	if refused[path.Base(call)] || strings.Contains(call, ".adminservice.") {
+		return serviceerror.NewPermissionDenied("this server is one with its worker, and lets nobody keep that from its work: "+path.Base(call)+" is refused", "")
+	}
+	return nil
+}
