@@ -146,7 +146,10 @@ const (
 )
 
 var (
-	aText = regexp.MustCompile(`(?:` + messages.Text + `)(?:` + spelled + `)?`)
+	aText = regexp.MustCompile(messages.Possessive + `|(?:` + messages.Text + `)(?:` + spelled + `)?`)
+
+	// aPossessive finds what aText finds and is none.
+	aPossessive = regexp.MustCompile(`^` + messages.Possessive)
 
 	// aRowValue finds texts and numbers as messages.Values does, those with the word that says what they are together
 	// with that; noRowValue is what is no value of a row of that.
@@ -159,7 +162,7 @@ var (
 func WithoutValues(message string) string {
 	return aRowValue.ReplaceAllStringFunc(message, func(found string) string {
 		switch {
-		case noRowValue.MatchString(found):
+		case noRowValue.MatchString(found), aPossessive.MatchString(found):
 			return found
 		case strings.HasSuffix(found, ")"):
 			return messages.WithoutValue(found) // a text with its characters spelled out
@@ -171,6 +174,9 @@ func WithoutValues(message string) string {
 // WithoutTexts puts "…" for the quoted texts in a message, but for those that its reader knows.
 func WithoutTexts(message string, known func(text string) bool) string {
 	return aText.ReplaceAllStringFunc(message, func(found string) string {
+		if aPossessive.MatchString(found) {
+			return found
+		}
 		quoted, err := strconv.QuotedPrefix(found)
 		if err != nil {
 			return messages.WithoutValue(found)

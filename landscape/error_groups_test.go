@@ -145,6 +145,18 @@ func TestWithoutValues(t *testing.T) {
 	} {
 		require.Equal(t, want, landscape.WithoutValues(message), message)
 	}
+	const cure = "deliveries cannot be verified here: secret HOOK: put it into the file of the server's --secrets-dir, " +
+		"or share one in the server's settings, under secrets: HOOK: {pipelines: [billing]}"
+	require.Equal(t, cure, landscape.WithoutValues(cure), "an apostrophe in a word quotes nothing")
+	require.Equal(t, cure, landscape.WithoutTexts(cure, func(string) bool { return false }))
+	for message, want := range map[string]string{
+		`the row's 'Ann''s' and the file's.`: `the row's "…""…" and the file's.`,
+		`E's secret' x's secret' 's a'`:      `E"…" x"…" "…"`,
+		`of 'the dog's breakfast'`:           `of "…"s breakfast'`,
+	} {
+		require.Equal(t, want, landscape.WithoutValues(message), message)
+		require.Equal(t, want, landscape.WithoutTexts(message, func(string) bool { return false }), message)
+	}
 	const header = `missing: "größe" (U+00F6 U+00DF), "b"; unexpected: "Grün" (U+00FC), "C"`
 	require.Equal(t, `missing: "…", "…"; unexpected: "…", "…"`, landscape.WithoutValues(header))
 	known := func(text string) bool { return text == "größe" || text == "b" }

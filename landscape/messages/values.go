@@ -7,6 +7,10 @@ import "strings"
 const (
 	Text   = "\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'[^']*'" // in quotes
 	Number = `[0-9]+(?:[.,][0-9]+)*`
+
+	// Possessive is a word with an apostrophe, as in "the server's settings", which quotes nothing: it must be tried
+	// before Text. Letters as in the E'…' of SQL are fewer.
+	Possessive = `[A-Za-z]{3}'s(?:[ ,.;:]|$)`
 )
 
 // Values finds what a message says that differs between messages of one kind: texts in quotes, SQLSTATEs, which
@@ -27,6 +31,7 @@ func (v *Values) Next() (begin, end int, ok bool) {
 		switch c := v.message[i]; {
 		case c == '"' && i >= v.unended:
 			end = v.afterText(i)
+		case c == '\'' && v.isPossessive(i):
 		case c == '`', c == '\'':
 			end = i + 2 + strings.IndexByte(v.message[i+1:], c)
 			if end == i+1 {
@@ -62,6 +67,20 @@ func (v *Values) afterText(i int) int {
 	}
 	v.unended = len(v.message)
 	return 0
+}
+
+// isPossessive reports whether the apostrophe there is that of a word.
+func (v *Values) isPossessive(i int) bool {
+	m := v.message
+	if i-3 < v.at || i+1 == len(m) || m[i+1] != 's' || i+2 < len(m) && !strings.Contains(" ,.;:", m[i+2:i+3]) {
+		return false
+	}
+	for _, c := range []byte(m[i-3 : i]) {
+		if !isWord(c) || isDigit(c) || c == '_' {
+			return false
+		}
+	}
+	return true
 }
 
 // afterState returns where an SQLSTATE ends that begins there; 0 if there is none.
