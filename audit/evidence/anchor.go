@@ -284,6 +284,20 @@ func (f Folder) removePartial(tile tlog.Tile) error {
 	return nil
 }
 
+// modes returns the modes of what is written: who may read the folder reads what is in it, and no one else. An anchor on
+// another disk may be for auditors; that of a state folder is for its owner alone.
+func (f Folder) modes() (file, folder fs.FileMode, err error) {
+	const fileMode, folderMode, owner = 0o644, 0o755, 0o700
+	may := fs.FileMode(owner)
+	switch info, err := os.Stat(string(f)); {
+	case err == nil:
+		may |= info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return 0, 0, err
+	}
+	return fileMode & may, folderMode & may, nil
+}
+
 // write makes a file durable under its name, whole or not at all.
 func (f Folder) write(name string, data []byte) (err error) {
 	defer func() {
@@ -291,7 +305,11 @@ func (f Folder) write(name string, data []byte) (err error) {
 			err = fmt.Errorf("anchor: %w", err)
 		}
 	}()
-	if err := os.MkdirAll(f.file(path.Dir(name)), 0o755); err != nil {
+	file, folder, err := f.modes()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.file(path.Dir(name)), folder); err != nil {
 		return err
 	}
 	made, err := os.CreateTemp(f.file(path.Dir(name)), ".new-*")
@@ -299,7 +317,7 @@ func (f Folder) write(name string, data []byte) (err error) {
 		return err
 	}
 	_, err = made.Write(data)
-	if err := errors.Join(err, made.Chmod(0o644), made.Sync(), made.Close()); err != nil {
+	if err := errors.Join(err, made.Chmod(file), made.Sync(), made.Close()); err != nil {
 		return errors.Join(err, os.Remove(made.Name()))
 	}
 	return os.Rename(made.Name(), f.file(name))
@@ -307,7 +325,11 @@ func (f Folder) write(name string, data []byte) (err error) {
 
 // appendLine appends to the list of heads, after what is whole of it, and makes that durable.
 func (f Folder) appendLine(line string) error {
-	file, err := os.OpenFile(f.file(headsFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+	mode, _, err := f.modes()
+	if err != nil {
+		return fmt.Errorf("anchor: %w", err)
+	}
+	file, err := os.OpenFile(f.file(headsFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, mode)
 	if err != nil {
 		return fmt.Errorf("anchor: %w", err)
 	}

@@ -92,10 +92,43 @@ func (f Folder) close() {
 			foreign = true
 		}
 	}
+	f.closeDeeper()
 	if !foreign {
 		ownerOnly(string(f))
 	}
 }
+
+// closeDeeper is close for what is in folders of the folder: others could read some of the log. What is in those and is
+// for its owner alone has been closed with all that it has: it can be much, and each command comes here. A key that
+// others can read stays as it is, and is refused.
+func (f Folder) closeDeeper() {
+	for _, folder := range []string{f.Anchor(), f.Witness(), f.File("payloads")} {
+		if info, err := os.Lstat(folder); err != nil || !info.IsDir() { // a link leads to what may be of others
+			continue
+		}
+		within, _ := os.ReadDir(folder)
+		for _, entry := range within {
+			if info, err := entry.Info(); err == nil && info.Mode().Perm()&others != 0 {
+				allOwnerOnly(filepath.Join(folder, entry.Name()))
+			}
+		}
+	}
+}
+
+// allOwnerOnly is ownerOnly for a file, or a folder with all that it has. The folder itself comes last: until then it
+// is seen that this has not been done.
+func allOwnerOnly(path string) {
+	_ = filepath.WalkDir(path, func(within string, _ fs.DirEntry, err error) error {
+		if err == nil && within != path {
+			ownerOnly(within)
+		}
+		return nil
+	})
+	ownerOnly(path)
+}
+
+// others are the rights of everybody but the owner.
+const others fs.FileMode = 0o077
 
 // owns reports whether something of this name in the folder is its own.
 func (f Folder) owns(name string) bool {
@@ -109,7 +142,6 @@ func (f Folder) owns(name string) bool {
 
 // ownerOnly lets nobody but its owner use a file or a folder, and leaves all else alone.
 func ownerOnly(path string) {
-	const others = 0o077
 	info, err := os.Lstat(path)
 	if err == nil && (info.IsDir() || info.Mode().IsRegular()) && info.Mode().Perm()&others != 0 {
 		_ = os.Chmod(path, info.Mode().Perm()&^others)

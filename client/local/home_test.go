@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/tests/held"
 )
@@ -119,38 +121,53 @@ func TestStartWithoutInput(t *testing.T) {
 }
 
 // TestAStateFolderIsForItsOwner: what a state folder has is for its owner alone when it is opened, whoever could read
-// it before; what else is there stays as it is.
+// it before, and so is what is written later; what else is there stays as it is.
 func TestAStateFolderIsForItsOwner(t *testing.T) {
+	const log = 4 // at least: heads, a checkpoint, hashes and entries
 	for _, foreign := range []bool{false, true} {
 		state := filepath.Join(t.TempDir(), "state")
-		options := local.Options{State: local.Folder(state), Actor: "tester"}
-		home, err := local.Open(t.Context(), options)
-		require.NoError(t, err)
-		require.NoError(t, home.Close())
-		require.NoError(t, os.Chmod(state, 0o755)) //nolint:gosec // as it was made by somebody
-		for _, name := range []string{"landscape.db", "payloads", "document.yaml"} {
-			path := filepath.Join(state, name)
-			if name == "document.yaml" {
-				if !foreign {
-					continue
-				}
-				require.NoError(t, os.WriteFile(path, nil, 0o600))
-			}
-			require.NoError(t, os.Chmod(path, 0o755)) //nolint:gosec // the same
-		}
-		home, err = local.Open(t.Context(), options)
-		require.NoError(t, err)
-		require.NoError(t, home.Close())
-		entries, err := os.ReadDir(state)
-		require.NoError(t, err)
-		for _, entry := range entries {
-			info, err := entry.Info()
+		use := func() {
+			home, err := local.Open(t.Context(), local.Options{State: local.Folder(state), Actor: "tester"})
 			require.NoError(t, err)
-			own := info.Mode().Perm()&0o077 == 0
-			require.Equal(t, entry.Name() != "document.yaml", own, "%s %s", entry.Name(), info.Mode())
+			_, err = home.GrantAccess(t.Context(), client.AccessRequest{
+				By: client.By{Why: "a test"}, Name: "ann", Roles: []landscape.Role{landscape.Viewer},
+			})
+			require.NoError(t, err)
+			require.NoError(t, home.Close())
 		}
-		info, err := os.Stat(state)
-		require.NoError(t, err)
-		require.Equal(t, !foreign, info.Mode().Perm()&0o077 == 0, "a folder with what is of others may be theirs, too")
+		open := func() (open []string, all int) {
+			require.NoError(t, filepath.WalkDir(state, func(path string, entry fs.DirEntry, err error) error {
+				require.NoError(t, err)
+				info, err := entry.Info()
+				require.NoError(t, err)
+				if info.Mode().Perm()&0o077 != 0 {
+					open = append(open, strings.TrimPrefix(path, state))
+				}
+				all++
+				return nil
+			}))
+			return open, all
+		}
+		use()
+		made, all := open()
+		require.Empty(t, made, "of what is made")
+		require.Greater(t, all, log)
+		if foreign {
+			require.NoError(t, os.WriteFile(filepath.Join(state, "document.yaml"), nil, 0o600))
+		}
+		require.NoError(t, filepath.WalkDir(state, func(path string, _ fs.DirEntry, err error) error {
+			require.NoError(t, err)
+			if strings.Contains(path, "key") {
+				return nil
+			}
+			return os.Chmod(path, 0o755) //nolint:gosec // as somebody made it
+		}))
+		use()
+		left, _ := open()
+		if foreign {
+			require.Equal(t, []string{"", "/document.yaml"}, left, "a folder with what is of others may be theirs, too")
+		} else {
+			require.Empty(t, left)
+		}
 	}
 }

@@ -55,7 +55,7 @@ func Holder(databasePath string) (holder Process, held bool, err error) {
 type lock struct{ file *os.File }
 
 func acquire(databasePath string) (*lock, error) {
-	file, err := os.OpenFile(databasePath+".lock", os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(databasePath+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
