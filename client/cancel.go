@@ -34,7 +34,10 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 	}
 	alone := false // nobody can obey
 	found, err := WithExecutor(ctx, c.host, run.ID, func(executor *Executor) error {
-		if alone = executor.Process == 0 && executor.Unattended(ctx, executor.Queue); alone {
+		if executor.Process == 0 {
+			alone = executor.foreign(ctx, run.ID) != "" || executor.Unattended(ctx, executor.Queue)
+		}
+		if alone {
 			return executor.Terminate(ctx, run.ID, "cancelled while no worker listened")
 		}
 		if err := executor.Order(ctx, run.ID, workflows.CancelUpdate, order); err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -77,12 +78,40 @@ func (e *Executor) Executes(ctx context.Context, run string) (bool, error) {
 	return len(queue.GetPollers()) > 0, nil
 }
 
-// Attended returns an *Error of kind Unavailable if the run waits for a worker and none is there. A process is its own worker.
+// Attended returns an *Error of kind Unavailable if the run waits for a worker and none is there, and of kind Busy if somebody's own
+// workflow has its id in Temporal. A process is its own worker.
 func (e *Executor) Attended(ctx context.Context, run string) error {
-	if e.Process != 0 || !e.Unattended(ctx, e.Queue) {
+	if e.Process != 0 {
+		return nil
+	}
+	if foreign := e.foreign(ctx, run); foreign != "" {
+		return &Error{
+			Kind: Busy, Code: RunBusy, Run: run,
+			Message: fmt.Sprintf("the workflow %s in Temporal works for no run: it is %s. End it (temporal workflow terminate --workflow-id %[1]s), and try again",
+				workflows.WorkflowID(run), foreign),
+		}
+	}
+	if !e.Unattended(ctx, e.Queue) {
 		return nil
 	}
 	return &Error{Kind: Unavailable, Code: NoWorker, Message: fmt.Sprintf("run %s waits for a worker, and none listens on queue %s", run, e.Queue), Cure: StartWorker, Run: run}
+}
+
+// foreign says what the workflow with the run's id is if it is open and works for no run: somebody started one of another type, or on a queue
+// on which no worker listens. It is empty otherwise, and if that is not known.
+func (e *Executor) foreign(ctx context.Context, run string) string {
+	ctx, done := context.WithTimeout(ctx, AnswerTimeout)
+	defer done()
+	found, err := e.Temporal.DescribeWorkflowExecution(ctx, workflows.WorkflowID(run), "")
+	info := found.GetWorkflowExecutionInfo()
+	if err != nil || info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return ""
+	}
+	kind, queue := info.GetType().GetName(), found.GetExecutionConfig().GetTaskQueue().GetName()
+	if kind == workflows.RunPipelineName && (queue == e.Queue || !e.Unattended(ctx, queue)) {
+		return ""
+	}
+	return fmt.Sprintf("of the type %.64q on the queue %.64q", kind, queue)
 }
 
 // View asks how the run is.

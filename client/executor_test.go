@@ -6,12 +6,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"waymark/workflows"
 )
 
 // queues is a cluster of which only the queues are asked.
@@ -19,6 +23,18 @@ type queues struct {
 	sdk.Client
 	seen map[string]time.Time // when a worker of the queue asked for work
 	down bool
+	kind string // of the workflow that is open; none if empty
+	at   string // its queue
+}
+
+func (q queues) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	if q.down || q.kind == "" {
+		return nil, serviceerror.NewNotFound("none")
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{
+		ExecutionConfig:       &workflow.WorkflowExecutionConfig{TaskQueue: &taskqueue.TaskQueue{Name: q.at}},
+		WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{Type: &common.WorkflowType{Name: q.kind}, Status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING},
+	}, nil
 }
 
 func (q queues) DescribeTaskQueue(_ context.Context, queue string, _ enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
@@ -56,6 +72,33 @@ func TestOrdersNeedAWorker(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
+		})
+	}
+}
+
+// TestSomebodysOwnWorkflowHasTheIDOfARun: it is said what it is, and how to go on; a run that a worker of another queue executes is none such.
+func TestSomebodysOwnWorkflowHasTheIDOfARun(t *testing.T) {
+	now := time.Now()
+	for name, test := range map[string]struct {
+		kind, queue string
+		says        string
+	}{
+		"none":               {},
+		"the run's":          {kind: workflows.RunPipelineName, queue: "waymark"},
+		"on another queue":   {kind: workflows.RunPipelineName, queue: "other"},
+		"of another type":    {kind: "Foo", queue: "waymark", says: `it is of the type "Foo" on the queue "waymark". End it (temporal workflow terminate --workflow-id run-r), and`},
+		"where nobody polls": {kind: workflows.RunPipelineName, queue: "nowhere", says: `on the queue "nowhere"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			temporal := queues{seen: map[string]time.Time{"waymark": now, "other": now}, kind: test.kind, at: test.queue}
+			executor := &Executor{Connection: &Connection{Temporal: temporal}, Queue: "waymark"}
+			err := executor.Attended(t.Context(), "r")
+			if test.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.says)
+			requireKind(t, Busy, err)
 		})
 	}
 }
