@@ -26,8 +26,8 @@ func (p Planner) Keeper() secrets.Keeper {
 	return keeper
 }
 
-// Bound returns a secret by which somebody is known who posts to a pipeline's triggers. Its error names the cure
-// and never holds a value.
+// Bound returns a secret by which somebody is known who posts to a pipeline's triggers. Its error names the
+// secret and the cure, and never holds a value.
 func (p Planner) Bound(pipeline, name string) (string, error) {
 	return p.Keeper().Bound(pipeline, name)
 }

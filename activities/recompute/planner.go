@@ -18,7 +18,7 @@ type Planner interface {
 }
 
 // secrets is what a Planner may be as well: one with the secrets of its machine, by which it is known who posts to
-// triggers. Its errors name the cure and never hold a value.
+// triggers. Its errors name the secret and the cure, and never hold a value.
 type secrets interface {
 	Bound(pipeline, name string) (string, error)
 }
@@ -46,11 +46,11 @@ func CheckSecrets(planner Planner, of string, t pipeline.HTTPTrigger) (wrong err
 	for _, name := range t.Secrets() {
 		secret, err := keeper.Bound(of, name)
 		if err == nil {
-			err = t.CheckSecret(secret)
+			if err = t.CheckSecret(secret); err != nil {
+				err = fmt.Errorf("secret %s: %w", name, err)
+			}
 		}
-		if err != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("secret %s: %w", name, err))
-		}
+		wrong = errors.Join(wrong, err)
 	}
 	return wrong
 }

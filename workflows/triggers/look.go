@@ -65,7 +65,7 @@ func (w *watched) look(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		next.Error = plugin.Brief(err.Error())
+		next.Error = sentence(err.Error())
 	}
 	w.found.pause = min(w.found.pause*3/2, slowest*every)
 	if len(changes) > 0 || len(w.found.unready) > 0 || w.found.pause == 0 || w.declared.HTTP != nil {
@@ -166,7 +166,7 @@ func (w *watched) unverifiable() string {
 		return ""
 	}
 	if err := recompute.CheckSecrets(w.Planner, w.row.Pipeline, *w.declared.HTTP); err != nil {
-		return "deliveries cannot be verified: " + plugin.Brief(strings.ReplaceAll(err.Error(), "\n", "; "))
+		return "deliveries cannot be verified: " + sentence(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return ""
 }
@@ -180,7 +180,24 @@ func leftOut(left []error) string {
 	if n := len(left) - 1; n > 0 {
 		others = fmt.Sprintf(", and %d more", n)
 	}
-	return plugin.Brief(left[0].Error()) + others + "; other files arrive: move it away, or let the path of the source not match it"
+	return sentence(left[0].Error()) + others + "; other files arrive: move it away, or let the path of the source not match it"
+}
+
+// mostSaid is how many bytes of an error are recorded: as many as its cure needs, which comes last.
+const mostSaid = 2000
+
+// sentence returns what is recorded of an error, valid UTF-8: whole or, if it is longer than any that has a cure, up
+// to a word.
+func sentence(text string) string {
+	text = strings.ToValidUTF8(text, "")
+	if len(text) <= mostSaid {
+		return text
+	}
+	text = text[:mostSaid]
+	if at := strings.LastIndexByte(text, ' '); at > 0 {
+		text = text[:at]
+	}
+	return strings.ToValidUTF8(text, "") + " …"
 }
 
 // open compiles the version of the trigger, unless the process has it.

@@ -1,11 +1,14 @@
 package triggers
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/activities/recompute"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -64,4 +67,29 @@ func TestArrived(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noSecrets is a planner that has none, and says so as one of a server does.
+type noSecrets struct{ recompute.Planner }
+
+func (noSecrets) Bound(pipeline, name string) (string, error) {
+	if name == "SHORT" {
+		return "x", nil
+	}
+	return "", errors.New("secret " + name + ": " + missingSecret)
+}
+
+const missingSecret = "pipeline billing has none of this name: put it into the file billing/HOOK of the server's " +
+	"--secrets-dir, or share one in the server's settings, under secrets: HOOK: {pipelines: [billing]}"
+
+// TestWhatIsRecordedOfAnErrorHasItsCure: whole, and once; one that is too long ends with a word.
+func TestWhatIsRecordedOfAnErrorHasItsCure(t *testing.T) {
+	w := &watched{row: landscape.Trigger{ID: "t", Pipeline: "billing"}, Watcher: &Watcher{Alone: true, Planner: noSecrets{}}}
+	w.declared.HTTP = &pipeline.HTTPTrigger{Verify: "standard", Secret: "${secret:HOOK}", Previous: "${secret:SHORT}"}
+	require.Equal(t, "deliveries cannot be verified: secret HOOK: "+missingSecret+"; secret SHORT: a secret of "+
+		"Standard Webhooks is whsec_ and base64 of 24 to 64 bytes", w.unverifiable())
+	require.Equal(t, "a b", sentence("a \xffb"))
+	long := sentence(strings.Repeat("größer ", 1000))
+	require.Equal(t, strings.TrimSuffix(strings.Repeat("größer ", len(long)/len("größer ")), " ")+" …", long)
+	require.Greater(t, len(long), mostSaid-20)
 }
