@@ -55,13 +55,42 @@ func TestARevokedTokenEndsWhatItBegan(t *testing.T) {
 	}
 	for _, of := range []landscape.AccessToken{{ID: revoked}, {ID: "0123456789ab"}, {ID: "oidc-1", Expires: 1}} {
 		request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
-		c := &call{Request: request, server: s, token: oidc.Caller{AccessToken: of}}
+		c := &call{Request: request, server: s, w: httptest.NewRecorder(), token: oidc.Caller{AccessToken: of}}
 		require.Error(t, c.counts())
 		_, err := counted{httptest.NewRecorder(), c}.Write([]byte("x"))
 		require.Error(t, err, "a download")
 		require.Error(t, c.disclose("one", "bundle", ""), "values that were sought while the token counted")
 		_, err = c.untilDue(t.Context(), "one")
 		require.Error(t, err, "a wait for the end of a run")
+		_, err = c.await(&client.Start{Run: "one"}, time.Minute)
+		told, known := problemOf(err)
+		require.True(t, known)
+		require.Contains(t, told.Detail, "The start of run one is recorded all the same", "who waited has begun something")
+	}
+}
+
+// TestAllRolesAreNamedAtOnce: who has one of two roles that a request needs, or none, hears of both.
+func TestAllRolesAreNamedAtOnce(t *testing.T) {
+	s, home, _ := asked(t, 0)
+	const both = "it needs one of the roles deployer, and with it one of the roles auditor"
+	const document = `{"why":"x","document":"pipeline: orders\n","try":1}`
+	for _, test := range []struct {
+		role       landscape.Role
+		path, body string
+	}{
+		{landscape.Viewer, "/v1/runs/one/what-if", "{}"},
+		{landscape.Auditor, "/v1/runs/one/what-if", "{}"},
+		{landscape.Deployer, "/v1/runs/one/what-if", "{}"},
+		{landscape.Deployer, "/v1/pipelines", document},
+	} {
+		_, token := given(t, home, client.AccessRequest{}, test.role)
+		request := httptest.NewRequest(http.MethodPost, "http://localhost"+test.path, strings.NewReader(test.body))
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, request)
+		require.Equal(t, http.StatusForbidden, answer.Code, "%s %s: %s", test.role, test.path, answer.Body)
+		require.Contains(t, answer.Body.String(), both)
 	}
 }
 
@@ -129,6 +158,53 @@ func TestAClientThatLeavesIsNoFault(t *testing.T) {
 		leave()
 		require.Equal(t, !left, strings.Contains(log.String(), "level=ERROR"), log)
 	}
+}
+
+// TestWhoIsLetIn asks for every route under names and from origins of others. Only deliveries come by any name, and no
+// page of another site changes anything, or may read what it would be answered.
+func TestWhoIsLetIn(t *testing.T) {
+	s, _, token := asked(t, 0)
+	for i := range s.routes {
+		s.routes[i].handle = func(*call) (any, error) { return nil, problem(http.StatusTeapot, "REACHED", "here it is") }
+	}
+	cookie := sessionCookie + "=" + s.sessions.begin(session{token: token}, time.Now())
+	ask := func(r *route, method, host, origin string) *httptest.ResponseRecorder {
+		path := strings.NewReplacer("{$}", "", "{", "", "}", "").Replace(r.path)
+		request := httptest.NewRequest(method, "http://localhost"+path, http.NoBody)
+		request.Host = host
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Cookie", cookie)
+		if origin != "" {
+			request.Header.Set("Origin", origin)
+		}
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, request)
+		for name := range answer.Header() {
+			require.False(t, strings.HasPrefix(name, "Access-Control-"), "%s allows pages of other sites to read", path)
+		}
+		require.Equal(t, "same-origin", answer.Header().Get("Cross-Origin-Resource-Policy"))
+		return answer
+	}
+	var delivered int
+	for i := range s.routes {
+		r := &s.routes[i]
+		for host, here := range map[string]bool{
+			"localhost": true, "127.0.0.1:8686": true, "127.9.9.9": true, "[::1]:8686": true,
+			"evil.example.com": false, "192.0.2.7:8686": false, "localhost.evil.example": false, "": false,
+		} {
+			answer := ask(r, r.method, host, "")
+			refused := answer.Code == http.StatusForbidden
+			require.Equal(t, !here && !isDelivery(r.path), refused, "%s %s as %q: %s", r.method, r.path, host, answer.Body)
+		}
+		if isDelivery(r.path) {
+			delivered++
+		}
+		foreign := ask(r, r.method, "localhost", "https://evil.example.com").Code
+		require.Equal(t, r.method != http.MethodGet, foreign == http.StatusForbidden, "%s %s: %d", r.method, r.path, foreign)
+		before := ask(r, http.MethodOptions, "localhost", "https://evil.example.com").Code
+		require.Contains(t, []int{http.StatusForbidden, http.StatusMethodNotAllowed}, before)
+	}
+	require.NotZero(t, delivered)
 }
 
 // TestSessionCookies: by TLS, also that of a proxy, the cookie of a session is for this host alone, and no other one

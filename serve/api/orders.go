@@ -55,7 +55,7 @@ func deployDocument(c *call) (any, error) {
 	}
 	request.May = c.mayDeploy
 	if asked.Try > 0 && !c.token.Has(allowed[read]...) {
-		return nil, needs(read)
+		return nil, needs(c.route.scope, read)
 	}
 	request.Trying = func(run string) error { return c.disclose(run, "what_if", "deploy") }
 	deployed, err := c.server.Home.Deploy(c.Context(), request)

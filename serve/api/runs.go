@@ -350,8 +350,20 @@ const (
 	mostPause  = 250 * time.Millisecond
 )
 
-// await returns how a run that was started is when it has ended, or when the time is over. Until a worker of a cluster records it, only the caller knows of it.
+// await is outcome, for who asked for the run: what is wrong with a caller that waits, such as a token that was revoked
+// meanwhile, says that the run does not depend on it.
 func (c *call) await(started *client.Start, wait time.Duration) (any, error) {
+	report, err := c.outcome(started, wait)
+	if p, known := problemOf(err); known {
+		with := *p
+		with.Detail += fmt.Sprintf(". The start of run %s is recorded all the same, and the run goes its way", started.Run)
+		return nil, &with
+	}
+	return report, err
+}
+
+// outcome returns how a run that was started is when it has ended, or when the time is over. Until a worker of a cluster records it, only the caller knows of it.
+func (c *call) outcome(started *client.Start, wait time.Duration) (any, error) {
 	id := started.Run
 	c.w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
 	until, cancel := context.WithTimeout(c.Context(), wait)

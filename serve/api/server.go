@@ -294,15 +294,21 @@ func (c *call) admit() error {
 	}
 	for _, s := range c.route.scopes() {
 		if !token.Has(allowed[s]...) {
-			return needs(s)
+			return needs(c.route.scopes()...)
 		}
 	}
 	return nil
 }
 
-// needs is the problem with an access token that has no role for a scope.
-func needs(s scope) *remote.Problem {
-	return problem(http.StatusForbidden, forbidden, "this access token is not for this: it needs one of the roles "+rolesText(s))
+// needs is the problem with an access token that lacks a role for one of these scopes. It names the roles of all of
+// them: who is granted one should not come back to hear of the next.
+func needs(scopes ...scope) *remote.Problem {
+	var sets []string
+	for _, s := range scopes {
+		sets = append(sets, "one of the roles "+rolesText(s))
+	}
+	return problem(http.StatusForbidden, forbidden,
+		"this access token is not for this: it needs "+strings.Join(sets, ", and with it "))
 }
 
 // known returns the access token that somebody sent, if it counts.
