@@ -31,13 +31,17 @@ type Receipt struct {
 type Post struct {
 	Trigger string // ENVIRONMENT/PIPELINE/NAME
 	Local   bool   // by a process on this machine, for certain: only from there a delivery need not be signed
-	signature.Delivery
+	Header  http.Header
+	// Body returns what was posted. It is called once, and only for a trigger that there is, with headers that could be
+	// those of a signature: a stranger sends nothing that has to be held.
+	Body func() ([]byte, error)
 }
 
 // Receive stores what was posted to a trigger, and records that it came: it is in exactly one complete run then. When it returns, nothing of that is lost, whatever happens. What
 // was posted before is not stored again: the receipt is that of the first time. So it may be repeated.
 //
-// The error is a *signature.RefusedError if the trigger takes no such thing, and an *Error of kind Unavailable if it may be taken later.
+// The error is a *signature.RefusedError if the trigger takes no such thing, an *Error of kind Unavailable if it may be
+// taken later, and else that of Body.
 func (c *Client) Receive(ctx context.Context, p Post) (r Receipt, err error) {
 	defer c.edge(ctx, &err)
 	row, declared, err := c.httpTrigger(ctx, p.Trigger)
@@ -55,7 +59,14 @@ func (c *Client) Receive(ctx context.Context, p Post) (r Receipt, err error) {
 	if err != nil {
 		return r, notReady(err)
 	}
-	key, err := signature.Verify(declared, secrets, p.Delivery, time.Now())
+	if err := signature.Expect(declared, p.Header, time.Now()); err != nil {
+		return r, err
+	}
+	body, err := p.Body()
+	if err != nil {
+		return r, err
+	}
+	key, err := signature.Verify(declared, secrets, signature.Delivery{Header: p.Header, Body: body}, time.Now())
 	if _, is := errors.AsType[*signature.RefusedError](err); is && unused != nil {
 		err = notReady(unused) // it may be signed with that one
 	} else if err != nil && !is {
@@ -65,7 +76,7 @@ func (c *Client) Receive(ctx context.Context, p Post) (r Receipt, err error) {
 		return r, err
 	}
 	r = Receipt{Receipt: receiptOf(row.ID, key), Trigger: row.ID, Unused: unused}
-	return r, c.receive(ctx, deposit, row, &r, p.Body)
+	return r, c.receive(ctx, deposit, row, &r, body)
 }
 
 // receive stores a delivery and records it, unless that is recorded, and notes in its receipt which.

@@ -47,6 +47,9 @@ func Verify(t pipeline.HTTPTrigger, secrets []string, d Delivery, now time.Time)
 		}
 	}
 	c := check{t, secrets, d, now}
+	if err := c.expected(); err != nil {
+		return "", err
+	}
 	switch t.Verify {
 	case pipeline.VerifyStandard:
 		return c.standard()
@@ -62,6 +65,12 @@ func Verify(t pipeline.HTTPTrigger, secrets []string, d Delivery, now time.Time)
 	return "", fmt.Errorf("verify: %q is not known to this version", t.Verify)
 }
 
+// Expect refuses headers with which no body counts: without a signature, or from another time. It needs no secret. The
+// error is a *RefusedError.
+func Expect(t pipeline.HTTPTrigger, header http.Header, now time.Time) error {
+	return check{HTTPTrigger: t, Delivery: Delivery{Header: header}, now: now}.expected()
+}
+
 // check is one delivery that is verified.
 type check struct {
 	pipeline.HTTPTrigger
@@ -74,15 +83,47 @@ type check struct {
 // mostIDBytes is how long an id of a delivery may be.
 const mostIDBytes = 256
 
-// standard verifies as Standard Webhooks say. What is signed is ID.TIME.BODY: an id with a dot could be cut elsewhere.
+// expected refuses headers with which no body counts.
+func (c check) expected() error {
+	seconds, there := "", true
+	switch c.Verify {
+	case pipeline.VerifyStandard: // what is signed is ID.TIME.BODY: an id with a dot could be cut elsewhere
+		id := c.Header.Get(standard.HeaderWebhookID)
+		if id == "" || len(id) > mostIDBytes || strings.Contains(id, ".") {
+			return refused("%s is missing, too long or has a dot", standard.HeaderWebhookID)
+		}
+		seconds, there = c.Header.Get(standard.HeaderWebhookTimestamp), c.Header.Get(standard.HeaderWebhookSignature) != ""
+	case pipeline.VerifyStripe:
+		var signatures [][]byte
+		seconds, signatures = c.stripeParts()
+		there = signatures != nil
+	case pipeline.VerifyGitHub:
+		return present(c.githubSignature())
+	case pipeline.VerifyHMAC:
+		if c.HMAC.Timestamp == "" {
+			return present(c.describedSignature())
+		}
+		seconds, there = c.Header.Get(c.HMAC.Timestamp), c.describedSignature() != nil
+	default:
+		return nil
+	}
+	if err := c.near(seconds); err != nil || there {
+		return err
+	}
+	return errUnsigned
+}
+
+// present refuses a delivery without a signature.
+func present(signatures [][]byte) error {
+	if signatures == nil {
+		return errUnsigned
+	}
+	return nil
+}
+
+// standard verifies as Standard Webhooks say.
 func (c check) standard() (string, error) {
-	id, seconds := c.Header.Get(standard.HeaderWebhookID), c.Header.Get(standard.HeaderWebhookTimestamp)
-	if id == "" || len(id) > mostIDBytes || strings.Contains(id, ".") {
-		return "", refused("%s is missing, too long or has a dot", standard.HeaderWebhookID)
-	}
-	if err := c.near(seconds); err != nil {
-		return "", err
-	}
+	id := c.Header.Get(standard.HeaderWebhookID)
 	for _, secret := range c.secrets {
 		verifier, err := standardWith(secret)
 		if err != nil {
@@ -135,16 +176,18 @@ func (c check) near(seconds string) error {
 
 // github verifies the header X-Hub-Signature-256. The id of a delivery is in a header that nothing signs: it counts together with the body alone.
 func (c check) github() (string, error) {
-	if !c.signed(sha256.New, c.Body, c.decoded(c.Header.Get(githubSignature), githubPrefix, "hex")) {
+	if !c.signed(sha256.New, c.Body, c.githubSignature()) {
 		return "", errUnsigned
 	}
 	return unsigned(c.Header.Get(githubDelivery), c.Body), nil
 }
 
-// stripe verifies the header Stripe-Signature, which has a time and signatures. Events have ids in their bodies.
-func (c check) stripe() (string, error) {
-	var seconds string
-	var signatures [][]byte
+func (c check) githubSignature() [][]byte {
+	return c.decoded(c.Header.Get(githubSignature), githubPrefix, "hex")
+}
+
+// stripeParts returns what the header Stripe-Signature has: a time and signatures.
+func (c check) stripeParts() (seconds string, signatures [][]byte) {
 	for part := range strings.SplitSeq(c.Header.Get(stripeSignature), ",") {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(part), "="); name {
 		case "t":
@@ -153,9 +196,12 @@ func (c check) stripe() (string, error) {
 			signatures = append(signatures, c.decoded(value, "", "hex")...)
 		}
 	}
-	if err := c.near(seconds); err != nil {
-		return "", err
-	}
+	return seconds, signatures
+}
+
+// stripe verifies the header Stripe-Signature. Events have ids in their bodies.
+func (c check) stripe() (string, error) {
+	seconds, signatures := c.stripeParts()
 	if !c.signed(sha256.New, timed(seconds, c.Body), signatures) {
 		return "", errUnsigned
 	}
@@ -187,16 +233,16 @@ func eventID(body []byte) string {
 func (c check) described() (string, error) {
 	rule, signed := c.HMAC, c.Body
 	if rule.Timestamp != "" {
-		seconds := c.Header.Get(rule.Timestamp)
-		if err := c.near(seconds); err != nil {
-			return "", err
-		}
-		signed = timed(seconds, c.Body)
+		signed = timed(c.Header.Get(rule.Timestamp), c.Body)
 	}
-	if !c.signed(algorithms[cmp.Or(rule.Algorithm, "sha256")], signed, c.decoded(c.Header.Get(rule.Header), rule.Prefix, cmp.Or(rule.Encoding, "hex"))) {
+	if !c.signed(algorithms[cmp.Or(rule.Algorithm, "sha256")], signed, c.describedSignature()) {
 		return "", errUnsigned
 	}
 	return unsigned("", signed), nil
+}
+
+func (c check) describedSignature() [][]byte {
+	return c.decoded(c.Header.Get(c.HMAC.Header), c.HMAC.Prefix, cmp.Or(c.HMAC.Encoding, "hex"))
 }
 
 // algorithms are those that a document may name.

@@ -196,3 +196,40 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// TestExpect refuses headers with which no body counts, without the body and the secret, and no others.
+func TestExpect(t *testing.T) {
+	described := pipeline.HTTPTrigger{Verify: "hmac", HMAC: &pipeline.HMACRule{Header: "X-Signed", Prefix: "v="}}
+	timed := pipeline.HTTPTrigger{Verify: "hmac", HMAC: &pipeline.HMACRule{Header: "X-Signed", Prefix: "v=", Timestamp: "X-Time"}}
+	standard, seconds := pipeline.HTTPTrigger{Verify: "standard"}, strconv.FormatInt(now.Unix(), 10)
+	for _, c := range []struct {
+		pipeline.HTTPTrigger
+		header http.Header
+		counts bool
+	}{
+		{standard, headers(), false},
+		{standard, headers("webhook-id", "a", "webhook-timestamp", seconds), false},
+		{standard, headers("webhook-id", "a", "webhook-timestamp", "1", "webhook-signature", "v1,x"), false},
+		{standard, headers("webhook-timestamp", seconds, "webhook-signature", "v1,x"), false},
+		{standard, headers("webhook-id", "a", "webhook-timestamp", seconds, "webhook-signature", "v1,x"), true},
+		{pipeline.HTTPTrigger{Verify: "github"}, headers("X-Hub-Signature-256", "sha256=x"), false},
+		{pipeline.HTTPTrigger{Verify: "github"}, headers("X-Hub-Signature-256", "sha256=00"), true},
+		{pipeline.HTTPTrigger{Verify: "stripe"}, headers("Stripe-Signature", "t="+seconds), false},
+		{pipeline.HTTPTrigger{Verify: "stripe"}, headers("Stripe-Signature", "v1=00"), false},
+		{pipeline.HTTPTrigger{Verify: "stripe"}, headers("Stripe-Signature", "v1=00,t="+seconds), true},
+		{described, headers("X-Signed", "00"), false},
+		{described, headers("X-Signed", "v=00"), true},
+		{timed, headers("X-Signed", "v=00"), false},
+		{timed, headers("X-Time", seconds), false},
+		{timed, headers("X-Signed", "v=00", "X-Time", seconds), true},
+		{pipeline.HTTPTrigger{Verify: "none"}, headers(), true},
+	} {
+		err := Expect(c.HTTPTrigger, c.header, now)
+		if c.counts {
+			require.NoError(t, err, "%+v", c)
+			continue
+		}
+		var refusal *RefusedError
+		require.ErrorAs(t, err, &refusal, "%+v", c)
+	}
+}

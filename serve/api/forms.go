@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -15,13 +14,10 @@ import (
 // parseForm reads the fields of a form that was sent, into PostForm.
 func (c *call) parseForm() error {
 	err := c.ParseForm()
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return large
+	if _, known := problemOf(err); err == nil || known {
+		return err
 	}
-	if err != nil {
-		return problem(http.StatusBadRequest, malformed, "the form cannot be read")
-	}
-	return nil
+	return problem(http.StatusBadRequest, malformed, "the form cannot be read")
 }
 
 // paramField begins the name of a field with the value of a run's parameter.
@@ -87,6 +83,9 @@ func accessPath(*call) string { return "/access" }
 // confirmed lets nobody cancel a run for ever who did not write the name of its pipeline.
 func confirmed(cancel func(*call) (any, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) {
+		if err := c.parseForm(); err != nil {
+			return nil, err
+		}
 		if c.PostFormValue("final") == "true" {
 			run, err := c.record()
 			if err != nil {

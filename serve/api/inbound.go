@@ -18,13 +18,13 @@ const deliveries = "/in/"
 
 // takeDelivery takes what another service posts to a trigger. A signature says who posts, not an access token.
 func takeDelivery(c *call) (any, error) {
-	body, err := io.ReadAll(c.Body)
-	if err != nil {
-		return nil, unread(err)
-	}
 	trigger := c.PathValue("environment") + "/" + c.PathValue("pipeline") + "/" + c.PathValue("trigger")
 	receipt, err := c.server.Home.Receive(c.Context(), client.Post{
-		Trigger: trigger, Local: c.fromHere(), Delivery: signature.Delivery{Header: c.Header, Body: body},
+		Trigger: trigger, Local: c.fromHere(), Header: c.Header,
+		Body: func() ([]byte, error) {
+			body, err := io.ReadAll(c.Body)
+			return body, unread(err)
+		},
 	})
 	if reason, refused := errors.AsType[*signature.RefusedError](err); refused {
 		return nil, c.refuseDelivery(trigger, reason)
@@ -46,9 +46,9 @@ func takeDelivery(c *call) (any, error) {
 	return receipt, nil
 }
 
-// unread is the problem with a body that did not come to its end.
+// unread is the problem with a body that did not come to its end; nil for none.
 func unread(err error) error {
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+	if _, known := problemOf(err); err == nil || known {
 		return err
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -33,6 +33,7 @@ const (
 	wrongMedia    client.Code = "WRONG_MEDIA"   // the body is of a type that the route does not take
 	keyReused     client.Code = "KEY_REUSED"    // the key belongs to a run that was asked for in other words
 	tooMany       client.Code = "TOO_MANY"      // requests come faster than they may
+	tooMuchAtOnce client.Code = "TOO_MUCH"      // the bodies of all requests have too many bytes at this moment
 	notVerified   client.Code = "NOT_VERIFIED"  // no verification of the run is known
 	notDisclosed  client.Code = "NOT_DISCLOSED" // that values are shown could not be recorded, so none were
 	internalFault client.Code = "INTERNAL"      // something went wrong that the caller did not cause; the log of the server says what

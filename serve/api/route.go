@@ -46,7 +46,7 @@ type route struct {
 	body   any     // of a request: a zero value of what it is decoded into; nil for none
 	media  string  // of a request with a body that is no JSON; empty for JSON
 	also   string  // another media type that the body may have; empty for none
-	most   int64   // bytes that the body may have; 0 for mostBody
+	most   int64   // bytes that the body may have; 0 for mostBody, or mostForm of a page
 	answer any     // a zero value of what is encoded; nil for what is no JSON
 	status int     // of a success
 	stream string  // media type of an answer that is no JSON; empty for JSON

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -36,6 +35,7 @@ import (
 // Limits of requests.
 const (
 	mostBody     = 1 << 20                        // bytes
+	mostForm     = 16 << 10                       // of a form of a page that brings no document
 	mostRowsBody = client.MostRowBytes + mostBody // of a request that brings rows
 	mostHeader   = 16 << 10
 	mostURL      = 8 << 10
@@ -82,6 +82,7 @@ type Server struct {
 	health        health
 	endings       endings
 	answers       answers
+	bodies        bodies
 	streams       atomic.Int64 // of events, that are open
 	patience      time.Duration
 	drained       chan struct{}
@@ -231,8 +232,8 @@ type call struct {
 
 // serve answers a request that a route is for.
 func (s *Server) serve(w http.ResponseWriter, request *http.Request, r *route) {
-	request.Body = http.MaxBytesReader(w, request.Body, cmp.Or(r.most, mostBody))
 	c := &call{Request: request, server: s, route: r, w: w}
+	defer c.limited().release()
 	err := defect.Catch("request", func() error {
 		answer, err := c.run()
 		switch {

@@ -420,7 +420,8 @@ func TestDeliveriesHaveLimits(t *testing.T) {
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.Split(s.url, "/")[2])
 	require.NoError(t, err)
 	defer connection.Close()
-	fmt.Fprintf(connection, "POST /in/default/orders/calls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+	fmt.Fprintf(connection, "POST /in/default/orders/calls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"+
+		"webhook-id: slow\r\nwebhook-timestamp: %d\r\nwebhook-signature: v1,x\r\n\r\n{", time.Now().Unix())
 	reply := make([]byte, 64)
 	n, err := io.ReadAtLeast(connection, reply, 12)
 	require.NoError(t, err)
