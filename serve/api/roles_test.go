@@ -108,7 +108,7 @@ func TestRolesAreThoseOfThePage(t *testing.T) {
 	k := &knocking{t, s, map[landscape.Role]string{}, map[landscape.Role]string{}}
 	grant := func(key landscape.Role, expires time.Time, roles ...landscape.Role) (id string) {
 		id, k.tokens[key] = given(t, home, client.AccessRequest{Expires: expires}, roles...)
-		k.cookie[key] = s.sessions.begin(session{token: k.tokens[key]}, time.Now())
+		k.cookie[key] = s.sessions.begin(session{of: id, token: k.tokens[key]}, time.Now())
 		return id
 	}
 	lines, opened := toldRoles(t)

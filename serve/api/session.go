@@ -17,11 +17,11 @@ import (
 	"waymark/serve/ui"
 )
 
-// How long a session lasts, how long it lasts while nobody uses it, and how many there are at most.
+// How long a session lasts, how long it lasts while nobody uses it, and how many somebody has at most.
 const (
 	sessionTime = 12 * time.Hour
 	sessionIdle = time.Hour
-	mostSession = 1000
+	mostSession = 20
 )
 
 // sessionCookie is the name of the cookie that holds the key of a session.
@@ -72,6 +72,7 @@ func (c *call) cookieOf(name string) string {
 // A session is somebody who signed in to the pages: with an access token, which is asked for again at each request, so that it can be revoked, or at the
 // issuer, until the token that it gave expires.
 type session struct {
+	of          string       // as callerOf names who signed in
 	token       string       // empty for somebody who signed in at the issuer
 	caller      *oidc.Caller // who did; nil for others
 	begun, used time.Time
@@ -87,7 +88,8 @@ type sessions struct {
 	of map[[sha256.Size]byte]session
 }
 
-// begin makes a session, and returns its key. Of too many sessions, the one that was used least recently ends.
+// begin makes a session, and returns its key. Of too many sessions of one access token, or of one person of an issuer,
+// the one that was used least recently ends: nobody ends those of others.
 func (s *sessions) begin(who session, now time.Time) string {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random)
@@ -98,15 +100,19 @@ func (s *sessions) begin(who session, now time.Time) string {
 		s.of = map[[sha256.Size]byte]session{}
 	}
 	var oldest [sha256.Size]byte
+	own := 0
 	for digest, other := range s.of {
 		switch first, known := s.of[oldest]; {
 		case other.over(now):
 			delete(s.of, digest)
-		case !known || other.used.Before(first.used):
-			oldest = digest
+		case other.of != who.of:
+		default:
+			if own++; !known || other.used.Before(first.used) {
+				oldest = digest
+			}
 		}
 	}
-	if len(s.of) >= mostSession {
+	if own >= mostSession {
 		delete(s.of, oldest)
 	}
 	who.begun, who.used = now, now
@@ -222,7 +228,7 @@ func login(c *call) (any, error) {
 		return nil, err
 	}
 	c.token = oidc.Caller{AccessToken: token}
-	c.keep(c.server.sessions.begin(session{token: sent}, time.Now()))
+	c.keep(c.server.sessions.begin(session{of: callerOf(c.token), token: sent}, time.Now()))
 	return elsewhere(ours(c.PostForm.Get("to"))), nil
 }
 

@@ -189,7 +189,7 @@ func endSignIn(c *call) (any, error) {
 		return nil, c.unless(err)
 	}
 	c.token = caller
-	c.keep(c.server.sessions.begin(session{caller: &caller}, time.Now()))
+	c.keep(c.server.sessions.begin(session{of: callerOf(caller), caller: &caller}, time.Now()))
 	c.w.Header().Set("Refresh", "0; url="+to)
 	return ui.Page{Title: "Signed in", Body: ui.SignedIn{To: to}}, nil
 }
