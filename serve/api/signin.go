@@ -3,12 +3,9 @@ package api
 import (
 	"cmp"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"waymark/client"
 	"waymark/serve/oidc"
@@ -145,23 +142,10 @@ func (c *call) signsIn() error {
 	return nil
 }
 
-// signInsAtOnce is how many sign-ins an address may begin at once, and then one in a second: so that one address never
-// drops those that others have begun. An issuer keeps some thousands for ten minutes.
-const signInsAtOnce = 100
-
-// mayBegin reports whether one more sign-in may begin from an address.
-func (s *Server) mayBegin(address string) bool {
-	host, _, _ := net.SplitHostPort(address)
-	return s.Rate == 0 || s.rates.bucket("sign-in "+host, rate.Every(time.Second), signInsAtOnce).Allow()
-}
-
 // beginSignIn sends somebody to the issuer.
 func beginSignIn(c *call) (any, error) {
 	if err := c.signsIn(); err != nil {
 		return nil, err
-	}
-	if !c.server.mayBegin(c.RemoteAddr) {
-		return nil, tooFast(1, "too many people begin to sign in from this address")
 	}
 	redirect := c.server.Issuer.Redirect
 	if redirect == "" {

@@ -33,10 +33,9 @@ func TestWhereTheIssuerSendsBack(t *testing.T) {
 		require.Equal(t, want, to.Query().Get("redirect_uri"))
 	}
 	s.Rate = 1
-	for range signInsAtOnce {
-		require.Equal(t, http.StatusSeeOther, get(s, "/login/oidc", "").Code)
+	for range 200 {
+		require.Equal(t, http.StatusSeeOther, get(s, "/login/oidc", "").Code, "others sign in from the same address")
 	}
-	require.Equal(t, http.StatusTooManyRequests, get(s, "/login/oidc", "").Code, "others would lose theirs")
 }
 
 // TestManyBadTokens lets an address send tokens of an issuer that do not count as often as others.

@@ -3,6 +3,7 @@ package oidc
 
 import (
 	"context"
+	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -52,8 +53,8 @@ type Issuer struct {
 	mu       sync.Mutex
 	provider *oidc.Provider // nil as long as it was never reached
 	keys     oidc.KeySet
-	methods  []string // by which clients authenticate; nil if the issuer does not say
-	begun    signIns
+	methods  []string    // by which clients authenticate; nil if the issuer does not say
+	seal     cipher.AEAD // of sign-ins
 }
 
 // New returns the Issuer of a Config, and does not ask it anything yet. The error says what is wrong with the Config.
@@ -69,7 +70,11 @@ func New(c Config) (*Issuer, error) {
 	case len(c.Rules) == 0:
 		return nil, errors.New("nobody would have a role: say who has which")
 	}
-	i := &Issuer{Config: c, now: time.Now}
+	seal, err := newSeal()
+	if err != nil {
+		return nil, err
+	}
+	i := &Issuer{Config: c, now: time.Now, seal: seal}
 	i.client = (&fetches{issuer: c.Issuer, now: func() time.Time { return i.now() }}).client()
 	return i, nil
 }
