@@ -69,7 +69,7 @@ const (
 	StartAttester  Cure = "start_attester"   // start a process that attests on schedule, and look what keeps it from that
 	SignLog        Cure = "sign_log"         // start a process that has the key of the log, and look what keeps it from signing
 	ShowErrors     Cure = "show_errors"      // look at the rows that the run refused
-	LookAtTriggers Cure = "look_at_triggers" // look at the triggers, and resume those that are paused
+	LookAtTriggers Cure = "look_at_triggers" // look at the triggers, and cure what keeps each from beginning runs
 	ShowOutputs    Cure = "show_outputs"     // look who wrote to the target, and make the output again
 	RestorePayload Cure = "restore_payload"  // put the payload back from a backup of the payload store
 	SealRun        Cure = "seal_run"         // seal the run

@@ -27,7 +27,7 @@ var remedies = map[Cure]string{
 	ShowErrors:       "waymark errors %s",
 	ShowStatus:       "waymark status %s",
 	ListEffects:      "waymark effects %s",
-	LookAtTriggers:   "see each with waymark triggers; waymark triggers resume lets a paused one begin runs, waymark serve looks after all",
+	LookAtTriggers:   "see each with waymark triggers",
 	ShowOutputs:      "see who wrote there: waymark outputs %t; restore it, or write it again with a new run",
 	RestorePayload:   "restore payload %t from a backup of the payload store; waymark scrub reads all payloads",
 	SealRun:          "waymark seal %s",

@@ -72,7 +72,12 @@ func (c *Client) lacks(ctx context.Context, environment string, after pipeline.U
 	_, retired := errors.AsType[*landscape.RetiredError](err)
 	switch {
 	case retired:
-		return "pipeline", fmt.Sprintf("the pipeline %s is retired in %s: restore it first", after.Pipeline, environment), nil
+		restore := "waymark restore " + after.Pipeline
+		if environment != landscape.DefaultEnvironment {
+			restore += " --environment " + environment
+		}
+		return "pipeline", fmt.Sprintf("the pipeline %s is retired in %s: restore it first: %s --why TEXT", after.Pipeline,
+			environment, restore), nil
 	case errors.Is(err, landscape.ErrNotFound):
 		return "pipeline", fmt.Sprintf("no pipeline %s is deployed in %s: deploy it first", after.Pipeline, environment), nil
 	case err != nil:

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,11 +36,16 @@ func (d doctor) triggers(ctx context.Context) client.Check {
 
 func triggersCheck(list []client.Trigger, now time.Time) client.Check {
 	var waiting int64
-	var troubled []string
+	var troubled, cures []string
 	for i := range list {
 		waiting += list[i].Waiting
-		if trouble := list[i].Trouble(now); trouble != "" {
-			troubled = append(troubled, list[i].ID+": "+trouble)
+		trouble, cure := list[i].Trouble(now)
+		if trouble == "" {
+			continue
+		}
+		troubled = append(troubled, list[i].ID+": "+trouble)
+		if len(troubled) <= mostTroubled && !slices.Contains(cures, cure) {
+			cures = append(cures, cure)
 		}
 	}
 	found := fmt.Sprintf("%s, %s waiting", text.Count(int64(len(list)), "trigger"), text.Count(waiting, "arrival"))
@@ -49,6 +55,10 @@ func triggersCheck(list []client.Trigger, now time.Time) client.Check {
 	more := ""
 	if n := len(troubled) - mostTroubled; n > 0 {
 		more = fmt.Sprintf("; and %d more", n)
+		cures = append(cures, "see the others with waymark triggers")
 	}
-	return client.Warning(client.LookAtTriggers, "%s; %s%s", found, strings.Join(troubled[:min(len(troubled), mostTroubled)], "; "), more)
+	told := strings.Join(troubled[:min(len(troubled), mostTroubled)], "; ")
+	check := client.Warning(client.LookAtTriggers, "%s; %s%s", found, told, more)
+	check.Advice = strings.Join(cures, "; ")
+	return check
 }

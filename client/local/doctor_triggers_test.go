@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,7 +48,10 @@ func TestDoctorOfEveryTrigger(t *testing.T) {
 
 	_, err = home.Retire(t.Context(), client.RedeployRequest{Pipeline: "orders", By: client.By{Why: "to see"}})
 	require.NoError(t, err)
-	require.Regexp(t, "default/after/outputs: .*the pipeline orders is retired", look(t.Context()).Detail)
+	found := look(t.Context())
+	require.Contains(t, found.Detail, "default/after/outputs: the pipeline orders is retired in default: restore it "+
+		"first: waymark restore orders --why TEXT")
+	require.Equal(t, "do what is said of default/after/outputs", client.Told([]client.Check{found}, "", nil)[0].Cure)
 	_, err = home.Unretire(t.Context(), client.RedeployRequest{Pipeline: "orders", By: client.By{Why: "to see"}})
 	require.NoError(t, err)
 
@@ -58,6 +62,22 @@ func TestDoctorOfEveryTrigger(t *testing.T) {
 	require.NoError(t, home.Close())
 	require.NoError(t, os.RemoveAll(filepath.Join(string(o.State), "payloads")))
 	require.Equal(t, client.Doubtful, look(t.Context()).State)
+}
+
+// TestTheCureOfTriggersIsOfWhatIsWrong: each trigger has its own, those that are named, and each cure once.
+func TestTheCureOfTriggersIsOfWhatIsWrong(t *testing.T) {
+	list := []client.Trigger{
+		{ID: "default/a/t", Kind: client.FileTrigger, Paused: true, Actor: "ann", Why: "rubbish"},
+		{ID: "default/b/t", Kind: client.FileTrigger, Error: "the folder is gone: make it"},
+		{ID: "default/c/t", Kind: client.FileTrigger}, {ID: "default/d/t", Kind: client.FileTrigger},
+	}
+	told := func() string { return client.Told([]client.Check{triggersCheck(list, time.Now())}, "", nil)[0].Cure }
+	require.Equal(t, "waymark triggers resume default/a/t; do what is said of default/b/t; start waymark serve, or a "+
+		"worker that sees the same files, and look what it says", told())
+	for range 3 {
+		list = append(list, client.Trigger{ID: "default/e/t", Kind: client.FileTrigger, Paused: true})
+	}
+	require.Regexp(t, "says; waymark triggers resume default/e/t; see the others with waymark triggers$", told())
 }
 
 // TestADefectOfACheck: a check that panics is unhealthy, and says under which id the log has the cause. The others

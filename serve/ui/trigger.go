@@ -58,7 +58,10 @@ func pathOf(pages, id string, below []string) string {
 }
 
 // trouble says what keeps a trigger from beginning runs now; empty if nothing does.
-func trouble(t client.Trigger) string { return t.Trouble(time.Now()) }
+func trouble(t client.Trigger) string {
+	trouble, _ := t.Trouble(time.Now())
+	return trouble
+}
 
 // arrivalMark is the sign of what became of an arrival.
 func arrivalMark(state landscape.ArrivalState) string {
