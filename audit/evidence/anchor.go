@@ -213,7 +213,7 @@ func (f Folder) bring(ctx context.Context, log *landscape.Reader, by LogKeys, he
 func (f Folder) put(ctx context.Context, log *landscape.Reader, old int64, head Head) error {
 	hashes := &tree{ctx: ctx, log: log}
 	for _, tile := range tlog.NewTiles(tileHeight, old, head.Size) {
-		data, err := tlog.ReadTileData(tile, hashes)
+		data, err := hashes.tileData(head, tile)
 		if err == nil {
 			err = f.write(tilePath(tile), data)
 		}

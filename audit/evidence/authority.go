@@ -100,16 +100,26 @@ func (a Authority) Begun(context.Context) (bool, error) { return false, ErrCanno
 func (a Authority) agrees(context.Context, here) error { return nil }
 
 // bring has a head stamped. The receipt is the stamp, a TimeStampToken of RFC 3161, in base64. The error is errNotDue if the last stamp is too young.
-func (a Authority) bring(ctx context.Context, log *landscape.Reader, _ LogKeys, head Head) (receipt string, err error) {
+func (a Authority) bring(ctx context.Context, log *landscape.Reader, by LogKeys, head Head) (receipt string, err error) {
 	kept, err := landscape.Select[landscape.Anchored](ctx, log, a.String())
 	if err != nil {
 		return "", err
 	}
 	for _, k := range kept {
+		there := k.Size >= head.Size
+		if !there && time.Since(k.At.Time()) >= a.every {
+			continue
+		}
+		stamped, err := a.stamped(ctx, log, by, k)
 		switch {
-		case k.Size >= head.Size:
+		case err != nil:
+			return "", err
+		case !stamped && k.Size == head.Size: // somebody inserted it, and this size can have no other: the next head gets the stamp
+			return "", errNotDue
+		case !stamped:
+		case there:
 			return "", nil
-		case time.Since(k.At.Time()) < a.every:
+		default:
 			return "", errNotDue
 		}
 	}
@@ -118,6 +128,23 @@ func (a Authority) bring(ctx context.Context, log *landscape.Reader, _ LogKeys, 
 		return "", &UnreachableError{a.String(), err}
 	}
 	return base64.StdEncoding.EncodeToString(stamp), nil
+}
+
+// stamped reports whether what is noted as a stamp under a head is one.
+func (a Authority) stamped(ctx context.Context, log *landscape.Reader, by LogKeys, k landscape.Anchored) (bool, error) {
+	roots, err := a.pool()
+	if err != nil {
+		return false, err
+	}
+	head, err := signedHead(ctx, log, by, k.Size)
+	if err != nil || head.Size == 0 {
+		return false, err
+	}
+	token, wrong := base64.StdEncoding.DecodeString(k.Receipt)
+	if wrong == nil {
+		_, wrong = openStamp(token, head, roots)
+	}
+	return wrong == nil, nil
 }
 
 // stamp asks for the stamp of a head, and returns it if it is good.

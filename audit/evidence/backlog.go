@@ -18,21 +18,23 @@ type Backlog struct {
 	Oldest  time.Time `json:"oldest,omitzero"` // when the oldest entry was made that is not signed, or not at all anchors; zero if there is none
 }
 
-// BacklogOf asks the landscape how far its log is.
+// BacklogOf asks the landscape how far its log is. Only heads that the log signed count.
 func BacklogOf(ctx context.Context, log *landscape.Reader, anchors []string) (b Backlog, err error) {
 	if b.Entries, err = log.LogSize(ctx); err != nil {
 		return b, err
 	}
-	last, err := log.LastSignedHead(ctx)
+	by, err := keysForHeads(ctx, log)
 	if err != nil {
 		return b, err
 	}
-	if last != nil {
-		b.Signed = last.Size
+	last, err := lastHead(ctx, log, by)
+	if err != nil {
+		return b, err
 	}
+	b.Signed = last.Size
 	done := b.Signed
 	for _, at := range placesOf(anchors) {
-		size, err := log.LastAnchored(ctx, at.String())
+		size, err := lastAnchored(ctx, log, by, at.String())
 		if err != nil {
 			return b, err
 		}

@@ -208,7 +208,7 @@ func (b *Bucket) agrees(ctx context.Context, here here) error {
 }
 
 func (b *Bucket) bring(ctx context.Context, log *landscape.Reader, by LogKeys, head Head) (receipt string, err error) {
-	if known, err := log.LastAnchored(ctx, b.String()); err != nil || known >= head.Size {
+	if known, err := lastAnchored(ctx, log, by, b.String()); err != nil || known >= head.Size {
 		return "", err
 	}
 	err = b.agrees(ctx, here{log, by, head.Size, head.Size})

@@ -87,6 +87,10 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 			_, err = e.Log.Assent(t.Context(), landscapetest.AssentTo(order, landscape.Approves, person))
 			require.NoError(t, err)
 		}
+		size, err := e.Log.LogSize(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, e.Log.RecordHead(t.Context(), garbage(size), nil))
+		require.NoError(t, e.Notary.Pass(t.Context()))
 		sealer, err := keys.Load(p.keys, keys.Sealer)
 		require.NoError(t, err)
 		_, err = e.Notary.Revoke(t.Context(), sealer.VKey, "it was copied")

@@ -171,9 +171,9 @@ func (o *opening) compare(ctx context.Context) error {
 		return err
 	}
 	var hashed int64 // entries whose hashes are kept
-	if last, err := o.reader.LastSignedHead(ctx); err != nil {
+	if last, err := lastHead(ctx, o.reader, by); err != nil {
 		return err
-	} else if last != nil {
+	} else {
 		hashed = last.Size
 	}
 	here := here{o.reader, by, o.size, hashed}

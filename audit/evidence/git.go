@@ -188,7 +188,7 @@ func (g Git) agrees(ctx context.Context, here here) error {
 }
 
 func (g Git) bring(ctx context.Context, log *landscape.Reader, by LogKeys, head Head) (receipt string, err error) {
-	if known, err := log.LastAnchored(ctx, g.String()); err != nil || known >= head.Size {
+	if known, err := lastAnchored(ctx, log, by, g.String()); err != nil || known >= head.Size {
 		return "", err
 	}
 	last, err := g.commits(ctx, 1)

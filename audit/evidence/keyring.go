@@ -55,11 +55,13 @@ func entriesAboutKeys(ctx context.Context, log *landscape.Reader, before int64) 
 		case err == nil:
 			counting = append(counting, e)
 		case e.Position == 0:
-			return nil, nil, fmt.Errorf("the log does not begin with a genesis that counts: %w", err)
+			return nil, nil, fmt.Errorf("%w: %w", errNoGenesis, err)
 		}
 	}
 	return counting, ring, nil
 }
+
+var errNoGenesis = errors.New("the log does not begin with a genesis that counts")
 
 // take reads the next entry. The error says why it does not count. What an entry that counts says of keys holds from the next one on.
 func (k *keyring) take(e landscape.LogEntry) (Statement, error) {

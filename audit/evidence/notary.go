@@ -34,6 +34,9 @@ type Notary struct {
 	mu      sync.Mutex
 	away    map[string]time.Time // when an anchor could not be reached the last time
 	failed  map[string]error     // why anchors do not have the last head, by their names
+
+	mended  map[int64]tlog.Hash // hashes of the tree in whose place others are kept
+	foreign int64               // the size of the newest head that is kept and that the log did not sign; 0 if none is newer than its own
 }
 
 // awayFor is how long an anchor that could not be reached is not asked again.
@@ -179,26 +182,29 @@ func (n *Notary) lock() (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil // which gives the lock back
 }
 
-// signed returns the last head that the landscape has, and the last that was signed, which is the same or, after a kill, a later one.
-func (n *Notary) signed(ctx context.Context) (kept, last Head, err error) {
-	stored, err := n.log.LastSignedHead(ctx)
-	if err == nil && stored != nil {
-		if kept, err = headOf(*stored, n.own); err != nil {
-			err = fmt.Errorf("log_heads %d: this head is not one that the log signed: %w", stored.Size, err)
+// signed returns the last head of the log that the landscape has, and the last that was signed, which is the same or, after a kill, a later one.
+func (n *Notary) signed(ctx context.Context) (kept keptHead, last Head, err error) {
+	if kept, err = lastHead(ctx, n.log.Reader, n.own); err == nil {
+		n.foreign = 0
+		if kept.foreign != nil {
+			n.foreign = kept.foreign[0]
 		}
-	}
-	if err == nil {
 		last, err = readState(n.folder, n.own)
 	}
 	return kept, last, err
 }
 
-// sign signs until nothing is new, and returns the last head.
+// mostMarked is how many entries about foreign heads a pass appends: who inserts these without end shall not let the log grow without end.
+const mostMarked = 3
+
+// sign signs until nothing is new, and returns the last head. A size for which somebody inserted another head is left out: a later head
+// covers the same entries. If there is no other size, an entry says so, and makes one.
 func (n *Notary) sign(ctx context.Context) (Head, error) {
-	kept, last, err := n.signed(ctx)
+	before, last, err := n.signed(ctx)
 	if err != nil {
 		return Head{}, err
 	}
+	kept, marked := before.Head, 0
 	ring, err := keysOf(ctx, n.log.Reader, kept.Size)
 	for err == nil {
 		var size int64
@@ -211,22 +217,48 @@ func (n *Notary) sign(ctx context.Context) (Head, error) {
 		if size == kept.Size {
 			return kept, nil
 		}
-		if kept, err = n.extend(ctx, ring, kept, last, min(size, max(kept.Size+most, last.Size, n.own.last().from))); err == nil && kept.Size > last.Size {
+		to := before.free(min(size, max(kept.Size+most, last.Size, n.own.last().from)))
+		if to > size {
+			if marked++; marked > mostMarked {
+				return kept, nil
+			}
+			err = n.mark(ctx, size)
+			continue
+		}
+		if kept, err = n.extend(ctx, ring, kept, last, to); err == nil && kept.Size > last.Size {
 			last = kept
 		}
 	}
 	return Head{}, err
 }
 
+// free returns the first size from one on for which no foreign head is kept.
+func (k keptHead) free(size int64) int64 {
+	for slices.Contains(k.foreign, size) {
+		size++
+	}
+	return size
+}
+
+// mark appends an entry that says that a head of this size is kept which the log did not sign.
+func (n *Notary) mark(ctx context.Context, size int64) error {
+	e, err := entry(Statement{Type: Foreign, Position: size, Why: "log_heads has a head of this size that the log did not sign"}, n.key, n.clock())
+	if err != nil {
+		return err
+	}
+	return n.log.AppendToLog(ctx, e)
+}
+
 // extend signs the head of the first entries of the log, after it has looked at those that no head covers. last is the last head that was signed:
 // the new one agrees with it, and with the one that the landscape has.
 func (n *Notary) extend(ctx context.Context, ring *keyring, kept, last Head, size int64) (Head, error) {
-	grown := &tree{ctx: ctx, log: n.log.Reader, new: map[int64]tlog.Hash{}}
+	grown := &tree{ctx: ctx, log: n.log.Reader, new: cloned(n.mended)}
 	if kept.Size > 0 {
 		if err := grown.has(kept, "log_heads"); err != nil {
 			return kept, err
 		}
 	}
+	n.mended = cloned(grown.new)
 	hashes, err := n.look(ctx, ring, grown, kept.Size, size)
 	if err != nil {
 		return kept, err
@@ -250,7 +282,13 @@ func (n *Notary) extend(ctx context.Context, ring *keyring, kept, last Head, siz
 		err = n.save(head)
 	}
 	if err == nil {
+		hashes, err = grown.keepable(hashes)
+	}
+	if err == nil {
 		err = n.log.RecordHead(ctx, landscape.SignedHead{Size: size, Root: root[:], Note: head.Note}, hashes)
+	}
+	if err == nil {
+		n.mended = grown.new
 	}
 	return head, err
 }
@@ -309,7 +347,7 @@ func (n *Notary) anchor(ctx context.Context, at Place, head Head) error {
 	if err != nil {
 		return err
 	}
-	known, err := n.log.LastAnchored(ctx, at.String())
+	known, err := lastAnchored(ctx, n.log.Reader, n.own, at.String())
 	if err == nil && known < head.Size {
 		err = n.log.RecordAnchored(ctx, landscape.Anchored{Anchor: at.String(), Size: head.Size, Receipt: receipt})
 	}
@@ -318,7 +356,7 @@ func (n *Notary) anchor(ctx context.Context, at Place, head Head) error {
 
 // Work passes again and again until ctx ends, and a last time then. What fails is logged, and tried again.
 func (n *Notary) Work(ctx context.Context, every time.Duration, logger *slog.Logger, passed func()) {
-	told := ""
+	told, marked := "", int64(0)
 	for last := false; !last; {
 		select {
 		case <-ctx.Done():
@@ -335,8 +373,21 @@ func (n *Notary) Work(ctx context.Context, every time.Duration, logger *slog.Log
 			told = err.Error()
 			logger.Error("the log is not signed or anchored up to its end", "error", err)
 		}
+		if foreign := n.foreignHead(); foreign > marked {
+			marked = foreign
+			logger.Warn("the landscape has a head that the log did not sign: somebody inserted it who may write there; it does not count, "+
+				"and the log is signed without it: waymark log check", "log_heads", foreign)
+		}
 		passed()
 	}
+}
+
+// foreignHead returns the size of the newest head that is kept and that the log did not sign; 0 if none was newer than the log's own at
+// the last pass.
+func (n *Notary) foreignHead() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.foreign
 }
 
 // passTimeout is how long a pass may take.
@@ -344,13 +395,13 @@ const passTimeout = 20 * time.Second
 
 // tick appends an entry if the last head is of another day: so that silence of a whole day is seen.
 func (n *Notary) tick(ctx context.Context) error {
-	last, err := n.log.LastSignedHead(ctx)
-	if err != nil || last == nil {
+	last, err := lastHead(ctx, n.log.Reader, n.own)
+	if err != nil || last.Size == 0 {
 		return err
 	}
 	size, err := n.log.LogSize(ctx)
 	today := n.clock().UTC().Format(time.DateOnly)
-	if err != nil || size != last.Size || last.At.Time().UTC().Format(time.DateOnly) == today {
+	if err != nil || size != last.Size || last.at.Time().UTC().Format(time.DateOnly) == today {
 		return err
 	}
 	_, err = n.ifFree(func() error { return n.say(ctx, Statement{Type: Tick}) })

@@ -57,14 +57,18 @@ func ProofsWith(ctx context.Context, log *landscape.Reader, run string, beside B
 	for _, seal := range seals {
 		of = append(of, sealed(seal))
 	}
-	last, err := log.LastSignedHead(ctx)
+	by, err := keysForHeads(ctx, log)
+	if err != nil {
+		return nil, without, err
+	}
+	last, err := lastHead(ctx, log, by)
 	if err != nil {
 		return nil, without, err
 	}
 	add := func(said Statement, missing *bool) error {
 		entry, err := log.LogEntryAbout(ctx, said.about())
 		switch {
-		case errors.Is(err, landscape.ErrNotFound), err == nil && (last == nil || entry.Position >= last.Size):
+		case errors.Is(err, landscape.ErrNotFound), err == nil && entry.Position >= last.Size:
 			*missing = true
 			return nil
 		case err == nil:
@@ -95,7 +99,11 @@ func ProofsOfSeal(ctx context.Context, log *landscape.Reader, seal landscape.Run
 }
 
 func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs []Proof, err error) {
-	last, err := log.LastSignedHead(ctx)
+	by, err := keysForHeads(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	last, err := lastHead(ctx, log, by)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +113,7 @@ func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs
 		if err != nil {
 			return nil, err
 		}
-		if last == nil || entry.Position >= last.Size {
+		if entry.Position >= last.Size {
 			return nil, fmt.Errorf("entry %d: %w", entry.Position, ErrUnsigned)
 		}
 		entries = append(entries, entry)
@@ -117,13 +125,13 @@ func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs
 	entries = append(entries, about...)
 	entries = slices.DeleteFunc(entries, func(e landscape.LogEntry) bool { return e.Position >= last.Size })
 	slices.SortFunc(entries, func(a, b landscape.LogEntry) int { return int(a.Position - b.Position) })
-	head, err := mostCosigned(ctx, log, last.Size, entries[len(entries)-1].Position)
+	head, err := mostCosigned(ctx, log, by, last.Size, entries[len(entries)-1].Position)
 	if err != nil {
 		return nil, err
 	}
 	hashes := &tree{ctx: ctx, log: log}
 	for _, e := range entries {
-		path, err := tlog.ProveRecord(head.Size, e.Position, hashes)
+		path, err := hashes.proveRecord(head, e)
 		if err != nil {
 			return nil, fmt.Errorf("prove entry %d: %w", e.Position, err)
 		}
@@ -132,34 +140,37 @@ func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs
 	return proofs, nil
 }
 
-// mostCosigned returns the newest of the heads with the most cosignatures that cover a position, with these; the last head, of that size, if there are none.
-func mostCosigned(ctx context.Context, log *landscape.Reader, last, position int64) (head landscape.SignedHead, err error) {
+// mostCosigned returns the newest of the heads with the most cosignatures that cover a position, with these; the last head, of that size, if there are none. Heads
+// that none of these keys signed do not count.
+func mostCosigned(ctx context.Context, log *landscape.Reader, by LogKeys, last, position int64) (head Head, err error) {
 	receipts, seen := map[int64][]string{}, map[string]bool{} // by size, in the order of the anchors' names
 	err = landscape.Each(ctx, log, func(a landscape.Anchored) bool {
-		by, ok := cosigner(a.Receipt)
-		if once := fmt.Sprintf("%d %s", a.Size, by); ok && !seen[once] && a.Size > position { // a witness may have two addresses
+		who, ok := cosigner(a.Receipt)
+		if once := fmt.Sprintf("%d %s", a.Size, who); ok && !seen[once] && a.Size > position { // a witness may have two addresses
 			receipts[a.Size], seen[once] = append(receipts[a.Size], a.Receipt), true
 		}
 		return true
 	})
+	if err != nil {
+		return head, err
+	}
 	best := last
 	for size := range receipts {
+		if its, err := signedHead(ctx, log, by, size); err != nil {
+			return head, err
+		} else if its.Size == 0 {
+			continue
+		}
 		if more := len(receipts[size]) - len(receipts[best]); more > 0 || more == 0 && size > best {
 			best = size
 		}
 	}
-	if err != nil {
-		return head, err
-	}
-	stored, err := landscape.Select[landscape.SignedHead](ctx, log, best)
-	if err == nil && len(stored) == 0 {
+	head, err = signedHead(ctx, log, by, best)
+	if err == nil && head.Size == 0 {
 		err = fmt.Errorf("log_heads %d: %w", best, landscape.ErrNotFound)
 	}
-	if err != nil {
-		return head, err
-	}
-	stored[0].Note += strings.Join(receipts[best], "")
-	return stored[0], nil
+	head.Note += strings.Join(receipts[best], "")
+	return head, err
 }
 
 // cosigner returns whose signature a receipt is, as the line of a note says it: the name and the hash of the key. ok is false if it is none, such as a stamp.

@@ -137,8 +137,16 @@ func (r *restorer) write(ctx context.Context, done Restoration, why string) erro
 	if err == nil {
 		err = r.log.AppendToLog(ctx, r.missing...)
 	}
+	if err != nil {
+		return err
+	}
+	there, err := landscape.Select[landscape.SignedHead](ctx, r.log, r.head.Size)
+	if err != nil || len(there) > 0 && there[0].Note != r.head.Note { // somebody inserted another: the notary signs the next one
+		return err
+	}
+	hashes, err := r.tree.keepable(r.hashes)
 	if err == nil {
-		err = r.log.RecordHead(ctx, landscape.SignedHead{Size: r.head.Size, Root: r.head.Root[:], Note: r.head.Note}, r.hashes)
+		err = r.log.RecordHead(ctx, landscape.SignedHead{Size: r.head.Size, Root: r.head.Root[:], Note: r.head.Note}, hashes)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package evidence_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -189,10 +190,23 @@ func TestFalseRotations(t *testing.T) {
 			require.EqualValues(t, 1, p.check().Refused)
 
 			head := p.headBy(named)
+			var proofs []evidence.Proof
+			p.read(func(ctx context.Context, log *landscape.Reader) {
+				proofs, err = evidence.ProofsOf(ctx, log, "r1")
+				require.NoError(t, err)
+			})
+			for i := range proofs { // as the thief would show them
+				path, _, _ := strings.Cut(proofs[i].Text, "\n\n")
+				proofs[i].Text = path + "\n\n" + head
+			}
+			policy, err := trust.Parse(only(t, old.VKey))
+			require.NoError(t, err)
+			_, err = evidence.VerifyProofs(policy, proofs)
+			require.ErrorContains(t, err, "the head of the log: ")
 			p.attack(fmt.Sprintf(`update log_heads set note = '%s' where size = (select max(size) from log_heads)`, head))
 			require.Contains(t, p.problems(), "is not a head that the log signed")
-			_, err = p.proven("r1", only(t, old.VKey))
-			require.ErrorContains(t, err, "the head of the log: ")
+			_, err = p.proven("r1", only(t, old.VKey)) // under the head before it, which the log signed
+			require.NoError(t, err)
 		})
 	}
 }

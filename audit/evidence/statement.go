@@ -33,6 +33,7 @@ const (
 	Began    Type = "began"        // a run begins
 	Sealed   Type = "sealed"       // a run ended, or something was recorded of it afterwards: what binds its records
 	Refused  Type = "refused"      // an entry before does not count
+	Foreign  Type = "foreign"      // a head of this size is kept that the log did not sign
 	Restored Type = "restored"     // entries that were missing here came back from an anchor
 	Lost     Type = "lost"         // a run that the log knows is not recorded any more
 	Tick     Type = "tick"         // nothing else happened on a day
@@ -74,7 +75,7 @@ type Statement struct {
 	Digest    string `json:"order_sha256,omitempty"`    // of a dangerous order
 	Origin    string `json:"origin,omitempty"`          // the name of the log
 	Pipeline  string `json:"pipeline,omitempty"`
-	Position  int64  `json:"position,omitempty"`       // of the entry that does not count
+	Position  int64  `json:"position,omitempty"`       // of the entry that does not count; of a head that the log did not sign: its size
 	Records   string `json:"records_sha256,omitempty"` // of what was found of outputs: landscape.AttestationDigest; of the line of a record of dangerous orders
 	Result    string `json:"result,omitempty"`         // the worst that was found of an output
 	Root      string `json:"root,omitempty"`           // of a seal, and of an archived run: in hex
@@ -110,6 +111,8 @@ func (s Statement) about() string {
 		return string(s.Type) + "/" + s.Key
 	case Refused:
 		return fmt.Sprintf("%s/%d", s.Type, s.Position)
+	case Foreign: // by chance, so that nobody appends another entry about it before
+		return fmt.Sprintf("%s/%d/%s", s.Type, s.Position, s.N)
 	case Restored:
 		return fmt.Sprintf("%s/%d-%d", s.Type, s.Found, s.Anchored)
 	case Sealed: // a record that was restored may get another seal of this number

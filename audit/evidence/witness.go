@@ -180,15 +180,11 @@ func (w Witness) ask(ctx context.Context, head Head) (int64, error) {
 
 // agrees compares the size of the witness's last head with the log, and its root if the landscape has the head. Without any signed head nothing can be asked.
 func (w Witness) agrees(ctx context.Context, here here) error {
-	last, err := here.log.LastSignedHead(ctx)
-	if err != nil || last == nil {
+	head, err := lastHead(ctx, here.log, here.by)
+	if err != nil || head.Size == 0 {
 		return err
 	}
-	head, err := headOf(*last, here.by)
-	if err != nil {
-		return err
-	}
-	size, err := w.ask(ctx, head)
+	size, err := w.ask(ctx, head.Head)
 	switch {
 	case err != nil:
 		return err
@@ -216,8 +212,8 @@ func (w Witness) askOlder(ctx context.Context, here here, size, shown int64) err
 }
 
 // bring shows the witness a head, with the proof from the head that it has, until it cosigns it. The receipt is the line of the cosignature.
-func (w Witness) bring(ctx context.Context, log *landscape.Reader, _ LogKeys, head Head) (receipt string, err error) {
-	old, err := log.LastAnchored(ctx, w.String())
+func (w Witness) bring(ctx context.Context, log *landscape.Reader, by LogKeys, head Head) (receipt string, err error) {
+	old, err := lastAnchored(ctx, log, by, w.String())
 	if err != nil || old >= head.Size {
 		return "", err
 	}
@@ -225,7 +221,7 @@ func (w Witness) bring(ctx context.Context, log *landscape.Reader, _ LogKeys, he
 	for range tries {
 		var proof tlog.TreeProof
 		if old > 0 && old < head.Size {
-			if proof, err = tlog.ProveTree(head.Size, old, &tree{ctx: ctx, log: log}); err != nil {
+			if proof, err = (&tree{ctx: ctx, log: log}).proveTree(head, old); err != nil {
 				return "", fmt.Errorf("prove that the log continues %d entries: %w", old, err)
 			}
 		}

@@ -82,6 +82,7 @@ func noLogYet(ctx context.Context, anchors []string) client.Check {
 type logState struct {
 	evidence.Backlog
 	unlogged int64    // runs without an entry
+	foreign  int64    // heads that the log did not sign
 	unsealed []string // runs that ended without a seal
 	gone     []string // anchors that have nothing of what was brought there
 	away     []string // why anchors could not be asked
@@ -93,6 +94,9 @@ func stateOf(ctx context.Context, log *landscape.Reader, anchors []string) (s lo
 		return s, err
 	}
 	if s.unsealed, err = log.UnsealedRuns(ctx); err != nil {
+		return s, err
+	}
+	if s.foreign, err = evidence.ForeignHeads(ctx, log); err != nil {
 		return s, err
 	}
 	s.Backlog, err = evidence.BacklogOf(ctx, log, anchors)
@@ -125,6 +129,8 @@ func logCheck(ctx context.Context, b logState, anchors []string, err error) clie
 		return client.Warning(client.SignLog, "%s; there is nothing at %s any more: waymark log check", found, strings.Join(b.gone, ", "))
 	case b.away != nil:
 		return client.Warning(client.SignLog, "%s; %s", found, strings.Join(b.away, "; "))
+	case b.foreign > 0:
+		return client.Warning(client.CheckLog, "%s; %s", found, foreignText(b.foreign))
 	case b.unable != nil:
 		return client.Warning(client.SignLog, "%s; %v", found, b.unable)
 	case b.unsealed != nil:
@@ -137,6 +143,12 @@ func logCheck(ctx context.Context, b logState, anchors []string, err error) clie
 		return client.Warning(client.SignLog, "%s; the oldest of the others waits since %s", found, b.Oldest.Format(time.RFC3339))
 	}
 	return client.Good("%s", found)
+}
+
+// foreignText says that so many of the heads that the record has are not the log's.
+func foreignText(n int64) string {
+	return fmt.Sprintf("log_heads has %s that the log did not sign: a role that may write the landscape inserted that, and it does not count",
+		text.Count(n, "head"))
 }
 
 // haveRuns is the beginning of a sentence about so many runs.

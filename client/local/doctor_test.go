@@ -90,6 +90,11 @@ func TestDoctorOfAForkedLog(t *testing.T) {
 func TestRunsWithoutEntries(t *testing.T) {
 	b := logState{Backlog: evidence.Backlog{Entries: 3, Signed: 3}}
 	require.Equal(t, client.Healthy, logCheck(t.Context(), b, nil, nil).State)
+	b.foreign = 2
+	foreign := client.Warning(client.CheckLog, "3 entries, 3 signed; log_heads has 2 heads that the log did not sign: "+
+		"a role that may write the landscape inserted that, and it does not count")
+	require.Equal(t, foreign, logCheck(t.Context(), b, nil, nil))
+	b.foreign = 0
 	b.unlogged = 2
 	require.Equal(t, client.Warning(client.AdmitSealer, "3 entries, 3 signed; 2 runs have no entry"), logCheck(t.Context(), b, nil, nil))
 	b.unsealed = []string{"one"}

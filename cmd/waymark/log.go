@@ -79,6 +79,8 @@ func aboutText(e evidence.Entry) string {
 		return fmt.Sprintf("order %d", e.Order)
 	case evidence.Refused:
 		return fmt.Sprintf("entry %d", e.Statement.Position)
+	case evidence.Foreign:
+		return "head of " + entriesText(e.Statement.Position)
 	case evidence.Restored:
 		return fmt.Sprintf("entries %d to %d", e.Found, e.Anchored-1)
 	}
