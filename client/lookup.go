@@ -54,38 +54,70 @@ type LookupRequest struct {
 	Guess bool
 }
 
-// Bounds of a search.
-const (
-	lookupRuns  = 50        // the newest, in which rows are looked for
-	lookupRows  = 5_000_000 // whose digests are compared
-	lookupFound = 50
-)
+// LookupResult is what a word may mean, and where it was not looked for: what is not in Items may be there.
+type LookupResult struct {
+	Items      []Found      `json:"items"`      // not nil
+	Unsearched []Unsearched `json:"unsearched"` // not nil
+}
 
-// Lookup finds what a word may mean: among all runs, outputs and pipelines, and among the rows of the newest runs. It reads the landscape only. The error is
-// an *Error of kind Invalid if there is no word.
-func (c *Client) Lookup(ctx context.Context, r LookupRequest) (found []Found, err error) {
+// Unsearched is a part of the record in which a word was not looked for.
+type Unsearched struct {
+	What string `json:"what"`          // which part, and why, in words
+	Run  string `json:"run,omitempty"` // that can be searched alone; empty if the words say what to do
+}
+
+// lookupLimits bound a search of several runs.
+type lookupLimits struct {
+	runs   int   // the newest ones that count, in which rows are looked for
+	looked int   // the newest runs, among which these are
+	rows   int64 // whose digests are compared
+}
+
+var lookupMost = lookupLimits{runs: 50, looked: 5_000, rows: 5_000_000}
+
+// lookupFound is how many things are found at most.
+const lookupFound = 50
+
+// Lookup finds what a word may mean: among all runs, outputs and pipelines, and among the rows of the newest runs, or of
+// the one that r names, which it reads whole. The result says where it did not look. It reads the landscape only. The
+// error is an *Error of kind Invalid if there is no word.
+func (c *Client) Lookup(ctx context.Context, r LookupRequest) (LookupResult, error) {
+	return c.lookUp(ctx, r, lookupMost)
+}
+
+func (c *Client) lookUp(ctx context.Context, r LookupRequest, most lookupLimits) (result LookupResult, err error) {
 	defer c.edge(ctx, &err)
 	if r.Word = strings.TrimSpace(r.Word); r.Word == "" {
-		return nil, &Error{Kind: Invalid, Code: InvalidQuestion, Message: "say what to look for: an id, a digest, a token, FILE:LINE, or a record as it was read"}
+		return result, &Error{Kind: Invalid, Code: InvalidQuestion, Message: "say what to look for: an id, a digest, a token, FILE:LINE, or a record as it was read"}
 	}
-	l := &lookup{Client: c, LookupRequest: r, found: []Found{}}
+	l := &lookup{Client: c, LookupRequest: r, most: most, found: []Found{}, unsearched: []Unsearched{}}
 	if l.runs, err = l.candidates(ctx); err != nil {
-		return nil, err
+		return result, err
 	}
 	for _, look := range []func(context.Context) error{l.byID, l.byName, l.byFile, l.byDigest, l.byPlace, l.byNumber, l.byCode, l.byRecord} {
 		if err := look(ctx); err != nil {
-			return nil, err
+			return result, err
 		}
 	}
-	return l.found[:min(len(l.found), lookupFound)], nil
+	if len(l.found) > lookupFound {
+		l.leave("", "what else the word means: these are the first %d, so write more of it, or name a run", lookupFound)
+	}
+	return LookupResult{Items: l.found[:min(len(l.found), lookupFound)], Unsearched: l.unsearched}, nil
 }
 
 // lookup is a search that is under way.
 type lookup struct {
 	*Client
 	LookupRequest
-	runs  []landscape.RunHead // in which rows are looked for, the newest first
-	found []Found
+	most       lookupLimits
+	runs       []landscape.RunHead // in which rows are looked for, the newest first
+	found      []Found
+	unsearched []Unsearched
+}
+
+// leave records a part in which the word is not looked for.
+func (l *lookup) leave(run, format string, args ...any) {
+	l.unsearched = append(l.unsearched, Unsearched{Run: run, What: fmt.Sprintf(format, args...)})
 }
 
 func (l *lookup) add(run landscape.RunHead, f Found, format string, args ...any) {
@@ -102,8 +134,34 @@ func (l *lookup) candidates(ctx context.Context) ([]landscape.RunHead, error) {
 		run, err := l.Find(ctx, l.Run)
 		return []landscape.RunHead{run.RunHead}, err
 	}
-	runs, err := l.log.RecentRuns(ctx, nil, lookupRuns)
-	return slices.DeleteFunc(runs, func(run landscape.RunHead) bool { return !l.sees(run) }), err
+	var seen []landscape.RunHead
+	var place *landscape.RunStart
+	for looked := 0; looked < l.most.looked; {
+		page := min(500, l.most.looked-looked)
+		heads, err := l.log.RecentRuns(ctx, place, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range heads {
+			switch {
+			case !l.sees(run):
+			case len(seen) == l.most.runs:
+				l.leave("", "rows, names of files and codes in runs before %s: these are looked for in the newest %d runs, "+
+					"so name an older one to search it", seen[len(seen)-1].ID, l.most.runs)
+				return seen, nil
+			default:
+				seen = append(seen, run)
+			}
+			place = &landscape.RunStart{Started: run.Started, ID: run.ID}
+		}
+		if len(heads) < page {
+			return seen, nil
+		}
+		looked += page
+	}
+	l.leave("", "rows, names of files and codes in older runs than the newest %d of all pipelines: name one to search it",
+		l.most.looked)
+	return seen, nil
 }
 
 func (l *lookup) byID(ctx context.Context) error {
@@ -298,6 +356,9 @@ func (l *lookup) byNumber(ctx context.Context) error {
 	if number < 1 || len(l.runs) == 0 {
 		return nil
 	}
+	if len(l.runs) > 1 {
+		l.leave("", "row %d of each run but the newest: write SOURCE:%[1]d, or name a run", number)
+	}
 	nodes, err := l.log.Nodes(ctx, l.runs[0].ID)
 	if err != nil {
 		return err
@@ -321,11 +382,14 @@ func (l *lookup) byCode(ctx context.Context) error {
 	if !code.MatchString(l.Word) {
 		return nil
 	}
-	const mostErrors = 100_000 // that are counted: of more, it is not said how many they are
+	const mostErrors = 100_000 // that are counted, of each run
 	for _, run := range l.runs {
-		codes, _, err := l.log.RefusedBy(ctx, run.ID, mostErrors)
+		codes, all, err := l.log.RefusedBy(ctx, run.ID, mostErrors)
 		if err != nil {
 			return err
+		}
+		if !all {
+			l.leave("", "refused rows of run %s after its first %d: its list of errors has the rest", run.ID, mostErrors)
 		}
 		if n := codes[strings.ToUpper(l.Word)]; n > 0 {
 			l.add(run, Found{Kind: FoundRefusals, Rows: n}, "refused rows")
@@ -340,9 +404,11 @@ type record struct {
 	what string // it is, in words
 }
 
-// byRecord finds rows by what was read, or by its digest.
+// byRecord finds rows by what was read, or by its digest. Of several runs it looks at those that have no more rows than
+// it may still look at, the newest first: a great one does not hide the small ones before it.
 func (l *lookup) byRecord(ctx context.Context) error {
 	if !l.Guess {
+		l.leave("", "whole records and their digests: an auditor can look for these")
 		return nil
 	}
 	text := sha256.Sum256([]byte(l.Word))
@@ -350,27 +416,46 @@ func (l *lookup) byRecord(ctx context.Context) error {
 	if sum, err := hex.DecodeString(l.Word); err == nil && len(sum) == sha256.Size && digest.MatchString(l.Word) {
 		wanted = append(wanted, record{sum, "a record with this digest"})
 	}
-	looked := int64(0)
+	left := l.most.rows
 	for _, run := range l.runs {
-		sources, err := l.log.SourceEnds(ctx, run.ID)
+		chunks, rows, err := l.chunksOf(ctx, run.ID)
 		if err != nil {
 			return err
 		}
-		for _, source := range sources {
-			for chunk, err := range l.log.Chunks(ctx, run.ID, source.Source) {
-				if err != nil {
-					return err
-				}
-				if looked += chunk.Rows; looked > lookupRows || len(l.found) > lookupFound {
-					return nil
-				}
-				if err := l.recordsOf(ctx, run, chunk, wanted); err != nil {
-					return err
-				}
+		if l.Run == "" && rows > left {
+			l.leave(run.ID, "the %d records of run %s of %s: at most %d of all runs are compared with a word at once",
+				rows, run.ID, run.Pipeline, l.most.rows)
+			continue
+		}
+		left -= rows
+		for _, chunk := range chunks {
+			if len(l.found) > lookupFound {
+				return nil // and it is said that there are more
+			}
+			if err := l.recordsOf(ctx, run, chunk, wanted); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// chunksOf returns the chunks of a run, and how many rows they have.
+func (l *lookup) chunksOf(ctx context.Context, run string) (chunks []landscape.Chunk, rows int64, err error) {
+	sources, err := l.log.Sources(ctx, run)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, source := range sources {
+		for chunk, err := range l.log.Chunks(ctx, run, source.Source) {
+			if err != nil {
+				return nil, 0, err
+			}
+			chunks = append(chunks, chunk)
+			rows += chunk.Rows
+		}
+	}
+	return chunks, rows, nil
 }
 
 // recordsOf finds the records of a chunk that are looked for.

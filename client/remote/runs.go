@@ -251,7 +251,8 @@ func (c *Client) Queue(ctx context.Context) ([]client.Waiting, error) {
 	return whole[client.Waiting](ctx, c, "/v1/queue", nil)
 }
 
-// Lookup returns what a word may mean, in one run or, if that is empty, in all that the caller sees.
-func (c *Client) Lookup(ctx context.Context, word, run string) ([]client.Found, error) {
-	return whole[client.Found](ctx, c, "/v1/find", words("q", word, "run", run))
+// Lookup returns what a word may mean, in one run or, if that is empty, in all that the caller sees, and where it was
+// not looked for.
+func (c *Client) Lookup(ctx context.Context, word, run string) (client.LookupResult, error) {
+	return ask[client.LookupResult](ctx, c, get("/v1/find", words("q", word, "run", run)))
 }

@@ -201,10 +201,10 @@ func atMost(q audit.Question) audit.Question {
 	return q
 }
 
-func (r *away) Lookup(ctx context.Context, q client.LookupRequest) ([]client.Found, error) {
+func (r *away) Lookup(ctx context.Context, q client.LookupRequest) (client.LookupResult, error) {
 	run, err := r.named(ctx, q.Run)
 	if err != nil {
-		return nil, err
+		return client.LookupResult{}, err
 	}
 	return r.Client.Lookup(ctx, q.Word, run)
 }

@@ -17,8 +17,11 @@ func (a *app) findCommand() *cobra.Command {
 		Short: "Find the run, row, output or pipeline that a word means",
 		Long: `Finds what WORD may mean, and says which command tells more: the beginning of a run's id, the name of a deployed pipeline, the SHA-256 of an output,
 a source file, a document or a record, the path or name of a source file, the receipt of a delivery, the id of a row such as orders:17, a row of an output as SINK:ROW, a line of a source file
-as FILE:LINE, the number of a row, the code of refused rows, or a whole record as it was read. Rows and names of files are looked for in the newest 50 runs, or in that of --run; what a trigger
-brought, by its path or receipt, in all. Exit code 1 if nothing is found.`,
+as FILE:LINE, the number of a row, the code of refused rows, or a whole record as it was read. What a trigger brought is
+looked for, by its path or receipt, in all runs; names of files, rows and codes in the newest 50, a number in the newest
+one, and whole records in those of the 50 that have 5,000,000 rows together, the newest first. What was not searched is
+listed after what was found, with --json as lines of the kind unsearched; --run searches one run whole. Exit code 1 if
+nothing is found.`,
 		Example: `  waymark find 0198c1
   waymark find strikes.csv
   waymark find strikes.csv:301
@@ -33,10 +36,10 @@ brought, by its path or receipt, in all. Exit code 1 if nothing is found.`,
 					return err
 				}
 				code := exitDone
-				if len(found) == 0 {
+				if len(found.Items) == 0 {
 					code = exitFailed
 				}
-				return endWith(code, printList(a, found, func(w io.Writer) error { return writeFound(w, found) }))
+				return endWith(code, printList(a, foundLines(found), func(w io.Writer) error { return writeFound(w, found) }))
 			})
 		},
 	}
@@ -44,16 +47,43 @@ brought, by its path or receipt, in all. Exit code 1 if nothing is found.`,
 	return cmd
 }
 
-func writeFound(w io.Writer, found []client.Found) error {
-	if len(found) == 0 {
-		_, err := fmt.Fprintln(w, "nothing found")
-		return err
+// foundLines are the lines of a search in JSON: what was found, and then what was not searched.
+func foundLines(found client.LookupResult) []any {
+	lines := make([]any, 0, len(found.Items)+len(found.Unsearched))
+	for _, f := range found.Items {
+		lines = append(lines, f)
 	}
+	for _, u := range found.Unsearched {
+		lines = append(lines, struct {
+			Kind string `json:"kind"`
+			client.Unsearched
+		}{"unsearched", u})
+	}
+	return lines
+}
+
+func writeFound(w io.Writer, found client.LookupResult) error {
 	table := [][]string{{"what", "pipeline", "ask"}}
-	for _, f := range found {
+	for _, f := range found.Items {
 		table = append(table, []string{text.Cell(f.What), text.Cell(f.Pipeline), askAbout(f)})
 	}
-	return text.Table(w, table...)
+	var err error
+	if len(found.Items) == 0 {
+		_, err = fmt.Fprintln(w, "nothing found")
+	} else {
+		err = text.Table(w, table...)
+	}
+	for _, u := range found.Unsearched {
+		if err != nil {
+			return err
+		}
+		line := "not searched: " + text.Cell(u.What)
+		if u.Run != "" {
+			line += ": search it with --run " + u.Run
+		}
+		_, err = fmt.Fprintln(w, line)
+	}
+	return err
 }
 
 // askAbout is the command that tells more of what was found.

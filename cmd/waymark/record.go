@@ -38,7 +38,7 @@ type runReader interface {
 	Starts(ctx context.Context, state landscape.StartState, after string, limit int) ([]client.Start, error)
 	Queue(ctx context.Context) ([]client.Waiting, error)
 	Outbox(ctx context.Context, f client.OutboxFilter, yield func(client.OutboxEvent) error) (dropped int64, err error)
-	Lookup(ctx context.Context, r client.LookupRequest) ([]client.Found, error)
+	Lookup(ctx context.Context, r client.LookupRequest) (client.LookupResult, error)
 }
 
 // rowReader answers questions about rows.

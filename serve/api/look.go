@@ -150,7 +150,7 @@ func find(c *call) (any, error) {
 		}
 		request.Run = run.ID
 	}
-	return whole(c.server.Home.Lookup(c.Context(), request))
+	return c.server.Home.Lookup(c.Context(), request)
 }
 
 // timeline leaves out what reasons quote.

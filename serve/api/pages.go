@@ -239,13 +239,14 @@ func runsPage(c *call) (any, error) {
 }
 
 func findPage(c *call) (any, error) {
-	body := ui.Find{Word: c.query.Get("q"), MayRead: c.token.Has(allowed[read]...)}
+	body := ui.Find{Word: c.query.Get("q"), Run: c.query.Get("run"), MayRead: c.token.Has(allowed[read]...)}
 	if body.Word != "" {
 		answer, err := find(c)
 		if err != nil {
 			return nil, err
 		}
-		body.Found = answer.(remote.Page[client.Found]).Items //nolint:forcetypeassert // as find says
+		result := answer.(client.LookupResult) //nolint:forcetypeassert // as find says
+		body.Found, body.Unsearched = result.Items, result.Unsearched
 	}
 	return ui.Page{Title: "Find", Crumbs: []ui.Link{{Text: "Find"}}, Command: "waymark find WORD", Path: "/v1/find?" + c.URL.RawQuery, Body: body}, nil
 }

@@ -268,9 +268,11 @@ func table() []route {
 			answer: remote.Page[client.Waiting]{}, status: http.StatusOK, handle: queue,
 		},
 		{
-			method: http.MethodGet, path: "/v1/find", scope: look, about: "What a word may mean: runs, pipelines, outputs, files and documents by their digests, rows by token, line, digest or as they were read",
+			method: http.MethodGet, path: "/v1/find", scope: look,
+			about: "What a word may mean: runs, pipelines, outputs, files and documents by their digests, rows by token, line, " +
+				"digest or as they were read; and in unsearched, where it was not looked for",
 			query:  ofLookup,
-			answer: remote.Page[client.Found]{}, status: http.StatusOK, handle: find,
+			answer: client.LookupResult{}, status: http.StatusOK, handle: find,
 		},
 		{
 			method: http.MethodGet, path: "/v1/events", scope: look, about: "What happened, in one order that never changes: as webhooks tell it",

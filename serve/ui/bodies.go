@@ -318,9 +318,16 @@ func (t Timeline) Seconds() float64 { return t.Ended.Time().Sub(t.Begun.Time()).
 
 // Find is what a word may mean.
 type Find struct {
-	Word    string         // that was looked for; empty for none yet
-	Found   []client.Found // nil if nothing was looked for
-	MayRead bool           // who looks may see the journeys of rows
+	Word       string              // that was looked for; empty for none yet
+	Run        string              // in which it was looked for alone; empty for none
+	Found      []client.Found      // nil if nothing was looked for
+	Unsearched []client.Unsearched // where it was not looked for
+	MayRead    bool                // who looks may see the journeys of rows
+}
+
+// In is the address of the search for the same word in one run.
+func (f Find) In(run string) string {
+	return "/find?" + url.Values{"q": {f.Word}, "run": {run}}.Encode()
 }
 
 // Compare is how a run differs from an earlier one.

@@ -101,7 +101,8 @@ func (s *pageServer) find(t *testing.T) {
 		_, text = viewer.get(t, "/find?q="+url.QueryEscape(word))
 		require.NotContains(t, text, "/explain?", "viewers see no values")
 		if word == record || len(word) == hex.EncodedLen(sha256.Size) {
-			require.Contains(t, text, "Nothing in the record matches", "viewers cannot guess values either")
+			require.Contains(t, text, "Nothing in the record matches where it was looked for")
+			require.Contains(t, text, "an auditor can look for these", "viewers cannot guess values either")
 		}
 
 		_, body := s.Ask(t, "GET", "/v1/find?q="+url.QueryEscape(word), s.Tokens[landscape.Auditor], "")
@@ -113,6 +114,16 @@ func (s *pageServer) find(t *testing.T) {
 			require.JSONEq(t, string(item), string(list.Items[i]), word)
 		}
 	}
+	const left = "row 1 of each run but the newest: write SOURCE:1, or name a run"
+	_, text := p.get(t, "/find?q=1")
+	require.Contains(t, text, left)
+	_, body := s.Ask(t, "GET", "/v1/find?q=1", s.Tokens[landscape.Auditor], "")
+	require.Contains(t, string(body), `"unsearched":[{"what":"`+left+`"}]`)
+	require.Contains(t, s.Waymark(t, "find", "1"), "not searched: "+left)
+	require.Contains(t, s.Waymark(t, "find", "1", "--json"), `{"kind":"unsearched","what":"`+left+`"}`)
+	_, text = p.get(t, "/find?q="+record+"&run=refusing")
+	require.NotContains(t, text, "Not searched", "a run that is named is searched whole")
+	require.Contains(t, text, `name="run" value="refusing"`)
 	for _, word := range nasty {
 		answer, text := p.get(t, "/find?q="+url.QueryEscape(word))
 		require.Contains(t, []int{http.StatusOK, http.StatusRequestURITooLong}, answer.StatusCode)
