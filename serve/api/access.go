@@ -36,30 +36,12 @@ func revoke(c *call) (any, error) {
 
 // disclosures lists who was shown values of runs that the caller sees.
 func disclosures(c *call) (any, error) {
-	seen := map[string]bool{} // by run
-	place := func(d client.Disclosure) string { return d.ID }
-	return pageOf(c, place, func(after string, limit int) (found []client.Disclosure, err error) {
-		for len(found) < limit {
-			batch, err := c.server.Home.Disclosures(c.Context(), after, mostItems)
-			if err != nil {
-				return nil, err
-			}
-			for _, d := range batch {
-				after = d.ID
-				visible, err := c.seesRun(d.Run, seen)
-				if err != nil {
-					return nil, err
-				}
-				if visible && len(found) < limit {
-					found = append(found, d)
-				}
-			}
-			if len(batch) < mostItems {
-				break
-			}
-		}
-		return found, nil
-	})
+	known := map[string]bool{} // by run
+	from := func(after string, limit int) ([]client.Disclosure, error) {
+		return c.server.Home.Disclosures(c.Context(), after, limit)
+	}
+	sees := func(d client.Disclosure) (bool, error) { return c.seesRun(d.Run, known) }
+	return seenOf(c, func(d client.Disclosure) string { return d.ID }, from, sees)
 }
 
 // seesRun reports whether the caller sees a run, and keeps the answer.

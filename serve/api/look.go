@@ -264,11 +264,58 @@ func (c *call) question(run string) (audit.Question, error) {
 }
 
 func starts(c *call) (any, error) {
-	page, err := pageOf(c, func(s client.Start) string { return s.ID }, func(after string, limit int) ([]client.Start, error) {
+	from := func(after string, limit int) ([]client.Start, error) {
 		return c.server.Home.Starts(c.Context(), landscape.StartState(c.query.Get("state")), after, limit)
-	})
-	page.Items = slices.DeleteFunc(page.Items, func(s client.Start) bool { return !c.token.Sees(s.Pipeline) })
-	return page, err
+	}
+	sees := func(s client.Start) (bool, error) { return c.token.Sees(s.Pipeline), nil }
+	return seenOf(c, func(s client.Start) string { return s.ID }, from, sees)
+}
+
+// mostSought is at how many items of a list a request looks at most, for those that the caller sees.
+const mostSought = 10 * mostItems
+
+// seenOf reads one page of the items of a list that the caller sees: it reads on until the page is full, or it looked at
+// mostSought items. Then the page has a next, though it may be empty.
+func seenOf[T any](
+	c *call, place func(T) string, from func(after string, limit int) ([]T, error), sees func(T) (bool, error),
+) (page remote.Page[T], err error) {
+	limit, err := c.limit()
+	if err != nil {
+		return page, err
+	}
+	after, err := c.place()
+	if err != nil {
+		return page, err
+	}
+	page.Items = []T{}
+	size := limit + 1
+	for looked := 0; looked < mostSought; looked += size {
+		if looked > 0 {
+			size = mostItems
+		}
+		batch, err := from(after, size)
+		if err != nil {
+			return page, err
+		}
+		for _, item := range batch {
+			seen, err := sees(item)
+			switch {
+			case err != nil:
+				return page, err
+			case seen && len(page.Items) == limit:
+				page.Next = c.cursor(place(page.Items[limit-1]))
+				return page, nil
+			case seen:
+				page.Items = append(page.Items, item)
+			}
+			after = place(item)
+		}
+		if len(batch) < size {
+			return page, nil
+		}
+	}
+	page.Next = c.cursor(after)
+	return page, nil
 }
 
 // queue asks Temporal about the runs that may begin, for all who look.

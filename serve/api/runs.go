@@ -169,7 +169,7 @@ func (c *call) pageOfRuns() (page remote.Page[client.Run], err error) {
 		return len(page.Items) < limit, nil
 	})
 	page.Next = c.cursor(next)
-	if newest {
+	if newest && len(page.Items) > 0 {
 		page.Next = ""
 	}
 	return page, err

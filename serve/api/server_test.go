@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,51 @@ func TestCursors(t *testing.T) {
 	c.server = again
 	_, err = c.place()
 	require.Error(t, err, "another process has another key")
+}
+
+// TestAPageHasWhatItsCallerSees: what others see fills no pages, and a search for the rest has an end.
+func TestAPageHasWhatItsCallerSees(t *testing.T) {
+	s, _, _ := asked(t, 0)
+	list := func(total int, query string, mine func(int) bool) (items []int, next string, looked int) {
+		t.Helper()
+		c := &call{
+			Request: httptest.NewRequest(http.MethodGet, "/v1/starts?"+query, http.NoBody),
+			server:  s,
+			route:   &route{path: "/v1/starts"},
+		}
+		c.query = c.URL.Query()
+		from := func(after string, limit int) (batch []int, err error) {
+			first, _ := strconv.Atoi(after)
+			for i := first + 1; i <= total && len(batch) < limit; i++ {
+				batch = append(batch, i)
+			}
+			looked += len(batch)
+			return batch, nil
+		}
+		page, err := seenOf(c, strconv.Itoa, from, func(i int) (bool, error) { return mine(i), nil })
+		require.NoError(t, err)
+		require.NotNil(t, page.Items)
+		return page.Items, page.Next, looked
+	}
+	tens := func(i int) bool { return i%10 == 0 }
+	items, next, _ := list(40, "limit=3", tens)
+	require.Equal(t, []int{10, 20, 30}, items)
+	items, next, _ = list(40, "limit=3&after="+next, tens)
+	require.Equal(t, []int{40}, items)
+	require.Empty(t, next)
+	items, next, _ = list(40, "limit=4", tens)
+	require.Equal(t, []int{10, 20, 30, 40}, items)
+	require.Empty(t, next, "there is no more that the caller sees")
+	items, next, looked := list(20_000, "limit=2", func(i int) bool { return i == 9_000 })
+	require.Empty(t, items)
+	require.NotEmpty(t, next, "it looks no further, and says so")
+	require.LessOrEqual(t, looked, mostSought+mostItems)
+	items, _, _ = list(20_000, "limit=2&after="+next, func(i int) bool { return i == 9_000 })
+	require.Equal(t, []int{9_000}, items)
+	items, next, looked = list(20_000, "limit=2", func(int) bool { return true })
+	require.Equal(t, []int{1, 2}, items)
+	require.NotEmpty(t, next)
+	require.Equal(t, 3, looked, "who sees all reads no more than the page")
 }
 
 // TestVerificationsThatWait has more runs verified than are kept: those that wait are not forgotten, and no more begin.

@@ -55,6 +55,23 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// TestAnEmptyPageWithANext does not say that there is nothing: nobody has looked at all.
+func TestAnEmptyPageWithANext(t *testing.T) {
+	for says, bodies := range map[string][2]any{
+		"Nobody asked for a run":  {Starts{Next: "/more"}, Starts{}},
+		"No run matches":          {Runs{Next: "/more"}, Runs{}},
+		"Nobody was shown values": {Access{Next: "/more"}, Access{}},
+		"No run is on record":     {Home{More: true}, Home{}},
+	} {
+		more, err := Render(Page{Body: bodies[0]})
+		require.NoError(t, err)
+		require.NotContains(t, string(more), says)
+		none, err := Render(Page{Body: bodies[1]})
+		require.NoError(t, err)
+		require.Contains(t, string(none), says)
+	}
+}
+
 // TestWhatTemporalDoesNotSayIsUnknown: a run is neither shown as one that somebody executes, nor as one that nobody
 // does.
 func TestWhatTemporalDoesNotSayIsUnknown(t *testing.T) {
