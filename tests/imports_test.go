@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"internal/temporal/codec": {"internal/defect"},
 	"internal/temporal/webui": {"internal/defect"},
 	"worker/daemon": {
-		"internal/defect",
+		"internal/connections", "internal/defect",
 		"audit/retain", "engine/plan", "plugin/file",
 		"worker", "activities", "audit", "audit/evidence", "workflows", "internal/temporal/cluster",
 		"internal/temporal/codec", "landscape", "payload", "workflows/recovery", "workflows/slots",
@@ -185,7 +185,7 @@ var allowed = map[string][]string{
 	},
 	"client/signature": {"pipeline"},
 	"serve/api": {
-		"internal/defect",
+		"internal/connections", "internal/defect",
 		"activities", "audit", "audit/compare", "audit/evidence/bundle", "client", "client/local", "client/remote",
 		"client/signature", "internal/text", "landscape", "pipeline", "serve/oidc", "serve/ui", "workflows",
 	},
@@ -198,7 +198,7 @@ var allowed = map[string][]string{
 	},
 	"client/local": {
 		"audit/retain",
-		"internal/defect",
+		"internal/connections", "internal/defect",
 		"activities", "activities/recompute", "pipeline", "audit", "client", "audit/archive", "audit/dossier",
 		"audit/evidence", "audit/evidence/bundle", "audit/evidence/keys", "landscape/persons",
 		"audit/evidence/rowproof", "audit/evidence/trust", "audit/evidence/witness", "audit/interop",

@@ -245,13 +245,13 @@ func (f *frontend) DescribeWorkflowExecution(
 	return nil, serviceerror.ToStatus(serviceerror.NewPermissionDenied("no", "")).Err()
 }
 
-// connections counts those that a listener accepts.
-type connections struct {
+// counting counts those that a listener accepts.
+type counting struct {
 	net.Listener
 	accepted atomic.Int64
 }
 
-func (c *connections) Accept() (net.Conn, error) {
+func (c *counting) Accept() (net.Conn, error) {
 	connection, err := c.Listener.Accept()
 	if err == nil {
 		c.accepted.Add(1)
@@ -266,7 +266,7 @@ func TestListsAskTheClusterOnce(t *testing.T) {
 	require.NoError(t, err)
 	f, server := &frontend{}, grpc.NewServer()
 	service.RegisterWorkflowServiceServer(server, f)
-	counted := &connections{Listener: listener}
+	counted := &counting{Listener: listener}
 	go func() { _ = server.Serve(counted) }() // until Stop
 	t.Cleanup(server.Stop)
 

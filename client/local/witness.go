@@ -14,6 +14,7 @@ import (
 	"waymark/audit/evidence/trust"
 	"waymark/audit/evidence/witness"
 	"waymark/client"
+	"waymark/internal/connections"
 	"waymark/internal/defect"
 )
 
@@ -38,6 +39,9 @@ const (
 	idleTimeout    = 2 * time.Minute
 	finishTimeout  = 5 * time.Second
 )
+
+// filesPart is the part of the files that the process may have open that are connections to a witness at most.
+const filesPart = 2
 
 // Witness cosigns heads of other logs until ctx ends: then it answers the requests in flight. The last head of each log stands in the state folder. The
 // error is an *Error of kind Invalid if there is no key, the address cannot be used, or another process uses the folder.
@@ -77,7 +81,9 @@ func invalidOption(err error) error {
 
 // serveUntil serves a handler until ctx ends, and then what is in flight.
 func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
+	limited := connections.Limit(listener, filesPart)
 	server := &http.Server{
+		ConnState:    limited.State,
 		Handler:      defect.Handler("request", handler),
 		ReadTimeout:  requestTimeout,
 		WriteTimeout: requestTimeout,
@@ -85,7 +91,7 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 		ErrorLog:     slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- defect.Catch("witness", func() error { return server.Serve(listener) }) }()
+	go func() { failed <- defect.Catch("witness", func() error { return server.Serve(limited) }) }()
 	select {
 	case err := <-failed:
 		return err

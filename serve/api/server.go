@@ -27,6 +27,7 @@ import (
 	"waymark/client"
 	"waymark/client/local"
 	"waymark/client/remote"
+	"waymark/internal/connections"
 	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/serve/oidc"
@@ -45,6 +46,7 @@ const (
 	failedLogins = 10 // of an address in a minute; deliveries that do not count as well
 	failedWait   = int(time.Minute / failedLogins / time.Second)
 	drainTime    = 10 * time.Second
+	filesPart    = 2 // half of the files that the process may have open are connections at most
 )
 
 // Options say what a Server needs.
@@ -123,11 +125,12 @@ func New(o Options) (*Server, error) {
 
 // Serve answers what comes in through a listener until ctx ends, and then lets the requests in hand come to their ends, for a moment.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	limited := connections.Limit(listener, filesPart)
 	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
+		Handler: s, ConnState: limited.State, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 	}
-	listener = taking{listener, s.patience}
+	listener = taking{limited, s.patience}
 	if s.TLS != nil {
 		listener = tls.NewListener(listener, s.TLS)
 	}

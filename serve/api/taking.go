@@ -31,6 +31,9 @@ type takingConn struct {
 	patience time.Duration
 }
 
+// NetConn returns what was accepted.
+func (c takingConn) NetConn() net.Conn { return c.Conn }
+
 func (c takingConn) Write(all []byte) (written int, err error) {
 	for first := true; first || written < len(all); first = false {
 		if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"waymark/internal/connections"
 	"waymark/internal/defect"
 )
 
@@ -20,6 +21,10 @@ const (
 	answerTimeout = 30 * time.Second
 	closeTimeout  = 2 * time.Second
 )
+
+// filesPart is the part of the files that the process may have open that are connections to an endpoint at most: an
+// eighth, since there are two of these beside the API.
+const filesPart = 8
 
 // endpoint is an HTTP server of this process.
 type endpoint struct {
@@ -41,13 +46,15 @@ func listen(ctx context.Context, flag, address string, handler http.Handler, log
 	if at, _, err := net.SplitHostPort(listener.Addr().String()); err == nil && loopback(at) {
 		handler = forThisMachine(handler)
 	}
+	limited := connections.Limit(listener, filesPart)
 	e := &endpoint{server: &http.Server{
-		Handler: defect.Handler("request", handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
+		ConnState: limited.State,
+		Handler:   defect.Handler("request", handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: answerTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}}
 	logger.Info("listening", "for", flag, "address", listener.Addr().String())
 	go defect.Guard("listener", func() {
-		if err := e.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := e.server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("%s %s: %w", flag, address, err)
 		}
 	})()
