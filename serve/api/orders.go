@@ -69,6 +69,7 @@ func deployDocument(c *call) (any, error) {
 	for i := range deployed.Trials {
 		deployed.Trials[i].Stops = landscape.WithoutValues(deployed.Trials[i].Stops)
 	}
+	deployed.Stranded = c.withoutStrangers(deployed.Stranded)
 	return deployed, nil
 }
 
@@ -236,6 +237,23 @@ func redeploy(do func(*local.Home, context.Context, client.RedeployRequest) (*cl
 		if strings.HasSuffix(c.route.path, "/promote") && asked.Version > 0 {
 			request.Pipeline, request.Version = fmt.Sprintf("%s@%d", name, asked.Version), 0
 		}
-		return do(c.server.Home, c.Context(), request)
+		redeployed, err := do(c.server.Home, c.Context(), request)
+		if err != nil {
+			return nil, err
+		}
+		redeployed.Stranded = c.withoutStrangers(redeployed.Stranded)
+		return redeployed, nil
 	}
+}
+
+// withoutStrangers leaves out the names of triggers whose pipelines the caller does not see: that some begin no runs any
+// more, it learns.
+func (c *call) withoutStrangers(stranded []string) []string {
+	for i, trigger := range stranded {
+		id, why, _ := strings.Cut(trigger, ": ")
+		if parts := strings.Split(id, "/"); len(parts) == 3 && !c.token.Sees(parts[1]) {
+			stranded[i] = "of another pipeline: " + why
+		}
+	}
+	return stranded
 }

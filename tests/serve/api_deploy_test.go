@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client"
+	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/serve/api"
 )
@@ -171,7 +172,7 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after))
 	s.notLater(t, narrow, deploy)
-	s.Waymark(t, "retire", "sent", "--why", "others-b writes there now")
+	s.strands(t, narrow, both)
 	completed := run()
 	require.Contains(t, completed, `"status":"completed"`, "the cure works")
 
@@ -184,6 +185,33 @@ sinks: {out: {csv: {path: FOLDER/out/sent.csv, overwrite: true}}}
 		require.NoError(t, err)
 		answer, told := s.Ask(t, "POST", "/v1/runs/"+report.Run+"/what-if", prying, string(body))
 		require.Equal(t, status, answer.StatusCode, "%s: %s", name, told)
+	}
+}
+
+// strands retires sent, after which a trigger of others-a comes: who does not see that one learns that there is such a
+// trigger, and not whose.
+func (s *apiServer) strands(t *testing.T, narrow, both string) {
+	order := func(pipeline, verb, token string) string {
+		answer, body := s.Ask(t, "POST", "/v1/pipelines/"+pipeline+"/"+verb, token, `{"why":"a test"}`)
+		require.Equal(t, 200, answer.StatusCode, "%s", body)
+		return string(body)
+	}
+	const why = ": the pipeline sent is retired in default"
+	order("others-a", "restore", both)
+	require.Contains(t, order("sent", "retire", both), `"stranded":["default/others-a/sent`+why)
+	order("sent", "restore", both)
+	require.Contains(t, order("sent", "retire", s.Grant(t, "of sent", "deployer", "sent")), `"stranded":["of another pipeline`+why)
+	order("others-a", "retire", narrow)
+
+	for pipeline, token := range map[string]string{
+		"sent": s.Grant(t, "looks at sent", "deployer", "sent"), "others-b": s.Grant(t, "looks at b", "deployer", "others-b"),
+	} {
+		answer, body := s.Ask(t, "GET", "/v1/starts?limit=1", token, "")
+		require.Equal(t, 200, answer.StatusCode, "%s", body)
+		var page remote.Page[client.Start]
+		require.NoError(t, json.Unmarshal(body, &page))
+		require.Len(t, page.Items, 1, "what others asked for fills no page: %s", body)
+		require.Equal(t, pipeline, page.Items[0].Pipeline)
 	}
 }
 
