@@ -22,6 +22,9 @@ type Missing struct {
 func (m Missing) String() string {
 	said, cause := "", ": somebody removed or changed it"
 	switch m.Type {
+	case Began:
+		said = fmt.Sprintf("began, and entry %d, which has the place of the entry about that, does not count: %s", m.Position, m.Why)
+		cause = ": a role that may write the landscape appended it before the run began, or the process that began it had no key that counts"
 	case Sealed:
 		said = fmt.Sprintf("was sealed, says entry %d, and the seal is not recorded", m.Position)
 	case Attested:
@@ -74,9 +77,44 @@ func (m Missing) Where() string {
 	return "run " + m.Run
 }
 
-// MissingOf returns what the log says of a run's seals, attestations, sign-offs and archive, and of dangerous orders about it, and is not recorded so, in the order of the log; nil
-// if all is. Signatures are not verified.
+// MissingOf returns what the log says of a run's seals, attestations, sign-offs and archive, and of dangerous orders about it, and is not
+// recorded so, in the order of the log; before these, the entry that has the place of the one about the run's beginning, if it does not
+// count. It is nil if all is as it should be. Of the other entries signatures are not verified.
 func MissingOf(ctx context.Context, log *landscape.Reader, run string) ([]Missing, error) {
+	squatter, err := squatterOf(ctx, log, run)
+	if err != nil {
+		return nil, err
+	}
+	others, err := otherMissing(ctx, log, run)
+	return append(squatter, others...), err
+}
+
+// squatterOf returns the entry that has the place of the one about the beginning of a run, and does not count; nil if there is no entry, or it
+// counts.
+func squatterOf(ctx context.Context, log *landscape.Reader, run string) ([]Missing, error) {
+	about := Statement{Type: Began, Run: run}
+	e, err := log.LogEntryAbout(ctx, about.about())
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	ring, err := keysOf(ctx, log, e.Position)
+	if errors.Is(err, errNoGenesis) {
+		ring, err = newKeyring(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, wrong := ring.take(e); wrong != nil {
+		about.Why = wrong.Error()
+		return []Missing{{Position: e.Position, Statement: about}}, nil //nolint:nilerr // that is what was found
+	}
+	return nil, nil
+}
+
+func otherMissing(ctx context.Context, log *landscape.Reader, run string) ([]Missing, error) {
 	about, err := ordersAbout(ctx, log, run)
 	if err != nil {
 		return nil, err

@@ -413,12 +413,32 @@ func (n *Notary) say(ctx context.Context, s Statement) error {
 	if err := n.renew(ctx); err != nil {
 		return err
 	}
+	if s.Type == Tick { // a day has one
+		e, err := entry(s, n.key, n.clock())
+		if err == nil {
+			err = n.log.AppendToLog(ctx, e)
+		}
+		return err
+	}
+	_, err := n.log.LogEntryAbout(ctx, s.about())
+	s.Apart = err == nil
+	if err != nil && !errors.Is(err, landscape.ErrNotFound) {
+		return err
+	}
 	e, err := entry(s, n.key, n.clock())
 	switch {
 	case err != nil:
 		return err
 	case s.Type == Revoked:
-		return n.log.AppendOrdered(ctx, landscape.OrderRevoke, e)
+		err = n.log.AppendOrdered(ctx, landscape.OrderRevoke, e)
+	default:
+		err = n.log.AppendToLog(ctx, e)
 	}
-	return n.log.AppendToLog(ctx, e)
+	if err != nil {
+		return err
+	}
+	if is, err := n.log.LogEntryAbout(ctx, e.About); err != nil || is.Entry != e.Entry {
+		return errors.Join(fmt.Errorf("entry %d of the log took the place of the one about %s: nothing changed, try again", is.Position, e.About), err)
+	}
+	return nil
 }

@@ -56,6 +56,7 @@ var aboutKeys = []Type{Genesis, Admitted, Revoked, Rotated, Retired, Secured}
 // Statement is what an entry says. Which fields there are depends on the type; their JSON names are those of the entry, in its order.
 type Statement struct {
 	Anchored  int64  `json:"anchored,omitempty"`        // of a restored log: how many entries the anchor has
+	Apart     bool   `json:"apart,omitempty"`           // another entry, that does not count, has the place of this one: see about
 	Approval  int64  `json:"approval,omitempty"`        // which signature under an order it is, from 0
 	At        string `json:"at"`                        // by the clock of who signed it, in UTC; of a run that begins, as recorded
 	Look      int64  `json:"attestation,omitempty"`     // which look at the outputs of a run it is, from 0
@@ -102,8 +103,17 @@ const (
 	maxWhy        = 100
 )
 
-// about returns what a statement is about: the log has one entry about it.
+// about returns what a statement is about: the log has one entry about it. A writer of the landscape can take that place first; a
+// statement apart has one that nobody can guess before.
 func (s Statement) about() string {
+	if s.Apart {
+		return s.place() + "/" + s.N
+	}
+	return s.place()
+}
+
+// place is about of a statement that is not apart.
+func (s Statement) place() string {
 	switch s.Type {
 	case Genesis:
 		return string(s.Type)

@@ -37,7 +37,8 @@ func provable(t *testing.T, log *landscape.Reader, run string) {
 	require.Equal(t, run, proven.Entries[len(proven.Entries)-1].Run)
 }
 
-// TestWriterCannotStopTheSigning: what a role that may insert into the log's tables puts there does not count, and is in nothing's way.
+// TestWriterCannotStopTheSigning: what a role that may insert into the log's tables puts there does not count, and is in nothing's
+// way.
 func TestWriterCannotStopTheSigning(t *testing.T) {
 	p := newPlace(t)
 	p.runs("r1")
@@ -66,8 +67,9 @@ func TestWriterCannotStopTheSigning(t *testing.T) {
 
 		// Hashes that come later are there already, and wrong.
 		var hashes []landscape.LogHash
+		next := tlog.StoredHashCount(7)
 		for number := range int64(1100) {
-			hashes = append(hashes, landscape.LogHash{Number: tlog.StoredHashCount(7) + number, Hash: bytes.Repeat([]byte{1}, 32)})
+			hashes = append(hashes, landscape.LogHash{Number: next + number, Hash: bytes.Repeat([]byte{1}, 32)})
 		}
 		require.NoError(t, e.Log.RecordHead(ctx, garbage(1), hashes))
 		for i := range 20 {
@@ -99,10 +101,69 @@ func signedToItsEnd(t *testing.T, p *place, e *evidence.Evidence, entries int64)
 	t.Helper()
 	b, err := evidence.BacklogOf(t.Context(), e.Log.Reader, p.anchors())
 	require.NoError(t, err)
-	require.Equal(t, evidence.Backlog{Entries: entries, Signed: entries, Anchors: []evidence.Anchor{{Anchor: p.anchor, Entries: entries}}}, b)
+	anchors := []evidence.Anchor{{Anchor: p.anchor, Entries: entries}}
+	require.Equal(t, evidence.Backlog{Entries: entries, Signed: entries, Anchors: anchors}, b)
 }
 
-// TestForeignHeadOfTheNewestSize: where no size is left for a head, an entry that the log signs makes one, and the notary warns once.
+// TestWriterTakesThePlaceOfARun: an entry that does not count, and is there before a run begins, is not the run's.
+func TestWriterTakesThePlaceOfARun(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		require.NoError(t, e.Log.AppendToLog(t.Context(), junk("began/r2")))
+		p.begin(e, "r2")
+		require.NoError(t, e.Notary.Pass(t.Context()))
+		missing, err := evidence.MissingOf(t.Context(), e.Log.Reader, "r1")
+		require.NoError(t, err)
+		require.Empty(t, missing)
+		missing, err = evidence.MissingOf(t.Context(), e.Log.Reader, "r2")
+		require.NoError(t, err)
+		require.Len(t, missing, 1)
+		require.EqualValues(t, 3, missing[0].Position)
+		require.Contains(t, missing[0].String(), "entry 3, which has the place of the entry about that, does not count: it is not a note")
+		_, _, err = evidence.CheckedSeal(t.Context(), e.Log.Reader, "r2")
+		require.ErrorIs(t, err, landscape.ErrSealBroken)
+	}))
+}
+
+// TestWriterCannotPreventOrdersAboutKeys: an entry in the place of the one that revokes or admits a key is in nothing's way, and what is
+// said then cannot be said again by a copy.
+func TestWriterCannotPreventOrdersAboutKeys(t *testing.T) {
+	p := newPlace(t)
+	p.runs("r1")
+	worker := newKey(t, "worker.example/sealer")
+	require.NoError(t, p.open(func(e *evidence.Evidence) {
+		ctx := t.Context()
+		require.NoError(t, e.Log.AppendToLog(ctx, junk("key/"+worker.VKey), junk("revoked/"+worker.VKey)))
+		_, err := e.Notary.Admit(ctx, worker.VKey, "a new worker")
+		require.NoError(t, err)
+		refused, err := evidence.Refuses(ctx, e.Log.Reader, worker.VKey)
+		require.NoError(t, err)
+		require.Empty(t, refused)
+		size, err := e.Log.LogSize(ctx)
+		require.NoError(t, err)
+		_, err = e.Notary.Revoke(ctx, worker.VKey, "it was copied")
+		require.NoError(t, err)
+		refused, err = evidence.Refuses(ctx, e.Log.Reader, worker.VKey)
+		require.NoError(t, err)
+		require.Contains(t, refused, "was revoked")
+
+		admitted, err := e.Log.LogEntries(ctx, size-3, 3) // and the two refusals
+		require.NoError(t, err)
+		for _, copied := range admitted {
+			copied.About += "/x"
+			require.NoError(t, e.Log.AppendToLog(ctx, copied))
+		}
+		require.NoError(t, e.Notary.Pass(ctx))
+		refused, err = evidence.Refuses(ctx, e.Log.Reader, worker.VKey)
+		require.NoError(t, err)
+		require.Contains(t, refused, "was revoked")
+	}))
+	require.Empty(t, p.check().Problems)
+}
+
+// TestForeignHeadOfTheNewestSize: where no size is left for a head, an entry that the log signs makes one, and the notary warns
+// once.
 func TestForeignHeadOfTheNewestSize(t *testing.T) {
 	p := newPlace(t)
 	p.runs("r1")

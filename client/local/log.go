@@ -364,6 +364,10 @@ func (h *Home) RunInLog(ctx context.Context, run string) (*client.RunInLog, erro
 	if in.Missing, err = evidence.MissingOf(ctx, h.stores.Log.Reader, run); err != nil {
 		return nil, err
 	}
+	if len(in.Missing) > 0 && in.Missing[0].Type == evidence.Began {
+		in.Entry, in.Signed = -1, false // it is another's
+		return in, nil
+	}
 	for _, anchor := range backlog.Anchors {
 		if anchor.Entries > position {
 			in.Anchored++
