@@ -85,7 +85,8 @@ const mostIDBytes = 256
 
 // expected refuses headers with which no body counts.
 func (c check) expected() error {
-	seconds, there := "", true
+	var seconds string
+	var there bool
 	switch c.Verify {
 	case pipeline.VerifyStandard: // what is signed is ID.TIME.BODY: an id with a dot could be cut elsewhere
 		id := c.Header.Get(standard.HeaderWebhookID)

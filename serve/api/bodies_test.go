@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,9 @@ type posting struct {
 func (p posting) post(path string, body io.Reader, length int64) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(http.MethodPost, "http://localhost"+path, body)
 	request.ContentLength = length
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Content-Type", "application/json")
 	if isPage(path) {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		request.Header.Set("Cookie", sessionCookie+"="+p.cookie)
 	} else {
 		request.Header.Set("Authorization", "Bearer "+p.token)
@@ -101,8 +103,13 @@ func (u *unwanted) Read([]byte) (int, error) {
 	return 0, errors.New("it was read")
 }
 
-// TestBodiesOfStrangers: a delivery without a trigger is not read, nor is one without an access token, and forms are
-// small.
+// slow is a body that does not come in time.
+type slow struct{}
+
+func (slow) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+// TestBodiesOfStrangers: a delivery without a trigger is not read, nor is a body without an access token, and forms are
+// small. One that comes too slowly is refused as such.
 func TestBodiesOfStrangers(t *testing.T) {
 	s, _, token := asked(t, 0)
 	stranger := posting{T: t, s: s, token: "x"}
@@ -115,6 +122,9 @@ func TestBodiesOfStrangers(t *testing.T) {
 	for _, path := range []string{"/login", "/runs/x/cancel", "/pipelines/x/rollback"} {
 		form := "token=" + strings.Repeat("x", mostForm)
 		require.Equal(t, http.StatusRequestEntityTooLarge, known.post(path, strings.NewReader(form), -1).Code, path)
+	}
+	for _, path := range []string{"/login", "/v1/pipelines/x/rollback"} {
+		require.Equal(t, http.StatusRequestTimeout, known.post(path, slow{}, 100).Code, path)
 	}
 	document := "document=" + strings.Repeat("x", mostForm)
 	require.Equal(t, http.StatusBadRequest, known.post("/pipelines", strings.NewReader(document), -1).Code)

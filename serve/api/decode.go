@@ -29,7 +29,7 @@ func decode(r *http.Request, v any) error {
 	}
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return err
+		return unread(err)
 	}
 	if !utf8.Valid(text) {
 		return problem(http.StatusBadRequest, malformed, "the body is not in UTF-8")

@@ -3,8 +3,10 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -14,8 +16,8 @@ import (
 // parseForm reads the fields of a form that was sent, into PostForm.
 func (c *call) parseForm() error {
 	err := c.ParseForm()
-	if _, known := problemOf(err); err == nil || known {
-		return err
+	if _, known := problemOf(err); err == nil || known || errors.Is(err, os.ErrDeadlineExceeded) {
+		return unread(err)
 	}
 	return problem(http.StatusBadRequest, malformed, "the form cannot be read")
 }
