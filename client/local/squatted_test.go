@@ -11,8 +11,8 @@ import (
 	"waymark/client"
 )
 
-// TestRunWhoseEntryIsAnothers: an entry that somebody appended before a run began, and that does not count, is not the run's. Its status and
-// its verification say so.
+// TestRunWhoseEntryIsAnothers: an entry that somebody appended before a run began, and that does not count, is not the run's.
+// Its status and its verification say so.
 func TestRunWhoseEntryIsAnothers(t *testing.T) {
 	home, file := homeWithRun(t)
 	in, err := home.RunInLog(t.Context(), "done")
@@ -23,7 +23,8 @@ func TestRunWhoseEntryIsAnothers(t *testing.T) {
 	db, err := sql.Open("sqlite", filepath.Join(filepath.Dir(file), "state", "landscape.db"))
 	require.NoError(t, err)
 	defer db.Close()
-	_, err = db.Exec(`insert into log (position, about, entry, leaf) select size, 'began/taken', 'junk', zeroblob(32) from log_head`)
+	_, err = db.Exec(`insert into log (position, about, entry, leaf)
+		select size, 'began/taken', 'junk', zeroblob(32) from log_head`)
 	require.NoError(t, err)
 	execution, err := home.Start(t.Context(), client.StartRequest{Run: "taken", File: file})
 	require.NoError(t, err)
