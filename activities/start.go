@@ -98,10 +98,10 @@ func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) err
 }
 
 // asksFor reports whether the input, of which the start asked would be made, asks for what the start does that was accepted. A process that
-// executes its own runs accepts a file under the name of its pipeline.
+// executes its own runs accepts a file, or a version of a pipeline, under the name of its pipeline.
 func (in OpenInput) asksFor(open, asked landscape.Start) bool {
-	ownFile := open.Environment == "" && in.Pipeline == "" && pipeline.CheckName(open.Pipeline) == nil
-	return (ownFile || open.Pipeline == asked.Pipeline) && (in.Environment == "" || open.Environment == asked.Environment) &&
+	own := in.Pipeline == "" && (open.Environment == "" || in.Version > 0) && pipeline.CheckName(open.Pipeline) == nil
+	return (own || open.Pipeline == asked.Pipeline) && (in.Environment == "" || open.Environment == asked.Environment) &&
 		open.Rows == asked.Rows && withoutNull(open.Params) == withoutNull(asked.Params)
 }
 
