@@ -28,9 +28,9 @@ var askedRuns = map[string]int{"few": 4, "many": 120}
 
 // askedMost is with how many queries each kind of page reads the record at most. RUN stands for a run.
 var askedMost = map[string]int64{
-	"/": 12, "/runs": 12, "/runs/RUN": 50, "/runs/RUN/rows?node=both": 60, "/runs/RUN/rows?edge=size:big:true": 30, "/runs/RUN/rows?sink=small": 60, "/runs/RUN/rows?node=quarantine": 45,
+	"/": 12, "/runs": 12, "/runs/RUN": 60, "/runs/RUN/rows?node=both": 60, "/runs/RUN/rows?edge=size:big:true": 30, "/runs/RUN/rows?sink=small": 60, "/runs/RUN/rows?node=quarantine": 45,
 	"/runs/RUN/explain?token=in:2": 15, "/runs/RUN/errors": 15, "/runs/RUN/errors?values=true": 15, "/runs/RUN/timeline": 12, "/runs/RUN/compare?with=RUN-before": 130,
-	"/runs/RUN/effects": 8, "/runs/RUN/evidence": 32, "/starts": 6, "/pipelines": 8, "/schedules": 5, "/triggers": 5, "/access": 5, "/find?q=in:2": 60,
+	"/runs/RUN/effects": 8, "/runs/RUN/evidence": 32, "/starts": 8, "/pipelines": 8, "/schedules": 5, "/triggers": 5, "/access": 5, "/find?q=in:2": 60,
 }
 
 // perRun is how many more queries a page makes for each run that it looks at: each reads a record or a few by its key.
