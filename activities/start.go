@@ -76,8 +76,8 @@ func (a *Activities) refusable(ctx context.Context, run, refusal string, from *o
 	return from.first, nil
 }
 
-// accept records that somebody asks for a run, unless the process that started its workflow did so. If that is open and asks for something
-// else, somebody took its id for a workflow of their own: the error is an *ExistsError.
+// accept records that somebody asks for a run, unless the process that started its workflow did so. If that is open and
+// asks for something else, somebody took its id for a workflow of their own: the error is an *ExistsError.
 func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) error {
 	start, err := a.startOf(in, from)
 	if err != nil {
@@ -97,8 +97,9 @@ func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) err
 	return err
 }
 
-// asksFor reports whether the input, of which the start asked would be made, asks for what the start does that was accepted. A process that
-// executes its own runs accepts a file, or a version of a pipeline, under the name of its pipeline.
+// asksFor reports whether the input, of which the start asked would be made, asks for what the start does that was
+// accepted. A process that executes its own runs accepts a file, or a version of a pipeline, under the name of its
+// pipeline.
 func (in OpenInput) asksFor(open, asked landscape.Start) bool {
 	own := in.Pipeline == "" && (open.Environment == "" || in.Version > 0) && pipeline.CheckName(open.Pipeline) == nil
 	return (own || open.Pipeline == asked.Pipeline) && (in.Environment == "" || open.Environment == asked.Environment) &&

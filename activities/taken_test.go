@@ -11,8 +11,8 @@ import (
 	"waymark/plugin"
 )
 
-// TestAnAcceptedStartBeginsNothingElse starts, under the id of a start that is open, what that did not ask for. The start stays as it is,
-// and its own workflow begins the run.
+// TestAnAcceptedStartBeginsNothingElse starts, under the id of a start that is open, what that did not ask for. The
+// start stays as it is, and its own workflow begins the run.
 func TestAnAcceptedStartBeginsNothingElse(t *testing.T) {
 	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 	asked := landscape.Start{Run: runID, Pipeline: "pipeline.yaml", Params: "{}", Actor: "alice", Workflow: activities.WorkflowID(runID)}

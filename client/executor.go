@@ -78,8 +78,8 @@ func (e *Executor) Executes(ctx context.Context, run string) (bool, error) {
 	return len(queue.GetPollers()) > 0, nil
 }
 
-// Attended returns an *Error of kind Unavailable if the run waits for a worker and none is there, and of kind Busy if somebody's own
-// workflow has its id in Temporal. A process is its own worker.
+// Attended returns an *Error of kind Unavailable if the run waits for a worker and none is there, and of kind Busy if
+// somebody's own workflow has its id in Temporal. A process is its own worker.
 func (e *Executor) Attended(ctx context.Context, run string) error {
 	if e.Process != 0 {
 		return nil
@@ -97,8 +97,8 @@ func (e *Executor) Attended(ctx context.Context, run string) error {
 	return &Error{Kind: Unavailable, Code: NoWorker, Message: fmt.Sprintf("run %s waits for a worker, and none listens on queue %s", run, e.Queue), Cure: StartWorker, Run: run}
 }
 
-// foreign says what the workflow with the run's id is if it is open and works for no run: somebody started one of another type, or on a queue
-// on which no worker listens. It is empty otherwise, and if that is not known.
+// foreign says what the workflow with the run's id is if it is open and works for no run: somebody started one of
+// another type, or on a queue on which no worker listens. It is empty otherwise, and if that is not known.
 func (e *Executor) foreign(ctx context.Context, run string) string {
 	ctx, done := context.WithTimeout(ctx, AnswerTimeout)
 	defer done()

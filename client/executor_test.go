@@ -76,7 +76,8 @@ func TestOrdersNeedAWorker(t *testing.T) {
 	}
 }
 
-// TestSomebodysOwnWorkflowHasTheIDOfARun: it is said what it is, and how to go on; a run that a worker of another queue executes is none such.
+// TestSomebodysOwnWorkflowHasTheIDOfARun: it is said what it is, and how to go on; a run that a worker of another queue
+// executes is none such.
 func TestSomebodysOwnWorkflowHasTheIDOfARun(t *testing.T) {
 	now := time.Now()
 	for name, test := range map[string]struct {

@@ -78,9 +78,9 @@ var lookupMost = lookupLimits{runs: 50, looked: 5_000, rows: 5_000_000}
 // lookupFound is how many things are found at most.
 const lookupFound = 50
 
-// Lookup finds what a word may mean: among all runs, outputs and pipelines, and among the rows of the newest runs, or of
-// the one that r names, which it reads whole. The result says where it did not look. It reads the landscape only. The
-// error is an *Error of kind Invalid if there is no word.
+// Lookup finds what a word may mean: among all runs, outputs and pipelines, and among the rows of the newest runs, or
+// of the one that r names, which it reads whole. The result says where it did not look. It reads the landscape only.
+// The error is an *Error of kind Invalid if there is no word.
 func (c *Client) Lookup(ctx context.Context, r LookupRequest) (LookupResult, error) {
 	return c.lookUp(ctx, r, lookupMost)
 }

@@ -284,8 +284,8 @@ func (f Folder) removePartial(tile tlog.Tile) error {
 	return nil
 }
 
-// modes returns the modes of what is written: who may read the folder reads what is in it, and no one else. An anchor on
-// another disk may be for auditors; that of a state folder is for its owner alone.
+// modes returns the modes of what is written: who may read the folder reads what is in it, and no one else. An anchor
+// on another disk may be for auditors; that of a state folder is for its owner alone.
 func (f Folder) modes() (file, folder fs.FileMode, err error) {
 	const fileMode, folderMode, owner = 0o644, 0o755, 0o700
 	may := fs.FileMode(owner)

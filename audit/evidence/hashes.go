@@ -12,9 +12,9 @@ import (
 	"waymark/landscape"
 )
 
-// compute computes all hashes of the tree of the first entries from the entries themselves. Those that the landscape keeps
-// otherwise, or does not keep, are taken from memory from then on: log_hashes is a cache, into which every writer of the landscape
-// may insert.
+// compute computes all hashes of the tree of the first entries from the entries themselves. Those that the landscape
+// keeps otherwise, or does not keep, are taken from memory from then on: log_hashes is a cache, into which every writer
+// of the landscape may insert.
 func (t *tree) compute(size int64) error {
 	fresh := &tree{ctx: t.ctx, log: t.log, new: map[int64]tlog.Hash{}}
 	for from := int64(0); from < size; from += most {
@@ -46,8 +46,8 @@ func (t *tree) compute(size int64) error {
 	return err
 }
 
-// keepable returns those of some hashes that can be kept: all but those in whose place another one is. The tree remembers the
-// others.
+// keepable returns those of some hashes that can be kept: all but those in whose place another one is. The tree
+// remembers the others.
 func (t *tree) keepable(hashes []landscape.LogHash) (can []landscape.LogHash, err error) {
 	if len(hashes) == 0 {
 		return nil, nil
@@ -67,8 +67,8 @@ func (t *tree) keepable(hashes []landscape.LogHash) (can []landscape.LogHash, er
 	return can, err
 }
 
-// proven does something with the hashes of the tree that the landscape keeps, and returns what comes out if that is right; if
-// not, it does it once more with hashes that it computes.
+// proven does something with the hashes of the tree that the landscape keeps, and returns what comes out if that is
+// right; if not, it does it once more with hashes that it computes.
 func proven[T any](t *tree, head Head, do func(tlog.HashReader) (T, error), right func(T) error) (T, error) {
 	made, err := do(t)
 	if err == nil {
@@ -117,8 +117,8 @@ func (t *tree) tileData(head Head, tile tlog.Tile) ([]byte, error) {
 	}, func(data []byte) error { return t.rightTile(head, tile, data) })
 }
 
-// rightTile returns an error if data is not that of a tile in the tree of a head. The hashes of entries are compared with these;
-// those of subtrees, which change once in 256 entries, with the root.
+// rightTile returns an error if data is not that of a tile in the tree of a head. The hashes of entries are compared
+// with these; those of subtrees, which change once in 256 entries, with the root.
 func (t *tree) rightTile(head Head, tile tlog.Tile, data []byte) error {
 	if tile.L > 0 {
 		is, err := tlog.ReadTileData(tile, tlog.TileHashReader(tlog.Tree{N: head.Size, Hash: head.Root}, keptTiles{t}))
@@ -180,8 +180,8 @@ type keptHead struct {
 // headsAtOnce is how many heads are read at once.
 const headsAtOnce = 16
 
-// lastHead returns the newest head that the landscape keeps and that one of these keys signed, which may be none. A role that may
-// write the landscape can insert others: they do not count.
+// lastHead returns the newest head that the landscape keeps and that one of these keys signed, which may be none. A
+// role that may write the landscape can insert others: they do not count.
 func lastHead(ctx context.Context, log *landscape.Reader, by LogKeys) (last keptHead, err error) {
 	q := landscape.Query{Descending: true, Limit: 1} // it is nearly always the first
 	for {
@@ -200,8 +200,8 @@ func lastHead(ctx context.Context, log *landscape.Reader, by LogKeys) (last kept
 	}
 }
 
-// lastAnchored returns the size of the newest head at an anchor, as the landscape notes it, that one of these keys signed; 0 if
-// there is none.
+// lastAnchored returns the size of the newest head at an anchor, as the landscape notes it, that one of these keys
+// signed; 0 if there is none.
 func lastAnchored(ctx context.Context, log *landscape.Reader, by LogKeys, anchor string) (int64, error) {
 	q := landscape.Query{Prefix: []any{anchor}, Descending: true, Limit: 1}
 	for {
@@ -227,8 +227,8 @@ func lastAnchored(ctx context.Context, log *landscape.Reader, by LogKeys, anchor
 // headsCounted is how many heads ForeignHeads looks at.
 const headsCounted = 1000
 
-// ForeignHeads counts those of the newest heads that the landscape keeps which the log did not sign: a role that may write the
-// landscape inserted them. They do not count anywhere; waymark log check names all of them.
+// ForeignHeads counts those of the newest heads that the landscape keeps which the log did not sign: a role that may
+// write the landscape inserted them. They do not count anywhere; waymark log check names all of them.
 func ForeignHeads(ctx context.Context, log *landscape.Reader) (foreign int64, err error) {
 	by, err := keysForHeads(ctx, log)
 	if err != nil {

@@ -73,7 +73,8 @@ func headOf(stored landscape.SignedHead, by LogKeys) (Head, error) {
 	return head, err
 }
 
-// signedHead returns the head of this size that the landscape keeps; the zero Head if there is none that one of these keys signed.
+// signedHead returns the head of this size that the landscape keeps; the zero Head if there is none that one of these
+// keys signed.
 func signedHead(ctx context.Context, log *landscape.Reader, by LogKeys, size int64) (Head, error) {
 	stored, err := landscape.Select[landscape.SignedHead](ctx, log, size)
 	if err != nil || len(stored) == 0 {
@@ -157,8 +158,8 @@ func (t *tree) grow(position int64, leaf tlog.Hash) ([]landscape.LogHash, error)
 	return kept, nil
 }
 
-// has returns a *ForkedError if the tree does not begin as a head says that is at a place. If the hashes that are kept say so, it computes
-// them again.
+// has returns a *ForkedError if the tree does not begin as a head says that is at a place. If the hashes that are kept
+// say so, it computes them again.
 func (t *tree) has(head Head, place string) error {
 	root, err := t.root(head.Size)
 	if err != nil && errors.Is(err, landscape.ErrNotFound) || err == nil && root != head.Root {

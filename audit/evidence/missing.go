@@ -77,9 +77,10 @@ func (m Missing) Where() string {
 	return "run " + m.Run
 }
 
-// MissingOf returns what the log says of a run's seals, attestations, sign-offs and archive, and of dangerous orders about it, and is not
-// recorded so, in the order of the log; before these, the entry that has the place of the one about the run's beginning, if it does not
-// count. It is nil if all is as it should be. Of the other entries signatures are not verified.
+// MissingOf returns what the log says of a run's seals, attestations, sign-offs and archive, and of dangerous orders
+// about it, and is not recorded so, in the order of the log; before these, the entry that has the place of the one
+// about the run's beginning, if it does not count. It is nil if all is as it should be. Of the other entries signatures
+// are not verified.
 func MissingOf(ctx context.Context, log *landscape.Reader, run string) ([]Missing, error) {
 	squatter, err := squatterOf(ctx, log, run)
 	if err != nil {
@@ -89,8 +90,8 @@ func MissingOf(ctx context.Context, log *landscape.Reader, run string) ([]Missin
 	return append(squatter, others...), err
 }
 
-// squatterOf returns the entry that has the place of the one about the beginning of a run, and does not count; nil if there is no entry, or it
-// counts.
+// squatterOf returns the entry that has the place of the one about the beginning of a run, and does not count; nil if
+// there is no entry, or it counts.
 func squatterOf(ctx context.Context, log *landscape.Reader, run string) ([]Missing, error) {
 	about := Statement{Type: Began, Run: run}
 	e, err := log.LogEntryAbout(ctx, about.about())

@@ -182,7 +182,8 @@ func (n *Notary) lock() (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil // which gives the lock back
 }
 
-// signed returns the last head of the log that the landscape has, and the last that was signed, which is the same or, after a kill, a later one.
+// signed returns the last head of the log that the landscape has, and the last that was signed, which is the same or,
+// after a kill, a later one.
 func (n *Notary) signed(ctx context.Context) (kept keptHead, last Head, err error) {
 	if kept, err = lastHead(ctx, n.log.Reader, n.own); err == nil {
 		n.foreign = 0
@@ -194,11 +195,12 @@ func (n *Notary) signed(ctx context.Context) (kept keptHead, last Head, err erro
 	return kept, last, err
 }
 
-// mostMarked is how many entries about foreign heads a pass appends: who inserts these without end shall not let the log grow without end.
+// mostMarked is how many entries about foreign heads a pass appends: who inserts these without end shall not let the
+// log grow without end.
 const mostMarked = 3
 
-// sign signs until nothing is new, and returns the last head. A size for which somebody inserted another head is left out: a later head
-// covers the same entries. If there is no other size, an entry says so, and makes one.
+// sign signs until nothing is new, and returns the last head. A size for which somebody inserted another head is left
+// out: a later head covers the same entries. If there is no other size, an entry says so, and makes one.
 func (n *Notary) sign(ctx context.Context) (Head, error) {
 	before, last, err := n.signed(ctx)
 	if err != nil {
@@ -382,8 +384,8 @@ func (n *Notary) Work(ctx context.Context, every time.Duration, logger *slog.Log
 	}
 }
 
-// foreignHead returns the size of the newest head that is kept and that the log did not sign; 0 if none was newer than the log's own at
-// the last pass.
+// foreignHead returns the size of the newest head that is kept and that the log did not sign; 0 if none was newer than
+// the log's own at the last pass.
 func (n *Notary) foreignHead() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -140,8 +140,8 @@ func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs
 	return proofs, nil
 }
 
-// mostCosigned returns the newest of the heads with the most cosignatures that cover a position, with these; the last head, of that size, if there are none. Heads
-// that none of these keys signed do not count.
+// mostCosigned returns the newest of the heads with the most cosignatures that cover a position, with these; the last
+// head, of that size, if there are none. Heads that none of these keys signed do not count.
 func mostCosigned(ctx context.Context, log *landscape.Reader, by LogKeys, last, position int64) (head Head, err error) {
 	receipts, seen := map[int64][]string{}, map[string]bool{} // by size, in the order of the anchors' names
 	err = landscape.Each(ctx, log, func(a landscape.Anchored) bool {

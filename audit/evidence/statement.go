@@ -103,8 +103,8 @@ const (
 	maxWhy        = 100
 )
 
-// about returns what a statement is about: the log has one entry about it. A writer of the landscape can take that place first; a
-// statement apart has one that nobody can guess before.
+// about returns what a statement is about: the log has one entry about it. A writer of the landscape can take that
+// place first; a statement apart has one that nobody can guess before.
 func (s Statement) about() string {
 	if s.Apart {
 		return s.place() + "/" + s.N

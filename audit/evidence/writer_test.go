@@ -37,8 +37,8 @@ func provable(t *testing.T, log *landscape.Reader, run string) {
 	require.Equal(t, run, proven.Entries[len(proven.Entries)-1].Run)
 }
 
-// TestWriterCannotStopTheSigning: what a role that may insert into the log's tables puts there does not count, and is in nothing's
-// way.
+// TestWriterCannotStopTheSigning: what a role that may insert into the log's tables puts there does not count, and is
+// in nothing's way.
 func TestWriterCannotStopTheSigning(t *testing.T) {
 	p := newPlace(t)
 	p.runs("r1")
@@ -126,8 +126,8 @@ func TestWriterTakesThePlaceOfARun(t *testing.T) {
 	}))
 }
 
-// TestWriterCannotPreventOrdersAboutKeys: an entry in the place of the one that revokes or admits a key is in nothing's way, and what is
-// said then cannot be said again by a copy.
+// TestWriterCannotPreventOrdersAboutKeys: an entry in the place of the one that revokes or admits a key is in nothing's
+// way, and what is said then cannot be said again by a copy.
 func TestWriterCannotPreventOrdersAboutKeys(t *testing.T) {
 	p := newPlace(t)
 	p.runs("r1")
@@ -162,8 +162,8 @@ func TestWriterCannotPreventOrdersAboutKeys(t *testing.T) {
 	require.Empty(t, p.check().Problems)
 }
 
-// TestForeignHeadOfTheNewestSize: where no size is left for a head, an entry that the log signs makes one, and the notary warns
-// once.
+// TestForeignHeadOfTheNewestSize: where no size is left for a head, an entry that the log signs makes one, and the
+// notary warns once.
 func TestForeignHeadOfTheNewestSize(t *testing.T) {
 	p := newPlace(t)
 	p.runs("r1")

@@ -11,8 +11,8 @@ import (
 	"waymark/client"
 )
 
-// TestRunWhoseEntryIsAnothers: an entry that somebody appended before a run began, and that does not count, is not the run's.
-// Its status and its verification say so.
+// TestRunWhoseEntryIsAnothers: an entry that somebody appended before a run began, and that does not count, is not the
+// run's. Its status and its verification say so.
 func TestRunWhoseEntryIsAnothers(t *testing.T) {
 	home, file := homeWithRun(t)
 	in, err := home.RunInLog(t.Context(), "done")

@@ -316,7 +316,8 @@ func TestStreamsGoOn(t *testing.T) {
 	require.Greater(t, asked.Load(), int64(5))
 }
 
-// TestAQuietStreamIsNoSilence: a client whose connections are cut, and to which nothing happens for longer than it is patient, waits on.
+// TestAQuietStreamIsNoSilence: a client whose connections are cut, and to which nothing happens for longer than it is
+// patient, waits on.
 func TestAQuietStreamIsNoSilence(t *testing.T) {
 	t.Parallel()
 	const patience = 2100 * time.Millisecond // the longest pause, and a little more

@@ -104,8 +104,8 @@ func (e *event) decode(c *Client, v any) error {
 	return nil
 }
 
-// stream reads events until take wants no more. When the connection is cut, it connects again, after the event with the last id, and gives up when not
-// even a line came for as long as the Client is patient.
+// stream reads events until take wants no more. When the connection is cut, it connects again, after the event with the
+// last id, and gives up when not even a line came for as long as the Client is patient.
 func (c *Client) stream(ctx context.Context, r request, last string, take func(event) (more bool, err error)) error {
 	r.header = http.Header{"Accept": {"text/event-stream"}}
 	if last != "" {

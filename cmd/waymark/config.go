@@ -79,8 +79,8 @@ func (c *config) bind(flags *pflag.FlagSet) {
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "write logs to stderr")
 }
 
-// settle gives every one of these flags that is not on the command line its value from the environment, or else from the
-// settings file. The error names the place of the wrong value.
+// settle gives every one of these flags that is not on the command line its value from the environment, or else from
+// the settings file. The error names the place of the wrong value.
 func (c *config) settle(flags *pflag.FlagSet) error {
 	if err := settings.Apply(flags, append(settingNames(), servingSettings()...), c.env); err != nil {
 		return err

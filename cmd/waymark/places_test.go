@@ -194,7 +194,8 @@ func mayRead(t *testing.T, p worker.Planner, folder string, deployed bool, sourc
 	return err == nil && len(info.Files) == 1
 }
 
-// mayLookUp is about a table, which is read when the document is compiled: of a version that is once, by the process that deploys.
+// mayLookUp is about a table, which is read when the document is compiled: of a version that is once, by the process
+// that deploys.
 func mayLookUp(t *testing.T, p worker.Planner, folder, in, step string) bool {
 	t.Helper()
 	_, err := compiles(p, folder, false, in, "csv: {path: "+filepath.Join(folder, "out", "never.csv")+"}", step)

@@ -14,9 +14,9 @@ import (
 const mostOpen = 4096
 
 // Listener accepts a limited number of connections, and half as many of one address: behind a proxy, all have that of
-// the proxy. When there are more, the one that has waited for its next request for longest is closed; if none waits, the
-// new one is. So those who send requests always get in, however many others only hold connections. State must be the
-// ConnState of the http.Server that it is for.
+// the proxy. When there are more, the one that has waited for its next request for longest is closed; if none waits,
+// the new one is. So those who send requests always get in, however many others only hold connections. State must be
+// the ConnState of the http.Server that it is for.
 type Listener struct {
 	net.Listener
 	most    int

@@ -58,8 +58,8 @@ func (l partsFolder) open(at string, header []byte) (made bool, err error) {
 	return made, err
 }
 
-// dropHeader removes a header that an attempt at open put into the folder when its output was all but published. There it does no
-// harm, so that nothing fails where it cannot be removed.
+// dropHeader removes a header that an attempt at open put into the folder when its output was all but published. There
+// it does no harm, so that nothing fails where it cannot be removed.
 func (l partsFolder) dropHeader() { _ = l.disk.Remove(path.Join(l.name, headerName)) }
 
 func (l partsFolder) write(at string, part plugin.Part, data []byte) error {

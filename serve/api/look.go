@@ -274,8 +274,8 @@ func starts(c *call) (any, error) {
 // mostSought is at how many items of a list a request looks at most, for those that the caller sees.
 const mostSought = 10 * mostItems
 
-// seenOf reads one page of the items of a list that the caller sees: it reads on until the page is full, or it looked at
-// mostSought items. Then the page has a next, though it may be empty.
+// seenOf reads one page of the items of a list that the caller sees: it reads on until the page is full, or it looked
+// at mostSought items. Then the page has a next, though it may be empty.
 func seenOf[T any](
 	c *call, place func(T) string, from func(after string, limit int) ([]T, error), sees func(T) (bool, error),
 ) (page remote.Page[T], err error) {

@@ -246,8 +246,8 @@ func redeploy(do func(*local.Home, context.Context, client.RedeployRequest) (*cl
 	}
 }
 
-// withoutStrangers leaves out the names of triggers whose pipelines the caller does not see: that some begin no runs any
-// more, it learns.
+// withoutStrangers leaves out the names of triggers whose pipelines the caller does not see: that some begin no runs
+// any more, it learns.
 func (c *call) withoutStrangers(stranded []string) []string {
 	for i, trigger := range stranded {
 		id, why, _ := strings.Cut(trigger, ": ")

@@ -362,7 +362,8 @@ func (c *call) await(started *client.Start, wait time.Duration) (any, error) {
 	return report, err
 }
 
-// outcome returns how a run that was started is when it has ended, or when the time is over. Until a worker of a cluster records it, only the caller knows of it.
+// outcome returns how a run that was started is when it has ended, or when the time is over. Until a worker of a
+// cluster records it, only the caller knows of it.
 func (c *call) outcome(started *client.Start, wait time.Duration) (any, error) {
 	id := started.Run
 	c.w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))

@@ -105,8 +105,9 @@ type Answer struct {
 	State, Code, Error string
 }
 
-// End returns who signed in, and where he wanted to go: for the key that his browser kept, and the answer with which the issuer sent him back. The issuer
-// takes its code once, with the verifier that the key has. The error is a *NotSignedIn, a *Refusal, a *NoRole, an *Away, or that of ctx.
+// End returns who signed in, and where he wanted to go: for the key that his browser kept, and the answer with which
+// the issuer sent him back. The issuer takes its code once, with the verifier that the key has. The error is a
+// *NotSignedIn, a *Refusal, a *NoRole, an *Away, or that of ctx.
 func (i *Issuer) End(ctx context.Context, key string, answer Answer) (caller Caller, to string, err error) {
 	begun, known := i.unsealed(key)
 	switch {

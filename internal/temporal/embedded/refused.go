@@ -7,8 +7,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 )
 
-// refused are the calls that this server takes from nobody: each decides for all that is executed here, also after a restart, whether workers
-// get work. Nothing of Waymark makes them.
+// refused are the calls that this server takes from nobody: each decides for all that is executed here, also after a
+// restart, whether workers get work. Nothing of Waymark makes them.
 var refused = map[string]bool{
 	// the namespace
 	"UpdateNamespace": true, "DeprecateNamespace": true, "DeleteNamespace": true, "RemoveSearchAttributes": true,

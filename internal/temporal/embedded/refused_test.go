@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// taken are the calls that everybody may make who reaches the server. A call of a new release of Temporal is in no list until somebody
-// thought of what it does to workers.
+// taken are the calls that everybody may make who reaches the server. A call of a new release of Temporal is in no list
+// until somebody thought of what it does to workers.
 const taken = `
 RegisterNamespace DescribeNamespace ListNamespaces StartWorkflowExecution ExecuteMultiOperation
 GetWorkflowExecutionHistory GetWorkflowExecutionHistoryReverse PollWorkflowTaskQueue RespondWorkflowTaskCompleted
