@@ -4,14 +4,17 @@ import (
 	"path"
 	"strings"
 
+	"go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // refused are the calls that this server takes from nobody: each decides for all that is executed here, also after a
 // restart, whether workers get work. Nothing of Waymark makes them.
 var refused = map[string]bool{
 	// the namespace
-	"UpdateNamespace": true, "DeprecateNamespace": true, "DeleteNamespace": true, "RemoveSearchAttributes": true,
+	"DeprecateNamespace": true, "DeleteNamespace": true, "RemoveSearchAttributes": true,
 	"AddOrUpdateRemoteCluster": true, "RemoveRemoteCluster": true,
 	// which worker gets what
 	"UpdateWorkerBuildIdCompatibility": true, "UpdateWorkerVersioningRules": true, "SetCurrentDeployment": true,
@@ -24,9 +27,15 @@ var refused = map[string]bool{
 	"CreateWorkflowRule": true, "TriggerWorkflowRule": true,
 }
 
-// admit returns an error for a call that is refused: /SERVICE/METHOD.
-func admit(call string) error {
-	if refused[path.Base(call)] || strings.Contains(call, ".adminservice.") {
+// admit returns an error for a call that is refused: /SERVICE/METHOD. The server itself updates a namespace when
+// somebody adds search attributes, and nothing else of it.
+func admit(call string, request any) error {
+	update, is := request.(*workflowservice.UpdateNamespaceRequest)
+	attributes := &workflowservice.UpdateNamespaceRequest{
+		Namespace: update.GetNamespace(),
+		Config:    &namespace.NamespaceConfig{CustomSearchAttributeAliases: update.GetConfig().GetCustomSearchAttributeAliases()},
+	}
+	if is && !proto.Equal(update, attributes) || refused[path.Base(call)] || strings.Contains(call, ".adminservice.") {
 		return serviceerror.NewPermissionDenied("this server is one with its worker, and lets nobody keep that from its work: "+path.Base(call)+" is refused", "")
 	}
 	return nil

@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -17,13 +20,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 // taken are the calls that everybody may make who reaches the server. A call of a new release of Temporal is in no list
 // until somebody thought of what it does to workers.
 const taken = `
-RegisterNamespace DescribeNamespace ListNamespaces StartWorkflowExecution ExecuteMultiOperation
+RegisterNamespace DescribeNamespace ListNamespaces UpdateNamespace StartWorkflowExecution ExecuteMultiOperation
 GetWorkflowExecutionHistory GetWorkflowExecutionHistoryReverse PollWorkflowTaskQueue RespondWorkflowTaskCompleted
 RespondWorkflowTaskFailed PollActivityTaskQueue RecordActivityTaskHeartbeat RecordActivityTaskHeartbeatById
 RespondActivityTaskCompleted RespondActivityTaskCompletedById RespondActivityTaskFailed
@@ -65,6 +69,14 @@ func TestNobodyKeepsTheWorkerFromItsWork(t *testing.T) {
 	stranger, err := grpc.NewClient(s.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer stranger.Close()
+	_, err = workflowservice.NewWorkflowServiceClient(stranger).UpdateNamespace(t.Context(), &workflowservice.UpdateNamespaceRequest{
+		Namespace: Namespace, Config: &namespace.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(time.Hour)},
+	})
+	require.IsType(t, &serviceerror.PermissionDenied{}, serviceerror.FromStatus(status.Convert(err)))
+	_, err = operatorservice.NewOperatorServiceClient(stranger).AddSearchAttributes(t.Context(), &operatorservice.AddSearchAttributesRequest{
+		Namespace: Namespace, SearchAttributes: map[string]enums.IndexedValueType{"Mine": enums.INDEXED_VALUE_TYPE_KEYWORD},
+	})
+	require.NoError(t, err)
 	for _, service := range []grpc.ServiceDesc{
 		workflowservice.WorkflowService_ServiceDesc, operatorservice.OperatorService_ServiceDesc, adminservice.AdminService_ServiceDesc,
 	} {
