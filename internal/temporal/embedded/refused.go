@@ -18,25 +18,32 @@ var refused = map[string]bool{
 	"AddOrUpdateRemoteCluster": true, "RemoveRemoteCluster": true,
 	// which worker gets what
 	"UpdateWorkerBuildIdCompatibility": true, "UpdateWorkerVersioningRules": true, "SetCurrentDeployment": true,
-	"SetWorkerDeploymentCurrentVersion": true, "SetWorkerDeploymentRampingVersion": true, "SetWorkerDeploymentManager": true,
-	"CreateWorkerDeployment": true, "CreateWorkerDeploymentVersion": true, "DeleteWorkerDeployment": true, "DeleteWorkerDeploymentVersion": true,
+	"SetWorkerDeploymentCurrentVersion": true, "SetWorkerDeploymentRampingVersion": true,
+	"SetWorkerDeploymentManager": true, "CreateWorkerDeployment": true, "CreateWorkerDeploymentVersion": true,
+	"DeleteWorkerDeployment": true, "DeleteWorkerDeploymentVersion": true,
 	"UpdateWorkerDeploymentVersionComputeConfig": true, "UpdateWorkerDeploymentVersionMetadata": true,
 	"UpdateTaskQueueConfig": true, "UpdateWorkerConfig": true,
 	// how one workflow is executed: pause says so on record, and these do not
-	"UpdateWorkflowExecutionOptions": true, "PauseWorkflowExecution": true, "UpdateActivityOptions": true, "PauseActivity": true, "ResetActivity": true,
-	"CreateWorkflowRule": true, "TriggerWorkflowRule": true,
+	"UpdateWorkflowExecutionOptions": true, "PauseWorkflowExecution": true,
+	"UpdateActivityOptions": true, "PauseActivity": true, "ResetActivity": true, "CreateWorkflowRule": true, "TriggerWorkflowRule": true,
 }
 
-// admit returns an error for a call that is refused: /SERVICE/METHOD. The server itself updates a namespace when
-// somebody adds search attributes, and nothing else of it.
+// admit returns an error for a call that is refused: /SERVICE/METHOD.
 func admit(call string, request any) error {
+	method := path.Base(call)
 	update, is := request.(*workflowservice.UpdateNamespaceRequest)
-	attributes := &workflowservice.UpdateNamespaceRequest{
-		Namespace: update.GetNamespace(),
-		Config:    &namespace.NamespaceConfig{CustomSearchAttributeAliases: update.GetConfig().GetCustomSearchAttributeAliases()},
-	}
-	if is && !proto.Equal(update, attributes) || refused[path.Base(call)] || strings.Contains(call, ".adminservice.") {
-		return serviceerror.NewPermissionDenied("this server is one with its worker, and lets nobody keep that from its work: "+path.Base(call)+" is refused", "")
+	if refused[method] || is && !addsAttributes(update) || strings.Contains(call, ".adminservice.") {
+		return serviceerror.NewPermissionDenied("this server is one with its worker, and lets nobody keep that from its "+
+			"work: "+method+" is refused", "")
 	}
 	return nil
+}
+
+// addsAttributes reports whether a namespace is only updated as the server itself does for somebody who adds search
+// attributes.
+func addsAttributes(update *workflowservice.UpdateNamespaceRequest) bool {
+	aliases := update.GetConfig().GetCustomSearchAttributeAliases()
+	return proto.Equal(update, &workflowservice.UpdateNamespaceRequest{
+		Namespace: update.GetNamespace(), Config: &namespace.NamespaceConfig{CustomSearchAttributeAliases: aliases},
+	})
 }
