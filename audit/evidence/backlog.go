@@ -23,11 +23,7 @@ func BacklogOf(ctx context.Context, log *landscape.Reader, anchors []string) (b 
 	if b.Entries, err = log.LogSize(ctx); err != nil {
 		return b, err
 	}
-	by, err := keysForHeads(ctx, log)
-	if err != nil {
-		return b, err
-	}
-	last, err := lastHead(ctx, log, by)
+	last, by, err := signedSoFar(ctx, log)
 	if err != nil {
 		return b, err
 	}

@@ -40,9 +40,7 @@ func (t *tree) compute(size int64) error {
 		}
 		return true
 	})
-	for number, hash := range fresh.new {
-		t.new[number] = hash
-	}
+	maps.Copy(t.new, fresh.new)
 	return err
 }
 
@@ -200,6 +198,14 @@ func lastHead(ctx context.Context, log *landscape.Reader, by LogKeys) (last kept
 	}
 }
 
+// signedSoFar returns the newest head that the log signed, and the keys that sign heads.
+func signedSoFar(ctx context.Context, log *landscape.Reader) (last keptHead, by LogKeys, err error) {
+	if by, err = keysForHeads(ctx, log); err == nil {
+		last, err = lastHead(ctx, log, by)
+	}
+	return last, by, err
+}
+
 // lastAnchored returns the size of the newest head at an anchor, as the landscape notes it, that one of these keys
 // signed; 0 if there is none.
 func lastAnchored(ctx context.Context, log *landscape.Reader, by LogKeys, anchor string) (int64, error) {
@@ -210,14 +216,8 @@ func lastAnchored(ctx context.Context, log *landscape.Reader, by LogKeys, anchor
 			return 0, err
 		}
 		for _, noted := range page {
-			stored, err := landscape.Select[landscape.SignedHead](ctx, log, noted.Size)
-			if err != nil {
-				return 0, err
-			}
-			if len(stored) == 1 {
-				if _, wrong := headOf(stored[0], by); wrong == nil {
-					return noted.Size, nil
-				}
+			if head, err := signedHead(ctx, log, by, noted.Size); err != nil || head.Size > 0 {
+				return head.Size, err
 			}
 		}
 		q.After, q.Limit = []any{page[len(page)-1].Size}, headsAtOnce

@@ -57,11 +57,7 @@ func ProofsWith(ctx context.Context, log *landscape.Reader, run string, beside B
 	for _, seal := range seals {
 		of = append(of, sealed(seal))
 	}
-	by, err := keysForHeads(ctx, log)
-	if err != nil {
-		return nil, without, err
-	}
-	last, err := lastHead(ctx, log, by)
+	last, _, err := signedSoFar(ctx, log)
 	if err != nil {
 		return nil, without, err
 	}
@@ -99,11 +95,7 @@ func ProofsOfSeal(ctx context.Context, log *landscape.Reader, seal landscape.Run
 }
 
 func proofs(ctx context.Context, log *landscape.Reader, of ...Statement) (proofs []Proof, err error) {
-	by, err := keysForHeads(ctx, log)
-	if err != nil {
-		return nil, err
-	}
-	last, err := lastHead(ctx, log, by)
+	last, by, err := signedSoFar(ctx, log)
 	if err != nil {
 		return nil, err
 	}
