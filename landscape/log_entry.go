@@ -263,23 +263,3 @@ func (r *Reader) LogEntriesAbout(ctx context.Context, kind string) (found []LogE
 	})
 	return found, err
 }
-
-// LastSignedHead returns the largest head that is kept; nil if none is. A writer can insert one that nothing signed:
-// package evidence verifies them.
-func (r *Reader) LastSignedHead(ctx context.Context) (*SignedHead, error) {
-	last, err := Page[SignedHead](ctx, r.from, Query{Descending: true, Limit: 1})
-	if err != nil || last == nil {
-		return nil, err
-	}
-	return &last[0], nil
-}
-
-// LastAnchored returns the largest size of the log that is noted as being at an anchor; 0 if none is. A writer can note
-// others.
-func (r *Reader) LastAnchored(ctx context.Context, anchor string) (int64, error) {
-	last, err := Page[Anchored](ctx, r.from, Query{Prefix: []any{anchor}, Descending: true, Limit: 1})
-	if err != nil || last == nil {
-		return 0, err
-	}
-	return last[0].Size, nil
-}
