@@ -58,9 +58,8 @@ func (a *Activities) refuse(
 	return labels, store(ctx, start)
 }
 
-// refusable returns the id under which a refusal of the execution that asks is recorded: that of the run, unless a
-// start of the run is open that is not its own. Nobody calls that off by asking for the same id in words that are
-// refused, or for something else.
+// refusable returns the id under which the refusal of an execution is recorded: that of the run, unless another
+// request's start of the run is open. An invalid request, or one for something else, does not call that start off.
 func (a *Activities) refusable(ctx context.Context, run, refusal string, from *origin) (string, error) {
 	last, err := a.log.LastStart(ctx, run)
 	switch {
@@ -76,8 +75,8 @@ func (a *Activities) refusable(ctx context.Context, run, refusal string, from *o
 	return from.first, nil
 }
 
-// accept records that somebody asks for a run, unless the process that started its workflow did so. If that is open and
-// asks for something else, somebody took its id for a workflow of their own: the error is an *ExistsError.
+// accept records the request for a run, unless the process that started the workflow did. The error is an *ExistsError
+// if the start that is open asks for something else: then a stranger's workflow has the id of its run.
 func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) error {
 	start, err := a.startOf(in, from)
 	if err != nil {
@@ -92,14 +91,14 @@ func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) err
 	}
 	open, err := a.log.LastStart(ctx, in.Run)
 	if err == nil && open.Decided == 0 && !in.asksFor(open, start) {
-		err = &ExistsError{Why: fmt.Sprintf("a start of run %s is open that asks for something else: give the new run another id", in.Run)}
+		const why = "a start of run %s is open that asks for something else: give the new run another id"
+		err = &ExistsError{Why: fmt.Sprintf(why, in.Run)}
 	}
 	return err
 }
 
-// asksFor reports whether the input, of which the start asked would be made, asks for what the start does that was
-// accepted. A process that executes its own runs accepts a file, or a version of a pipeline, under the name of its
-// pipeline.
+// asksFor reports whether the input, as the start asked words it, requests what the open start does. A process that
+// executes its own runs accepts a file, or a version of a pipeline, under the name of the pipeline.
 func (in OpenInput) asksFor(open, asked landscape.Start) bool {
 	own := in.Pipeline == "" && (open.Environment == "" || in.Version > 0) && pipeline.CheckName(open.Pipeline) == nil
 	return (own || open.Pipeline == asked.Pipeline) && (in.Environment == "" || open.Environment == asked.Environment) &&
