@@ -81,17 +81,16 @@ func invalidOption(err error) error {
 
 // serveUntil serves a handler until ctx ends, and then what is in flight.
 func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
-	limited := connections.Limit(listener, filesPart)
 	server := &http.Server{
-		ConnState:    limited.State,
 		Handler:      defect.Handler("request", handler),
 		ReadTimeout:  requestTimeout,
 		WriteTimeout: requestTimeout,
 		IdleTimeout:  idleTimeout,
 		ErrorLog:     slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
+	listener = connections.Limit(server, listener, filesPart)
 	failed := make(chan error, 1)
-	go func() { failed <- defect.Catch("witness", func() error { return server.Serve(limited) }) }()
+	go func() { failed <- defect.Catch("witness", func() error { return server.Serve(listener) }) }()
 	select {
 	case err := <-failed:
 		return err

@@ -15,8 +15,7 @@ const mostOpen = 4096
 
 // Listener accepts a limited number of connections, and half as many of one address: behind a proxy, all have that of
 // the proxy. When there are more, the one that has waited for its next request for longest is closed; if none waits,
-// the new one is. So those who send requests always get in, however many others only hold connections. State must be
-// the ConnState of the http.Server that it is for.
+// the new one is. So those who send requests always get in, however many others only hold connections.
 type Listener struct {
 	net.Listener
 	most    int
@@ -26,14 +25,17 @@ type Listener struct {
 	waiting *list.List     // of *conn, those that began to wait first in front
 }
 
-// Limit returns a Listener that has at most one part in so many of the files that the process may have open.
-func Limit(listener net.Listener, part int) *Listener {
+// Limit returns a Listener for a server, which has no ConnState yet. The Listener has at most one part in so many of the
+// files that the process may have open.
+func Limit(server *http.Server, listener net.Listener, part int) *Listener {
 	most := mostOpen
 	var files syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
 		most = int(min(uint64(files.Cur)/uint64(part), mostOpen)) //nolint:gosec,unconvert // at most mostOpen; signed elsewhere
 	}
-	return limited(listener, most)
+	l := limited(listener, most)
+	server.ConnState = l.state
+	return l
 }
 
 func limited(listener net.Listener, most int) *Listener {
@@ -114,8 +116,8 @@ func (l *Listener) busy(c *conn) {
 	}
 }
 
-// State notes whether a connection waits for a request, as the ConnState of an http.Server.
-func (l *Listener) State(of net.Conn, state http.ConnState) {
+// state notes whether a connection waits for a request, as the ConnState of an http.Server.
+func (l *Listener) state(of net.Conn, state http.ConnState) {
 	c := underlying(of)
 	if c == nil {
 		return

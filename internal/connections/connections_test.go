@@ -47,7 +47,7 @@ func TestLimit(t *testing.T) {
 		below.come <- outside
 		c, err := l.Accept()
 		require.NoError(t, err)
-		l.State(c, http.StateNew)
+		l.state(c, http.StateNew)
 		return outside, c
 	}
 	first, one := enter("10.0.0.1")
@@ -55,7 +55,7 @@ func TestLimit(t *testing.T) {
 	third, _ := enter("10.0.0.1")
 	require.Equal(t, []bool{true, false, false}, []bool{first.closed, second.closed, third.closed}, "an address has its half")
 	require.NoError(t, one.Close(), "once more")
-	l.State(two, http.StateActive)
+	l.state(two, http.StateActive)
 	fourth, _ := enter("10.0.0.1")
 	require.Equal(t, []bool{false, true, false}, []bool{second.closed, third.closed, fourth.closed}, "one has a request")
 
@@ -64,8 +64,8 @@ func TestLimit(t *testing.T) {
 	require.False(t, fourth.closed)
 	seventh, _ := enter("10.0.0.4")
 	require.Equal(t, []bool{true, false}, []bool{fourth.closed, fifth.closed})
-	l.State(five, http.StateActive)
-	l.State(five, http.StateIdle)
+	l.state(five, http.StateActive)
+	l.state(five, http.StateIdle)
 	enter("10.0.0.5")
 	require.Equal(t, []bool{true, false, false}, []bool{sixth.closed, fifth.closed, seventh.closed}, "it waits anew")
 	require.Equal(t, 4, l.open)
@@ -75,7 +75,7 @@ func TestLimit(t *testing.T) {
 		below.come <- &from{address: "10.0.0.9"}
 		c, err := full.Accept()
 		require.NoError(t, err)
-		full.State(c, http.StateActive)
+		full.state(c, http.StateActive)
 		return c
 	}
 	held := keeps()
@@ -97,7 +97,7 @@ func TestWhoSendsGetsIn(t *testing.T) {
 	below, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	l := limited(below, 8)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, ConnState: l.State, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: time.Minute, ConnState: l.state, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
 	})}
 	served := make(chan error, 1)

@@ -125,12 +125,11 @@ func New(o Options) (*Server, error) {
 
 // Serve answers what comes in through a listener until ctx ends, and then lets the requests in hand come to their ends, for a moment.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	limited := connections.Limit(listener, filesPart)
 	server := &http.Server{
-		Handler: s, ConnState: limited.State, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
+		Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 	}
-	listener = taking{limited, s.patience}
+	listener = taking{connections.Limit(server, listener, filesPart), s.patience}
 	if s.TLS != nil {
 		listener = tls.NewListener(listener, s.TLS)
 	}

@@ -46,12 +46,11 @@ func listen(ctx context.Context, flag, address string, handler http.Handler, log
 	if at, _, err := net.SplitHostPort(listener.Addr().String()); err == nil && loopback(at) {
 		handler = forThisMachine(handler)
 	}
-	limited := connections.Limit(listener, filesPart)
 	e := &endpoint{server: &http.Server{
-		ConnState: limited.State,
-		Handler:   defect.Handler("request", handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
+		Handler: defect.Handler("request", handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: answerTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}}
+	limited := connections.Limit(e.server, listener, filesPart)
 	logger.Info("listening", "for", flag, "address", listener.Addr().String())
 	go defect.Guard("listener", func() {
 		if err := e.server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
