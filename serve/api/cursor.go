@@ -88,6 +88,15 @@ func (c *call) limit() (int, error) {
 	return limit, nil
 }
 
+// asked returns which page is asked for: of how many items, and the place after which it begins; empty for the
+// beginning.
+func (c *call) asked() (limit int, after string, err error) {
+	if limit, err = c.limit(); err == nil {
+		after, err = c.place()
+	}
+	return limit, after, err
+}
+
 // paged cuts off the item that shows that there are more, and says where the next page begins.
 func paged[T any](c *call, items []T, limit int, place func(T) string) remote.Page[T] {
 	page := remote.Page[T]{Items: items}

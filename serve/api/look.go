@@ -43,11 +43,7 @@ func edgesOf(ctx context.Context, c *call, run landscape.Run) (remote.Page[clien
 
 // pageOf reads one page of a list that continues after the id of an item.
 func pageOf[T any](c *call, place func(T) string, from func(after string, limit int) ([]T, error)) (remote.Page[T], error) {
-	limit, err := c.limit()
-	if err != nil {
-		return remote.Page[T]{}, err
-	}
-	after, err := c.place()
+	limit, after, err := c.asked()
 	if err != nil {
 		return remote.Page[T]{}, err
 	}
@@ -279,11 +275,7 @@ const mostSought = 10 * mostItems
 func seenOf[T any](
 	c *call, place func(T) string, from func(after string, limit int) ([]T, error), sees func(T) (bool, error),
 ) (page remote.Page[T], err error) {
-	limit, err := c.limit()
-	if err != nil {
-		return page, err
-	}
-	after, err := c.place()
+	limit, after, err := c.asked()
 	if err != nil {
 		return page, err
 	}

@@ -147,11 +147,7 @@ func (c *call) pageOfRuns() (page remote.Page[client.Run], err error) {
 	if word := c.query.Get("named"); word != "" && word != pipeline.LastRun {
 		return c.named(word)
 	}
-	limit, err := c.limit()
-	if err != nil {
-		return page, err
-	}
-	after, err := c.place()
+	limit, after, err := c.asked()
 	if err != nil {
 		return page, err
 	}
