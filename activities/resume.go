@@ -165,7 +165,7 @@ func (a *Activities) check(ctx context.Context, id string) (*run, error) {
 	}
 	on, err := a.log.Run(ctx, id)
 	if err == nil && on.Version > 0 {
-		err = a.taken(ctx, r.plan) // somebody else may have published there since the run began
+		err = a.taken(ctx, r.plan) // another pipeline may have published there since the run began
 	}
 	if err != nil {
 		return nil, err

@@ -17,8 +17,7 @@ func (stricter) Admits(document *pipeline.Document) error {
 	return pipeline.Problems{document.Problem("retention.source", "is shorter than that of the settings")}
 }
 
-// TestADocumentThatShortensBeginsNoRun: the process that is to begin the run decides, whatever the one knew that asked
-// for it.
+// TestADocumentThatShortensBeginsNoRun: the worker that opens the run decides, by its own settings.
 func TestADocumentThatShortensBeginsNoRun(t *testing.T) {
 	r := newRig(t, "name: p\nsources: {a: {csv: {path: a.csv}, schema: {fields: {id: int}}}}\n"+
 		"sinks: {b: {from: a, csv: {path: out/b.csv}}}\nretention: {source: 1d}\n",

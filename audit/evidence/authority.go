@@ -114,7 +114,7 @@ func (a Authority) bring(ctx context.Context, log *landscape.Reader, by LogKeys,
 		switch {
 		case err != nil:
 			return "", err
-		case !stamped && k.Size == head.Size: // somebody inserted it, and this size can have no other: the next head gets the stamp
+		case !stamped && k.Size == head.Size: // a forged receipt has the place of this size: the next head gets the stamp
 			return "", errNotDue
 		case !stamped:
 		case there:

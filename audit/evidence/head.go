@@ -82,7 +82,7 @@ func signedHead(ctx context.Context, log *landscape.Reader, by LogKeys, size int
 	}
 	head, wrong := headOf(stored[0], by)
 	if wrong != nil {
-		return Head{}, nil //nolint:nilerr // somebody inserted it: log check says so
+		return Head{}, nil //nolint:nilerr // a foreign head: log check names it
 	}
 	return head, nil
 }

@@ -199,8 +199,8 @@ func (n *Notary) signed(ctx context.Context) (kept keptHead, last Head, err erro
 // log grow without end.
 const mostMarked = 3
 
-// sign signs until nothing is new, and returns the last head. A size for which somebody inserted another head is left
-// out: a later head covers the same entries. If there is no other size, an entry says so, and makes one.
+// sign signs until nothing is new, and returns the last head. A size that has a foreign head is left out: a later
+// head covers the same entries. If there is no other size, the notary appends an entry that says so.
 func (n *Notary) sign(ctx context.Context) (Head, error) {
 	before, last, err := n.signed(ctx)
 	if err != nil {
@@ -377,8 +377,8 @@ func (n *Notary) Work(ctx context.Context, every time.Duration, logger *slog.Log
 		}
 		if foreign := n.foreignHead(); foreign > marked {
 			marked = foreign
-			logger.Warn("the landscape has a head that the log did not sign: somebody inserted it who may write there; it does not count, "+
-				"and the log is signed without it: waymark log check", "log_heads", foreign)
+			logger.Warn("the landscape has a head that the log did not sign: a role that may write there inserted it. "+
+				"It does not count, and the log is signed without it: waymark log check names it", "log_heads", foreign)
 		}
 		passed()
 	}

@@ -141,7 +141,7 @@ func (r *restorer) write(ctx context.Context, done Restoration, why string) erro
 		return err
 	}
 	there, err := landscape.Select[landscape.SignedHead](ctx, r.log, r.head.Size)
-	if err != nil || len(there) > 0 && there[0].Note != r.head.Note { // somebody inserted another: the notary signs the next one
+	if err != nil || len(there) > 0 && there[0].Note != r.head.Note { // a foreign head: the notary signs the next size
 		return err
 	}
 	hashes, err := r.tree.keepable(r.hashes)

@@ -104,7 +104,7 @@ const (
 )
 
 // about returns what a statement is about: the log has one entry about it. A writer of the landscape can take that
-// place first; a statement apart has one that nobody can guess before.
+// place first; the place of a statement apart cannot be guessed.
 func (s Statement) about() string {
 	if s.Apart {
 		return s.place() + "/" + s.N
@@ -121,7 +121,7 @@ func (s Statement) place() string {
 		return string(s.Type) + "/" + s.Key
 	case Refused:
 		return fmt.Sprintf("%s/%d", s.Type, s.Position)
-	case Foreign: // by chance, so that nobody appends another entry about it before
+	case Foreign: // random, so that no writer takes the place first
 		return fmt.Sprintf("%s/%d/%s", s.Type, s.Position, s.N)
 	case Restored:
 		return fmt.Sprintf("%s/%d-%d", s.Type, s.Found, s.Anchored)
