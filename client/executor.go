@@ -87,7 +87,8 @@ func (e *Executor) Attended(ctx context.Context, run string) error {
 	if foreign := e.foreign(ctx, run); foreign != "" {
 		return &Error{
 			Kind: Busy, Code: RunBusy, Run: run,
-			Message: fmt.Sprintf("the workflow %s in Temporal works for no run: it is %s. End it (temporal workflow terminate --workflow-id %[1]s), and try again",
+			Message: fmt.Sprintf("the workflow %s in Temporal works for no run: it is %s. "+
+				"End it (temporal workflow terminate --workflow-id %[1]s), and try again",
 				workflows.WorkflowID(run), foreign),
 		}
 	}

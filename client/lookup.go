@@ -88,7 +88,10 @@ func (c *Client) Lookup(ctx context.Context, r LookupRequest) (LookupResult, err
 func (c *Client) lookUp(ctx context.Context, r LookupRequest, most lookupLimits) (result LookupResult, err error) {
 	defer c.edge(ctx, &err)
 	if r.Word = strings.TrimSpace(r.Word); r.Word == "" {
-		return result, &Error{Kind: Invalid, Code: InvalidQuestion, Message: "say what to look for: an id, a digest, a token, FILE:LINE, or a record as it was read"}
+		return result, &Error{
+			Kind: Invalid, Code: InvalidQuestion,
+			Message: "say what to look for: an id, a digest, a token, FILE:LINE, or a record as it was read",
+		}
 	}
 	l := &lookup{Client: c, LookupRequest: r, most: most, found: []Found{}, unsearched: []Unsearched{}}
 	if l.runs, err = l.candidates(ctx); err != nil {

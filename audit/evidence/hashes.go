@@ -234,7 +234,8 @@ func ForeignHeads(ctx context.Context, log *landscape.Reader) (foreign int64, er
 	if err != nil {
 		return 0, err
 	}
-	newest, err := landscape.Page[landscape.SignedHead](ctx, log, landscape.Query{Descending: true, Limit: headsCounted})
+	q := landscape.Query{Descending: true, Limit: headsCounted}
+	newest, err := landscape.Page[landscape.SignedHead](ctx, log, q)
 	for _, stored := range newest {
 		if _, wrong := headOf(stored, by); wrong != nil {
 			foreign++

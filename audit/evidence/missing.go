@@ -23,8 +23,10 @@ func (m Missing) String() string {
 	said, cause := "", ": somebody removed or changed it"
 	switch m.Type {
 	case Began:
-		said = fmt.Sprintf("began, and entry %d, which has the place of the entry about that, does not count: %s", m.Position, m.Why)
-		cause = ": a role that may write the landscape appended it before the run began, or the process that began it had no key that counts"
+		said = fmt.Sprintf("began, and entry %d, which has the place of the entry about that, does not count: %s",
+			m.Position, m.Why)
+		cause = ": a role that may write the landscape appended it before the run began, " +
+			"or the process that began it had no key that counts"
 	case Sealed:
 		said = fmt.Sprintf("was sealed, says entry %d, and the seal is not recorded", m.Position)
 	case Attested:

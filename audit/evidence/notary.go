@@ -244,7 +244,8 @@ func (k keptHead) free(size int64) int64 {
 
 // mark appends an entry that says that a head of this size is kept which the log did not sign.
 func (n *Notary) mark(ctx context.Context, size int64) error {
-	e, err := entry(Statement{Type: Foreign, Position: size, Why: "log_heads has a head of this size that the log did not sign"}, n.key, n.clock())
+	const why = "log_heads has a head of this size that the log did not sign"
+	e, err := entry(Statement{Type: Foreign, Position: size, Why: why}, n.key, n.clock())
 	if err != nil {
 		return err
 	}
@@ -440,7 +441,8 @@ func (n *Notary) say(ctx context.Context, s Statement) error {
 		return err
 	}
 	if is, err := n.log.LogEntryAbout(ctx, e.About); err != nil || is.Entry != e.Entry {
-		return errors.Join(fmt.Errorf("entry %d of the log took the place of the one about %s: nothing changed, try again", is.Position, e.About), err)
+		return errors.Join(fmt.Errorf("entry %d of the log took the place of the one about %s: nothing changed, try again",
+			is.Position, e.About), err)
 	}
 	return nil
 }

@@ -82,7 +82,9 @@ func serverOptions(o Options, database *config.SQL, p ports, l *logger, opened *
 }
 
 // intercept refuses what is admitted from nobody, calls Asked, and lets the process know of orders.
-func (o Options) intercept(ctx context.Context, request any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (o Options) intercept(
+	ctx context.Context, request any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (any, error) {
 	if err := admit(call.FullMethod, request); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,8 @@ var refused = map[string]bool{
 	"UpdateTaskQueueConfig": true, "UpdateWorkerConfig": true,
 	// how one workflow is executed: pause says so on record, and these do not
 	"UpdateWorkflowExecutionOptions": true, "PauseWorkflowExecution": true,
-	"UpdateActivityOptions": true, "PauseActivity": true, "ResetActivity": true, "CreateWorkflowRule": true, "TriggerWorkflowRule": true,
+	"UpdateActivityOptions": true, "PauseActivity": true, "ResetActivity": true,
+	"CreateWorkflowRule": true, "TriggerWorkflowRule": true,
 }
 
 // admit returns an error for a call that is refused: /SERVICE/METHOD.
