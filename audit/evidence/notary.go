@@ -441,8 +441,9 @@ func (n *Notary) say(ctx context.Context, s Statement) error {
 		return err
 	}
 	if is, err := n.log.LogEntryAbout(ctx, e.About); err != nil || is.Entry != e.Entry {
-		return errors.Join(fmt.Errorf("entry %d of the log took the place of the one about %s: nothing changed, try again",
-			is.Position, e.About), err)
+		taken := fmt.Errorf("entry %d of the log took the place of the one about %s: nothing changed, try again",
+			is.Position, e.About)
+		return errors.Join(taken, err)
 	}
 	return nil
 }
