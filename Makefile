@@ -7,7 +7,7 @@ export WAYMARK_NODE ?= $(wildcard $(HOME)/.cache/waymark-node)
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
 # Packages that do several things at once, and whose tests do not link Temporal or a database: the race detector builds them in a minute or two, those in ten.
-LEAN = ./engine ./engine/firsts ./landscape ./landscape/memdriver ./payload ./payload/cache ./payload/fsstore ./payload/memstore ./plugin/egress ./worker/delivery ./internal/memory
+LEAN = ./engine ./engine/firsts ./landscape ./payload ./payload/cache ./payload/fsstore ./payload/memstore ./plugin/egress ./worker/delivery ./internal/memory
 
 .PHONY: help
 help: ## print this list

@@ -5,14 +5,16 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"waymark/landscape"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // fated is a landscape in memory of which every write can be lost, also a claim.
 type fated struct {
-	*memdriver.Driver
+	landscape.Driver
+	blank   *blank.Driver
 	onBatch func(landscape.Tx) // sees every batch before its fate, and may change its records
 
 	writes atomic.Int64
@@ -24,9 +26,11 @@ type fated struct {
 
 var errLost = errors.New("connection reset")
 
-func newFated() *fated {
-	f := &fated{Driver: memdriver.New(), kinds: map[string]int{}, broken: -1}
-	f.OnCommit = func(b landscape.Tx) (bool, error) {
+func newFated(t testing.TB) *fated { return fatedIn(blank.New(t)) }
+
+func fatedIn(driver *blank.Driver) *fated {
+	f := &fated{Driver: driver, blank: driver, kinds: map[string]int{}, broken: -1}
+	driver.OnCommit = func(b landscape.Tx) (bool, error) {
 		if f.onBatch != nil {
 			f.onBatch(b)
 		}
@@ -46,7 +50,7 @@ func (f *fated) fate(kind string) (keep bool, err error) {
 	return true, nil
 }
 
-// Claim is memdriver's, with a fate.
+// Claim is the landscape's, with a fate.
 func (f *fated) Claim(ctx context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
 	keep, fate := f.fate("claim")
 	if !keep {

@@ -34,7 +34,7 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 				}
 				return true, nil
 			}
-			r.driver.OnCommit = func(landscape.Tx) (bool, error) { return refuse("commit") }
+			r.driver.blank.OnCommit = func(landscape.Tx) (bool, error) { return refuse("commit") }
 			r.objects.OnWrite = func(string) (bool, error) { return refuse("payload") }
 			read, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
 			require.NoError(t, err)

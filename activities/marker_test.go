@@ -50,7 +50,7 @@ func TestAWorkerOfAnotherLandscapeLeavesRunsToOthers(t *testing.T) {
 	r.become(activities.NewAt(fellow, r.log, r.payloads, r.planner, "test"))
 	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	records := r.records()
-	elsewhere := landscape.New(newFated(), ticking())
+	elsewhere := landscape.New(newFated(t), ticking())
 	r.become(activities.NewAt(fellow, elsewhere, r.payloads, r.planner, "test"))
 	_, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
 	requireForOthers(t, err, "cannot work for run r1, others may: its landscape has no such run")

@@ -126,7 +126,13 @@ func (r *rig) reset(t *testing.T) {
 	t.Helper()
 	r.t = t
 	require.NoError(r.t, os.RemoveAll(filepath.Join(r.folder, "out")))
-	r.driver, r.objects = newFated(), new(memstore.Store)
+	if r.driver == nil {
+		r.driver = newFated(r.t)
+	} else {
+		r.driver.blank.Reset(r.t)
+		r.driver = fatedIn(r.driver.blank)
+	}
+	r.objects = new(memstore.Store)
 	r.objects.OnWrite = func(string) (bool, error) { return r.driver.fate("payload") }
 	r.log, r.payloads = landscape.New(r.driver, ticking()), payload.New(r.objects, payload.Options{})
 	r.faults = 0

@@ -9,14 +9,14 @@ import (
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/plugin"
+	"waymark/tests/blank"
 )
 
 // TestAttestSchedule asks at many moments which of two runs is due, of which one says nothing of it.
 func TestAttestSchedule(t *testing.T) {
 	ctx, now := t.Context(), time.Unix(1_700_000_000, 0)
-	log := landscape.New(memdriver.New(), func() time.Time { return now })
+	log := landscape.New(blank.New(t), func() time.Time { return now })
 	require.NoError(t, landscapetest.Published(ctx, log, "quiet"))
 	require.NoError(t, landscapetest.PublishedWith(ctx, log, "watched", `{"attest":{"every":"24h0m0s","for":"72h0m0s"}}`))
 	end := now

@@ -10,8 +10,8 @@ import (
 
 	"waymark/audit"
 	"waymark/landscape"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 	"waymark/tests/inprocess"
 	"waymark/tests/sample"
 )
@@ -32,7 +32,7 @@ func TestVerifyBesideAWriter(t *testing.T) {
 			inFlight := 0
 			for at := 0; at < len(paces)*(len(all)-accepted-1); at += sample.Step(6) {
 				begun, pace := accepted+at/len(paces)+1, paces[at%len(paces)]
-				writer := &writing{Driver: memdriver.New(), left: all, pace: pace}
+				writer := &writing{Driver: blank.New(t), left: all, pace: pace}
 				for range begun {
 					require.NoError(t, writer.next())
 				}
@@ -80,7 +80,7 @@ func beginsRun(tx landscape.Tx) bool {
 
 // writing is a landscape to which the next transaction is written now and then before a reading.
 type writing struct {
-	*memdriver.Driver
+	landscape.Driver
 	mu     sync.Mutex
 	left   []landscape.Tx
 	pace   int

@@ -21,8 +21,8 @@ import (
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 	"waymark/workflows"
 )
 
@@ -114,7 +114,7 @@ func requireKind(t *testing.T, want Kind, err error) {
 func fiveRuns(t *testing.T) *landscape.Log {
 	t.Helper()
 	moment := time.Unix(0, 0)
-	log := landscape.New(memdriver.New(), func() time.Time { moment = moment.Add(time.Second); return moment })
+	log := landscape.New(blank.New(t), func() time.Time { moment = moment.Add(time.Second); return moment })
 	for i := range 5 {
 		s := landscapetest.Scene{Run: fmt.Sprint("r", i), Chunks: 2, ChunkRows: 10}
 		if i == 4 {
@@ -158,7 +158,7 @@ func TestFind(t *testing.T) {
 	requireKind(t, NotFound, err)
 	require.ErrorIs(t, err, landscape.ErrNotFound)
 	require.EqualError(t, err, `no run "x" is recorded in memory`)
-	_, err = New(landscape.New(memdriver.New(), nil), "memory", nobody{}).Find(t.Context(), pipeline.LastRun)
+	_, err = New(landscape.New(blank.New(t), nil), "memory", nobody{}).Find(t.Context(), pipeline.LastRun)
 	requireKind(t, NotFound, err)
 }
 

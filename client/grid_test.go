@@ -9,9 +9,9 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
 	"waymark/pipeline/calendar"
+	"waymark/tests/blank"
 )
 
 // TestTheGridShowsWhatIs: no worker has looked at the slots for some time.
@@ -19,7 +19,7 @@ func TestTheGridShowsWhatIs(t *testing.T) {
 	const day = 24 * time.Hour
 	midnight := time.Now().UTC().Truncate(day)
 	now := midnight.Add(-5*day + time.Hour)
-	log := landscape.New(memdriver.New(), func() time.Time { return now })
+	log := landscape.New(blank.New(t), func() time.Time { return now })
 	deployed, version := landscapetest.VersionOf("orders", "1", strings.Repeat("d", 64))
 	_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, deployed, version)
 	require.NoError(t, err)

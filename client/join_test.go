@@ -8,8 +8,8 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 )
 
 // quick is a host whose process executes a run from its beginning to its end before it answers the second question.
@@ -29,7 +29,7 @@ func (q quick) Reach(context.Context) (*Executor, error) {
 
 // TestFollowARunThatEndsMeanwhile checks that a run can be followed that is not on record when it is looked for, and has ended when it is looked for who executes it.
 func TestFollowARunThatEndsMeanwhile(t *testing.T) {
-	log := landscape.New(memdriver.New(), nil)
+	log := landscape.New(blank.New(t), nil)
 	asked := 0
 	c := New(log, "memory", quick{asked: &asked, play: func() error {
 		return landscapetest.Scene{Run: "odd", Chunks: 1, ChunkRows: 2}.Play(t.Context(), log)

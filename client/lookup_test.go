@@ -10,14 +10,14 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // TestLookupSaysWhereItStopped: what is not in the answer may be in a part of the record that the answer names, and a
 // search of the run that it names finds it.
 func TestLookupSaysWhereItStopped(t *testing.T) {
 	moment := time.Unix(0, 0)
-	log := landscape.New(memdriver.New(), func() time.Time { moment = moment.Add(time.Second); return moment })
+	log := landscape.New(blank.New(t), func() time.Time { moment = moment.Add(time.Second); return moment })
 	c := New(log, "memory", nobody{})
 	small := landscapetest.Scene{Run: "small", Chunks: 1, ChunkRows: 2}
 	for _, scene := range []landscapetest.Scene{

@@ -9,8 +9,8 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 	"waymark/workflows"
 )
 
@@ -22,7 +22,7 @@ func (reviving) Continues(context.Context, string) bool { return true }
 // TestPauseOnRecord: a pause lasts until somebody continues or resumes the run.
 func TestPauseOnRecord(t *testing.T) {
 	moment := time.Unix(0, 0)
-	log := landscape.New(memdriver.New(), func() time.Time { moment = moment.Add(time.Second); return moment })
+	log := landscape.New(blank.New(t), func() time.Time { moment = moment.Add(time.Second); return moment })
 	c := New(log, "memory", nobody{})
 	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), log))
 	requirePaused := func(want string) {

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // TestAPurgeThatWasExecutedIsContinued, although its order needs several persons: they have signed it. A new one is
 // refused before anything is read.
 func TestAPurgeThatWasExecutedIsContinued(t *testing.T) {
-	log := landscape.New(memdriver.New(), time.Now)
+	log := landscape.New(blank.New(t), time.Now)
 	rule := landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"}
 	_, err := log.Rule(t.Context(), rule)
 	require.NoError(t, err)

@@ -15,8 +15,8 @@
 // guarded by the epoch in which it works: one that continues late, after another took its run up, stores nothing.
 //
 // Log owns canonical details, that is ids, hashes, precision of times, and what may follow what. What only asks uses its Reader, which
-// cannot write. A Driver stores records: sqlitestore for SQLite and pgstore for Postgres, memdriver for tests. Nothing above a Driver
-// knows SQL.
+// cannot write. A Driver stores records: sqlitestore for SQLite and pgstore for Postgres. Nothing above a Driver knows
+// SQL.
 //
 // docs/landscape.md describes every table and view for people with sqlite3 and a question.
 package landscape

@@ -2,30 +2,55 @@ package landscape_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
-	"waymark/landscape/memdriver"
+	"waymark/landscape/landscapetest"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 )
+
+// someDigest is that of nothing.
+var someDigest = strings.Repeat("d", 64)
+
+// begun returns a landscape in which a run has begun, and nothing else.
+func begun(t *testing.T, driver *blank.Driver, run string) *landscape.Log {
+	t.Helper()
+	log := landscape.New(driver, nil)
+	record, graph := landscapetest.Scene{Run: run}.Graph()
+	require.NoError(t, log.BeginRun(t.Context(), record, graph))
+	return log
+}
+
+// passed returns a chunk and what its rows passed through.
+func passed(c landscape.Chunk) []landscape.Record {
+	c.Source, c.FirstLine, c.Cursor, c.Attempt, c.Read, c.Pack = "strikes", c.FirstRow+1, "{}", 1, 1, someDigest
+	return []landscape.Record{c, landscape.PassageRecord{
+		Run: c.Run, Source: c.Source, Chunk: c.Chunk, Rows: c.Rows, CodeBytes: 1, WayCodes: make([]byte, c.Rows),
+		Started: 1, Finished: 1, Attempt: 1,
+	}}
+}
 
 // TestErrorGroupsNameFiles: a sample names the file of its chunk, to which its line refers.
 func TestErrorGroupsNameFiles(t *testing.T) {
-	driver := memdriver.New()
+	driver := blank.New(t)
+	log := begun(t, driver, "r")
 	var insert []landscape.Record
 	for i, file := range []string{"a.csv", "b.csv"} {
 		n := int64(i)
+		insert = append(insert, passed(landscape.Chunk{Run: "r", Chunk: n, File: file, FirstRow: 1 + n, Rows: 1})...)
 		insert = append(insert,
-			landscape.Chunk{Run: "r", Source: "s", Chunk: n, File: file, FirstRow: 1 + n, Rows: 1, FirstLine: 2, Pack: "digest"},
 			landscape.RowError{ErrorHead: landscape.ErrorHead{
-				ErrorKey: landscape.ErrorKey{Run: "r", Source: "s", Row: 1 + n, Node: "s"}, Chunk: n,
+				ErrorKey: landscape.ErrorKey{Run: "r", Source: "strikes", Row: 1 + n, Node: "strikes"}, Chunk: n,
 				Code: "CONVERT", Field: "n", Message: `"x" is no int`, Line: 2, SentTo: pipeline.QuarantineSink,
-			}})
+			}, ErrorHash: someDigest, At: 1})
 	}
 	require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: insert}))
-	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
+	groups, err := log.ErrorGroups(t.Context(), "r")
 	require.NoError(t, err)
 	require.Len(t, groups, 1)
 	var files []string
@@ -38,18 +63,19 @@ func TestErrorGroupsNameFiles(t *testing.T) {
 // TestErrorGroupsKeepNames: what a message quotes from a row makes no other group, and what it names does. What all messages of a
 // group say is said, values as well: a date that an advice names is none of the rows'.
 func TestErrorGroupsKeepNames(t *testing.T) {
-	driver := memdriver.New()
-	insert := []landscape.Record{landscape.Chunk{Run: "r", Source: "s", File: "a.csv", FirstRow: 1, Rows: 6, FirstLine: 2, Pack: "digest"}}
+	driver := blank.New(t)
+	log := begun(t, driver, "r")
+	insert := passed(landscape.Chunk{Run: "r", File: "a.csv", FirstRow: 1, Rows: 6})
 	for i, message := range []string{`"7" is 7 (SQLSTATE 22003)`, `"8" is 8 (SQLSTATE 22003)`, `"7" is 7 (SQLSTATE 22012)`, `see the constraint day_7 of 7`,
 		`"5/1" is no date: write YYYY-MM-DD, such as 2024-01-31, for example "2024-01-31"`, `"x" is no date: write YYYY-MM-DD, such as 2024-01-31, for example "2024-01-31"`,
 	} {
 		insert = append(insert, landscape.RowError{ErrorHead: landscape.ErrorHead{
-			ErrorKey: landscape.ErrorKey{Run: "r", Source: "s", Row: 1 + int64(i), Node: "s"}, Code: "CONVERT", Message: message, Line: 2,
+			ErrorKey: landscape.ErrorKey{Run: "r", Source: "strikes", Row: 1 + int64(i), Node: "strikes"}, Code: "CONVERT", Message: message, Line: 2,
 			SentTo: pipeline.QuarantineSink,
-		}})
+		}, ErrorHash: someDigest, At: 1})
 	}
 	require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: insert}))
-	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
+	groups, err := log.ErrorGroups(t.Context(), "r")
 	require.NoError(t, err)
 	var messages []string
 	for _, g := range groups {
@@ -63,16 +89,14 @@ func TestErrorGroupsKeepNames(t *testing.T) {
 
 // TestErrorGroupsSayTheCause: what the messages quote most often, and where the rows are. Counts are certain: one that may be too high is left out.
 func TestErrorGroupsSayTheCause(t *testing.T) {
-	driver := memdriver.New()
-	insert := []landscape.Record{
-		landscape.Source{Run: "r", Source: "s"},
-		landscape.Chunk{Run: "r", Source: "s", File: "a.csv", FirstRow: 1, Rows: 600, FirstLine: 2, Pack: "digest"},
-		landscape.Chunk{Run: "r", Source: "s", Chunk: 1, File: "a.csv", FirstRow: 601, Rows: 400, FirstLine: 602, Pack: "digest"},
-	}
+	driver := blank.New(t)
+	log := begun(t, driver, "r")
+	insert := slices.Concat(passed(landscape.Chunk{Run: "r", File: "a.csv", FirstRow: 1, Rows: 600}),
+		passed(landscape.Chunk{Run: "r", Chunk: 1, File: "a.csv", FirstRow: 601, Rows: 400}))
 	refuse := func(row int64, code, message string) {
 		insert = append(insert, landscape.RowError{ErrorHead: landscape.ErrorHead{
-			ErrorKey: landscape.ErrorKey{Run: "r", Source: "s", Row: row, Node: "s"}, Chunk: (row - 1) / 600, Code: code, Field: "cost", Message: message, Line: row + 1, SentTo: pipeline.QuarantineSink,
-		}})
+			ErrorKey: landscape.ErrorKey{Run: "r", Source: "strikes", Row: row, Node: "strikes"}, Chunk: (row - 1) / 600, Code: code, Field: "cost", Message: message, Line: row + 1, SentTo: pipeline.QuarantineSink,
+		}, ErrorHash: someDigest, At: 1})
 	}
 	for row := int64(401); row <= 460; row++ {
 		value := `"n/a"`
@@ -91,13 +115,13 @@ func TestErrorGroupsSayTheCause(t *testing.T) {
 	refuse(1, "REQUIRED", `"cost" is required`)
 	refuse(1000, "REQUIRED", `"cost" is required`)
 	require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: insert}))
-	groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
+	groups, err := log.ErrorGroups(t.Context(), "r")
 	require.NoError(t, err)
 	require.Len(t, groups, 3)
 
 	many, few, required := groups[0], groups[1], groups[2]
 	require.Equal(t, []landscape.Quoted{{Value: `"n/a"`, Count: 40}, {Value: `"1 200"`, Count: 20}}, few.Values)
-	require.Equal(t, &landscape.Spread{Source: "s", Rows: 1000, Counts: []int64{0, 0, 0, 0, 0, 0, 0, 0, 50, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}, few.Where)
+	require.Equal(t, &landscape.Spread{Source: "strikes", Rows: 1000, Counts: []int64{0, 0, 0, 0, 0, 0, 0, 0, 50, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}, few.Where)
 	first, last, count := few.Where.Densest()
 	require.Equal(t, []int64{401, 450, 50}, []int64{first, last, count})
 
@@ -112,15 +136,19 @@ func TestErrorGroupsSayTheCause(t *testing.T) {
 
 // TestSpreadsHaveEveryRow: whatever rows a source has, each row is in the part that Densest says.
 func TestSpreadsHaveEveryRow(t *testing.T) {
+	driver := blank.New(t)
 	for _, rows := range []int64{1, 2, 19, 20, 21, 37, 1000} {
-		for row := int64(1); row <= rows; row++ {
-			driver := memdriver.New()
-			require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: []landscape.Record{
-				landscape.Source{Run: "r", Source: "s"},
-				landscape.Chunk{Run: "r", Source: "s", File: "a.csv", FirstRow: 1, Rows: rows, FirstLine: 2, Pack: "digest"},
-				landscape.RowError{ErrorHead: landscape.ErrorHead{ErrorKey: landscape.ErrorKey{Run: "r", Source: "s", Row: row, Node: "s"}, Code: "CONVERT", Message: "x", SentTo: pipeline.QuarantineSink}},
-			}}))
-			groups, err := landscape.New(driver, nil).ErrorGroups(t.Context(), "r")
+		for row := int64(1); row <= rows; row += 1 + rows/100 {
+			run := fmt.Sprint(row, "-of-", rows)
+			log := begun(t, driver, run)
+			insert := passed(landscape.Chunk{Run: run, File: "a.csv", FirstRow: 1, Rows: rows})
+			require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Insert: append(insert, landscape.RowError{
+				ErrorHead: landscape.ErrorHead{
+					ErrorKey: landscape.ErrorKey{Run: run, Source: "strikes", Row: row, Node: "strikes"},
+					Code:     "CONVERT", Message: "x", Line: 2, SentTo: pipeline.QuarantineSink,
+				}, ErrorHash: someDigest, At: 1,
+			})}))
+			groups, err := log.ErrorGroups(t.Context(), run)
 			require.NoError(t, err)
 			first, last, count := groups[0].Where.Densest()
 			require.EqualValues(t, 1, count)

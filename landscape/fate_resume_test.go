@@ -9,9 +9,9 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/tests/blank"
 )
 
 // stops are the steps of a run that is blocked, resolved, resumed and cancelled: each may be repeated at once.
@@ -54,18 +54,18 @@ func stops(t *testing.T, log *landscape.Log) []func() error {
 // record is the same as if nothing had been lost.
 func TestFatesOfStops(t *testing.T) {
 	commits := 0
-	counting := memdriver.New()
-	counting.OnCommit = func(landscape.Tx) (bool, error) { commits++; return true, nil }
-	for _, step := range stops(t, landscape.New(counting, nil)) {
+	driver := blank.New(t)
+	driver.OnCommit = func(landscape.Tx) (bool, error) { commits++; return true, nil }
+	for _, step := range stops(t, landscape.New(driver, nil)) {
 		require.NoError(t, step())
 	}
-	want := outcome(t, landscape.New(counting, nil))
+	want := outcome(t, landscape.New(driver, nil))
 	require.Equal(t, 2+2+2, want.actions+want.resumptions)
 	for _, keep := range []bool{false, true} {
 		for broken := range commits {
 			t.Run(fmt.Sprintf("commit %d, kept %v", broken, keep), func(t *testing.T) {
 				lost, at, failures := errors.New("connection reset"), -1, 0
-				driver := memdriver.New()
+				driver.Reset(t)
 				driver.OnCommit = func(landscape.Tx) (bool, error) {
 					if at++; at == broken {
 						return keep, lost

@@ -10,8 +10,8 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 )
 
 // scene is a made-up run that may be played again after a failure.
@@ -32,16 +32,16 @@ func TestFates(t *testing.T) {
 
 func fates(t *testing.T, run string, s scene) {
 	commits := 0
-	counting := memdriver.New()
-	counting.OnCommit = func(landscape.Tx) (bool, error) { commits++; return true, nil }
-	require.NoError(t, s.Play(t.Context(), landscape.New(counting, nil)))
+	driver := blank.New(t)
+	driver.OnCommit = func(landscape.Tx) (bool, error) { commits++; return true, nil }
+	require.NoError(t, s.Play(t.Context(), landscape.New(driver, nil)))
 	require.Greater(t, commits, 20)
 
 	for _, keep := range []bool{false, true} {
 		for broken := range commits {
 			t.Run(fmt.Sprintf("commit %d, kept %v", broken, keep), func(t *testing.T) {
 				lost, at := errors.New("connection reset"), -1
-				driver := memdriver.New()
+				driver.Reset(t)
 				driver.OnCommit = func(landscape.Tx) (bool, error) {
 					if at++; at == broken {
 						return keep, lost

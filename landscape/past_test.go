@@ -9,8 +9,8 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/plugin"
+	"waymark/tests/blank"
 )
 
 // TestPastOfAnEffect follows one write through an attempt that failed, a target that could not tell, a person's word, and the attempt that was confirmed: at each moment it is as
@@ -21,7 +21,7 @@ func TestPastOfAnEffect(t *testing.T) {
 		clock = clock.Add(time.Second)
 		return landscape.MicrosOf(clock)
 	}
-	log := landscape.New(memdriver.New(), func() time.Time { return clock })
+	log := landscape.New(blank.New(t), func() time.Time { return clock })
 	scene := landscapetest.Scene{Run: "run", Chunks: 1, ChunkRows: 20}
 	require.NoError(t, scene.Begin(t.Context(), log))
 	require.NoError(t, scene.Read(t.Context(), log))
@@ -81,7 +81,7 @@ func TestPastOfAnEffect(t *testing.T) {
 
 // TestPastSaysNoMoreThanTheRecord: what has no moments is refused, nobody writes the past, and before the beginning there is nothing.
 func TestPastSaysNoMoreThanTheRecord(t *testing.T) {
-	log := landscape.New(memdriver.New(), nil)
+	log := landscape.New(blank.New(t), nil)
 	require.NoError(t, landscapetest.Scene{Run: "run", Chunks: 2, ChunkRows: 20}.PlayToEnd(t.Context(), log))
 	past, err := log.Past(t.Context(), "run")
 	require.NoError(t, err)

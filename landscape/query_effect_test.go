@@ -7,12 +7,12 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // TestEffectsAreFoundByTheirKeys asks for each effect of a run that is complete, and of one of which nothing was written.
 func TestEffectsAreFoundByTheirKeys(t *testing.T) {
-	log := landscape.New(memdriver.New(), nil)
+	log := landscape.New(blank.New(t), nil)
 	require.NoError(t, landscapetest.Scene{Run: "written", Chunks: 2, ChunkRows: 20}.Play(t.Context(), log))
 	require.NoError(t, landscapetest.Scene{Run: "begun", Chunks: 2, ChunkRows: 20}.Begin(t.Context(), log))
 	for run, attempted := range map[string]bool{"written": true, "begun": false} {

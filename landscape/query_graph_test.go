@@ -11,14 +11,14 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // graphCompared is compared for a graph scene.
 func graphCompared(t *testing.T) (landscapetest.GraphScene, *landscape.Log, *changed) {
 	t.Helper()
 	s := landscapetest.GraphScene{Run: "graph", Chunks: 3, ChunkRows: 6}
-	driver := &changed{Driver: memdriver.New()}
+	driver := &changed{Driver: blank.New(t)}
 	log := landscape.New(driver, nil)
 	require.NoError(t, s.Play(t.Context(), log))
 	return s, log, driver

@@ -11,14 +11,14 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // compared is a scene played into a landscape that a test may read through changed.
 func compared(t *testing.T) (landscapetest.Scene, *landscape.Log, *changed) {
 	t.Helper()
 	s := landscapetest.Scene{Run: "compared", Chunks: 2, ChunkRows: landscape.SliceRows + 30}
-	driver := &changed{Driver: memdriver.New()}
+	driver := &changed{Driver: blank.New(t)}
 	log := landscape.New(driver, nil)
 	require.NoError(t, s.Play(t.Context(), log))
 	return s, log, driver
@@ -183,7 +183,7 @@ func TestRefusedRows(t *testing.T) {
 // of the run; that of a later run may not be missing.
 func TestDroppedEventsAreNotMissing(t *testing.T) {
 	ctx, now := t.Context(), time.Unix(1_700_000_000, 0)
-	driver := &changed{Driver: memdriver.New()}
+	driver := &changed{Driver: blank.New(t)}
 	log := landscape.New(driver, func() time.Time { return now })
 	for _, run := range []string{"old", "mid", "new"} {
 		require.NoError(t, landscapetest.Scene{Run: run}.Begin(ctx, log))

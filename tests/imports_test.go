@@ -119,8 +119,7 @@ var allowed = map[string][]string{
 	"internal/temporal/embedded": {
 		"internal/defect", "internal/processors", "internal/sqlitefile", "internal/temporal/beat",
 	},
-	"landscape/pgstore":   {"internal/defect", "landscape", "landscape/rowview", "landscape/sweep"},
-	"landscape/memdriver": {"landscape", "landscape/sweep", "pipeline", "plugin"},
+	"landscape/pgstore": {"internal/defect", "landscape", "landscape/rowview", "landscape/sweep"},
 	"landscape/landscapetest": {
 		"landscape", "landscape/admit", "landscape/rowview", "landscape/sweep", "pipeline", "pipeline/amount",
 		"plugin", "landscape/seal",
@@ -245,7 +244,7 @@ var allowed = map[string][]string{
 	"tests/sample":   {},
 	"tests/mutants":  {"tests/programs"},
 	"tests/night":    {"tests/programs"},
-	"tests/blank":    {"landscape/sqlitestore"},
+	"tests/blank":    {"landscape", "landscape/sqlitestore"},
 	"tests/picture":  {"tests/programs"},
 	"tests/browser":  {"tests/services"},
 	"tests/inprocess": {

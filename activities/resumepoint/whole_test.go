@@ -8,14 +8,14 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 )
 
 // TestAContradictionOfARunThatGoesOn: what contradicts itself because something came on record while it was read is read again, and what
 // still does so when nothing comes is a contradiction.
 func TestAContradictionOfARunThatGoesOn(t *testing.T) {
-	log := landscape.New(memdriver.New(), time.Now)
+	log := landscape.New(blank.New(t), time.Now)
 	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), log))
 	reads := 0
 	read := func(right int) func() (int, error) {

@@ -17,8 +17,8 @@ import (
 	"waymark/audit/interop"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 	"waymark/tests/services"
 )
 
@@ -28,7 +28,7 @@ const run = "0190c0de-0000-7000-8000-000000000001"
 func play(t *testing.T, id string, status pipeline.RunStatus) *landscape.Reader {
 	t.Helper()
 	at := time.Date(2025, 3, 1, 8, 0, 0, 0, time.UTC)
-	driver := memdriver.New()
+	driver := blank.New(t)
 	log := landscape.New(driver, func() time.Time { at = at.Add(time.Second); return at })
 	scene := landscapetest.Scene{Run: id, Chunks: 2, ChunkRows: 30}
 	if status == pipeline.CompletedWithFailures {

@@ -11,18 +11,18 @@ import (
 	"waymark/audit/retain"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/payload"
 	"waymark/payload/memstore"
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/tests/blank"
 )
 
 // TestForgettingTheSameRecords: while an order is still to delete rows in a target, no other one overwrites the records
 // that these were made of. Nothing else says which rows of the target they are.
 func TestForgettingTheSameRecords(t *testing.T) {
 	ctx := t.Context()
-	driver := memdriver.New()
+	driver := blank.New(t)
 	require.NoError(t, landscapetest.Logged(ctx, landscape.New(driver, nil)))
 	log := landscape.New(driver, nil).SealedBy(landscapetest.Sealer{})
 	rowsOf := func(run string) []landscape.RowKey {

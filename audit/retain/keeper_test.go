@@ -16,10 +16,10 @@ import (
 	"waymark/audit/retain"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/payload"
 	"waymark/payload/memstore"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 )
 
 const aDay = 24 * time.Hour
@@ -37,7 +37,7 @@ type life struct {
 
 func newLife(t *testing.T) *life {
 	now := time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
-	l := &life{t: t, driver: memdriver.New(), backend: &memstore.Store{}, now: now}
+	l := &life{t: t, driver: blank.New(t), backend: &memstore.Store{}, now: now}
 	l.log = landscape.New(l.driver, func() time.Time { return l.now })
 	l.payloads = payload.New(l.backend, payload.Options{})
 	return l

@@ -9,15 +9,15 @@ import (
 	"waymark/audit/retain"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/payload"
 	"waymark/payload/memstore"
+	"waymark/tests/blank"
 )
 
 // TestAnExecutedOrderIsContinued: what the execution of an order began, and a kill left, is done under the same number, though the order needs two persons.
 func TestAnExecutedOrderIsContinued(t *testing.T) {
 	ctx := t.Context()
-	log, payloads := landscape.New(memdriver.New(), nil), payload.New(&memstore.Store{}, payload.Options{})
+	log, payloads := landscape.New(blank.New(t), nil), payload.New(&memstore.Store{}, payload.Options{})
 	require.NoError(t, useAndEnd(ctx, log, payloads, "r", 0))
 	_, err := log.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"})
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package retain_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,15 +11,15 @@ import (
 	"waymark/audit/retain"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/plugin"
+	"waymark/tests/blank"
 )
 
 // TestDeliveriesThatARunIsStillToReadStay: only what a person said that no run is to read is due, and not even that if
 // it waits once more.
 func TestDeliveriesThatARunIsStillToReadStay(t *testing.T) {
 	ctx := t.Context()
-	log := landscape.New(memdriver.New(), time.Now)
+	log := landscape.New(blank.New(t), time.Now)
 	bundle, version := landscapetest.VersionOf("orders", "1", strings.Repeat("d", 64))
 	_, err := log.Deploy(ctx, landscape.DefaultEnvironment, bundle, version)
 	require.NoError(t, err)
@@ -26,7 +27,7 @@ func TestDeliveriesThatARunIsStillToReadStay(t *testing.T) {
 	const trigger = "default/orders/calls"
 	payloads := map[string]string{}
 	deliver := func(item string) landscape.Arrival {
-		payloads[item] = strings.Repeat(item[:1], 64)
+		payloads[item] = fmt.Sprintf("%064x", item[0])
 		came := landscape.NewDelivery(trigger, plugin.FileInfo{Path: item, Bytes: 7}, payloads[item])
 		require.NoError(t, log.Receive(ctx, came))
 		last, err := log.LastArrival(ctx, trigger, item)

@@ -17,20 +17,28 @@ var file = sync.OnceValues(func() ([]byte, error) {
 	return made(func(string) error { return nil })
 })
 
+// guards are what refuses changes in a schema.
+const guards = "type = 'trigger' and sql like '%select raise(abort%'"
+
 // tables is the file of a landscape that has tables and indexes, and neither guards nor views.
-var tables = sync.OnceValues(func() ([]byte, error) {
-	return made(func(path string) (err error) {
+var tables = sync.OnceValues(func() ([]byte, error) { return made(without("type = 'view' or " + guards)) })
+
+// unguarded is the file of a landscape that has no guards.
+var unguarded = sync.OnceValues(func() ([]byte, error) { return made(without(guards)) })
+
+// without returns what takes something out of the schema of a file.
+func without(what string) func(path string) error {
+	return func(path string) (err error) {
 		db, err := sql.Open("sqlite", path)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
 		db.SetMaxOpenConns(1)
-		_, err = db.Exec(`pragma writable_schema = 1;
-			delete from sqlite_schema where type = 'view' or type = 'trigger' and sql like '%select raise(abort%'`)
+		_, err = db.Exec("pragma writable_schema = 1; delete from sqlite_schema where " + what)
 		return err
-	})
-})
+	}
+}
 
 // made returns the file of a new landscape that was changed.
 func made(change func(path string) error) (content []byte, err error) {

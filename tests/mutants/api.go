@@ -106,7 +106,7 @@ var doors = []mutant{
 	{
 		name: "a revoked token counts", never: "who left the house still starts runs",
 		file: "landscape/access.go", old: "t.Action != RevokeAccess && ", new: "",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Access$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Access$",
 	},
 	{
 		name: "the secret of a token is not compared", never: "who knows an id, which logs have, acts as somebody else",

@@ -5,7 +5,7 @@ var arrivals = []mutant{
 	{
 		name: "a process takes what another one takes", never: "two workers give the same file to two runs",
 		file: "landscape/arrival.go", old: "tx.Move = []Move{{From: from, To: next}}", new: "tx.Move = nil",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{
 		name: "a file is taken while it is written", never: "half a file is a complete run",

@@ -20,7 +20,7 @@ var attestations = []mutant{
 	{
 		name: "a process records in the turn of another", never: "a process that slept for an hour records what was so then as what is so now",
 		file: "landscape/turn.go", old: "if err == nil && now != turn {", new: "if err == nil && now.at < turn.at {",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{
 		name: "a process takes a turn that moves", never: "each worker reads every output, and a bucket is paid for as often",

@@ -42,7 +42,7 @@ var evidence = []mutant{
 	{
 		name: "a chunk needs no payload", never: "a row is recorded and nobody can say what was read", again: noPayload,
 		file: "landscape/chunk.go", old: "case c.Pack == \"\":", new: "case false:",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Log$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Log$",
 	},
 	{
 		name: "a chunk is recorded, and its payload not stored", never: "a row is recorded and nobody can say what was read", again: noPayload,

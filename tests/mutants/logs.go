@@ -105,7 +105,7 @@ var logs = []mutant{
 	{
 		name: "a run begins without an entry", never: "a run can vanish and nobody notices",
 		file: "landscape/run.go", old: "Append: entries})", new: "Append: entries[:0]})",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{
 		name: "a record is not compared with the anchors", never: "a restored backup is written as if nothing were missing",

@@ -42,22 +42,22 @@ var graphs = []mutant{
 	{
 		name: "joins of a pass are not written", never: "a row is merged and nobody can say why", again: forgottenMerge,
 		file: "landscape/passage_record.go", old: "insert = t.appendMerges(insert, p)", new: "_ = t.appendMerges(insert, p)",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{
 		name: "the kinds of merges are not written", never: "a merge points to a policy, losses and collisions that are not there", again: forgottenMerge,
 		file: "landscape/tally_record.go", old: "insert = append(insert, k.record(p.Run))", new: "_ = k",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{
 		name: "merges of a held coalesce are not written", never: "a row is merged and nobody can say of what", again: forgottenMerge,
 		file: "landscape/fold_count.go", old: "insert = append(insert, merge)", new: "_ = merge",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{
 		name: "members of batches are not written", never: "a sum is in the output and nobody can say of which rows", again: forgottenMerge,
 		file: "landscape/fold_count.go", old: "insert = a.appendRecords(insert, f)", new: "_ = a.appendRecords(insert, f)",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{
 		name: "members of batches are not handed to the record", never: "rows end in a barrier without an outcome",
@@ -67,12 +67,12 @@ var graphs = []mutant{
 	{
 		name: "a fold may take other rows than came", never: "a row that came to a barrier is in no batch",
 		file: "landscape/fold_arrivals.go", old: "came != (batch != 0)", new: "came && batch == 0 && false",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{
 		name: "a run is completed without a balance", never: "a run with a row that nobody accounts for says that it is complete", again: earlyCompletion,
 		file: "landscape/run_status.go", old: "tx.Check = run", new: "tx.Check = \"\"",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 
 	// Time.
@@ -190,7 +190,7 @@ var graphs = []mutant{
 	{
 		name: "the record takes a batch twice", never: "a row is counted in two sums",
 		file: "landscape/fold_record.go", old: "if seen[b.Batch] || b.Batch < 1 {", new: "if b.Batch < 1 {",
-		pkg: "./landscape/memdriver", run: driverTest,
+		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{
 		name: "rows come out in the order of the batches", never: "two runs of one document differ",

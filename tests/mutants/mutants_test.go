@@ -62,7 +62,7 @@ func TestTiers(t *testing.T) {
 		{"./cmd/waymark", "^TestScripts$/^orders$", true},
 		{"./audit", "^TestCompare$", false},
 		{"./cmd/waymark", "^TestScripts$/^run$", false},
-		{"./landscape/memdriver", "^TestDriver$/^Admission$", false},
+		{"./landscape/sqlitestore", "^TestDriver$/^Admission$", false},
 	} {
 		rare, err := mutant{pkg: c.pkg, run: c.run}.rare("../..")
 		require.NoError(t, err)

@@ -34,7 +34,7 @@ var totals = []mutant{
 	{
 		name: "what a step made null is not counted", never: "an amount that a step loses looks like one that it lowers",
 		file: "landscape/totals.go", old: "\t\t\ta.after += now.unreadable\n", new: "",
-		pkg: "./landscape/memdriver", run: "^TestDriver$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$",
 	},
 	{
 		name: "sums prove something although amounts are unreadable", never: "a rule about money holds because some of it is not counted",
@@ -49,7 +49,7 @@ var totals = []mutant{
 	{
 		name: "what a table refused counts as delivered", never: "money in = money out holds, and a payment is in quarantine",
 		file: "landscape/totals.go", old: "\t\t\ta.out.Subtract(late.all)\n", new: "",
-		pkg: "./landscape/memdriver", run: "^TestDriver$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$",
 	},
 	{
 		name: "a renamed field is lost", never: "a step doubles the money under another name, and the account says that nothing changed",

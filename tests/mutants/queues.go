@@ -20,22 +20,22 @@ var queues = []mutant{
 	{
 		name: "a decision about places moves no gate", never: "two runs that begin side by side take the same place",
 		file: "landscape/admission.go", old: "To: Gate{gate.Gate, gate.Turn + 1}})", new: "To: gate})[:0]",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Admission$",
 	},
 	{
 		name: "the end of a run moves no gate", never: "a run waits for a place that is free since before it began to wait",
 		file: "landscape/admission.go", old: "\treturn l.turns(ctx, terms.Wants)\n", new: "\treturn Tx{}, nil\n",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Admission$",
 	},
 	{
 		name: "a target that somebody wanted passes for one that nobody did", never: "two runs write the same output at the same time",
 		file: "landscape/admission.go", old: "; !errors.Is(err, ErrNotFound) {\n\t\t\treturn false, err", new: "; err != nil && !errors.Is(err, ErrNotFound) {\n\t\t\treturn false, err",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Admission$",
 	},
 	{
 		name: "a resumed run does not ask for its places", never: "more runs have a place than there are",
 		file: "landscape/admission.go", old: "err == nil && d.Verdict != admit.Begin", new: "false && d.Verdict != admit.Begin",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Admission$",
 	},
 	{
 		name: "the end of a run wakes nobody", never: "runs wait for minutes while there are places",
@@ -45,7 +45,7 @@ var queues = []mutant{
 	{
 		name: "a target has places for two", never: "two runs write the same output at the same time",
 		file: "landscape/admit/admit.go", old: "\tcase w.IsTarget():\n\t\treturn 1\n", new: "\tcase w.IsTarget():\n\t\treturn 2\n",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Admission$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Admission$",
 	},
 	{
 		name: "targets are not asked for", never: "two runs write the same output at the same time",

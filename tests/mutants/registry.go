@@ -5,17 +5,17 @@ var registry = []mutant{
 	{
 		name: "a rollback takes the highest version", never: "a rollback makes the broken version current again",
 		file: "landscape/redeploy.go", old: "return current[len(current)-2]", new: "return max(current[len(current)-2], current[len(current)-1])",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Redeployments$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Redeployments$",
 	},
 	{
 		name: "a second rollback undoes the first", never: "at night somebody goes back to the version that failed first",
 		file: "landscape/redeploy.go", old: "if d.Action == Rollback {", new: "if false {",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Redeployments$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Redeployments$",
 	},
 	{
 		name: "retired is not checked", never: "a retired pipeline runs",
 		file: "landscape/registry.go", old: "case current.Retired():", new: "case false:",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Redeployments$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Redeployments$",
 	},
 	{
 		name: "a run is of the worker's environment, whatever its input says", never: "a run for the test writes to production",
@@ -45,6 +45,6 @@ var registry = []mutant{
 	{
 		name: "any version runs in any environment", never: "a version that nobody promoted runs in production",
 		file: "landscape/registry.go", old: "err == nil && !there {", new: "err == nil && false && there {",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Redeployments$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Redeployments$",
 	},
 }

@@ -120,12 +120,12 @@ var epochs = []mutant{
 	{
 		name: "commits of an epoch are not guarded", never: "a process that was away writes into the run of another one",
 		file: "landscape/epoch.go", old: "\ttx.Guard = &Guard{Run: g.guard.Run, Epoch: g.guard.Epoch, Running: true}\n", new: "\ttx.Guard = nil\n",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Guards$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Guards$",
 	},
 	{
 		name: "claims of an epoch are not guarded", never: "a process that was away takes the values of another one",
 		file: "landscape/epoch.go", old: "\tc.Guard = &Guard{Run: g.guard.Run, Epoch: g.guard.Epoch, Running: true}\n", new: "",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Guards$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Guards$",
 	},
 	{
 		name: "a guard is not looked at within the transaction", never: "a run is resumed between the look and the write",
@@ -135,32 +135,32 @@ var epochs = []mutant{
 	{
 		name: "an epoch may be claimed by two", never: "two processes continue with one run",
 		file: "landscape/run_takeup.go", old: "winner.Claim != r.Claim", new: "false",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^TakeUp$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^TakeUp$",
 	},
 	{
 		name: "a run that was ended permanently is resumed", never: "a run continues of which the outputs were given up",
 		file: "landscape/run_takeup.go", old: "case h.Final:", new: "case false:",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^TakeUp$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^TakeUp$",
 	},
 	{
 		name: "a run with a blocked effect is resumed", never: "a run continues as if somebody had looked at the target",
 		file: "landscape/run_takeup.go", old: "if err == nil && why != \"\" {", new: "if err == nil && why != \"\" && false {",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Resolve$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Resolve$",
 	},
 	{
 		name: "what a person said of one attempt counts for others", never: "a part is written twice",
 		file: "landscape/resolve.go", old: "fence-1)", new: "fence)",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Resolve$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Resolve$",
 	},
 	{
 		name: "an attempt that is not the latest may finish", never: "an attempt that comes late says that a part is delivered", again: earlyCompletion,
 		file: "landscape/effect.go", old: "if old.Fence == by.Fence && old.Fence > 0 {", new: "if old.Fence >= by.Fence && old.Fence > 0 {",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Effects$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Effects$",
 	},
 	{
 		name: "an output is published before its parts are written", never: "a run is complete and rows of its outputs are missing", again: earlyCompletion,
 		file: "landscape/publish.go", old: "if e.Kind == WriteEffect && e.State != Finalized {", new: "if e.Kind == WriteEffect && e.State == Blocked {",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Effects$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Effects$",
 	},
 	{
 		name: "a target that cannot tell is taken at its word", never: "a part is written twice, or not at all",

@@ -30,7 +30,7 @@ var schedules = []mutant{
 	{
 		name: "the slot before one is that of any value", never: "a tenant waits for another one's failure",
 		file: "landscape/slot.go", old: "found = calendar.PartOf(before.Name) == part", new: "found, _ = true, part",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Slots$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Slots$",
 	},
 	{
 		name: "commas in values are commas in names", never: "a value stands for two, or cannot be chosen",
@@ -60,12 +60,12 @@ var schedules = []mutant{
 	{
 		name: "a slot is taken from a run that continues", never: "a slot has two runs, because somebody began one by hand",
 		file: "landscape/slot.go", old: "return slot.State == SlotDone || slot.State == SlotRunning, nil", new: "return slot.Run == run, nil",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Slots$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Slots$",
 	},
 	{
 		name: "slots change without compare-and-set", never: "two processes begin two runs for one slot",
 		file: "landscape/slot.go", old: "tx.Move = append(tx.Move, Move{From: *change.From, To: to})", new: "",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Slots$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Slots$",
 	},
 	{
 		name: "a backfill does what is done", never: "a day that is complete is written once more",

@@ -30,7 +30,7 @@ var seals = []mutant{
 	{
 		name: "a late refusal counts as one on the way", never: "a run whose target refused a row looks as if it had been changed",
 		file: "landscape/seal.go", old: "if e.Row < end && !late(e) {", new: "if e.Row < end && (!late(e) || true) {",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Seals$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Seals$",
 	},
 	{
 		name: "where the latest leads is not compared", never: "people read an old output by the name of the latest, and verify finds nothing wrong",
@@ -40,17 +40,17 @@ var seals = []mutant{
 	{
 		name: "what comes after the end of a run is not sealed again", never: "a run whose attempts ended late looks as if it had been changed",
 		file: "landscape/epoch.go", old: "err = g.log.sealAgain(ctx, &tx, head)", new: "err = nil",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^RunSeals$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^RunSeals$",
 	},
 	{
 		name: "what does not fit its seal is sealed again", never: "an order seals what somebody had changed, and nobody finds it",
 		file: "landscape/run_seal.go", old: "if bytes.Equal(root[:], b.last.Root) {", new: "if bytes.Equal(root[:], root[:]) {",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^RunSeals$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^RunSeals$",
 	},
 	{
 		name: "the seal of a run does not count records", never: "what is recorded while a run is sealed looks like a change",
 		file: "landscape/run_seal.go", old: "found[i] != c.Records {", new: "found[i] < 0 {",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^RunSeals$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^RunSeals$",
 	},
 	{
 		name: "a seal that is removed is not missed", never: "the record of a run is changed and sealed late, and the log's entry about the old seal means nothing",
@@ -60,7 +60,7 @@ var seals = []mutant{
 	{
 		name: "a run that was changed while it was stopped is resumed", never: "the next seal of a run binds what somebody changed between two epochs",
 		file: "landscape/run_takeup.go", old: "err := l.intact(ctx, old); err != nil {", new: "err := l.intact(ctx, old); err != nil && l == nil {",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^RunSeals$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^RunSeals$",
 	},
 	{
 		name: "marks count before the root", never: "who changes the marks of a seal makes true records look changed",

@@ -40,7 +40,7 @@ var signOffs = []mutant{
 	{
 		name: "a dangerous order is executed twice", never: "one approval purges again and again",
 		file: "landscape/order.go", old: "\ttx.Insert = append(tx.Insert, x)\n\treturn errors.Join(err, l.noted(tx, x))", new: "\treturn err",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Orders$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Orders$",
 	},
 	{
 		name: "a dangerous order that was killed cannot be continued", never: "what two persons ordered is half done for ever, or needs two persons once more",
@@ -50,12 +50,12 @@ var signOffs = []mutant{
 	{
 		name: "fewer persons than signed execute a dangerous order", never: "the rule is what the caller says",
 		file: "landscape/order.go", old: "if err == nil && (x.Persons > int64(1+len(signed)) ||", new: "if err == nil && (x.Persons > int64(100+len(signed)) ||",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Orders$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Orders$",
 	},
 	{
 		name: "one person cancels a run for good, whatever the rule says", never: "what several persons wanted to be resumed is lost, with what it staged",
 		file: "landscape/run_status.go", old: "return l.MayOrder(ctx, OrderCancel)", new: "return nil",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Orders$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Orders$",
 	},
 	{
 		name: "dangerous orders in a bundle are not compared with the log", never: "who exports a run leaves out who approved what was done to it",

@@ -30,12 +30,12 @@ var starts = []mutant{
 	{
 		name: "a start stays open when its run begins", never: "a run has begun, and its start says that it has not",
 		file: "landscape/run.go", old: "Move: append(start, tx.Move...)", new: "Move: append(start[:0], tx.Move...)",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Starts$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Starts$",
 	},
 	{
 		name: "a start after a refused one has its place", never: "the reason of a refused start is lost",
 		file: "landscape/start.go", old: "s.Seq = last.Seq + 1", new: "s.Seq = last.Seq",
-		pkg: "./landscape/memdriver", run: "^TestDriver$/^Starts$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Starts$",
 	},
 	{
 		name: "a terminated start stays open", never: "a start waits for ever for a workflow that is gone",

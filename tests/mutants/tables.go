@@ -9,7 +9,7 @@ var tables = []mutant{
 	{
 		name: "a change is dated by an attestation that found another one", never: "a file is removed, and the record has an alibi for the hour",
 		file: "landscape/attestation.go", old: "case !before.sameAs(a):", new: "case before.Result == plugin.AsWritten:",
-		pkg: "./landscape/memdriver", run: "^TestDriver$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$",
 	},
 	{
 		name: "copies of other runs are not counted", never: "a table says equal, and one of two equal payments became another one",

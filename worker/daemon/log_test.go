@@ -5,20 +5,22 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 	"waymark/worker/telemetry"
 )
 
 // TestMetricOfUnsealedRuns: a run that ended as a process ends one that cannot seal it counts, one that is running or sealed does not.
 func TestMetricOfUnsealedRuns(t *testing.T) {
-	driver := memdriver.New()
+	driver := blank.New(t)
 	log := landscape.New(driver, nil)
 	for _, run := range []string{"running", "sealed", "unsealed"} {
 		require.NoError(t, landscapetest.Scene{Run: run}.Begin(t.Context(), log))
@@ -35,9 +37,16 @@ func TestMetricOfUnsealedRuns(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.telemetry.Stop(context.WithoutCancel(t.Context()))) })
 	over, end := context.WithCancel(t.Context())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		d.watchSeals(over, log.Reader)
+	}()
+	require.Eventually(t, func() bool {
+		answer := httptest.NewRecorder()
+		d.telemetry.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		return strings.Contains(answer.Body.String(), "\nwaymark_runs_unsealed 1\n")
+	}, time.Minute, time.Millisecond)
 	end()
-	d.watchSeals(over, log.Reader)
-	answer := httptest.NewRecorder()
-	d.telemetry.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	require.Contains(t, answer.Body.String(), "\nwaymark_runs_unsealed 1\n")
+	<-watched
 }

@@ -12,13 +12,13 @@ import (
 	"waymark/audit/retain"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // TestOneProcessDeletesWhatIsDue: of two processes one has a turn, and the other none before an hour is over. When the
 // one is gone, the other takes over, and none of them takes a turn that is at work.
 func TestOneProcessDeletesWhatIsDue(t *testing.T) {
-	driver, now := memdriver.New(), time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
+	driver, now := blank.New(t), time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 	watch := func() *retentionWatch {
 		log := landscape.New(driver, func() time.Time { return now })
 		w := &retentionWatch{log: log, keeper: &retain.Keeper{Log: log, Actor: "waymark"}}

@@ -19,8 +19,8 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 )
 
 // secrets are those of the scenes; old is one that is about to go.
@@ -91,7 +91,7 @@ func answering(status int) http.HandlerFunc {
 type scene struct {
 	*testing.T
 	*receiver
-	driver *memdriver.Driver
+	driver *blank.Driver
 	log    *landscape.Log
 	mu     sync.Mutex
 	now    time.Time
@@ -99,7 +99,7 @@ type scene struct {
 
 func newScene(t *testing.T, order landscape.EndpointOrder) *scene {
 	t.Helper()
-	s := &scene{T: t, receiver: newReceiver(t), driver: memdriver.New(), now: time.Now()}
+	s := &scene{T: t, receiver: newReceiver(t), driver: blank.New(t), now: time.Now()}
 	s.log = landscape.New(s.driver, s.clock)
 	e := landscapetest.Endpoint("ledger", order)
 	e.URL, e.Secrets = s.URL, `["s","old"]`

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/landscape"
-	"waymark/landscape/memdriver"
 	"waymark/payload"
+	"waymark/tests/blank"
 	"waymark/worker/storage"
 )
 
 // database is a landscape in memory that says what was asked of it.
 type database struct {
-	*memdriver.Driver
+	*blank.Driver
 	path    string
 	created bool
 	closed  int
@@ -44,7 +44,7 @@ func options(t *testing.T, d *database) storage.Options {
 }
 
 func TestFilesAreMadeOnlyOnRequest(t *testing.T) {
-	d := &database{Driver: memdriver.New()}
+	d := &database{Driver: blank.New(t)}
 	o := options(t, d)
 	o.Create = false
 	_, err := storage.Open(t.Context(), o)
@@ -73,7 +73,7 @@ func TestFilesAreMadeOnlyOnRequest(t *testing.T) {
 }
 
 func TestALandscapeCanBeAskedWithoutItsPayloads(t *testing.T) {
-	o := options(t, &database{Driver: memdriver.New()})
+	o := options(t, &database{Driver: blank.New(t)})
 	o.Create = false
 	opened, err := storage.OpenLandscape(t.Context(), o)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestAProgramWithoutSQLiteSaysSo(t *testing.T) {
 }
 
 func TestAWrongPayloadURLMakesNothing(t *testing.T) {
-	d := &database{Driver: memdriver.New()}
+	d := &database{Driver: blank.New(t)}
 	o := options(t, d)
 	o.Payloads = "gs://bucket"
 	_, err := storage.Open(t.Context(), o)
@@ -110,7 +110,7 @@ func TestAWrongPayloadURLMakesNothing(t *testing.T) {
 }
 
 func TestAReplacedPayloadIsOnRecord(t *testing.T) {
-	d := &database{Driver: memdriver.New()}
+	d := &database{Driver: blank.New(t)}
 	o := options(t, d)
 	opened, err := storage.Open(t.Context(), o)
 	require.NoError(t, err)

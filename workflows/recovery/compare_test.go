@@ -17,8 +17,8 @@ import (
 	"waymark/activities/resumepoint"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/plugin"
+	"waymark/tests/blank"
 	"waymark/workflows"
 	"waymark/workflows/recovery"
 )
@@ -90,7 +90,7 @@ func encoded(t *testing.T, value any) *common.Payloads {
 // is in flight to a sink.
 func TestContradictions(t *testing.T) {
 	scene := landscapetest.Scene{Run: "r", Chunks: 2, ChunkRows: 10}
-	log := landscape.New(memdriver.New(), nil)
+	log := landscape.New(blank.New(t), nil)
 	require.NoError(t, scene.Begin(t.Context(), log))
 	require.NoError(t, scene.Read(t.Context(), log))
 	require.NoError(t, log.RecordPassage(t.Context(), scene.Passage(0)))

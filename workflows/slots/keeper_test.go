@@ -10,12 +10,12 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // A backfill of years does not keep the slot of tonight from its run.
 func TestManySlotsThatAreDueHideNone(t *testing.T) {
-	log := landscape.New(memdriver.New(), nil)
+	log := landscape.New(blank.New(t), nil)
 	bundle, version := landscapetest.VersionOf("x", "1", strings.Repeat("d", 64))
 	_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestFailuresThatPauseASchedule(t *testing.T) {
 func pausedAfterTwo(t *testing.T) (*landscape.Log, *Schedule) {
 	t.Helper()
 	now := day(1).Time()
-	log := landscape.New(memdriver.New(), func() time.Time { now = now.Add(time.Second); return now })
+	log := landscape.New(blank.New(t), func() time.Time { now = now.Add(time.Second); return now })
 	bundle, version := landscapetest.VersionOf("x", "1", strings.Repeat("d", 64))
 	_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, bundle, version)
 	require.NoError(t, err)
@@ -112,6 +112,9 @@ func fails(t *testing.T, log *landscape.Log, slot landscape.Slot) (changes []lan
 			change.From, change.To = &recorded, recorded
 		}
 		change.To.State, change.To.Request, change.To.Reason = state, slot.Request, "no file"
+		if state != landscape.SlotDue {
+			change.To.Run, change.To.Attempts = "of-"+slot.Name, 1
+		}
 		changes = []landscape.SlotChange{change}
 		require.NoError(t, log.ChangeSlots(t.Context(), nil, changes))
 	}

@@ -13,15 +13,15 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
+	"waymark/tests/blank"
 )
 
 // Whenever somebody looks, and whatever was asked for before: each value has one slot of each interval, and none is left out.
-func TestEachValueHasOneSlotOfEachInterval(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+func TestEachValueHasOneSlotOfEachInterval(test *testing.T) {
+	rapid.Check(test, func(t *rapid.T) {
 		values := rapid.IntRange(1, 300).Draw(t, "values")
-		log, s := withValues(t.Context(), t, "15m", values)
+		log, s := withValues(t.Context(), blank.New(test), t, "15m", values)
 		now := s.Since.Time()
 		begin := now
 		for range rapid.IntRange(1, 6).Draw(t, "looks") {
@@ -52,8 +52,8 @@ func TestEachValueHasOneSlotOfEachInterval(t *testing.T) {
 }
 
 // withValues records a schedule with so many values.
-func withValues(ctx context.Context, t require.TestingT, every string, n int) (*landscape.Log, *Schedule) {
-	log := landscape.New(memdriver.New(), func() time.Time { return day(1).Time() })
+func withValues(ctx context.Context, driver landscape.Driver, t require.TestingT, every string, n int) (*landscape.Log, *Schedule) {
+	log := landscape.New(driver, func() time.Time { return day(1).Time() })
 	bundle, version := landscapetest.VersionOf("x", "1", strings.Repeat("d", 64))
 	_, err := log.Deploy(ctx, landscape.DefaultEnvironment, bundle, version)
 	require.NoError(t, err)

@@ -11,16 +11,16 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/pipeline"
 	"waymark/plugin"
+	"waymark/tests/blank"
 )
 
 // TestOutputsOfCompleteRuns are what is published for a trigger: not those of runs that failed, or that were complete before it was there; and each once.
 func TestOutputsOfCompleteRuns(t *testing.T) {
 	ctx := t.Context()
 	now := time.Unix(1_700_000_000, 0)
-	log := landscape.New(memdriver.New(), func() time.Time { now = now.Add(time.Second); return now })
+	log := landscape.New(blank.New(t), func() time.Time { now = now.Add(time.Second); return now })
 	require.NoError(t, landscapetest.Published(ctx, log, "early"))
 	begun := landscapetest.Scene{Run: "late", Chunks: 1, ChunkRows: 10}
 	require.NoError(t, begun.PlayToEnd(ctx, log))
@@ -60,7 +60,7 @@ func TestOutputsOfCompleteRuns(t *testing.T) {
 // TestCircle: two pipelines that were deployed at the same moment follow each other, and neither begins a run. Others do.
 func TestCircle(t *testing.T) {
 	ctx := t.Context()
-	log := landscape.New(memdriver.New(), time.Now)
+	log := landscape.New(blank.New(t), time.Now)
 	after := func(name, other string) *watched {
 		bundle, version := landscapetest.VersionOf(name, "1", strings.Repeat("d", 64))
 		_, err := log.Deploy(ctx, landscape.DefaultEnvironment, bundle, version)
@@ -116,7 +116,7 @@ func TestLost(t *testing.T) {
 // TestPositionsComeLast: of many arrivals that are recorded some at a time, the position comes with the last ones.
 func TestPositionsComeLast(t *testing.T) {
 	ctx := t.Context()
-	log := landscape.New(memdriver.New(), time.Now)
+	log := landscape.New(blank.New(t), time.Now)
 	const id = "default/orders/after"
 	bundle, version := landscapetest.VersionOf("orders", "1", strings.Repeat("d", 64))
 	_, err := log.Deploy(ctx, landscape.DefaultEnvironment, bundle, version)

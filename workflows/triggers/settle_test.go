@@ -9,15 +9,15 @@ import (
 
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
 	"waymark/plugin"
+	"waymark/tests/blank"
 )
 
 // TestFilesOfARunThatIsGivenUp wait for another run, but for those that have changed since: the run of the change reads
 // these.
 func TestFilesOfARunThatIsGivenUp(t *testing.T) {
 	ctx := t.Context()
-	log := landscape.New(memdriver.New(), time.Now)
+	log := landscape.New(blank.New(t), time.Now)
 	bundle, version := landscapetest.VersionOf("orders", "1", strings.Repeat("d", 64))
 	_, err := log.Deploy(ctx, landscape.DefaultEnvironment, bundle, version)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"waymark/audit/evidence/rowproof"
 	"waymark/audit/evidence/trust"
 	"waymark/landscape"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // TestProofUnderAQuantumSignature: Go verifies the signature of ML-DSA-44 under the head if the policy has the key, and refuses a wrong one by its name. Python skips the
@@ -22,7 +22,7 @@ func TestProofUnderAQuantumSignature(t *testing.T) {
 	require.NoError(t, err)
 	quantum, err := keys.Generate(folder, keys.Quantum, log.Name())
 	require.NoError(t, err)
-	e, err := evidence.Open(t.Context(), landscape.New(memdriver.New(), nil), evidence.Options{Keys: folder, Make: true, Host: "h"})
+	e, err := evidence.Open(t.Context(), landscape.New(blank.New(t), nil), evidence.Options{Keys: folder, Make: true, Host: "h"})
 	require.NoError(t, err)
 	require.NoError(t, one.Play(t.Context(), e.Log))
 	require.NoError(t, e.Notary.Pass(t.Context()))

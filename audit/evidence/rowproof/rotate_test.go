@@ -17,7 +17,7 @@ import (
 	"waymark/audit/evidence/rowproof"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // rotated is a scene with a folder of keys, and what its rotation says.
@@ -30,7 +30,7 @@ type rotated struct {
 func newRotated(t *testing.T) *rotated {
 	t.Helper()
 	folder := t.TempDir()
-	e, err := evidence.Open(t.Context(), landscape.New(memdriver.New(), nil), evidence.Options{Keys: folder, Make: true, Host: "h"})
+	e, err := evidence.Open(t.Context(), landscape.New(blank.New(t), nil), evidence.Options{Keys: folder, Make: true, Host: "h"})
 	require.NoError(t, err)
 	require.NoError(t, one.Play(t.Context(), e.Log))
 	s := &rotated{scene: &scene{evidence: e}, folder: folder}

@@ -17,7 +17,7 @@ import (
 	"waymark/audit/evidence/trust"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 	"waymark/tests/sample"
 	"waymark/tests/services"
 )
@@ -31,7 +31,7 @@ type scene struct {
 func newScene(t *testing.T, runs ...landscapetest.Scene) *scene {
 	t.Helper()
 	ctx := t.Context()
-	e, err := evidence.Open(ctx, landscape.New(memdriver.New(), nil), evidence.Options{Keys: t.TempDir(), Make: true, Host: "h"})
+	e, err := evidence.Open(ctx, landscape.New(blank.New(t), nil), evidence.Options{Keys: t.TempDir(), Make: true, Host: "h"})
 	require.NoError(t, err)
 	for _, run := range runs {
 		require.NoError(t, run.Play(ctx, e.Log))

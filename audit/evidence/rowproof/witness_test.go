@@ -13,7 +13,7 @@ import (
 	"waymark/audit/evidence/trust"
 	"waymark/audit/evidence/witness/witnesstest"
 	"waymark/landscape"
-	"waymark/landscape/memdriver"
+	"waymark/tests/blank"
 )
 
 // witnessedProof is a proof under a head that two witnesses cosigned.
@@ -26,7 +26,7 @@ func witnessedProof(t *testing.T) (proof *rowproof.Proof, log string, witnesses 
 		of, anchor := witnesstest.Start(t, name, log)
 		witnesses, anchors = append(witnesses, of), append(anchors, anchor)
 	}
-	e, err := evidence.Open(t.Context(), landscape.New(memdriver.New(), nil), evidence.Options{Keys: folder, Make: true, Host: "h", Anchors: anchors})
+	e, err := evidence.Open(t.Context(), landscape.New(blank.New(t), nil), evidence.Options{Keys: folder, Make: true, Host: "h", Anchors: anchors})
 	require.NoError(t, err)
 	require.NoError(t, one.Play(t.Context(), e.Log))
 	require.NoError(t, e.Notary.Pass(t.Context()))

@@ -1,0 +1,96 @@
+package blank
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
+)
+
+// Driver is a landscape of one test, in which nothing is recorded. It has no guards: a test may write what nobody else
+// can, and Reset can forget it.
+type Driver struct {
+	*sqlitestore.Store
+	// OnCommit, if not nil, decides whether a transaction is kept and the error that the caller sees: a lost request is
+	// (false, err), a lost reply (true, err). It must be set before the first use.
+	OnCommit func(landscape.Tx) (keep bool, err error)
+
+	db     *sql.DB     // beside the Store
+	forget []*sql.Stmt // forgets what was recorded
+}
+
+var _ landscape.Driver = (*Driver)(nil)
+
+// New returns the landscape of a test, which is closed when that ends.
+func New(t testing.TB) *Driver {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "landscape.db")
+	store, err := open(context.Background(), path, unguarded)
+	require.NoError(t, err)
+	db, err := sql.Open("sqlite", path+"?_pragma=synchronous(off)")
+	require.NoError(t, err)
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() {
+		require.NoError(t, db.Close())
+		require.NoError(t, store.Close())
+	})
+	return &Driver{Store: store, db: db}
+}
+
+// Commit does what landscape.Driver says, unless OnCommit decides otherwise.
+func (d *Driver) Commit(ctx context.Context, tx landscape.Tx) error {
+	keep, fate := true, error(nil)
+	if d.OnCommit != nil {
+		keep, fate = d.OnCommit(tx)
+	}
+	if !keep {
+		return fate
+	}
+	return cmp.Or(fate, d.Store.Commit(ctx, tx)) // also a refusal may be lost
+}
+
+// Reset forgets what was recorded, and what decides about commits. It takes a fiftieth of the time of New: a test with
+// many cases has one landscape for them.
+func (d *Driver) Reset(t testing.TB) {
+	t.Helper()
+	d.OnCommit = nil
+	if d.forget == nil {
+		d.prepare(t)
+	}
+	tx, err := d.db.Begin()
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback() }()
+	for _, forget := range d.forget {
+		_, err := tx.Stmt(forget).Exec()
+		require.NoError(t, err)
+	}
+	require.NoError(t, tx.Commit())
+}
+
+func (d *Driver) prepare(t testing.TB) {
+	t.Helper()
+	statements := []string{"insert into log_head (id, size) values (0, 0)", "insert into outbox_head (id, size, dropped) values (0, 0, 0)"}
+	rows, err := d.db.Query("select 'delete from ' || name from sqlite_schema where type = 'table' and name not like 'sqlite_%' " +
+		"and name not in ('goose_db_version', 'numbers', 'bytes')") // which have their rows from the beginning
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var statement string
+		require.NoError(t, rows.Scan(&statement))
+		statements = slices.Insert(statements, 0, statement)
+	}
+	require.NoError(t, errors.Join(rows.Err(), rows.Close()))
+	for _, statement := range statements {
+		prepared, err := d.db.Prepare(statement)
+		require.NoError(t, err)
+		d.forget = append(d.forget, prepared)
+	}
+}
