@@ -9,7 +9,6 @@ import (
 
 	"waymark/activities/recompute"
 	"waymark/engine"
-	"waymark/engine/barrier"
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/pipeline"
@@ -35,12 +34,7 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 	if err != nil {
 		return ProcessResult{}, err
 	}
-	var result *engine.Result
-	if len(r.claims) > 0 {
-		result, err = a.claimed(ctx, r, inputs)
-	} else {
-		result, err = r.pass(ctx, inputs)
-	}
+	result, err := r.pass(ctx, inputs)
 	var root string
 	if err == nil {
 		root, err = a.recordPassage(ctx, r, key, inputs, result, started)
@@ -93,57 +87,6 @@ func (r *run) pass(ctx context.Context, in engine.Input) (*engine.Result, error)
 	defer r.runners.Put(runner)
 	in.Stop = func() error { return context.Cause(ctx) }
 	return runner.Run(in)
-}
-
-// claimed sends a chunk through the steps after it claimed its values in the landscape, as all runs did that began before there were
-// indexes.
-func (a *Activities) claimed(ctx context.Context, r *run, in engine.Input) (*engine.Result, error) {
-	runner, err := r.runner()
-	if err != nil {
-		return nil, err
-	}
-	defer r.runners.Put(runner)
-	duplicates := engine.Duplicates{}
-	in.Firsts = duplicates
-	for i := range r.claims {
-		values, err := runner.Values(in, i, duplicates)
-		if err != nil {
-			return nil, err
-		}
-		if len(values.Tokens) == 0 {
-			continue
-		}
-		if err := a.claim(ctx, r, i, values, duplicates); err != nil {
-			return nil, err
-		}
-	}
-	return runner.Run(in)
-}
-
-// claim claims one value for each token of the chunk that is the first with it, and adds the others to the duplicates.
-func (a *Activities) claim(ctx context.Context, r *run, claim int, values engine.Values, duplicates engine.Duplicates) error {
-	claims := landscape.Claims{Run: r.id, Node: values.Node, Field: values.Field}
-	first := map[engine.Value]landscape.Token{}
-	for i, hash := range values.Hashes {
-		if _, known := first[hash]; !known {
-			first[hash] = recompute.TokenOf(r.plan, values.Tokens[i])
-			claims.Hashes, claims.Tokens = append(claims.Hashes, hash), append(claims.Tokens, first[hash])
-		}
-	}
-	taken, err := a.log.Claim(ctx, claims)
-	if err != nil {
-		return err
-	}
-	for i, token := range values.Tokens {
-		owner := first[values.Hashes[i]]
-		if earlier, ok := taken[owner]; ok {
-			owner = earlier
-		}
-		if first := (barrier.Token{Lane: int(owner.Lane), Row: owner.Row}); first != token {
-			duplicates[engine.Repeat{Claim: claim, Token: token}] = first
-		}
-	}
-	return nil
 }
 
 // handOver keeps the parts and arrivals for what follows, and sums up.

@@ -53,7 +53,6 @@ type rig struct {
 	barriers  map[string]*activities.FoldInput // how far each barrier is
 	pace      time.Duration                    // from one fold of a barrier to the next; 0 is a second
 	faults    int                              // executions that failed and were repeated
-	older     bool                             // the workflow began before chunks went through the steps ahead of their turns
 	ordered   bool                             // as the plan of the run says
 	turns     int64                            // chunks that had their turns
 }
@@ -224,7 +223,7 @@ func (r *rig) playWrites() resumepoint.Plan {
 	r.t.Helper()
 	opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
 	places := newPlaces(opened)
-	r.ordered, r.turns = opened.Ordered && !r.older, 0
+	r.ordered, r.turns = opened.Ordered, 0
 	r.barriers = map[string]*activities.FoldInput{}
 	for _, barrier := range opened.Barriers {
 		r.barriers[barrier] = &activities.FoldInput{Run: runID, Barrier: barrier, At: 1_800_000_000_000_000}
