@@ -156,7 +156,6 @@ func finalKind(err error) string {
 		exists    *ExistsError
 		invalid   *recompute.InvalidError
 		state     *resumepoint.DivergedError
-		older     *resumepoint.OlderError
 		policy    *PolicyError
 		needs     *landscape.NeedsOrderError
 	)
@@ -191,7 +190,7 @@ func finalKind(err error) string {
 		return TypeFull
 	case errors.As(err, &state):
 		return TypeStateDiverged
-	case errors.As(err, &ended), errors.As(err, &older):
+	case errors.As(err, &ended):
 		return TypeNotResumable
 	case errors.As(err, &unsealed):
 		return TypeSealBroken

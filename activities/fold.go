@@ -47,8 +47,7 @@ func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult,
 	return f.result(), nil
 }
 
-// takeMoment takes the moment of the fold on record, if it is: a run that was resumed repeats it as it was, also if an earlier
-// release took it.
+// takeMoment takes the moment of the fold on record, if it is: a run that was resumed repeats it as it was.
 func (f *folding) takeMoment(ctx context.Context) error {
 	in := &f.in
 	if in.Epoch == 0 {
@@ -65,9 +64,7 @@ func (f *folding) takeMoment(ctx context.Context) error {
 			in.Fold, in.Barrier, record.Kind, record.Source, record.Chunk, in.Kind, in.Source, in.Chunk)
 	}
 	in.At, f.repeats = int64(record.At), true
-	byArrival, err := f.log.FoldsFiredBy(ctx, in.Run, in.Barrier, barrier.FiredByArrival)
-	f.apart = !byArrival[in.Fold]
-	return err
+	return nil
 }
 
 // folding is one fold in the making.
@@ -77,7 +74,6 @@ type folding struct {
 	held    *holding
 	in      FoldInput
 	repeats bool // what is recorded
-	apart   bool // rows that it turned away had batches of their own
 
 	arrivals *barrier.Arrivals
 	settled  *barrier.Settlement
@@ -95,7 +91,6 @@ func (f *folding) do(ctx context.Context) (err error) {
 	if !f.repeats {
 		f.in.At = max(f.in.At, f.held.at) // a clock that was set back makes no batch fire before it was opened
 	}
-	f.held.machine.TurnAwayApart(f.apart)
 	if f.arrivals, err = f.arrivalsOf(ctx, f.in.Kind, landscape.ChunkKey{Source: f.in.Source, Chunk: f.in.Chunk}); err != nil {
 		return err
 	}
@@ -173,16 +168,11 @@ func (f *folding) replay(ctx context.Context, until int64) error {
 	if int64(len(folds)) < until {
 		return final{TypeDiverged, fmt.Errorf("fold %d is asked for, and %d are recorded", until, len(folds))}
 	}
-	byArrival, err := f.log.FoldsFiredBy(ctx, f.run.id, f.held.name, barrier.FiredByArrival)
-	if err != nil {
-		return err
-	}
 	for _, past := range folds[f.held.folds:until] {
 		arrivals, err := f.arrivalsOf(ctx, string(past.Kind), landscape.ChunkKey{Source: past.Source, Chunk: past.Chunk})
 		if err != nil {
 			return err
 		}
-		f.held.machine.TurnAwayApart(!byArrival[past.Fold])
 		if _, err := fold(f.held.machine, string(past.Kind), int64(past.At), arrivals); err != nil {
 			return err
 		}

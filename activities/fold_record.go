@@ -12,7 +12,7 @@ func (f *folding) record(ctx context.Context) error {
 	record, members := recompute.FoldOf(f.run.plan, f.held.node, foldOf(f.in), f.in.Rows, f.settled), f.settled.Members
 	f.settled = nil // it may be large, and so is what is made of it
 	record.State = f.saved.Digest
-	record.Turn, record.Deadline = &f.in.Turns, landscape.MicrosOf(f.held.machine.Deadline())
+	record.Turn, record.Deadline = f.in.Turns, landscape.MicrosOf(f.held.machine.Deadline())
 	if f.in.Kind == FoldChunk {
 		chunk, err := f.log.Chunk(ctx, f.run.id, landscape.ChunkKey{Source: f.in.Source, Chunk: f.in.Chunk})
 		if err != nil {

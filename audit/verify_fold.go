@@ -24,7 +24,6 @@ type refolding struct {
 	rows    int64             // that came out so far
 	chunks  int64             // in which they came out
 	record  *landscape.FoldComparison
-	arrival map[int64]bool               // folds with a batch that was settled as it came
 	sizes   map[landscape.ChunkKey]int64 // how much memory it takes to look at a chunk
 	whole   bool                         // every fold so far was taken again
 }
@@ -54,9 +53,6 @@ func (r *refolding) run(ctx context.Context) error {
 	}
 	folds, err := r.log.Folds(ctx, r.verification.run.ID, r.name)
 	if err != nil {
-		return err
-	}
-	if r.arrival, err = r.log.FoldsFiredBy(ctx, r.verification.run.ID, r.name, barrier.FiredByArrival); err != nil { // of these folds, and perhaps of later ones
 		return err
 	}
 	for chunk, err := range r.log.Chunks(ctx, r.verification.run.ID, r.name) {
@@ -194,7 +190,6 @@ func (r *refolding) bring(ctx context.Context, fold landscape.FoldRecord) (b bro
 
 func (r *refolding) settle(fold landscape.FoldRecord, arrivals *barrier.Arrivals) (*barrier.Settlement, error) {
 	at := time.UnixMicro(int64(fold.At)).UTC()
-	r.machine.TurnAwayApart(!r.arrival[fold.Fold])
 	switch fold.Kind {
 	case landscape.ChunkFold:
 		return r.machine.Accept(at, arrivals)

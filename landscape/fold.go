@@ -16,7 +16,7 @@ type Fold struct {
 	Chunk    int64  // of a ChunkFold; else ignored
 	At       Micros // the workflow's clock; the same whenever the fold is repeated
 	State    string // digest of the payload that holds the barrier's state after the fold; empty if none is kept
-	Turn     *int64 // chunks of sources that had their turns before the fold; nil if that is not known
+	Turn     int64  // chunks of sources that had their turns before the fold
 	Deadline Micros // when the barrier's next batch is due after the fold; zero for none
 	Arrivals []LaneMembers
 	Batches  []FiredBatch   // that fired, in order; no number twice

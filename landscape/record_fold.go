@@ -18,7 +18,7 @@ type FoldRecord struct {
 	Held   int64    `db:"held_rows"`        // tokens in batches that have not fired
 	Out    int64    `db:"out_rows"`         // rows that came out of this fold
 
-	Turn     *int64 `db:"turn,first,null"`        // chunks of sources that had their turns before the fold; nil in older records
+	Turn     int64  `db:"turn,first"`             // chunks of sources that had their turns before the fold
 	Deadline Micros `db:"deadline_us,first,null"` // when the next batch is due after the fold; zero for none
 }
 

@@ -157,14 +157,11 @@ func (d *done) addFold(barrier string, fold landscape.FoldRecord, before []lands
 	if fold.Fold != int64(len(before)) {
 		return Diverged("fold %d of %s is not recorded, and fold %d is", len(before), barrier, fold.Fold)
 	}
-	if fold.Turn == nil {
-		return &OlderError{d.run, barrier}
-	}
 	switch fold.Kind {
 	case landscape.EndFold:
 		d.turns = math.MaxInt64
 	case landscape.TickFold:
-		tick := tickFold{barrier: barrier, fold: fold.Fold, Tick: Tick{Turns: *fold.Turn}}
+		tick := tickFold{barrier: barrier, fold: fold.Fold, Tick: Tick{Turns: fold.Turn}}
 		if len(before) > 0 {
 			tick.Deadline = int64(before[len(before)-1].Deadline)
 		}
@@ -174,7 +171,7 @@ func (d *done) addFold(barrier string, fold landscape.FoldRecord, before []lands
 		key := landscape.ChunkKey{Source: fold.Source, Chunk: fold.Chunk}
 		d.taken[partKey{key, barrier}] = fold.Fold
 		if chunk := d.chunks[key]; chunk != nil && chunk.Fold == nil {
-			d.turns = max(d.turns, *fold.Turn+1)
+			d.turns = max(d.turns, fold.Turn+1)
 		}
 	}
 	return nil

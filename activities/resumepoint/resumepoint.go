@@ -10,8 +10,7 @@ import (
 )
 
 // Find returns the state in which the run continues: what is recorded, counted in the order in which the run did it, up to the first piece of
-// work that is not complete. The run may go on meanwhile. The error is a *DivergedError if the landscape contradicts itself, and an
-// *OlderError if it lacks what older versions of the program did not record.
+// work that is not complete. The run may go on meanwhile. The error is a *DivergedError if the landscape contradicts itself.
 func Find(ctx context.Context, log *landscape.Reader, run string, plan Plan) (State, error) {
 	return whole(ctx, log, run, func() (State, error) {
 		recorded, err := read(ctx, log, run, plan)
@@ -30,11 +29,3 @@ func (e *DivergedError) Error() string { return "STATE_DIVERGED: " + e.Message }
 
 // Diverged returns a *DivergedError.
 func Diverged(format string, args ...any) error { return &DivergedError{fmt.Sprintf(format, args...)} }
-
-// OlderError says that a run cannot be resumed, because an older version of the program began it.
-type OlderError struct{ Run, Barrier string }
-
-// Error names the run, what was not recorded, and the cure.
-func (e *OlderError) Error() string {
-	return fmt.Sprintf("run %s was begun by an older version of the program, which did not record in which order %s took its steps; start over with --fork", e.Run, e.Barrier)
-}

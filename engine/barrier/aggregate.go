@@ -178,12 +178,17 @@ func (g *aggregator) layout(shape *row.Shape) *extension {
 	return made
 }
 
+// reject appends what comes out of a batch that is rejected as a whole.
 func (g *aggregator) reject(b *batch, rejected *plugin.Rejection, s *Settlement) {
-	if g.keeps {
-		rejectMembers(b, rejected, s)
+	if !g.keeps {
+		s.Outs = append(s.Outs, Out{Batch: b.number, Row: g.known(b), Rejected: rejected})
 		return
 	}
-	s.Outs = append(s.Outs, Out{Batch: b.number, Row: g.known(b), Rejected: rejected})
+	for i := range b.members {
+		out := b.members[i].out(b)
+		out.Rejected = rejected
+		s.Outs = append(s.Outs, out)
+	}
 }
 
 // away names the token in any case: what is known of the row tells it from no other of its group.

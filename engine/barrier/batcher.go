@@ -30,7 +30,6 @@ type batcher struct {
 	key       []byte
 	away      *batch // of the rows that the fold at hand turns away; nil as long as there is none
 	turned    []Out  // these rows
-	apart     bool   // each of them gets a batch of its own
 	whole     bool   // nothing but the end fires batches: one that is cut short would pass for the whole
 	cure      string // what to change if it holds too much
 }
@@ -47,8 +46,6 @@ type operation interface {
 	make(b *batch, s *Settlement)
 	// lose appends the losses of a batch that was made: branches of which it lets no row come out.
 	lose(b *batch, s *Settlement)
-	// reject appends what comes out of a batch that is rejected as a whole.
-	reject(b *batch, rejected *plugin.Rejection, s *Settlement)
 	// away returns what comes out for a row that no batch can take, but for the refusal and the batch's number.
 	away(a *Arrival) Out
 	// order returns batches that fire together, which are in order of opening, in the order in which their rows come out.
@@ -190,9 +187,6 @@ var refusedGroup = &plugin.Rejection{Code: CodeTooManyGroups, Message: tooManyGr
 
 // turnAway puts a row for whose group there is no room into the batch of those that the fold turns away, and returns its number.
 func (g *batcher) turnAway(at int64, a *Arrival, s *Settlement) uint32 {
-	if g.apart {
-		return g.turnAwayApart(at, a, s)
-	}
 	if g.away == nil {
 		g.away = &batch{number: g.open(), opened: at}
 	}
@@ -210,16 +204,6 @@ func (g *batcher) settleAway(at int64, s *Settlement) {
 		s.Outs = append(s.Outs, g.turned...)
 		g.away, g.turned = nil, nil
 	}
-}
-
-// turnAwayApart settles a row for whose group there is no room in a batch of its own.
-func (g *batcher) turnAwayApart(at int64, a *Arrival, s *Settlement) uint32 {
-	b := g.newBatch(g.open(), at, g.groupOf(a))
-	b.rows = 1
-	g.operation.add(b, a)
-	s.Batches = append(s.Batches, b.settled(FiredByMemory, at))
-	g.operation.reject(b, refusedGroup, s)
-	return b.number
 }
 
 func (g *batcher) fire(b *batch, trigger string, at int64, s *Settlement) {

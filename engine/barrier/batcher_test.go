@@ -390,32 +390,6 @@ func TestRowsTurnedAwayAreOneBatchOfAFold(t *testing.T) {
 	}
 }
 
-// Folds of earlier releases gave each row that they turned away a batch of its own. They can be taken again.
-func TestTurnAwayApart(t *testing.T) {
-	b := newBench(t, aggregateNode(t, plan.Batch{GroupBy: []string{"k"}, Rows: 2}, "n", "count()"))
-	b.machine.maxGroups = 2
-	b.machine.TurnAwayApart(true)
-	require.Equal(t, lines(`
-		members [1 2 3 1 4 5]
-		batch 3 memory batch_consumed rows 1, 0s to 0s
-		batch 1 rows batch_consumed rows 2, 0s to 0s
-		batch 5 memory batch_consumed rows 1, 0s to 0s
-		out 3 {"k":"c"} refused TOO_MANY_GROUPS: `+tooManyGroups+`
-		out 1 {"k":"a","n":2}
-		out 5 {"k":"c"} refused TOO_MANY_GROUPS: `+tooManyGroups), b.accept(0, crowd))
-	b = newBench(t, sortNode(plan.Batch{GroupBy: []string{"k"}, By: []plan.Order{{Field: "v"}}}))
-	b.machine.maxGroups = 2
-	b.machine.TurnAwayApart(true)
-	require.Equal(t, lines(`
-		members [1 2 3 1 4 5]
-		batch 3 memory batch_consumed rows 1, 0s to 0s
-		batch 4 memory batch_consumed rows 1, 0s to 0s
-		batch 5 memory batch_consumed rows 1, 0s to 0s
-		out 3 {"k":"c","v":3} for 3 in [{9 3}] refused TOO_MANY_GROUPS: `+tooManyGroups+`
-		out 4 {"k":"d","v":5} for 5 in [{9 5}] refused TOO_MANY_GROUPS: `+tooManyGroups+`
-		out 5 {"k":"c","v":6} for 6 in [{9 6}] refused TOO_MANY_GROUPS: `+tooManyGroups), b.accept(0, crowd))
-}
-
 // When rows take more memory than they may, the batch with the most goes first, the older of equals.
 func TestMemory(t *testing.T) {
 	b := newBench(t, sortNode(plan.Batch{GroupBy: []string{"k"}, By: []plan.Order{{Field: "v"}}, Rows: 1000}))

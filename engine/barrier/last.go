@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"waymark/pipeline"
-	"waymark/plugin"
 )
 
 // lastKeeper lets the last row of each batch come out.
@@ -42,10 +41,6 @@ func (k *lastKeeper) lose(b *batch, s *Settlement) {
 	for _, keys := range b.passed {
 		k.outer.lose(keys, pipeline.BatchConsumed, s)
 	}
-}
-
-func (k *lastKeeper) reject(b *batch, rejected *plugin.Rejection, s *Settlement) {
-	rejectMembers(b, rejected, s)
 }
 
 func (k *lastKeeper) away(a *Arrival) Out { return keptAway(a) }

@@ -117,14 +117,6 @@ func (m *Machine) End(at time.Time) (*Settlement, error) {
 // Deadline returns the moment at which something fires if nothing happens before; the zero time if nothing waits for a moment.
 func (m *Machine) Deadline() time.Time { return m.rule.deadline() }
 
-// TurnAwayApart says whether each row for whose group there is no room gets a batch of its own in the folds that follow, as earlier
-// releases had it; else those of one fold share a batch, which is fired by arrival. Folds on record are taken again as they were.
-func (m *Machine) TurnAwayApart(apart bool) {
-	if g, gathers := m.rule.(*batcher); gathers {
-		g.apart = apart
-	}
-}
-
 // Held returns how many batches are open, and how many tokens in them.
 func (m *Machine) Held() (batches, rows int64) { return m.rule.held() }
 

@@ -6,7 +6,6 @@ import (
 	"waymark/engine/plan"
 	"waymark/pipeline"
 	"waymark/pipeline/row"
-	"waymark/plugin"
 )
 
 // sorter lets the rows of a batch come out in order, or the first of them.
@@ -76,25 +75,12 @@ func (o *sorter) top(b *batch) int {
 
 func (o *sorter) order(batches []*batch) []*batch { return batches }
 
-func (o *sorter) reject(b *batch, rejected *plugin.Rejection, s *Settlement) {
-	rejectMembers(b, rejected, s)
-}
-
 func (o *sorter) away(a *Arrival) Out { return keptAway(a) }
 
 // keptAway lets a row that no batch can take come out as it came.
 func keptAway(a *Arrival) Out {
 	m := newMember(a)
 	return Out{Parent: &a.Token, Keys: m.keys, Row: m.row}
-}
-
-// rejectMembers lets every row of the batch come out as a rejected one.
-func rejectMembers(b *batch, rejected *plugin.Rejection, s *Settlement) {
-	for i := range b.members {
-		out := b.members[i].out(b)
-		out.Rejected = rejected
-		s.Outs = append(s.Outs, out)
-	}
 }
 
 // ranked is a row with the values that decide its place.

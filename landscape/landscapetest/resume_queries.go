@@ -97,15 +97,14 @@ func foldMoments(t *testing.T, d landscape.Driver) {
 	chunk, records := s.Chunk(0)
 	require.NoError(t, log.RecordChunk(ctx, chunk, records))
 	require.NoError(t, log.RecordPassage(ctx, s.Passage(0)))
-	fold, turn := s.TotalsFold(0), int64(0)
-	fold.Turn, fold.Deadline = &turn, 77
+	fold := s.TotalsFold(0)
+	fold.Turn, fold.Deadline = 3, 77
 	require.NoError(t, log.RecordFold(ctx, fold))
-	later := int64(5)
-	fold.Turn, fold.Deadline = &later, 88
+	fold.Turn, fold.Deadline = 5, 88
 	require.NoError(t, log.RecordFold(ctx, fold), "a repeat has its own turn and deadline: those on record stay")
 	found, err := log.Folds(ctx, s.Run, fold.Node)
 	require.NoError(t, err)
-	require.EqualValues(t, 0, *found[0].Turn)
+	require.EqualValues(t, 3, found[0].Turn)
 	require.EqualValues(t, 77, found[0].Deadline)
 }
 
