@@ -38,7 +38,7 @@ func (i *explaining) retrace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := i.firsts(ctx, runner, i.duplicates(rejected)); err != nil {
+	if err := i.firsts(ctx, i.duplicates(rejected)); err != nil {
 		return err
 	}
 	i.after = map[int]row.Row{}

@@ -87,25 +87,3 @@ func ofIndex(err error) error {
 	}
 	return fmt.Errorf("%w: %w", errIndex, err)
 }
-
-// verifyClaims looks for claims of tokens that are not the first with a value. Only earlier releases wrote claims.
-func (v *verification) verifyClaims(ctx context.Context) error {
-	if len(v.indexed) == 0 || int64(len(v.indexed)) < v.chunks {
-		return nil
-	}
-	claims := engine.Claims(v.compiled)
-	var failed error
-	err := v.log.EachClaim(ctx, v.run.ID, func(r landscape.ClaimRecord) bool {
-		first := landscape.Token{}
-		for i, claimed := range claims {
-			if claimed.Node == r.Node && claimed.Field == r.Field && len(r.KeyHash) == len(engine.Value{}) {
-				first, failed = recompute.FirstIn(v.firsts, v.compiled, i, engine.Value(r.KeyHash))
-			}
-		}
-		if failed == nil && first != r.Token() {
-			v.add(RecordDiffers, r.Node, "%s of %s is the first with a value of %s on record, computed again it is not", v.name(r.Token()), r.Source, r.Field)
-		}
-		return failed == nil && !v.report.More
-	})
-	return errors.Join(err, ofIndex(failed))
-}

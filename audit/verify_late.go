@@ -92,7 +92,7 @@ func (v *verification) lateRejection(ctx context.Context, record landscape.Chunk
 func (v *verification) noteWork(context.Context) error {
 	v.compared(CheckedRecords, "", "%s in %s, against the hashes of what was read", plural(v.report.Rows, "row"), plural(v.report.Chunks, "chunk"))
 	if v.compiled != nil {
-		v.compared(CheckedSteps, "", "ways, hashes, errors, claims and the bytes for every sink, computed again")
+		v.compared(CheckedSteps, "", "ways, hashes, errors, repeats and the bytes for every sink, computed again")
 	}
 	if v.report.Folds > 0 {
 		v.compared(CheckedFolds, "", "%s of barriers, taken again", plural(v.report.Folds, "fold"))

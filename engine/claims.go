@@ -46,13 +46,6 @@ func (d Duplicates) First(claim int, _ Value, token barrier.Token) (barrier.Toke
 	return token, nil
 }
 
-// Values are the values of the chunk's tokens of something that must be unique.
-type Values struct {
-	Claimed
-	Tokens []barrier.Token // those that have a value, in the order in which they come
-	Hashes []Value
-}
-
 // Claims returns what of the plan must be unique among the tokens of an origin's passes, in the order in which it must be
 // claimed: whether a row comes to a deduplicate hangs on the claims before.
 func Claims(p *plan.Plan) []Claimed {
@@ -71,29 +64,6 @@ func Claims(p *plan.Plan) []Claimed {
 
 func claimedBy(deduplicate *plan.Node) Claimed {
 	return Claimed{deduplicate.Name, strings.Join(deduplicate.Spec.Deduplicate.Key, ",")}
-}
-
-// Values returns the values that the chunk's tokens have of one of the Claims, given the duplicates of all that come before it; no
-// tokens if none has. Records that the source rejects are left out, and so are null values of a field.
-func (r *Runner) Values(in Input, claim int, before Duplicates) (Values, error) {
-	values := Values{Claimed: r.claims[claim]}
-	in.Firsts = &collector{claim: claim, before: before, values: &values}
-	return values, r.Claim(in)
-}
-
-// collector notes the values of one of the Claims.
-type collector struct {
-	claim  int
-	before Duplicates
-	values *Values
-}
-
-func (c *collector) First(claim int, value Value, token barrier.Token) (barrier.Token, error) {
-	if claim == c.claim {
-		c.values.Tokens = append(c.values.Tokens, token)
-		c.values.Hashes = append(c.values.Hashes, value)
-	}
-	return c.before.First(claim, value, token)
 }
 
 // Claim sends every record of the chunk through the graph as far as it must go so that in.Firsts hears of every value, as it would

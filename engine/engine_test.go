@@ -270,16 +270,35 @@ sinks: {all: {jsonl: {path: out/all.jsonl}}}
 	claims := engine.Claims(p)
 	require.Equal(t, []engine.Claimed{{Node: "in", Field: "id"}}, claims)
 	in := begin(p, chunk)
-	values, err := runner.Values(in, 0, nil)
-	require.NoError(t, err)
-	require.Equal(t, []barrier.Token{{Row: 1}, {Row: 2}, {Row: 3}}, values.Tokens)
-	require.Equal(t, values.Hashes[0], values.Hashes[2])
+	values := heard(t, runner, in)
+	require.Equal(t, []barrier.Token{{Row: 1}, {Row: 2}, {Row: 3}}, values.tokens)
+	require.Equal(t, values.values[0], values.values[2])
 	in.Firsts = engine.Duplicates{{Claim: 0, Token: barrier.Token{Row: 3}}: {Row: 1}}
 	result, err := runner.Run(in)
 	require.NoError(t, err)
 	require.Equal(t, engine.CodeUnique, result.Rejected[0].Code)
 	require.Equal(t, "row 1 has the same value", result.Rejected[0].Message)
 	require.Equal(t, `{"id":1,"n":"a"}`+"\n"+`{"id":2,"n":"b"}`+"\n", output(p, result, "all"))
+}
+
+// asked is the values of which a pass asks which token is the first with them. Each token is.
+type asked struct {
+	tokens []barrier.Token
+	values []engine.Value
+}
+
+func (a *asked) First(_ int, value engine.Value, token barrier.Token) (barrier.Token, error) {
+	a.tokens, a.values = append(a.tokens, token), append(a.values, value)
+	return token, nil
+}
+
+// heard returns what of a chunk must be unique.
+func heard(t *testing.T, runner *engine.Runner, in engine.Input) asked {
+	t.Helper()
+	var values asked
+	in.Firsts = &values
+	require.NoError(t, runner.Claim(in))
+	return values
 }
 
 func TestTraceTellsWhatRunDoes(t *testing.T) {

@@ -121,9 +121,8 @@ sinks: {all: {jsonl: {path: out/all.jsonl}}}
 	chunk := read(t, p)
 	runner, err := engine.NewRunner(p)
 	require.NoError(t, err)
-	values, err := runner.Values(begin(p, chunk), 0, nil)
-	require.NoError(t, err)
-	require.Equal(t, []barrier.Token{{Row: 2}, {Row: 3}, {Row: 4}}, values.Tokens, "what does not come to the node claims nothing")
+	values := heard(t, runner, begin(p, chunk))
+	require.Equal(t, []barrier.Token{{Row: 2}, {Row: 3}, {Row: 4}}, values.tokens, "what does not come to the node claims nothing")
 	in := begin(p, chunk)
 	in.Firsts = engine.Duplicates{{Claim: 0, Token: barrier.Token{Row: 4}}: {Row: 3}}
 	result, err := runner.Run(in)
