@@ -6,8 +6,8 @@ FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
 ENV CGO_ENABLED=0
 COPY go.mod go.sum ./
-COPY internal/temporal/embedded/absent internal/temporal/embedded/absent
-RUN go mod download
+# In the workspace, the command would download every module that any module mentions.
+RUN GOWORK=off go mod download
 COPY . .
 # The version that runs have on record, such as 1.2.3; without one it is that of the module.
 ARG VERSION=""

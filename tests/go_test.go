@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -61,7 +60,7 @@ func requireStarter(t *testing.T, path string) {
 	require.Equal(t, activities.TriggerLibrary, run.Trigger)
 }
 
-// buildProgram builds the second block of docs/go.md beside this module, as the page says.
+// buildProgram builds the second program of docs/go.md next to this module, in the workspace of that page.
 func buildProgram(t *testing.T, folder string) (binary string) {
 	t.Helper()
 	programs := manual.Blocks(manual.Page(t, "go.md"), "go")
@@ -72,17 +71,14 @@ func buildProgram(t *testing.T, folder string) (binary string) {
 	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(programs[1]), 0o600))
 	here, err := filepath.Abs("..")
 	require.NoError(t, err)
-	version := strings.TrimPrefix(runtime.Version(), "go")
-	for _, command := range [][]string{
-		{"mod", "init", "example.com/birds"}, {"mod", "edit", "-go=" + version}, {"work", "init", ".", here},
-		{"build", "-ldflags=-s -w", "-o", "birds", "."},
-	} {
-		step := exec.Command("go", command...)
-		step.Dir = module
-		step.Env = append(os.Environ(), "GOWORK=", "GOFLAGS=")
-		out, err := step.CombinedOutput()
-		require.NoError(t, err, "go %s\n%s", strings.Join(command, " "), out)
-	}
+	workspace := manual.Blocks(manual.Page(t, "go.md"), "sh")
+	require.Len(t, workspace, 1)
+	script := "set -e\n" + strings.ReplaceAll(workspace[0], "../waymark", here) + "go build -ldflags='-s -w' -o birds .\n"
+	step := exec.Command("sh", "-c", script)
+	step.Dir = module
+	step.Env = append(os.Environ(), "GOWORK=", "GOFLAGS=")
+	out, err := step.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", script, out)
 	return filepath.Join(module, "birds")
 }
 

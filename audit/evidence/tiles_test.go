@@ -162,7 +162,7 @@ func tessera(t *testing.T) (program string) {
 	t.Helper()
 	tilesProgram.Do(buildTiles)
 	if tilesProgram.missing != "" {
-		services.Missing(t, "tessera", "go -C tests/tiles build -o /dev/null . ("+tilesProgram.missing+")")
+		services.Missing(t, "tessera", "GOWORK=off go -C tests/tiles build -o /dev/null . ("+tilesProgram.missing+")")
 	}
 	require.NoError(t, tilesProgram.err)
 	return filepath.Join(tilesProgram.folder, "tiles")

@@ -14,15 +14,16 @@ import (
 
 // sources returns what a program of this module is made of, in few words: they change when a file of the module or a
 // setting of the go command does. It takes 20 ms; `go build` takes most of a second to find that there is nothing to
-// do, in each test process that needs a program. In a workspace, whose other modules may change as well, it returns
-// nothing.
+// do, in each test process that needs a program. In a workspace other than the module's own, whose modules may change
+// as well, it returns nothing.
 func sources(module string) (string, error) {
 	names := []string{"GOWORK", "GOVERSION", "GOFLAGS", "GOOS", "GOARCH", "GOEXPERIMENT", "GOAMD64", "CGO_ENABLED"}
 	settings, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
 	if err != nil {
 		return "", fmt.Errorf("settings of the go command: %w", err)
 	}
-	if !strings.HasPrefix(string(settings), "\n") {
+	workspace, _, _ := strings.Cut(string(settings), "\n")
+	if workspace != "" && workspace != filepath.Join(filepath.Dir(module), "go.work") {
 		return "", nil
 	}
 	sum := sha256.New()
