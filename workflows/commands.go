@@ -76,10 +76,6 @@ func refused(format string, args ...any) error {
 	return failure(activities.TypeOrderRefused, format, args...)
 }
 
-// idleOrders marks histories in which an order that asks for what is so already changes nothing, and is not recorded.
-// Stored; never rename.
-const idleOrders = "idle-orders"
-
 // Sentence says for the record who cancelled the run, and why.
 func (c Command) Sentence() string {
 	word := "cancelled"
@@ -141,9 +137,10 @@ func (f *flow) idle(name string) bool {
 	return name == PauseUpdate && f.state.Paused != nil || name == ContinueUpdate && f.state.Paused == nil
 }
 
-// obey puts an order on record before it counts.
+// obey puts an order on record before it counts. An order that asks for what is so already changes nothing, and is not
+// recorded.
 func (f *flow) obey(ctx workflow.Context, name string, command Command) error {
-	if f.idle(name) && changed(ctx, idleOrders) {
+	if f.idle(name) {
 		return nil
 	}
 	action := activities.ActionInput{

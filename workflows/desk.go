@@ -12,7 +12,6 @@ import (
 // waits until that is.
 type desk struct {
 	run    string
-	open   bool   // it takes orders
 	to     taker  // nil while the run is being opened
 	closed error  // why nobody ever obeys; nil while somebody does, or may
 	why    string // the same for questions
@@ -26,27 +25,6 @@ type taker interface {
 	obey(ctx workflow.Context, name string, command Command) error
 }
 
-// earlyOrders marks histories in which orders are taken before the run is opened. Stored; never rename.
-const earlyOrders = "early-orders"
-
-// begin takes orders before the run is opened. Replayed histories of earlier releases take them only after that: there, an order that came with
-// the result of OpenRun was accepted behind what that result began.
-func (d *desk) begin(ctx workflow.Context) error {
-	if !changed(ctx, earlyOrders) {
-		return nil
-	}
-	return d.listen(ctx)
-}
-
-// serve has all orders from now on obeyed by to.
-func (d *desk) serve(ctx workflow.Context, to taker) error {
-	d.to = to
-	if d.open {
-		return nil
-	}
-	return d.listen(ctx)
-}
-
 // close refuses all orders from now on, also those that wait: no run begins. The first cause counts.
 func (d *desk) close(cause error) {
 	if d.closed != nil {
@@ -56,8 +34,8 @@ func (d *desk) close(cause error) {
 	d.why = activities.BeforeRun(reason(cause))
 }
 
+// listen answers questions and takes orders from now on.
 func (d *desk) listen(ctx workflow.Context) error {
-	d.open = true
 	if err := workflow.SetQueryHandler(ctx, ProgressQuery, func() (View, error) { return d.view(), nil }); err != nil {
 		return err
 	}

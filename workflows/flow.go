@@ -15,7 +15,6 @@ import (
 type flow struct {
 	id       string
 	state    *State
-	ahead    bool  // chunks go through the steps ahead of their turns, because they must be recorded in the order of turns
 	passed   int64 // chunks of sources and barriers, by PassInTurn or before this execution began
 	going    int   // chunks in flight
 	turns    int64 // chunks before this one had their turns
@@ -45,10 +44,9 @@ func newFlow(id string, state *State) *flow {
 func (f *flow) run(ctx workflow.Context) error {
 	ctx, f.giveUp = workflow.WithCancel(ctx)
 	defer f.giveUp()
-	f.ahead = f.state.Plan.Ordered && changed(ctx, passedAhead)
 	f.watchDeadlines(ctx)
 	f.fail(f.unpaused(ctx))
-	if f.running() && f.state.Next() != nil && wholeRuns(ctx, f.state) {
+	if f.running() && f.state.Next() != nil && f.state.whole() {
 		f.fail(f.passWhole(ctx))
 	}
 	for f.running() && f.state.Next() != nil && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
@@ -69,10 +67,6 @@ func (f *flow) run(ctx workflow.Context) error {
 	f.ending = f.running() && f.state.done()
 	return f.err
 }
-
-// passedAhead marks histories in which chunks that must be recorded in the order of turns go through the steps ahead of them. Stored;
-// never rename.
-const passedAhead = "passed-ahead"
 
 // running reports whether there is no reason to stop.
 func (f *flow) running() bool { return f.err == nil && f.cancelled == nil }
@@ -170,12 +164,10 @@ func (f *flow) processSafely(ctx workflow.Context, turn int64, group passing) (e
 // process sends chunks that were read one after the other through the steps and, in their turns, to the sinks and barriers. turn is that
 // of the first.
 func (f *flow) process(ctx workflow.Context, turn int64, group passing) error {
-	if f.ahead {
+	if f.state.Plan.Ordered {
 		if err := f.passAhead(ctx, group.chunks[0], group.rows[0]); err != nil { // where the order counts, each goes alone
 			return err
 		}
-	}
-	if f.state.Plan.Ordered {
 		if err := f.takeTurn(ctx, turn); err != nil {
 			return err
 		}
@@ -211,7 +203,7 @@ func (f *flow) pass(ctx workflow.Context, in activities.ProcessInput) (activitie
 		f.near++
 		defer func() { f.near-- }()
 	}
-	if f.ahead {
+	if f.state.Plan.Ordered {
 		return f.passInTurn(ctx, in)
 	}
 	var result activities.ProcessResult
@@ -288,7 +280,7 @@ func (f *flow) write(ctx workflow.Context, near string, parts []part) (writes []
 			small = append(small, p)
 		}
 	}
-	apart := !together(ctx, len(small))
+	apart := !together(len(small))
 	for _, p := range parts {
 		if apart || !p.small() {
 			summary := withActivity(ctx, "write %s · chunk %d · %d rows", p.Sink, p.Chunk, p.rows)

@@ -77,7 +77,7 @@ func (in *RunInput) UnmarshalJSON(text []byte) error {
 		State *json.RawMessage `json:"state"`
 	}
 	if err := json.Unmarshal(text, &handed); err == nil && handed.State != nil {
-		return json.Unmarshal(text, (*plain)(in)) // a later release may have written it, with keys that nobody knows here
+		return json.Unmarshal(text, (*plain)(in)) // a newer worker may have written it, with keys that this one does not know
 	}
 	*in = RunInput{}
 	if len(text) > maxInputBytes {
@@ -212,40 +212,33 @@ func wanted(of reflect.Type) string {
 	}
 }
 
-// checkedInputs marks histories of runs that were rejected for what earlier releases accepted.
-const checkedInputs = "checked-inputs"
-
 // validate returns why a run does not begin with the input; nil if it does. It comes before everything else, so that nothing is written or
 // recorded for a run that is rejected.
 func (in *RunInput) validate(ctx workflow.Context) error {
 	if in.State != nil {
 		return in.validateState(ctx)
 	}
-	if len(in.faults.values) > 0 { // which no release accepted
+	if len(in.faults.values) > 0 {
 		return invalid(slices.Concat(in.faults.values, in.faults.keys))
 	}
-	accepted := slices.Concat(
+	wrong := slices.Concat(
 		in.faults.keys, in.emptied(), in.overlong(), in.misnamed(), in.miskeyed(), in.misplaced(ctx))
-	if len(accepted) == 0 || !changed(ctx, checkedInputs) {
+	if len(wrong) == 0 {
 		return nil
 	}
-	return invalid(accepted)
+	return invalid(wrong)
 }
-
-// handedStates marks histories of runs that are asked where their state comes from.
-const handedStates = "handed-states"
 
 // validateState rejects a state that no execution handed on. One that was handed on to an earlier attempt, or to another time of a cron
 // schedule, is dropped: the record says how far the run is now.
 func (in *RunInput) validateState(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
 	handed := info.ContinuedExecutionRunID != ""
-	in.State.migrate()
 	if err := in.State.Check(); handed && err != nil {
 		says := "the input has a state that no run handed on to itself: " + err.Error()
 		return invalid([]fault{{"/state", codeInvalid, says}})
 	}
-	if handed && info.Attempt <= 1 && info.CronSchedule == "" || !changed(ctx, handedStates) {
+	if handed && info.Attempt <= 1 && info.CronSchedule == "" {
 		return nil
 	}
 	if !handed {

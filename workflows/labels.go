@@ -19,16 +19,6 @@ import (
 // the search attributes. To set one that it does not have would keep the workflow from continuing, so each is set only if an activity
 // found just before that it is there.
 
-// shownRuns marks histories in which runs have search attributes, and from version withMemo on a memo. Stored; never rename.
-const (
-	shownRuns = "shown-runs"
-	withMemo  = 2
-)
-
-func showsRuns(ctx workflow.Context) workflow.Version {
-	return version(ctx, shownRuns, withMemo)
-}
-
 var (
 	pipelineKey    = temporal.NewSearchAttributeKeyKeyword(attributes.Pipeline)
 	environmentKey = temporal.NewSearchAttributeKeyKeyword(attributes.Environment)
@@ -58,7 +48,7 @@ func (s *shown) word(key temporal.SearchAttributeKeyKeyword, value string) {
 }
 
 func (s *shown) set(ctx workflow.Context) {
-	if len(s.updates) == 0 || showsRuns(ctx) == workflow.DefaultVersion {
+	if len(s.updates) == 0 {
 		return
 	}
 	if err := workflow.UpsertTypedSearchAttributes(ctx, s.updates...); err != nil {
@@ -74,9 +64,9 @@ func showRun(ctx workflow.Context, run string, labels activities.Labels, status 
 	note(ctx, run, labels)
 }
 
-// note keeps what is known of a run in its workflow's memo.
+// note keeps what is known of a run in its workflow's memo: nothing, if its record could not be asked.
 func note(ctx workflow.Context, run string, labels activities.Labels) {
-	if labels.Trigger == "" || showsRuns(ctx) < withMemo { // an activity of an earlier release says nothing
+	if labels.Trigger == "" {
 		return
 	}
 	memo := Memo{
@@ -162,9 +152,6 @@ const labelAttempts = 2
 
 // labelStart returns what Temporal is to show of a workflow that starts another one for its run; nothing if that cannot be found out.
 func labelStart(ctx workflow.Context, in RunInput) activities.Labels {
-	if showsRuns(ctx) == workflow.DefaultVersion {
-		return activities.Labels{}
-	}
 	policy := *retryPolicy()
 	policy.MaximumAttempts = labelAttempts
 	ctx = workflow.WithRetryPolicy(withActivity(ctx, "what Temporal shows of the start"), policy)

@@ -63,7 +63,6 @@ func open(ctx workflow.Context, d *desk, in *activities.OpenInput) (*State, acti
 
 // hold waits until the run may ask again. The error says why it does not.
 func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
-	first := q.held == nil
 	q.held, q.in.Again = opened.Held, true
 	showRun(ctx, q.in.Run, opened.Labels, string(q.held.State))
 	q.detail(ctx, string(q.held.State), q.held.Reason)
@@ -78,10 +77,6 @@ func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
 		return &withheld{result, err}
 	case q.held.State != landscape.StartWaiting:
 		return &withheld{result: q.result(pipeline.RunStatus(q.held.State), q.held.Reason)}
-	case first:
-		if err := q.desk.serve(ctx, q); err != nil {
-			return err
-		}
 	}
 	for _, run := range q.held.Cancel {
 		if err := workflow.RequestCancelExternalWorkflow(ctx, WorkflowID(run), "").Get(ctx, nil); err != nil {

@@ -11,7 +11,6 @@ import (
 	"waymark/activities/resumepoint"
 	"waymark/internal/temporal/attributes"
 	"waymark/pipeline"
-	"waymark/plugin"
 )
 
 // RunInput starts a run.
@@ -38,11 +37,6 @@ type State struct {
 	Joiners []string `json:"joiners,omitempty"` // ids of workflows that wait for the run's end
 
 	ended string // how the run ended; empty while it has not
-
-	// How far the only source is, in states of runs that began before there were several.
-	Cursor *plugin.Cursor `json:"cursor,omitempty"`
-	Chunk  int64          `json:"chunk,omitempty"`
-	AtEnd  bool           `json:"at_end,omitempty"`
 }
 
 // RunResult is how a run ended.
@@ -89,9 +83,6 @@ func (in *RunInput) answerRefused(ctx workflow.Context, cause error) error {
 	return workflow.SetQueryHandler(ctx, ProgressQuery, func() (View, error) { return view, nil })
 }
 
-// replacedResults marks histories in which a run that gave way to another one has a result. Stored; never rename.
-const replacedResults = "replaced-results"
-
 // conclude records why a run did not begin, or stopped.
 func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (RunResult, error) {
 	if held := (*withheld)(nil); errors.As(err, &held) {
@@ -103,14 +94,14 @@ func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (R
 	if found, resumable := onRecord(err); resumable && in.State != nil {
 		return result, workflow.NewContinueAsNewError(ctx, RunPipelineName, in.resumed(found))
 	}
-	if kind(err) == activities.TypeExists && in.beginning() != nil && recordsRefusals(ctx) {
+	if kind(err) == activities.TypeExists && in.beginning() != nil {
 		return result, refuse(ctx, in, err)
 	}
 	stopped, unrecorded := stop(ctx, in, err)
 	switch {
 	case unrecorded != nil:
 		return result, errors.Join(err, unrecorded)
-	case stopped.Replaced != "" && changed(ctx, replacedResults): // nobody cancelled its workflow by hand: its end has a reason
+	case stopped.Replaced != "": // nobody cancelled its workflow by hand: its end has a reason
 		result = in.result(pipeline.Cancelled)
 		result.Reason = stopped.Replaced
 		return result, nil
@@ -122,10 +113,10 @@ func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (R
 
 func runPipeline(ctx workflow.Context, in *RunInput) (result RunResult, err error) {
 	defer stopped(&err)
+	if err := in.desk.listen(ctx); err != nil {
+		return RunResult{}, err
+	}
 	if in.State == nil {
-		if err := in.desk.begin(ctx); err != nil {
-			return RunResult{}, err
-		}
 		state, labels, err := begin(ctx, in)
 		if err != nil {
 			return RunResult{}, err
@@ -133,11 +124,8 @@ func runPipeline(ctx workflow.Context, in *RunInput) (result RunResult, err erro
 		in.State = state
 		showRun(ctx, in.Run, labels, state.status())
 	}
-	in.State.migrate()
 	flow := newFlow(in.Run, in.State)
-	if err := in.desk.serve(ctx, flow); err != nil {
-		return RunResult{}, err
-	}
+	in.desk.to = flow
 	flow.show(ctx)
 	err = flow.run(ctx)
 	if handled := awaitHandlers(ctx); err == nil {
@@ -252,7 +240,6 @@ func (in *RunInput) queue() string {
 
 // openNow begins the run's record, unless the run may not begin now.
 func openNow(ctx workflow.Context, in activities.OpenInput) (opened activities.Opened, err error) {
-	in.Waits = true
 	const summary = "open run"
 	here := activities.Here[activities.OpenInput]{In: in}
 	if in.Files != "" {
@@ -271,18 +258,6 @@ func openNow(ctx workflow.Context, in activities.OpenInput) (opened activities.O
 			"start one there, or one that sees the same files with --files %s", in.Files, seenTimeout, in.Files)
 	}
 	return opened, err
-}
-
-// migrate brings the state of a run that began before there were several sources into today's form.
-func (s *State) migrate() {
-	if s.Sources != nil {
-		return
-	}
-	reading := resumepoint.Reading{Source: s.Plan.Source, Chunk: s.Chunk, AtEnd: s.AtEnd}
-	if s.Cursor != nil {
-		reading.Cursor = *s.Cursor
-	}
-	s.Sources, s.Cursor, s.Chunk, s.AtEnd = []resumepoint.Reading{reading}, nil, 0, false
 }
 
 // chunks returns how many chunks of sources were read.
@@ -326,7 +301,7 @@ func (s *State) deadline() int64 {
 
 // finish publishes every sink and concludes the run. Sinks are published only now, when all rows are accounted for.
 func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
-	if wholeRuns(ctx, in.State) {
+	if in.State.whole() {
 		return concludeWhole(ctx, in)
 	}
 	for _, future := range publish(ctx, in) {
@@ -365,7 +340,7 @@ func publish(ctx workflow.Context, in RunInput) (published []workflow.Future) {
 			others = append(others, named)
 		}
 	}
-	if !together(ctx, len(small)) {
+	if !together(len(small)) {
 		small, others = nil, all
 	}
 	for _, named := range others {

@@ -238,10 +238,9 @@ func TestARunGoesOnFromItsState(t *testing.T) {
 	in.State = &workflows.State{
 		State: resumepoint.State{
 			Plan:    resumepoint.Plan{Source: "in", Sinks: []resumepoint.Sink{{Name: "a"}, {Name: "b"}}},
+			Sources: []resumepoint.Reading{{Source: "in", Cursor: plugin.Cursor{Offset: 100}, Chunk: 1}},
 			Outputs: []resumepoint.Output{{Ordinal: 1, Offset: 17, Rows: 1}, {}},
 		},
-		Cursor: &plugin.Cursor{Offset: 100},
-		Chunk:  1,
 	}
 	env := newEnvironment(t)
 	env.SetContinuedExecutionRunID("the one before")

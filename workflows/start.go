@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -17,13 +16,6 @@ import (
 
 // scheduledStart is the search attribute by which Temporal says for which time a schedule started a workflow.
 var scheduledStart = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
-
-const (
-	// namedRuns marks histories in which a run that was started without an id is a workflow of its own, under the id of runs.
-	namedRuns = "named-runs"
-	// ownNames marks those in which every run is, also one that was started with an id by a workflow of another name.
-	ownNames = "own-names"
-)
 
 // name gives the run an id if it has none, and reports whether it has to become a workflow of its own: under the id of runs Temporal has
 // one open workflow at most, and a search for the run finds it there. A workflow that is retried or reset means the same run.
@@ -38,14 +30,7 @@ func (in *RunInput) name(ctx workflow.Context) bool {
 	if in.State != nil || in.Resume != nil || in.Run != "" && info.WorkflowExecution.ID == WorkflowID(in.Run) {
 		return false
 	}
-	owns := changed(ctx, ownNames)
-	switch {
-	case in.Run != "":
-		return owns
-	case !owns:
-		in.Run = newRunID(ctx)
-		return changed(ctx, namedRuns)
-	default:
+	if in.Run == "" {
 		in.Run = idOf(info)
 	}
 	return true
@@ -90,19 +75,12 @@ func (p *proxy) startChild(ctx workflow.Context) (RunResult, error) {
 	return result, err
 }
 
-// resumedRuns marks histories in which the end of a run is waited for whose workflow was closed. Stored; never rename.
-const resumedRuns = "resumed-runs"
-
 // resumed waits for the end of a run whose workflow was closed, as closed says. Who resumes a run without a server closes it, and starts
 // another one. As long as the record says that the run is running, somebody may.
 func (p *proxy) resumed(ctx workflow.Context, closed string) (RunResult, error) {
-	stopped := failure(TypeRunFailed, "run %s stopped: %s; waymark status %[1]s says how to continue", p.in.Run, closed)
-	if !changed(ctx, resumedRuns) {
-		return RunResult{}, stopped
-	}
 	result, err := joined(ctx, p.in.Run)
 	if kind(err) == TypeRunFailed {
-		err = stopped
+		err = failure(TypeRunFailed, "run %s stopped: %s; waymark status %[1]s says how to continue", p.in.Run, closed)
 	}
 	return result, err
 }
@@ -121,15 +99,6 @@ func howClosed(err error) string {
 	return ""
 }
 
-func newRunID(ctx workflow.Context) string {
-	var id string
-	encoded := workflow.SideEffect(ctx, func(workflow.Context) any { return uuid.Must(uuid.NewV7()).String() })
-	if err := encoded.Get(&id); err != nil {
-		panic(err) // a string always decodes
-	}
-	return id
-}
-
 // beginning returns what the execution begins; nil if it continues with a run.
 func (in *RunInput) beginning() *activities.OpenInput {
 	if in.State != nil || in.Resume != nil {
@@ -138,20 +107,13 @@ func (in *RunInput) beginning() *activities.OpenInput {
 	return &in.OpenInput
 }
 
-// recordedRefusals marks histories in which a start that is refused before anything else is recorded.
-const recordedRefusals = "recorded-refusals"
-
-func recordsRefusals(ctx workflow.Context) bool {
-	return changed(ctx, recordedRefusals)
-}
-
 // refusalAttempts bounds for how long somebody waits to be told what is wrong with an input, while that cannot be recorded: a few seconds.
 const refusalAttempts = 5
 
 // refuse records that no run comes of an input, unless that was to continue with a run, and returns why, also if it cannot be recorded. The id of a
 // run that makes no sense is replaced by one that Temporal knows.
 func refuse(ctx workflow.Context, in RunInput, cause error) error {
-	if in.beginning() == nil || !recordsRefusals(ctx) {
+	if in.beginning() == nil {
 		return cause
 	}
 	if pipeline.CheckRunID(in.Run) != nil {

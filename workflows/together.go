@@ -25,13 +25,8 @@ const (
 	smallRows = 1_000
 )
 
-// togetherVersion marks histories in which small things may be done together.
-const togetherVersion = "together"
-
 // together reports whether so many small things are done in one activity.
-func together(ctx workflow.Context, things int) bool {
-	return things > fewTogether && changed(ctx, togetherVersion)
-}
+func together(things int) bool { return things > fewTogether }
 
 // shares divides things into shares for one activity each, in their order; nil if there are none.
 func shares[T any](things []T) [][]T { return slices.Collect(slices.Chunk(things, mostTogether)) }
@@ -60,7 +55,7 @@ func (f *flow) next(ctx workflow.Context) []*resumepoint.Reading {
 		}
 		sources = append(sources, source)
 	}
-	if together(ctx, len(sources)) {
+	if together(len(sources)) {
 		return sources
 	}
 	return []*resumepoint.Reading{first}
@@ -76,7 +71,7 @@ type fold struct {
 // what comes out of another one, else one.
 func (f *flow) fold(ctx workflow.Context, steps []fold) (int, error) {
 	n := f.apart(steps)
-	if !together(ctx, n) {
+	if !together(n) {
 		return 1, f.foldOne(ctx, steps[0])
 	}
 	inputs := make([]activities.FoldInput, n)
@@ -123,7 +118,7 @@ type passing struct {
 // grouped divides chunks that were read into those that go on together: all, or each alone. Where chunks must go through the steps one
 // after the other, or deadlines on record come between their turns, each goes alone.
 func (f *flow) grouped(ctx workflow.Context, group passing) (groups []passing) {
-	if !f.state.Plan.Ordered && f.state.Redo.Next() == nil && together(ctx, len(group.chunks)) {
+	if !f.state.Plan.Ordered && f.state.Redo.Next() == nil && together(len(group.chunks)) {
 		return []passing{group}
 	}
 	for i := range group.chunks {
@@ -266,7 +261,7 @@ func (f *flow) sendAll(ctx workflow.Context, barriers []*resumepoint.BarrierStat
 		}
 		n := f.little(barriers)
 		send := func() error { return f.sendChunks(ctx, barriers[:n]) }
-		if !together(ctx, n) {
+		if !together(n) {
 			n, send = 1, func() error { return f.sendOn(ctx, barriers[0], enough) }
 		}
 		if err := send(); err != nil {

@@ -6,14 +6,9 @@ import (
 	"waymark/activities"
 )
 
-// wholeVersion marks histories in which a run that holds little is read, processed and written in one activity, and published and concluded in another one.
-// Stored; never rename.
-const wholeVersion = "whole-runs"
-
-// wholeRuns reports whether the run is done so.
-func wholeRuns(ctx workflow.Context, state *State) bool {
-	return state.Plan.Whole && state.Redo == nil && changed(ctx, wholeVersion)
-}
+// whole reports whether the run is read, processed and written in one activity, and published and concluded in another
+// one, because it holds little.
+func (s *State) whole() bool { return s.Plan.Whole && s.Redo == nil }
 
 // passWhole reads what the sources hold, sends it through the steps and writes what comes out, in one activity. If a source holds more than was expected,
 // the rest is left.

@@ -8,23 +8,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// withinTasks marks histories in which what takes little is done within tasks of the workflow. Stored; never rename.
-const withinTasks = "within-tasks"
-
-// withinATask reports whether a history is one of those.
-func withinATask(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, withinTasks, workflow.DefaultVersion, 1) == 1
-}
-
 // withinTimeout bounds what is done within a task: meanwhile no order reaches the run.
 const withinTimeout = 3 * time.Second
 
 // within lets the process that has the task of the workflow do what an activity would do, if it can: to schedule an activity takes Temporal several times as long as
 // what takes little. If done is false, it came to nothing, or took long; then the activity must do it, with all patience: it may be done twice.
 func within(ctx workflow.Context, summary string, here, in, out any) (done bool, err error) {
-	if !withinATask(ctx) {
-		return false, nil
-	}
 	once := workflow.LocalActivityOptions{
 		StartToCloseTimeout: withinTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
