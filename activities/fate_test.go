@@ -1,7 +1,6 @@
 package activities_test
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -11,7 +10,7 @@ import (
 	"waymark/tests/blank"
 )
 
-// fated is a landscape in memory of which every write can be lost, also a claim.
+// fated is a landscape in memory of which every write can be lost.
 type fated struct {
 	landscape.Driver
 	blank   *blank.Driver
@@ -48,14 +47,4 @@ func (f *fated) fate(kind string) (keep bool, err error) {
 		return f.keep, errLost
 	}
 	return true, nil
-}
-
-// Claim is the landscape's, with a fate.
-func (f *fated) Claim(ctx context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
-	keep, fate := f.fate("claim")
-	if !keep {
-		return nil, fate
-	}
-	taken, err := f.Driver.Claim(ctx, c)
-	return taken, errors.Join(fate, err)
 }

@@ -38,11 +38,6 @@ type Driver interface {
 	// No match is no error. yield must not use the driver.
 	Read(ctx context.Context, kind Record, q Query, yield func(Record) bool) error
 
-	// Claim enters values into the claims of one node and field. The first token that claims a value keeps it for ever. The
-	// result maps each of the tokens whose value belongs to another token to that token; nil if there is none. It may be
-	// repeated. Guard and ErrFull are as in Commit.
-	Claim(ctx context.Context, c Claims) (map[Token]Token, error)
-
 	// Sweep returns what is wrong with a run that claims to be complete, sorted; nil if nothing is. deep looks at every
 	// token, not only at counts.
 	Sweep(ctx context.Context, run string, deep bool) ([]Finding, error)
@@ -84,15 +79,6 @@ type Guard struct {
 // have the same type and key.
 type Move struct {
 	From, To Record
-}
-
-// Claims are values of one field of the tokens that came to one node: 16 bytes each, the first of the SHA-256 of the
-// value's canonical bytes.
-type Claims struct {
-	Run, Node, Field string
-	Hashes           [][16]byte
-	Tokens           []Token // in the order in which they come to the node; one per hash
-	Guard            *Guard  // nil: none
 }
 
 // NotPublished is the check that finds outputs that are not published. Stored in reports; never rename.

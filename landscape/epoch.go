@@ -59,9 +59,3 @@ func (g guarded) afterEnd(ctx context.Context, tx Tx) error {
 	}
 	return g.log.plain.Commit(ctx, tx)
 }
-
-// Claim does what Driver says, guarded.
-func (g guarded) Claim(ctx context.Context, c Claims) (map[Token]Token, error) {
-	c.Guard = &Guard{Run: g.guard.Run, Epoch: g.guard.Epoch, Running: true}
-	return g.log.plain.Claim(ctx, c)
-}

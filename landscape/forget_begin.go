@@ -105,9 +105,6 @@ func (h RunHead) ended() (Micros, bool) {
 
 // run adds the rows of one run, and destroys their salts.
 func (f *forgetting) run(ctx context.Context, id string, rows []RowKey) error {
-	if err := f.unclaimed(ctx, id, rows); err != nil {
-		return err
-	}
 	salted, err := f.HasSalts(ctx, id)
 	if err != nil {
 		return err
@@ -145,19 +142,6 @@ func (f *forgetting) run(ctx context.Context, id string, rows []RowKey) error {
 		return err
 	}
 	return f.puncture(ctx, id, slots, last, leaves)
-}
-
-// unclaimed refuses rows whose values the run claimed in the table claims, as only runs of the first releases did.
-func (f *forgetting) unclaimed(ctx context.Context, id string, rows []RowKey) error {
-	claimed := false
-	err := f.EachClaim(ctx, id, func(c ClaimRecord) bool {
-		claimed = slices.Contains(rows, RowKey{id, c.Source, c.Row})
-		return !claimed
-	})
-	if err == nil && claimed {
-		err = &UnforgettableError{Run: id, Why: "an earlier release recorded hashes of its rows in the table claims, which nothing can blank"}
-	}
-	return err
 }
 
 // chunksOf returns the chunks with the rows, by source and number.

@@ -19,7 +19,6 @@ type Log struct {
 // A writer is what of a Driver stores.
 type writer interface {
 	Commit(ctx context.Context, tx Tx) error
-	Claim(ctx context.Context, c Claims) (map[Token]Token, error)
 }
 
 // New returns a Log over driver. clock gives the time; nil is time.Now.

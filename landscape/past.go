@@ -146,11 +146,6 @@ type pastSource struct {
 // Commit refuses: nobody can write the past.
 func (*pastSource) Commit(context.Context, Tx) error { return errors.ErrUnsupported }
 
-// Claim refuses: nobody can write the past.
-func (*pastSource) Claim(context.Context, Claims) (map[Token]Token, error) {
-	return nil, errors.ErrUnsupported
-}
-
 // Sweep refuses: a run was not complete before its end.
 func (*pastSource) Sweep(context.Context, string, bool) ([]Finding, error) {
 	return nil, errors.ErrUnsupported

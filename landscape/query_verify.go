@@ -101,6 +101,7 @@ func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *RowErro
 		JoinsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkJoinRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		FieldRootsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+		RepeatsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 	}
 	if sums == nil {
 		whole = append(whole, HashesRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
@@ -113,15 +114,6 @@ func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *RowErro
 		whole = append(whole, FeedRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
 	} else {
 		p.Feeds = nil
-	}
-	repeats, err := r.keepsRepeats(ctx, p.Run, ChunkKey{p.Source, p.Chunk})
-	if err != nil {
-		return nil, err
-	}
-	if repeats {
-		whole = append(whole, RepeatsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
-	} else {
-		p.Repeats = nil
 	}
 	chunk, err := r.Chunk(ctx, p.Run, ChunkKey{p.Source, p.Chunk})
 	if err != nil {
@@ -174,11 +166,6 @@ func (r *rehearsal) Commit(_ context.Context, tx Tx) error {
 		}
 	}
 	return nil
-}
-
-// Claim refuses: a rehearsal claims nothing.
-func (*rehearsal) Claim(context.Context, Claims) (map[Token]Token, error) {
-	return nil, errors.ErrUnsupported
 }
 
 // scopeKeys says how many key columns a table's records share of which, if there is one, all must be there and no other.

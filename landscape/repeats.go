@@ -31,7 +31,7 @@ func appendRepeats(insert []Record, chunk Chunk, columns []RepeatColumn) ([]Reco
 }
 
 // Repeats returns of which tokens those are repeats that deduplicates dropped, in the form in which RecordPassage takes them, by lane
-// and node; nil if they dropped none, or an earlier release recorded the passage.
+// and node; nil if they dropped none.
 func (r *Reader) Repeats(ctx context.Context, run string, at ChunkKey) ([]RepeatColumn, error) {
 	stored, err := Select[RepeatsRecord](ctx, r.from, run, at.Source, at.Chunk)
 	if err != nil || len(stored) == 0 {
@@ -76,7 +76,7 @@ func (all lanes) unpack(r RepeatsRecord, i int) (Token, error) {
 }
 
 // FirstOf returns the token that was the first with the key of one that a deduplicate dropped. The error wraps ErrNotFound if it is not
-// recorded: the deduplicate did not drop the token, or an earlier release recorded the passage, which entered claims instead.
+// recorded: the deduplicate did not drop the token.
 func (r *Reader) FirstOf(ctx context.Context, run, node string, token Token) (Token, error) {
 	chunk, err := r.ChunkOf(ctx, run, token.Source, token.Row)
 	if err != nil {
@@ -100,17 +100,6 @@ func (r *Reader) FirstOf(ctx context.Context, run, node string, token Token) (To
 		err = fmt.Errorf("row %d of %s as a repeat at %s: %w", token.Row, token.Source, node, ErrNotFound)
 	}
 	return first, err
-}
-
-// keepsRepeats reports whether it is recorded of which tokens those of a chunk are repeats: not if an earlier release sent it
-// through the steps. Such a run has claims.
-func (r *Reader) keepsRepeats(ctx context.Context, run string, at ChunkKey) (bool, error) {
-	kept, err := r.has(ctx, RepeatsRecord{}, run, at.Source, at.Chunk)
-	if err != nil || kept {
-		return kept, err
-	}
-	claimed, err := r.has(ctx, ClaimRecord{}, run)
-	return !claimed, err
 }
 
 // has reports whether the table of kind has a record with these first key columns.

@@ -74,11 +74,12 @@ func commits(t *testing.T, d landscape.Driver) {
 	})
 	t.Run("Move", func(t *testing.T) { moves(t, d) })
 	t.Run("the batch is not kept", func(t *testing.T) {
-		hashes := [][16]byte{{1}}
-		_, err := d.Claim(t.Context(), landscape.Claims{Run: "c", Node: Source, Field: "f", Hashes: hashes, Tokens: tokens(1)})
-		require.NoError(t, err)
-		hashes[0] = [16]byte{2}
-		require.Equal(t, byte(1), stored[landscape.ClaimRecord](t, d, "c")[0].KeyHash[0])
+		read := landscape.ChunkRowsRecord{
+			Run: "c", Source: Source, Slice: 2, Rows: 1, Offsets: make([]byte, 4), Lengths: make([]byte, 4), RawHashes: make([]byte, 32),
+		}
+		require.NoError(t, insert(t, d, read))
+		read.Offsets[0] = 1
+		require.Equal(t, make([]byte, 4), stored[landscape.ChunkRowsRecord](t, d, "c", Source, int64(0), int64(2))[0].Offsets)
 	})
 }
 
@@ -233,77 +234,6 @@ func pagesOf[T landscape.Record](t *testing.T, d landscape.Driver, all []T, pref
 			}
 		}
 	}
-}
-
-func claims(t *testing.T, d landscape.Driver) {
-	log := begun(t, d, Scene{Run: "c"})
-	begun(t, d, Scene{Run: "d"})
-	claim := func(run, field string, rows []int64, values ...byte) map[landscape.Token]landscape.Token {
-		c := landscape.Claims{Run: run, Node: Source, Field: field, Tokens: tokens(rows...)}
-		for _, v := range values {
-			c.Hashes = append(c.Hashes, [16]byte{15: v})
-		}
-		taken, err := log.Claim(t.Context(), c)
-		require.NoError(t, err)
-		return taken
-	}
-	first := func(row, claimer int64) map[landscape.Token]landscape.Token {
-		return map[landscape.Token]landscape.Token{tokens(row)[0]: tokens(claimer)[0]}
-	}
-	require.Nil(t, claim("c", "f", []int64{1, 2, 3}, 10, 20, 30), "all are new")
-	require.Equal(t, first(4, 2), claim("c", "f", []int64{4, 5}, 20, 50), "row 2 was first")
-	require.Equal(t, first(4, 2), claim("c", "f", []int64{4, 5}, 20, 50), "a repeat says the same")
-	require.Equal(t, first(7, 6), claim("c", "f", []int64{6, 7}, 60, 60), "the first within the call stays")
-	require.Nil(t, claim("c", "g", []int64{8}, 10), "another field")
-	require.Nil(t, claim("d", "f", []int64{9}, 10), "another run")
-	_, err := log.Claim(t.Context(), landscape.Claims{Run: "c", Node: Source, Field: "f", Tokens: tokens(1)})
-	require.Error(t, err)
-
-	t.Run("by node and token", func(t *testing.T) { laneClaims(t, d) })
-	t.Run("looked up", func(t *testing.T) { claimed(t, d, log) })
-}
-
-// claimed looks up what claims entered.
-func claimed(t *testing.T, d landscape.Driver, log *landscape.Log) {
-	before := stored[landscape.ClaimRecord](t, d, "c")
-	c := landscape.Claims{
-		Run: "c", Node: Source, Field: "f", Tokens: tokens(1, 8, 9, 4), Hashes: [][16]byte{{15: 10}, {15: 88}, {15: 99}, {15: 20}},
-	}
-	taken, missing, err := log.Claimed(t.Context(), c)
-	require.NoError(t, err)
-	require.Equal(t, map[landscape.Token]landscape.Token{tokens(4)[0]: tokens(2)[0]}, taken)
-	require.Equal(t, tokens(8, 9), missing)
-	taken, missing, err = log.Claimed(t.Context(), landscape.Claims{Run: "c", Node: Source, Field: "g", Tokens: tokens(8), Hashes: [][16]byte{{15: 10}}})
-	require.NoError(t, err)
-	require.Nil(t, taken)
-	require.Nil(t, missing)
-	require.Equal(t, before, stored[landscape.ClaimRecord](t, d, "c"), "nothing was entered")
-	_, _, err = log.Claimed(t.Context(), landscape.Claims{Run: "c", Node: Source, Field: "f", Tokens: tokens(1)})
-	require.Error(t, err)
-	var each []landscape.ClaimRecord
-	require.NoError(t, log.EachClaim(t.Context(), "c", func(r landscape.ClaimRecord) bool {
-		each = append(each, r)
-		return len(each) < 3
-	}))
-	require.Equal(t, before[:3], each)
-}
-
-// laneClaims claims with tokens of the same row in several lanes, and at several nodes.
-func laneClaims(t *testing.T, d landscape.Driver) {
-	s := GraphScene{Run: "lanes"}
-	log := landscape.New(d, nil)
-	require.NoError(t, s.Begin(t.Context(), log))
-	a, b := landscape.Token{Source: Orders, Lane: 1, Row: 7}, landscape.Token{Source: Orders, Lane: 2, Row: 7}
-	claim := func(node string, of ...landscape.Token) map[landscape.Token]landscape.Token {
-		taken, err := log.Claim(t.Context(), landscape.Claims{
-			Run: s.Run, Node: node, Field: "id", Hashes: make([][16]byte, len(of)), Tokens: of,
-		})
-		require.NoError(t, err)
-		return taken
-	}
-	require.Equal(t, map[landscape.Token]landscape.Token{b: a}, claim("price", a, b), "another lane is another token")
-	require.Equal(t, map[landscape.Token]landscape.Token{b: a}, claim("price", a, b), "a repeat says the same")
-	require.Nil(t, claim("decide", b), "another node")
 }
 
 // tokens are rows of a scene before any fork.

@@ -24,25 +24,15 @@ func guards(t *testing.T, d landscape.Driver) {
 	commit := func(epoch int64, insert ...landscape.Record) error {
 		return d.Commit(ctx, landscape.Tx{Insert: insert, Guard: &landscape.Guard{Run: "g", Epoch: epoch}})
 	}
-	claim := func(epoch int64) error {
-		_, err := d.Claim(ctx, landscape.Claims{
-			Run: "g", Node: Source, Field: "f", Hashes: [][16]byte{{1}}, Tokens: tokens(1), Guard: &landscape.Guard{Run: "g", Epoch: epoch},
-		})
-		return err
-	}
 	require.NoError(t, commit(0, event(0)))
 	require.ErrorIs(t, commit(1, event(1)), landscape.ErrSuperseded)
-	require.ErrorIs(t, claim(1), landscape.ErrSuperseded)
-	require.Empty(t, stored[landscape.ClaimRecord](t, d, "g"))
 	require.NoError(t, log.TakeUp(ctx, takeUp("g", 1)))
 	require.NoError(t, commit(1, event(1)))
-	require.NoError(t, claim(1))
 
 	t.Run("an earlier epoch stores nothing", func(t *testing.T) {
 		before := snapshot(t, d)
 		require.ErrorIs(t, commit(0, event(2)), landscape.ErrSuperseded)
 		require.ErrorIs(t, commit(0, event(0)), landscape.ErrSuperseded, "not even what is there")
-		require.ErrorIs(t, claim(0), landscape.ErrSuperseded)
 		other := event(0)
 		other.Detail = "other"
 		require.ErrorIs(t, commit(0, other), landscape.ErrSuperseded, "whatever else is wrong")
@@ -87,10 +77,9 @@ func logInEpoch(t *testing.T, d landscape.Driver, log *landscape.Log) {
 	chunk, records := s.Chunk(0)
 	run, graph := s.Graph()
 	_, begin := zombie.BeginEffect(ctx, key, landscape.Placement{}, "w")
-	_, claim := zombie.Claim(ctx, landscape.Claims{Run: s.Run, Node: Source, Field: "f", Hashes: make([][16]byte, 1), Tokens: tokens(1)})
 	for what, err := range map[string]error{
 		"begin run": zombie.BeginRun(ctx, run, graph), "chunk": zombie.RecordChunk(ctx, chunk, records), "end": zombie.EndSource(ctx, s.End()),
-		"passage": zombie.RecordPassage(ctx, s.Passage(1)), "begin": begin, "claim": claim,
+		"passage": zombie.RecordPassage(ctx, s.Passage(1)), "begin": begin,
 		"finalize": zombie.FinalizeEffect(ctx, effect.Attempt("w"), `{}`), "fail": zombie.FailEffect(ctx, effect.Attempt("w"), "x"),
 		"stop": zombie.StopRun(ctx, s.Run, pipeline.Failed, "x"), "cancel": zombie.CancelRun(ctx, s.Run, true, "w", "x"),
 		"action": zombie.RecordAction(ctx, s.Run, "v", "w", ""), "event": zombie.RecordEvent(ctx, s.Run, "e", ""),

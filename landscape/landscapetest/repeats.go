@@ -67,13 +67,6 @@ func repeats(t *testing.T, d landscape.Driver) {
 	require.NoError(t, err)
 	require.Len(t, differences, 2, "two that nothing repeats")
 
-	// An earlier release entered claims instead.
-	_, err = log.Claim(t.Context(), landscape.Claims{Run: s.Run, Node: "keep", Field: "f", Hashes: make([][16]byte, 1), Tokens: tokens(1)})
-	require.NoError(t, err)
-	differences, err = log.ComparePassage(t.Context(), Repeating(s.Passage(1)), nil)
-	require.NoError(t, err)
-	require.Empty(t, differences)
-
 	p.Repeats[0].Firsts = p.Repeats[0].Firsts[1:]
 	require.ErrorContains(t, log.RecordPassage(t.Context(), p), "repeats at keep: 1029 tokens for 1030 rows")
 }

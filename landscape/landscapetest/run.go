@@ -12,7 +12,7 @@ import (
 // contract are the topics of landscape.Driver itself, and those in which each database has much to say: its guards, its
 // locks and its views.
 var contract = map[string]func(*testing.T, landscape.Driver){
-	"Commit": commits, "Read": reads, "Claim": claims, "Sweep": sweeps, "Pages": pagedReads, "Concurrency": concurrency,
+	"Commit": commits, "Read": reads, "Sweep": sweeps, "Pages": pagedReads, "Concurrency": concurrency,
 	"Guards": guards, "TakeUp": takingUp, "Effects": effects, "Graphs": graphs, "Admission": admission, "Slots": slots,
 }
 

@@ -139,9 +139,6 @@ func sealedAfter(t *testing.T, d landscape.Driver) {
 	require.NoError(t, zombie.BeginRun(ctx, run, graph), "a repeat")
 	require.NoError(t, zombie.RecordPassage(ctx, s.Passage(1)), "a repeat")
 	require.Len(t, stored[landscape.RunSeal](t, d, s.Run), 9)
-	_, err = zombie.Claim(ctx, landscape.Claims{Run: s.Run, Node: Source, Field: "f", Hashes: make([][16]byte, 1), Tokens: tokens(1)})
-	require.ErrorIs(t, err, landscape.ErrEnded)
-	require.Empty(t, stored[landscape.ClaimRecord](t, d, s.Run))
 
 	require.NoError(t, insert(t, d, landscape.RunEvent{Run: s.Run, Seq: 1, Event: "made up", At: 1}))
 	require.NoError(t, log.RecordAction(ctx, s.Run, "v", "ann", "again"), "what does not fit its seal keeps nobody from acting")

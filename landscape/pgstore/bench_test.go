@@ -69,26 +69,6 @@ func BenchmarkErrors(b *testing.B) {
 	b.ReportMetric(benchRows*float64(b.N)/b.Elapsed().Seconds(), "errors/s")
 }
 
-// BenchmarkClaim claims the values of a chunk.
-func BenchmarkClaim(b *testing.B) {
-	store, _ := create(b)
-	log := landscape.New(store, nil)
-	require.NoError(b, landscapetest.Scene{Run: "bench"}.Begin(b.Context(), log))
-	for i := 0; b.Loop(); i++ {
-		b.StopTimer()
-		c := landscape.Claims{Run: "bench", Node: landscapetest.Source, Field: "id"}
-		for row := range benchRows {
-			key := landscapetest.Scene{}.Hash("claim", int64(i*benchRows+row))
-			c.Hashes = append(c.Hashes, [16]byte(key[:]))
-			c.Tokens = append(c.Tokens, landscape.Token{Source: landscapetest.Source, Row: int64(i*benchRows + row + 1)})
-		}
-		b.StartTimer()
-		taken, err := log.Claim(b.Context(), c)
-		require.NoError(b, err)
-		require.Nil(b, taken)
-	}
-}
-
 // size returns how many bytes the database has.
 func size(t testing.TB, url string) (bytes int64) {
 	t.Helper()

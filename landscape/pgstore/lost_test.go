@@ -36,14 +36,6 @@ func (d *insistent) Commit(ctx context.Context, b landscape.Tx) error {
 	return err
 }
 
-func (d *insistent) Claim(ctx context.Context, c landscape.Claims) (map[landscape.Token]landscape.Token, error) {
-	taken, err := d.Driver.Claim(ctx, c)
-	for ; err != nil && !known(err); taken, err = d.Driver.Claim(ctx, c) {
-		d.repeats++
-	}
-	return taken, err
-}
-
 // known reports whether the error says that nothing is stored.
 func known(err error) bool {
 	_, diverged := errors.AsType[*landscape.DivergedError](err)
@@ -104,14 +96,7 @@ func playNumber(ctx context.Context, d landscape.Driver, n int) error {
 	if n%2 == 0 {
 		return landscapetest.GraphScene{Run: run, Chunks: 3, ChunkRows: 6}.Play(ctx, log)
 	}
-	if err := (landscapetest.Scene{Run: run, Chunks: 3, ChunkRows: 20}).Play(ctx, log); err != nil {
-		return err
-	}
-	_, err := log.Claim(ctx, landscape.Claims{
-		Run: run, Node: landscapetest.Source, Field: "id", Hashes: [][16]byte{{1}, {2}},
-		Tokens: []landscape.Token{{Source: landscapetest.Source, Row: 1}, {Source: landscapetest.Source, Row: 2}},
-	})
-	return err
+	return landscapetest.Scene{Run: run, Chunks: 3, ChunkRows: 20}.Play(ctx, log)
 }
 
 // all returns all records of a table.

@@ -36,10 +36,8 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.RecordAction(t.Context(), "r1", "cancel", "ann", ""))
 	require.NoError(t, log.RecordEvent(t.Context(), "r1", "seen", ""))
 	require.NoError(t, log.RecordHeal(t.Context(), scene.End().Digests[2:66], "short", "x"))
-	_, err := log.Claim(t.Context(), landscape.Claims{
-		Run: "r1", Node: "strikes", Field: "f", Hashes: [][16]byte{{}}, Tokens: []landscape.Token{{Source: "strikes", Row: 1}},
-	})
-	require.NoError(t, err)
+	claim := landscape.ClaimRecord{Run: "r1", Node: "strikes", Field: "f", KeyHash: make([]byte, 16), Source: "strikes", Row: 1}
+	require.NoError(t, d.Commit(t.Context(), landscape.Tx{Insert: []landscape.Record{claim}}))
 	other := landscapetest.Scene{Run: "r2", Chunks: 3, ChunkRows: 20}
 	require.NoError(t, other.Begin(t.Context(), log))
 	require.NoError(t, other.Read(t.Context(), log))
@@ -55,7 +53,7 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, landscapetest.Purged(t.Context(), log, "r5"))
 	require.NoError(t, forgottenScene(t.Context(), log))
 	require.NoError(t, landscapetest.Judged(t.Context(), log, "r9"))
-	_, err = landscapetest.Attest(t.Context(), log, "r1", plugin.Changed)
+	_, err := landscapetest.Attest(t.Context(), log, "r1", plugin.Changed)
 	require.NoError(t, err)
 	require.NoError(t, landscapetest.SignedOff(t.Context(), log, "r5"))
 	require.NoError(t, landscapetest.Ordered(t.Context(), log, "r5"))

@@ -48,13 +48,9 @@ func TestReadOnly(t *testing.T) {
 	require.NoError(t, err)
 	defer store.Close()
 	log := landscape.New(store, nil)
-	_, claim := log.Claim(t.Context(), landscape.Claims{
-		Run: "r", Node: "strikes", Field: "f", Hashes: [][16]byte{{}}, Tokens: []landscape.Token{{Source: "strikes", Row: 1}},
-	})
 	for name, err := range map[string]error{
 		"insert": log.RecordEvent(t.Context(), "r", "seen", ""),
 		"move":   log.StopRun(t.Context(), "r", "failed", "x"),
-		"claim":  claim,
 	} {
 		require.ErrorIs(t, err, landscape.ErrReadOnly, name)
 		require.ErrorContains(t, err, path+": the record cannot be written: make the file and its folder writable", name)

@@ -123,11 +123,6 @@ func oldQuestions(t *testing.T, log *landscape.Log) {
 	require.NoError(t, err)
 	require.EqualValues(t, 60, summary.Rows)
 	require.EqualValues(t, 30, summary.Failed)
-	taken, err := log.Claim(t.Context(), landscape.Claims{
-		Run: "going", Node: "strikes", Field: "f", Hashes: [][16]byte{{2}}, Tokens: []landscape.Token{{Source: "strikes", Row: 9}},
-	})
-	require.NoError(t, err)
-	require.Equal(t, map[landscape.Token]landscape.Token{{Source: "strikes", Row: 9}: {Source: "strikes", Row: 5}}, taken)
 }
 
 // TestOldRunGoesOn holds that what comes over is what would be recorded today: a complete run is recorded again without a

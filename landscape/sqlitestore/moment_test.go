@@ -32,7 +32,6 @@ func TestMoments(t *testing.T) {
 	for _, moment := range []string{
 		"landscape.heals.begin", "landscape.heals.inserted", "landscape.heals.committing", "landscape.heals.committed",
 		"landscape.runs.begin", "landscape.runs.inserted", "landscape.runs.committing", "landscape.runs.committed",
-		"landscape.claims.begin", "landscape.claims.committing", "landscape.claims.committed",
 	} {
 		t.Run(moment, func(t *testing.T) {
 			again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMoments$")
@@ -54,18 +53,12 @@ func broken(t *testing.T, moment string) {
 		require.NoError(t, err)
 		runs, err := log.RecentRuns(ctx, nil, 0)
 		require.NoError(t, err)
-		claims, err := landscape.Select[landscape.ClaimRecord](ctx, store)
-		require.NoError(t, err)
-		return len(heals) + len(runs) + len(claims)
+		return len(heals) + len(runs)
 	}
 	failures := 0
 	for _, write := range []func() error{
 		func() error { return log.RecordHeal(ctx, strings.Repeat("0", 64), "short", "x") },
 		func() error { return landscapetest.Scene{Run: "r"}.Begin(ctx, log) },
-		func() error {
-			_, err := log.Claim(ctx, manyClaims("r", 1))
-			return err
-		},
 	} {
 		before := count()
 		if err := write(); err != nil {

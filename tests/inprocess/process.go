@@ -31,7 +31,6 @@ type Kind string
 // The kinds.
 const (
 	Commit  Kind = "commit"  // a transaction of the record
-	Claim   Kind = "claim"   // of unique values in the record
 	Put     Kind = "put"     // of a payload
 	Open    Kind = "open"    // of a target, as all that follow
 	Write   Kind = "write"   // of a part
@@ -146,14 +145,6 @@ type driver struct {
 
 func (d driver) Commit(ctx context.Context, b landscape.Tx) error {
 	return d.process.do(Deed{Kind: Commit, Ordinal: -1, Batch: b}, func() error { return d.Driver.Commit(ctx, b) })
-}
-
-func (d driver) Claim(ctx context.Context, c landscape.Claims) (taken map[landscape.Token]landscape.Token, err error) {
-	err = d.process.do(Deed{Kind: Claim, Ordinal: -1}, func() (err error) {
-		taken, err = d.Driver.Claim(ctx, c)
-		return err
-	})
-	return taken, err
 }
 
 // objects is a payload store whose writes are a process's deeds.

@@ -123,11 +123,6 @@ var epochs = []mutant{
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Guards$",
 	},
 	{
-		name: "claims of an epoch are not guarded", never: "a process that was away takes the values of another one",
-		file: "landscape/epoch.go", old: "\tc.Guard = &Guard{Run: g.guard.Run, Epoch: g.guard.Epoch, Running: true}\n", new: "",
-		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Guards$",
-	},
-	{
 		name: "a guard is not looked at within the transaction", never: "a run is resumed between the look and the write",
 		file: "landscape/sqlitestore/commit.go", old: "err := w.pass.check(ctx, tx)", new: "err := ctx.Err()",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Guards$",

@@ -281,10 +281,10 @@ func race() (units []unit) {
 		units = append(units, raced(u)...)
 	}
 	const object = "^TestTargetContract$|^TestLostReplies$|^TestTwoRunsOverwrite$|^TestReaderAt$"
-	const driver = "^TestDriver$/^(Concurrency|Claim|Guards)$|^TestGroup|^TestManyCreate$"
+	const driver = "^TestDriver$/^(Concurrency|Guards)$|^TestGroup|^TestManyCreate$"
 	return append(units, raced(
 		tests("landscape/sqlitestore", 2, "./landscape/sqlitestore", driver),
-		tests("landscape/pgstore", 2, "./landscape/pgstore", "^TestDriver$/^(Concurrency|Claim|Guards)$"),
+		tests("landscape/pgstore", 2, "./landscape/pgstore", "^TestDriver$/^(Concurrency|Guards)$"),
 		tests("payload/s3store", 2, "./payload/s3store", "^TestBackend$|^TestManyWriters|^TestHealers"),
 		tests("plugin/object", 2, "./plugin/object", object),
 		tests("plugin/parquet", 2, "./plugin/parquet", "IsReadBack|TheSameRows|Contract"),

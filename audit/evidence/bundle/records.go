@@ -209,11 +209,6 @@ var errFixed = errors.New("a bundle is not changed")
 // Commit does nothing.
 func (r *records) Commit(context.Context, landscape.Tx) error { return errFixed }
 
-// Claim does nothing.
-func (r *records) Claim(context.Context, landscape.Claims) (map[landscape.Token]landscape.Token, error) {
-	return nil, errFixed
-}
-
 // Sweep counts every token from its records, if it is deep. What else a driver counts was counted when the run ended, and the run's seal binds these counts.
 func (r *records) Sweep(ctx context.Context, run string, deep bool) ([]landscape.Finding, error) {
 	if !deep {
