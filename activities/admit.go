@@ -74,14 +74,11 @@ func targetsOf(compiled *plan.Plan) []string {
 	return slices.Compact(targets)
 }
 
-// admit finds out whether the run may begin, before anything is done for it. A workflow of an earlier release does not wait for targets.
+// admit finds out whether the run may begin, before anything is done for it.
 func (a *Activities) admit(ctx context.Context, in OpenInput, compiled *plan.Plan) (*landscape.Admission, error) {
-	on, p := admissionOf(in.Environment, compiled), &compiled.Document.Pipeline
-	if on == nil || !in.Waits && p.Concurrency == nil && p.Pools == nil {
+	on := admissionOf(in.Environment, compiled)
+	if on == nil {
 		return nil, nil
-	}
-	if !in.Waits {
-		return nil, final{TypeInput, errors.New("the document limits how many runs there are at once, and the worker that has the workflow is of an earlier release")}
 	}
 	if err := a.refuseUnserved(ctx, in.Run, on); err != nil {
 		return nil, err

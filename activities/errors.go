@@ -129,9 +129,6 @@ func FailedOf(err error) (failed []int) {
 	if !ok || !application.HasDetails() {
 		return nil
 	}
-	if application.Details(&failed) == nil { // of an earlier release
-		return failed
-	}
 	var together failing
 	if application.Details(&together) != nil {
 		return nil

@@ -31,8 +31,7 @@ type OpenInput struct {
 
 	Scheduled string `json:"scheduled,omitempty"` // instant for which a schedule of Temporal started the run, in the form of RFC 3339; the workflow sets it
 
-	Waits bool `json:"waits,omitempty"` // the workflow knows what to do if the run may not begin yet; it sets that
-	Again bool `json:"again,omitempty"` // it has waited; the workflow sets that
+	Again bool `json:"again,omitempty"` // it has waited for places; the workflow sets that
 
 	Pipeline       string `json:"pipeline,omitempty"`        // name of a deployed pipeline, or NAME@VERSION; then Document, File and Folder are empty
 	Version        int64  `json:"version,omitempty"`         // of the deployed pipeline that the Document is of; 0 for a file

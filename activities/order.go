@@ -1,11 +1,9 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -45,23 +43,19 @@ func (a *Activities) HandOn(ctx context.Context, in OrderInput) error {
 		return temporal.NewNonRetryableApplicationError(ended, TypeOrderRefused, nil, ProblemOf(TypeOrderRefused, ended))
 	}
 	refusal, refused := errors.AsType[*temporal.ApplicationError](err)
-	if !refused || NotYet(refusal.Message()) {
+	if !refused {
 		return err
 	}
 	return handedOn(refusal)
 }
 
-// handedOn is a refusal as who gave the order reads it: with its own type, words and Problem, and without what it went through. A worker of an earlier
-// release gives it no type.
+// handedOn is a refusal as who gave the order reads it: with its own type, words and Problem, and without what it went
+// through.
 func handedOn(refusal *temporal.ApplicationError) error {
-	kind, message := cmp.Or(refusal.Type(), TypeOrderRefused), refusal.Message()
+	kind, message := refusal.Type(), refusal.Message()
 	var problem Problem
 	if refusal.Details(&problem) != nil {
 		problem = ProblemOf(kind, message)
 	}
 	return temporal.NewNonRetryableApplicationError(message, kind, nil, problem)
 }
-
-// NotYet reports whether a workflow refused an order in these words because it has not come so far yet, and will take it soon: a worker of an earlier
-// release opens a run before it takes orders, and so does one that continues with the run of such a worker.
-func NotYet(refusal string) bool { return strings.HasPrefix(refusal, "unknown update ") }

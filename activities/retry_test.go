@@ -10,6 +10,7 @@ import (
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
 	"waymark/landscape"
+	"waymark/pipeline"
 	"waymark/plugin"
 )
 
@@ -56,7 +57,9 @@ func TestOpeningARetryTwiceIsOpeningItOnce(t *testing.T) {
 func TestASecondRetryFindsNothingLeft(t *testing.T) {
 	r := newRig(t, refusing, map[string]string{"in.csv": refusedRows})
 	r.play()
-	call[resumepoint.Plan](r, act.OpenRun, feeding(r, "3"))
+	first := feeding(r, "3")
+	call[resumepoint.Plan](r, act.OpenRun, first)
+	call[none](r, act.StopRun, activities.StopInput{Run: first.Run, Status: pipeline.Failed, Reason: "its target is free"})
 	other := feeding(r, "3")
 	other.Run = "r3"
 	_, err := try[resumepoint.Plan](r, act.OpenRun, other)

@@ -11,7 +11,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"waymark/activities"
 	"waymark/workflows"
 )
 
@@ -150,25 +149,8 @@ func (e *Executor) Order(ctx context.Context, run, verb string, order workflows.
 	return nil
 }
 
-// notYetPause is how long to wait before an order is given again to a workflow that does not take orders yet.
-const notYetPause = 100 * time.Millisecond
-
 // Send gives an order to the workflow of a run, and waits until it is recorded and obeyed.
 func (c *Connection) Send(ctx context.Context, run, verb string, order workflows.Command) error {
-	for {
-		err := c.sendOnce(ctx, run, verb, order)
-		if reason, refused := Refused(err); !refused || !activities.NotYet(reason) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(notYetPause):
-		}
-	}
-}
-
-func (c *Connection) sendOnce(ctx context.Context, run, verb string, order workflows.Command) error {
 	handle, err := c.Temporal.UpdateWorkflow(ctx, sdk.UpdateWorkflowOptions{
 		WorkflowID: workflows.WorkflowID(run), UpdateName: verb, Args: []any{order}, WaitForStage: sdk.WorkflowUpdateStageCompleted,
 	})
