@@ -102,18 +102,10 @@ func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *RowErro
 		ChunkJoinRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		FieldRootsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		RepeatsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+		FeedRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 	}
 	if sums == nil {
 		whole = append(whole, HashesRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
-	}
-	feeds, err := r.keepsFeeds(ctx, p.Run)
-	if err != nil {
-		return nil, err
-	}
-	if feeds {
-		whole = append(whole, FeedRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk})
-	} else {
-		p.Feeds = nil
 	}
 	chunk, err := r.Chunk(ctx, p.Run, ChunkKey{p.Source, p.Chunk})
 	if err != nil {
@@ -139,15 +131,6 @@ func (p Passage) late(first int64) func(Record) bool {
 		way, err := p.Lanes[lane].WayAt(int(e.Row - first))
 		return err == nil && way != nil && way.ToSink() && way.Sink == e.Node
 	}
-}
-
-// keepsFeeds reports whether it is recorded what fed the barriers of the run; the first releases did not record it.
-func (r *Reader) keepsFeeds(ctx context.Context, run string) (kept bool, err error) {
-	err = each(ctx, r.from, []any{run}, func(FeedRecord) bool {
-		kept = true
-		return false
-	})
-	return kept, err
 }
 
 // rehearsal is a writer that keeps what is to be inserted for itself.

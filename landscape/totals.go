@@ -146,7 +146,6 @@ type totaling struct {
 	kinds      map[string]NodeKind
 	accounts   map[nodeTotal]*account
 	ends       [2]map[string]*amount.Sum // quarantined, discarded
-	refused    map[EffectKey]int64       // by write: rows that the target refused
 	unreadable int64
 }
 
@@ -168,13 +167,9 @@ func (s *totaling) addSums(ctx context.Context, d RecordReader, run string) erro
 	if err != nil {
 		return err
 	}
-	s.refused = map[EffectKey]int64{}
 	err = each(ctx, d, []any{run}, func(e Effect) bool {
 		if e.Kind == WriteEffect && e.State == Finalized {
 			written[e.EffectKey] = true
-			if e.Refused > 0 {
-				s.refused[e.EffectKey] = e.Refused
-			}
 		}
 		return true
 	})
@@ -322,21 +317,15 @@ func (a *account) leave(w WayRecord, node string, kind NodeKind, now *segment) {
 	}
 }
 
-// addLate takes the amounts of rows that targets refused from what they confirmed. Of a write without such a record, which an earlier release
-// finalized, nobody knows them.
+// addLate takes the amounts of rows that targets refused from what they confirmed.
 func (s *totaling) addLate(ctx context.Context, d RecordReader, run string) error {
-	type lateTotal struct {
-		write EffectKey
-		total string
-	}
-	known, wrong := map[lateTotal]bool{}, error(nil)
+	var wrong error
 	err := each(ctx, d, []any{run}, func(l LateTotalRecord) bool {
 		var refused amount.Amount
 		if refused, wrong = amount.Parse(l.Amount); wrong != nil {
 			wrong = incomplete("total %s of what %s refused of %s chunk %d: %q", l.Total, l.Sink, l.Source, l.Chunk, l.Amount)
 			return false
 		}
-		known[lateTotal{l.EffectKey, l.Total}] = true
 		if a := s.accounts[nodeTotal{l.Sink, l.Total}]; a != nil {
 			late := &segment{}
 			late.add(refused, 0, true)
@@ -346,18 +335,7 @@ func (s *totaling) addLate(ctx context.Context, d RecordReader, run string) erro
 		}
 		return true
 	})
-	if err = cmp.Or(err, wrong); err != nil {
-		return err
-	}
-	for write, rows := range s.refused {
-		for of, a := range s.accounts {
-			if of.node == write.Sink && !known[lateTotal{write, of.total}] {
-				a.unreadable += rows
-				s.unreadable += rows
-			}
-		}
-	}
-	return nil
+	return cmp.Or(err, wrong)
 }
 
 // result puts the accounts in order.
