@@ -18,7 +18,7 @@ import (
 	"waymark/worker/daemon"
 )
 
-// version is set by the linker for released binaries: -ldflags "-X main.version=1.2.3".
+// version is set by the linker for released binaries: make release.
 var version string
 
 // Exit codes, as those of waymark. Scripts depend on them; never renumber.
@@ -65,7 +65,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, env s
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil && out.Err != nil {
+	if out.Err != nil && !started {
 		err, started = out.Err, true
 	}
 	if err == nil {

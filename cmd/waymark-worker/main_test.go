@@ -102,4 +102,12 @@ func TestVersionAndHelp(t *testing.T) {
 	code, stdout, _ = run(nil, "--help")
 	require.Equal(t, 0, code)
 	require.Contains(t, stdout, "WAYMARK_MAX_ACTIVITIES")
+
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	for _, flag := range []string{"--version", "--help"} {
+		code = execute(t.Context(), []string{flag}, full, io.Discard, func(string) (string, bool) { return "", false })
+		require.Equal(t, exitFailed, code, flag)
+	}
 }

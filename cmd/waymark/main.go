@@ -55,7 +55,7 @@ func execute(args []string, stdout, stderr io.Writer, env settings.Lookup) int {
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.Execute()
-	if err == nil && out.Err != nil { // cobra does not look whether its help could be written
+	if out.Err != nil && (err == nil || !a.started) { // cobra writes its help and the version before a command begins
 		err = exitError{exitFailed, out.Err}
 	}
 	code, said := exitCode(worded(err), a.started)

@@ -13,7 +13,7 @@ func TestOutputThatCannotBeWrittenIsAnErrorSaidOnce(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer full.Close()
-	for _, args := range [][]string{{}, {"help"}, {"run", "--help"}, {"version"}, {"schema"}, {"completion", "bash"}} {
+	for _, args := range [][]string{{}, {"help"}, {"run", "--help"}, {"version"}, {"--version"}, {"schema"}, {"completion", "bash"}} {
 		var said bytes.Buffer
 		code := execute(args, full, &said, func(string) (string, bool) { return "", false })
 		require.Equal(t, exitFailed, code, args)

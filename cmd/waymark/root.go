@@ -36,6 +36,7 @@ Every option below, and every one of serve and worker, can also be given as an e
 WAYMARK_ALLOW_PATH) or as a key of a settings file (allow-path). The command line overrides the environment, and the environment overrides the file.
 
 Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, with refused rows · 4 verify, attest or reproduce found a difference · 130 interrupted`,
+		Version:       thisBuild().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,6 +50,7 @@ Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, w
 			return err
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.SetGlobalNormalizationFunc(shortEnvironment)
 	a.bind(root.PersistentFlags())

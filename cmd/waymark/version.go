@@ -9,7 +9,7 @@ import (
 	programs "waymark/internal/version"
 )
 
-// version is set by the linker for released binaries: -ldflags "-X main.version=1.2.3".
+// version is set by the linker for released binaries: make release.
 var version string
 
 func (a *app) versionCommand() *cobra.Command {

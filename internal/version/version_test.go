@@ -10,9 +10,12 @@ import (
 
 func TestABuildIsNamedByWhatIsKnownOfIt(t *testing.T) {
 	for want, build := range map[string]version.Build{
-		"waymark 1.2.3":                          {Version: "1.2.3"},
-		"waymark 1.2.3 (0123456789ab)":           {Version: "1.2.3", Revision: "0123456789abcdef"},
-		"waymark devel (0123456789ab, modified)": {Version: "devel", Revision: "0123456789abcdef", Modified: true},
+		"waymark 1.2.3":                       {Version: "1.2.3"},
+		"waymark 1.2.3 (0123456789ab)":        {Version: "1.2.3", Revision: "0123456789abcdef"},
+		"waymark 1.2.3 (0123456789ab, dirty)": {Version: "1.2.3", Revision: "0123456789abcdef", Dirty: true},
+		"waymark 0.0.0-20261130030323-0123456789ab+dirty": {
+			Version: "0.0.0-20261130030323-0123456789ab+dirty", Revision: "0123456789abcdef", Dirty: true,
+		},
 	} {
 		require.Equal(t, want, build.Code())
 		build.Go, build.Platform = "go1", "linux/arm64"
