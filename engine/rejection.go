@@ -2,6 +2,8 @@ package engine
 
 import (
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"waymark/engine/plan"
@@ -82,4 +84,18 @@ func (r *Runner) rejectedRow(i, node int, rejected *plugin.Rejection) row.Row {
 		row.StringValue(r.plan.Nodes[node].Name), row.StringValue(rejected.Code), field, row.StringValue(rejected.Message), raw, raw64,
 	}
 	return row.Row{Shape: rejectedShape, Values: r.rejected[:]}
+}
+
+// rejection returns the *plugin.Rejection that parsers, expressions and encoders promise their errors to be.
+func rejection(err error) *plugin.Rejection {
+	var rejected *plugin.Rejection
+	if errors.As(err, &rejected) {
+		return rejected
+	}
+	return &plugin.Rejection{Code: CodePanic, Message: plugin.Brief(err.Error())}
+}
+
+// panicRejection confines a defect to the row that met it.
+func panicRejection(cause any) *plugin.Rejection {
+	return &plugin.Rejection{Code: CodePanic, Message: plugin.Brief(fmt.Sprint(cause))}
 }
