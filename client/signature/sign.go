@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
 	"waymark/pipeline"
 )
 
@@ -21,7 +19,7 @@ import (
 func Sign(t pipeline.HTTPTrigger, secret, id string, body []byte, now time.Time) (http.Header, error) {
 	header, seconds := http.Header{}, strconv.FormatInt(now.Unix(), 10)
 	if t.Verify == pipeline.VerifyNone {
-		header.Set(standard.HeaderWebhookID, id)
+		header.Set(standardID, id)
 		return header, nil
 	}
 	if err := t.CheckSecret(secret); err != nil {
@@ -29,17 +27,13 @@ func Sign(t pipeline.HTTPTrigger, secret, id string, body []byte, now time.Time)
 	}
 	switch t.Verify {
 	case pipeline.VerifyStandard:
-		signer, err := standardWith(secret)
+		signature, err := standardSignature(secret, id, seconds, body)
 		if err != nil {
 			return nil, err
 		}
-		signature, err := signer.Sign(id, now, body)
-		if err != nil {
-			return nil, err
-		}
-		header.Set(standard.HeaderWebhookID, id)
-		header.Set(standard.HeaderWebhookTimestamp, seconds)
-		header.Set(standard.HeaderWebhookSignature, signature)
+		header.Set(standardID, id)
+		header.Set(standardTimestamp, seconds)
+		header.Set(standardSignatures, signature)
 	case pipeline.VerifyGitHub:
 		header.Set(githubSignature, githubPrefix+hex.EncodeToString(sum(sha256.New, secret, body)))
 		header.Set(githubDelivery, id)
