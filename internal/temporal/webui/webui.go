@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
-	"github.com/labstack/echo/v4"
 	"github.com/temporalio/ui-server/v2/server"
 	"github.com/temporalio/ui-server/v2/server/api"
 	"github.com/temporalio/ui-server/v2/server/config"
@@ -41,12 +40,13 @@ func Start(ctx context.Context, address, temporal string) (stop func(), err erro
 	if err != nil {
 		return nil, err
 	}
+	var middleware api.Middleware = guarded
 	pages := server.NewServer(
 		server_options.WithConfigProvider(&config.Config{
 			Host: host, Port: port, TemporalGRPCAddress: temporal, EnableUI: true, HideLogs: true, DisableNewsFetch: true,
 			CORS: config.CORS{CookieInsecure: true}, // or browsers keep no cookie of a page without TLS
 		}),
-		server_options.WithAPIMiddleware([]api.Middleware{func(echo.Context) runtime.ServeMuxOption { return runtime.WithMiddlewares(ours) }}),
+		server_options.WithAPIMiddleware([]api.Middleware{middleware}),
 	)
 	go defect.Guard("webui", func() { _ = pages.Start() })() // it returns nil after Stop, and never otherwise
 	if err := answers(ctx, address); err != nil {
@@ -55,6 +55,10 @@ func Start(ctx context.Context, address, temporal string) (stop func(), err erro
 	}
 	return pages.Stop, nil
 }
+
+// guarded makes the API answer what ours lets through alone. It needs nothing of the request, whose type is that of the
+// framework that the pages use.
+func guarded[Request any](Request) runtime.ServeMuxOption { return runtime.WithMiddlewares(ours) }
 
 // ours refuses requests for another name than this machine's. A page of a stranger gets at this server if its own name leads here for a moment, and
 // the browser takes the answers for its own: it still sends that name.
