@@ -90,7 +90,7 @@ type ProcessResult struct {
 
 	Barriers []string `json:"barriers,omitempty"` // those to which something came, in node order
 	Worker   string   `json:"worker,omitempty"`   // task queue of the process that did it; "" if it works alone
-	Root     string   `json:"root,omitempty"`     // hex: the root that seals what is recorded of the rows; "" of a run that has no salts
+	Root     string   `json:"root,omitempty"`     // hex: the root that seals what is recorded of the rows
 
 	// By node, for the metrics of the process that did it. No history has them.
 	RefusedBy map[string]int `json:"-"`

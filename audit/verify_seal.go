@@ -18,13 +18,6 @@ import (
 // verifySeals computes the roots that seal the chunks from what is recorded now, and compares them with those that were recorded when the
 // chunks had gone through the steps.
 func (v *verification) verifySeals(ctx context.Context) error {
-	salted, err := v.log.HasSalts(ctx, v.run.ID)
-	if err == nil && !salted {
-		return v.verifyUnsealed(ctx)
-	}
-	if err != nil {
-		return err
-	}
 	stored, err := v.log.ChunkSeals(ctx, v.run.ID)
 	if err != nil {
 		return err
@@ -43,16 +36,6 @@ func (v *verification) verifySeals(ctx context.Context) error {
 	}
 	v.compared(CheckedSeals, "", "the roots of %s, computed from what is recorded of each row", plural(int64(len(stored)), "chunk"))
 	return nil
-}
-
-// verifyUnsealed looks at a run without salts.
-func (v *verification) verifyUnsealed(ctx context.Context) error {
-	stored, err := v.log.ChunkSeals(ctx, v.run.ID)
-	if err == nil && len(stored) > 0 {
-		v.add(SealBroken, v.run.ID, "%s are recorded in chunk_seals, and the salts of the run are gone", plural(int64(len(stored)), "root"))
-	}
-	v.skipped(CheckedSeals, "", "an earlier release began the run: nothing sealed what it recorded")
-	return err
 }
 
 // verifySeal computes the root of one chunk.

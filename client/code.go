@@ -97,7 +97,7 @@ const (
 	Stopped             Code = "STOPPED"               // the caller stopped it
 	LogForked           Code = "LOG_FORKED"            // the landscape's log has other entries than a head that was signed
 	LogRolledBack       Code = "LOG_ROLLED_BACK"       // the landscape's log has fewer entries than a head that was signed: an older record is in its place
-	RunNotSealed        Code = "RUN_NOT_SEALED"        // the run cannot be sealed: it is running, or an earlier release began it
+	RunNotSealed        Code = "RUN_NOT_SEALED"        // the run cannot be sealed: it is running
 	NotSignable         Code = "NOT_SIGNABLE"          // what somebody wants to sign cannot be signed so, or not with this key
 	NotSignedOff        Code = "NOT_SIGNED_OFF"        // the run must be signed off before it publishes anything
 	StageChanged        Code = "STAGE_CHANGED"         // what the run staged is not what it wrote: nobody can sign that off

@@ -105,17 +105,13 @@ func (h RunHead) ended() (Micros, bool) {
 
 // run adds the rows of one run, and destroys their salts.
 func (f *forgetting) run(ctx context.Context, id string, rows []RowKey) error {
-	salted, err := f.HasSalts(ctx, id)
-	if err != nil {
-		return err
-	}
 	chunks, err := f.chunksOf(ctx, id, rows)
 	if err != nil {
 		return err
 	}
 	slots := map[ChunkKey][]int{}
 	for _, chunk := range chunks {
-		forgotten, err := f.chunk(ctx, chunk, rows, salted)
+		forgotten, err := f.chunk(ctx, chunk, rows)
 		if err != nil {
 			return err
 		}
@@ -123,9 +119,6 @@ func (f *forgetting) run(ctx context.Context, id string, rows []RowKey) error {
 			slots[chunk.Key()] = append(slots[chunk.Key()], int(row.Slot))
 			f.tx.Insert = append(f.tx.Insert, row)
 		}
-	}
-	if !salted {
-		return nil
 	}
 	tails := map[ChunkKey]bool{}
 	for at := range slots {
@@ -162,13 +155,13 @@ func (f *forgetting) chunksOf(ctx context.Context, id string, rows []RowKey) (ch
 }
 
 // chunk returns the records of the rows of a chunk, with their leaves if the chunk is sealed.
-func (f *forgetting) chunk(ctx context.Context, chunk Chunk, rows []RowKey, salted bool) (forgotten []Forgotten, err error) {
+func (f *forgetting) chunk(ctx context.Context, chunk Chunk, rows []RowKey) (forgotten []Forgotten, err error) {
 	sealed, err := Select[ChunkSeal](ctx, f, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return nil, err
 	}
 	leaf := func(int) []byte { return nil }
-	if salted && sealed != nil {
+	if sealed != nil {
 		if leaf, err = f.leavesOf(ctx, chunk, sealed[0]); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"waymark/landscape/seal"
 )
 
 // ErrIncomplete says that columns on record are missing, or shorter or longer than the rows they are about: they cannot be
@@ -39,6 +41,7 @@ const absent = "none"
 // not compared. It stores nothing.
 func (r *Reader) CompareRun(ctx context.Context, run Run, graph Graph) ([]Difference, error) {
 	whole := []Record{Node{Run: run.ID}, Edge{Run: run.ID}, Source{Run: run.ID}, Lane{Run: run.ID}, LookupTable{Run: run.ID}, PolicyRecord{Run: run.ID}}
+	graph.Key = make([]byte, seal.KeyBytes) // every run has another one
 	found, err := r.rehearse(ctx, whole, func(l *Log) error { return l.BeginRun(ctx, run, graph) })
 	told := func(d Difference) bool { return d.Table == Event{}.Table() && d.Stored == absent }
 	if err != nil || !slices.ContainsFunc(found, told) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"waymark/landscape/seal"
 	"waymark/pipeline"
 )
 
@@ -18,7 +19,7 @@ type Graph struct {
 	Retried  []RetriedRow   // of a run with a RetryLink: records of its parent that it retries
 	Slot     string         // of time, that the run is about; recorded with its start; empty if none is known
 	By       []Execution    // the one that begins the run; nil if it is not a workflow
-	Key      []byte         // 16 random bytes from which the salts of its seals follow; nil: it is not sealed while it runs
+	Key      []byte         // 16 random bytes from which the salts of its seals follow
 
 	Admission *Admission // on which terms the run may begin; nil if it needs no place
 }
@@ -33,6 +34,9 @@ type Graph struct {
 func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	run.Status, run.Finished, run.Reason, run.Epoch, run.Final = pipeline.Running, 0, "", 0, false
 	err := lanes(graph.Lanes).check(graph.Sources)
+	if len(graph.Key) != seal.KeyBytes {
+		err = fmt.Errorf("the key of its salts has %d bytes, not %d", len(graph.Key), seal.KeyBytes)
+	}
 	if err == nil {
 		err = settle("", func() error {
 			tx, err := l.admits(ctx, run.ID, graph.Admission)
@@ -95,9 +99,7 @@ func (g Graph) records(run Run, now Micros) []Record {
 		e.Run, e.Epoch, e.At = run.ID, 0, now
 		insert = append(insert, e)
 	}
-	if g.Key != nil {
-		insert = append(insert, Salts{Run: run.ID, Chunk: rootOfSalts, Keys: g.Key})
-	}
+	insert = append(insert, Salts{Run: run.ID, Chunk: rootOfSalts, Keys: g.Key})
 	for _, n := range g.Nodes {
 		if n.Kind == SinkNode {
 			insert = append(insert, Effect{EffectKey: PublishKey(run.ID, n.Node), Kind: PublishEffect, State: Reserved, Changed: now})

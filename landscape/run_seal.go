@@ -134,13 +134,6 @@ func (l *Log) bind(ctx context.Context, tx *Tx, head RunHead, with RunSeal) erro
 	if err != nil {
 		return err
 	}
-	s, err := l.sealingOf(ctx, head.ID)
-	if err == nil && s == nil {
-		err = &UnsealableError{Run: head.ID, Why: "an earlier release began it, without salts"}
-	}
-	if err != nil {
-		return unsealable(head.ID, ofEnd, err)
-	}
 	with.Run, with.Epoch = head.ID, head.Epoch
 	b, err := l.newBinding(ctx, with, last, ofEnd)
 	if err != nil {
@@ -157,16 +150,14 @@ func (l *Log) bind(ctx context.Context, tx *Tx, head RunHead, with RunSeal) erro
 	return l.addSeal(ctx, tx, head, b.seal())
 }
 
-// unsealable says of records that make no sense, or have no salts, that they cannot be sealed: if they were sealed at the end of the run, they were changed since.
+// unsealable says of records that make no sense that they cannot be sealed: if they were sealed at the end of the run,
+// they were changed since.
 func unsealable(run string, ofEnd *RunSeal, err error) error {
-	known := errors.As(err, new(*UnsealableError))
 	switch {
-	case !known && !errors.Is(err, ErrIncomplete):
+	case !errors.Is(err, ErrIncomplete):
 		return err
 	case ofEnd != nil:
 		return changedSince(*ofEnd)
-	case known:
-		return err
 	}
 	return &UnsealableError{Run: run, Why: err.Error()}
 }
@@ -253,8 +244,8 @@ func (l *Log) addSeal(ctx context.Context, tx *Tx, head RunHead, s *NewSeal) err
 }
 
 // SealRun seals a run that has ended, and has no seal since then, as it is recorded now. The seal says that it is late: it proves only that nothing
-// changed since. Of a run that is sealed the result is its last seal. A run that is running, has no salts, or whose records are not those that its
-// last seal binds, is refused with an *UnsealableError; so is one that is running in an epoch in which it ended, as its last seal says.
+// changed since. Of a run that is sealed the result is its last seal. A run that is running, or whose records are not
+// those that its last seal binds, is refused with an *UnsealableError; so is one that is running in an epoch in which it ended, as its last seal says.
 func (l *Log) SealRun(ctx context.Context, run string) (sealed RunSeal, added bool, err error) {
 	err = settle("run_seals", func() error {
 		head, err := get[RunHead](ctx, l, run)
@@ -365,9 +356,9 @@ func (b *binding) seal() *NewSeal {
 	return &b.new
 }
 
-// UnsealedRuns returns the ids of the runs that have ended since they were sealed last, and have salts, in order; nil if there is none.
+// UnsealedRuns returns the ids of the runs that have ended since they were sealed last, in order; nil if there is none.
 func (r *Reader) UnsealedRuns(ctx context.Context) (unsealed []string, err error) {
-	sealed, salted := map[string]int64{}, map[string]bool{}
+	sealed := map[string]int64{}
 	err = each(ctx, r.from, nil, func(s sealedEpoch) bool {
 		sealed[s.Run] = s.Epoch
 		return true
@@ -375,16 +366,9 @@ func (r *Reader) UnsealedRuns(ctx context.Context) (unsealed []string, err error
 	if err != nil {
 		return nil, err
 	}
-	err = each(ctx, r.from, nil, func(s saltedRun) bool {
-		salted[s.Run] = true
-		return true
-	})
-	if err != nil {
-		return nil, err
-	}
 	err = each(ctx, r.from, nil, func(run runEnd) bool {
 		epoch, ok := sealed[run.ID]
-		if run.Status != pipeline.Running && salted[run.ID] && (!ok || epoch != run.Epoch) {
+		if run.Status != pipeline.Running && (!ok || epoch != run.Epoch) {
 			unsealed = append(unsealed, run.ID)
 		}
 		return true
@@ -401,16 +385,6 @@ type sealedEpoch struct {
 
 // Table returns run_seals.
 func (sealedEpoch) Table() string { return "run_seals" }
-
-// saltedRun is the key of Salts.
-type saltedRun struct {
-	Run    string `db:"run_id,key"`
-	Source string `db:"source,key"`
-	Chunk  int64  `db:"chunk,key"`
-}
-
-// Table returns salts.
-func (saltedRun) Table() string { return "salts" }
 
 // runEnd is what of a run says whether it has ended.
 type runEnd struct {

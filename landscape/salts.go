@@ -3,12 +3,11 @@ package landscape
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"waymark/landscape/seal"
 )
 
-// ChunkSalts returns the salts of the rows of a chunk. The error wraps ErrNotFound if the run has none: an earlier release began it.
+// ChunkSalts returns the salts of the rows of a chunk.
 func (r *Reader) ChunkSalts(ctx context.Context, chunk Chunk) (seal.Cover, error) {
 	stored, err := Select[Salts](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
@@ -33,7 +32,7 @@ func (r *Reader) ChunkSalts(ctx context.Context, chunk Chunk) (seal.Cover, error
 	return salts, err
 }
 
-// RunSalts returns the salts of one of the seals of a run. The error wraps ErrNotFound if it has none.
+// RunSalts returns the salts of one of the seals of a run.
 func (r *Reader) RunSalts(ctx context.Context, run string, seq int64) (seal.RunSalts, error) {
 	stored, err := Select[Salts](ctx, r.from, run, "", seq)
 	if err != nil {
@@ -58,20 +57,15 @@ func (r *Reader) RunSalts(ctx context.Context, run string, seq int64) (seal.RunS
 	return salts, err
 }
 
-// HasSalts reports whether a run has salts: the first releases gave it none.
-func (r *Reader) HasSalts(ctx context.Context, run string) (bool, error) {
-	_, err := r.rootKey(ctx, run)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// rootKey returns the key from which salts follow that have no keys of their own.
+// rootKey returns the key from which salts follow that have no keys of their own. Every run begins with one: the error
+// wraps ErrIncomplete if it is not there.
 func (r *Reader) rootKey(ctx context.Context, run string) (seal.Key, error) {
 	salts, err := get[Salts](ctx, r.from, run, "", int64(rootOfSalts))
+	if errors.Is(err, ErrNotFound) {
+		err = incomplete("run %s has no salts", run)
+	}
 	if err != nil {
-		return seal.Key{}, fmt.Errorf("salts of run %s: %w", run, err)
+		return seal.Key{}, err
 	}
 	key, err := seal.ParseKey(salts.Keys)
 	if err != nil {

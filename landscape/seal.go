@@ -3,7 +3,6 @@ package landscape
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -43,22 +42,16 @@ type sealing struct {
 	nodes map[string]uint16 // to their numbers
 }
 
-// sealingOf returns what the seals of a run begin with; nil if it has no key: an earlier release began it.
+// sealingOf returns what the seals of a run begin with.
 func (r *Reader) sealingOf(ctx context.Context, run string) (*sealing, error) {
 	if known, ok := r.sealings.Get(run); ok {
 		return known, nil
 	}
-	salts, err := get[Salts](ctx, r.from, run, "", int64(rootOfSalts))
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil //nolint:nilnil // no key is no error
-	}
+	key, err := r.rootKey(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	s := &sealing{nodes: map[string]uint16{}}
-	if s.key, err = seal.ParseKey(salts.Keys); err != nil {
-		return nil, incomplete("salts of run %s: %v", run, err)
-	}
+	s := &sealing{key: key, nodes: map[string]uint16{}}
 	nodes, err := r.Nodes(ctx, run)
 	if err != nil {
 		return nil, err
@@ -77,8 +70,7 @@ func (r *Reader) sealingOf(ctx context.Context, run string) (*sealing, error) {
 const maxSealed = 1<<16 - 1
 
 // RecordSealed is RecordPassage, and records in the same transaction the root that binds what is recorded of each row of the chunk. records
-// are its records as they went through the steps. It returns the root as hex digits; empty if an earlier release began the run, which has no
-// salts. A repeat with equal content gives the same root; with any other, the error is a *DivergedError.
+// are its records as they went through the steps. It returns the root as hex digits. A repeat with equal content gives the same root; with any other, the error is a *DivergedError.
 func (l *Log) RecordSealed(ctx context.Context, p Passage, records Records) (root string, err error) {
 	chunk, err := get[Chunk](ctx, l, p.Run, p.Source, p.Chunk)
 	var insert []Record
@@ -99,8 +91,8 @@ func (l *Log) RecordSealed(ctx context.Context, p Passage, records Records) (roo
 // appendSeal appends the seal of a chunk to the records of its passage.
 func (l *Log) appendSeal(ctx context.Context, insert []Record, chunk Chunk, p Passage, records Records) ([]Record, string, error) {
 	s, err := l.sealingOf(ctx, p.Run)
-	if err != nil || s == nil {
-		return insert, "", err
+	if err != nil {
+		return nil, "", err
 	}
 	rows, err := l.sealedRows(ctx, s, chunk, p, records, insert)
 	if err != nil {
@@ -240,7 +232,7 @@ func appendLine(dst []byte, r Record) []byte {
 	return seal.AppendLine(dst, t.Name, members)
 }
 
-// ChunkSeals returns the seals of a run's chunks, by source and chunk; nil if an earlier release began it.
+// ChunkSeals returns the seals of a run's chunks, by source and chunk; nil if none went through the steps.
 func (r *Reader) ChunkSeals(ctx context.Context, run string) ([]ChunkSeal, error) {
 	return Select[ChunkSeal](ctx, r.from, run)
 }
@@ -254,8 +246,8 @@ func (r *Reader) SealedRows(ctx context.Context, chunk Chunk) (rows *seal.Rows, 
 		}
 	}()
 	s, err := r.sealingOf(ctx, chunk.Run)
-	if err != nil || s == nil {
-		return nil, errors.Join(err, fmt.Errorf("salts of run %s: %w", chunk.Run, ErrNotFound))
+	if err != nil {
+		return nil, err
 	}
 	records, err := r.Records(ctx, chunk.Run, chunk.Key())
 	if err != nil {
@@ -287,8 +279,8 @@ func (r *Reader) SealedRows(ctx context.Context, chunk Chunk) (rows *seal.Rows, 
 func (r *Reader) ComputedRows(ctx context.Context, chunk Chunk, p Passage, records Records) (*seal.Rows, error) {
 	rehearsed := &rehearsal{source: r.from}
 	s, err := r.sealingOf(ctx, chunk.Run)
-	if err != nil || s == nil {
-		return nil, errors.Join(err, fmt.Errorf("salts of run %s: %w", chunk.Run, ErrNotFound))
+	if err != nil {
+		return nil, err
 	}
 	insert, err := (&Log{Reader: newReader(rehearsed), driver: rehearsed, clock: time.Now}).passageRecords(ctx, chunk, p)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"waymark/pipeline"
 )
 
-// Seal seals a run that has ended and was not sealed then, and returns its last seal. The error is an *Error: of kind Conflict if the run is running,
-// or cannot be sealed because an earlier release began it; of kind Damaged if its records are not those that its last seal binds.
+// Seal seals a run that has ended and was not sealed then, and returns its last seal. The error is an *Error: of kind
+// Conflict if the run is running, of kind Damaged if its records are not those that its last seal binds.
 func (h *Home) Seal(ctx context.Context, run string) (client.RunSeal, error) {
 	log, err := h.sealing(ctx)
 	if err != nil {

@@ -61,17 +61,4 @@ func seals(t *testing.T, d landscape.Driver) {
 	rows, err := log.SealedRows(t.Context(), chunkOf(s, 1))
 	require.NoError(t, err)
 	require.Contains(t, rows.Differ(computed, 3), "hashes")
-
-	plain := Scene{Run: "plain", Chunks: 1, ChunkRows: 3}
-	run, graph = plain.Graph()
-	graph.Key = nil
-	require.NoError(t, log.BeginRun(t.Context(), run, graph))
-	require.NoError(t, plain.Read(t.Context(), log))
-	root, err = log.RecordSealed(t.Context(), plain.Passage(0), recordsOf(plain, 0))
-	require.NoError(t, err)
-	require.Empty(t, root, "a run without salts has no seals")
-	_, err = log.ChunkSalts(t.Context(), chunkOf(plain, 0))
-	require.ErrorIs(t, err, landscape.ErrNotFound)
-	_, err = log.SealedRows(t.Context(), chunkOf(plain, 0))
-	require.ErrorIs(t, err, landscape.ErrNotFound)
 }

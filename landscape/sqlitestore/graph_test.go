@@ -35,7 +35,9 @@ func (g graph) begin(ctx context.Context) error {
 		},
 		Document: "name: opinions", Plan: `{}`, Params: `{}`, Refs: `[]`,
 	}
-	return g.log.BeginRun(ctx, run, landscape.Graph{Nodes: graphNodes(), Edges: graphEdges(), Sources: origins(), Lanes: graphLanes()})
+	return g.log.BeginRun(ctx, run, landscape.Graph{
+		Nodes: graphNodes(), Edges: graphEdges(), Sources: origins(), Lanes: graphLanes(), Key: []byte("salts of a graph"),
+	})
 }
 
 func graphNodes() (nodes []landscape.Node) {
