@@ -23,7 +23,9 @@ func TestProblemsOfSchedules(t *testing.T) {
 		{"a cron expression without its key", scheduled("{every: 0 2 * * MON}"), `x.yaml:6:20: schedules.nightly.every: "0 2 * * MON" is not one word; a cron expression is written {cron: "0 2 * * *"}`},
 		{"an unknown rule", scheduled("{every: {corn: 0 2 * * *}}"), `x.yaml:6:21: schedules.nightly.every: unknown key "corn" (did you mean "cron"?)`},
 		{"two rules", scheduled("{every: {cron: 0 2 * * *, days: [mon]}}"), `x.yaml:6:13: schedules.nightly.every: has cron and days, but exactly one rule is allowed`},
-		{"a cron expression", scheduled("{every: {cron: 61 2 * * *}, zone: UTC}"), `x.yaml:6:27: schedules.nightly.every.cron: "61 2 * * *" is not a cron expression (end of range (61) above maximum (59): 61): write minute, hour, day of the month, month and day of the week, as in 0 2 * * MON-FRI`},
+		{"a cron expression", scheduled("{every: {cron: 61 2 * * *}, zone: UTC}"), `x.yaml:6:27: schedules.nightly.every.cron: ` +
+			`"61 2 * * *" is not a cron expression (minute: "61" is not from 0 to 59): ` +
+			`write minute, hour, day of the month, month and day of the week, as in 0 2 * * MON-FRI`},
 		{"a day", scheduled("{every: {days: [mon, thurs]}}"), `x.yaml:6:33: schedules.nightly.every.days[1]: "thurs" is not a day: write mon, tue, wed, thu, fri, sat or sun`},
 		{"a time of day without a zone", scheduled(`{every: day, at: "02:00"}`), `x.yaml:6:29: schedules.nightly.at: 02:00 is a time of day, which needs a zone: add zone: Europe/Berlin, or zone: UTC`},
 		{"a zone with a typing error", scheduled("{every: day, zone: Europe/Berln}"), `x.yaml:6:31: schedules.nightly.zone: "Europe/Berln" is not a time zone: write one of the IANA database, such as Europe/Berlin or UTC (did you mean "Europe/Berlin"?)`},

@@ -2,6 +2,7 @@ package calendar_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,12 @@ import (
 
 	"waymark/pipeline/calendar"
 )
+
+// notCron returns the problem of a text that is not a cron expression, with the reason.
+func notCron(text, why string) string {
+	return fmt.Sprintf("every.cron: %q is not a cron expression (%s): write minute, hour, day of the month, month and "+
+		"day of the week, as in 0 2 * * MON-FRI", text, why)
+}
 
 func TestProblemsNameTheField(t *testing.T) {
 	for _, c := range []struct {
@@ -20,8 +27,13 @@ func TestProblemsNameTheField(t *testing.T) {
 		{calendar.Spec{Every: "-15m"}, `every: "-15m" is not one of minute, hour, day, week, month, quarter, year, nor a length of time such as 15m`},
 		{calendar.Spec{Every: "24h"}, `every: 24h is not a length of whole seconds below a day: write day for a day`},
 		{calendar.Spec{Every: "1500ms"}, `every: 1500ms is not a length of whole seconds below a day: write day for a day`},
-		{calendar.Spec{Cron: "0 2 * *"}, `every.cron: "0 2 * *" is not a cron expression (expected exactly 5 fields, found 4: [0 2 * *]): write minute, hour, day of the month, month and day of the week, as in 0 2 * * MON-FRI`},
-		{calendar.Spec{Cron: "@daily"}, `every.cron: "@daily" is not a cron expression (parser does not accept descriptors: @daily): write minute, hour, day of the month, month and day of the week, as in 0 2 * * MON-FRI`},
+		{calendar.Spec{Cron: "0 2 * *"}, notCron("0 2 * *", `it has 4 fields, and not 5`)},
+		{calendar.Spec{Cron: "@daily"}, notCron("@daily", `it has 1 fields, and not 5`)},
+		{calendar.Spec{Cron: "0 , * * *"}, notCron("0 , * * *", `hour: "" is not from 0 to 23`)},
+		{calendar.Spec{Cron: "0-60 * * * *"}, notCron("0-60 * * * *", `minute: "0-60" is not from 0 to 59`)},
+		{calendar.Spec{Cron: "0 2 0 * *"}, notCron("0 2 0 * *", `day of the month: "0" is not from 1 to 31`)},
+		{calendar.Spec{Cron: "0 2 * 5-4 *"}, notCron("0 2 * 5-4 *", `month: "5-4" is not from 1 to 12, or jan to dec`)},
+		{calendar.Spec{Cron: "0 2 * * */0"}, notCron("0 2 * * */0", `day of the week: "*/0" is not from 0 to 6, or sun to sat`)},
 		{calendar.Spec{Cron: "TZ=Europe/Berlin"}, `every.cron: "TZ=Europe/Berlin": write the zone as zone: Europe/Berlin, beside every`},
 		{calendar.Spec{Cron: "0 2 30 2 *", Zone: berlin}, `every.cron: "0 2 30 2 *" never rings: no month has that day`},
 		{calendar.Spec{Cron: "0 2 * * *"}, `every.cron: 02:00 is a time of day, which needs a zone: add zone: Europe/Berlin, or zone: UTC`},
