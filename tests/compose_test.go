@@ -404,4 +404,12 @@ func TestTheImageHasWhatItNeeds(t *testing.T) {
 			require.Contains(t, string(text), " AS "+target+"\n", name)
 		}
 	}
+	released, err := os.ReadFile("../.ci/image/Dockerfile")
+	require.NoError(t, err)
+	same := regexp.MustCompile(`(?m)^(USER|WORKDIR|EXPOSE|HEALTHCHECK|STOPSIGNAL|ENTRYPOINT) .+$`)
+	instructions := same.FindAllString(string(released), -1)
+	require.Len(t, instructions, 7)
+	for _, instruction := range instructions {
+		require.Contains(t, string(text), "\n"+instruction+"\n", "the images of a release are as the others")
+	}
 }
