@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
-	"waymark/landscape"
 	"waymark/payload"
 )
 
@@ -37,30 +35,4 @@ func (a *Activities) checkMarker(ctx context.Context, run string) error {
 			run, a.worker)
 	}
 	return nil
-}
-
-// findPayloads does so for a run that may have been opened by a release that left no marks: then its first chunk must be there.
-func (a *Activities) findPayloads(ctx context.Context, run string) error {
-	missing := a.checkMarker(ctx, run)
-	if missing == nil {
-		return nil
-	}
-	sources, err := a.log.Sources(ctx, run)
-	if err != nil {
-		return err
-	}
-	for _, source := range sources {
-		chunk, err := a.log.Chunk(ctx, run, landscape.ChunkKey{Source: source.Source, Chunk: 0})
-		if errors.Is(err, landscape.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if has, err := a.payloads.Has(ctx, payload.Digest(chunk.Pack)); err != nil || !has {
-			return missing
-		}
-		return a.writeMarker(ctx, run)
-	}
-	return missing
 }

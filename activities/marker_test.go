@@ -59,33 +59,6 @@ func TestAWorkerOfAnotherLandscapeLeavesRunsToOthers(t *testing.T) {
 	call[activities.ReadResult](r, act.ReadChunk, readInput)
 }
 
-// TestARunWithoutMarkIsKnownByItsFirstChunk: releases before this one left no marks.
-func TestARunWithoutMarkIsKnownByItsFirstChunk(t *testing.T) {
-	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
-	r.begin()
-	require.Len(t, marks(r), 1)
-	require.NoError(t, r.objects.Delete(t.Context(), marks(r)[0]))
-	r.restart()
-	_, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
-	require.ErrorContains(t, err, "the payloads of run r1 are not in the payload store of this worker")
-	call[resumepoint.State](r, act.ResumeRun, activities.ResumeInput{Run: runID, Epoch: 1})
-	require.Len(t, marks(r), 1)
-}
-
-// marks returns the keys of the marks of runs.
-func marks(r *rig) (found []string) {
-	r.t.Helper()
-	require.NoError(r.t, r.objects.Walk(r.t.Context(), func(key string) error {
-		data, err := r.objects.Read(r.t.Context(), key, payload.DefaultMaxBytes)
-		require.NoError(r.t, err)
-		if strings.HasPrefix(string(data), "waymark run ") {
-			found = append(found, key)
-		}
-		return nil
-	}))
-	return found
-}
-
 // TestWhatOneProcessCannotOthersMay: another fingerprint key, or a variable that is not here, stops no run.
 func TestWhatOneProcessCannotOthersMay(t *testing.T) {
 	t.Setenv("REGION", "north")

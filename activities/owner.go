@@ -64,32 +64,14 @@ func (a *Activities) own(ctx context.Context, run string, epoch int64) error {
 	return nil
 }
 
-// inherit records that the execution that asks continues the last of the owners, if it does. An epoch that an earlier release began has
-// none: it belongs to who works in it, but to no execution that was reset.
+// inherit records that the execution that asks continues the last of the owners, if it does. An epoch without owners
+// was not begun.
 func (a *Activities) inherit(ctx context.Context, run string, epoch int64, owners []landscape.Execution) error {
 	from, err := a.askOrigin(ctx)
 	if err != nil {
 		return err
 	}
-	switch n := len(owners); {
-	case n == 0 && !from.reset:
-		record, err := a.log.Run(ctx, run)
-		if errors.Is(err, landscape.ErrNotFound) && a.affinity.FilesQueue != "" { // only what is recorded has an epoch
-			return fmt.Errorf("worker %s cannot work for run %s, others may: its landscape has no such run; all "+
-				"workers of a queue must have the same one, which the line \"opened\" of their logs names",
-				a.worker, run)
-		}
-		if err != nil {
-			return err
-		}
-		if record.Epoch < epoch { // which nothing began: a claim to it is not an event of the run
-			err := fmt.Errorf("run %s is in epoch %d, and nothing began epoch %d", run, record.Epoch, epoch)
-			return final{TypeSuperseded, err}
-		}
-		if record.Status == pipeline.Running || from.continues == "" {
-			return nil
-		}
-	case n > 0 && from.continues == owners[n-1].Execution && !from.reset:
+	if n := len(owners); n > 0 && from.continues == owners[n-1].Execution && !from.reset {
 		next := from.Execution
 		next.Run, next.Epoch, next.Seq = run, epoch, int64(n)
 		err := a.log.InEpoch(run, epoch).ContinueAs(ctx, next)
@@ -98,8 +80,16 @@ func (a *Activities) inherit(ctx context.Context, run string, epoch int64, owner
 		}
 	}
 	record, err := a.log.Run(ctx, run)
-	if err != nil {
+	switch {
+	case errors.Is(err, landscape.ErrNotFound) && a.affinity.FilesQueue != "": // only what is recorded has an epoch
+		return fmt.Errorf("worker %s cannot work for run %s, others may: its landscape has no such run; all "+
+			"workers of a queue must have the same one, which the line \"opened\" of their logs names",
+			a.worker, run)
+	case err != nil:
 		return err
+	case record.Epoch < epoch: // which nothing began: a claim to it is not an event of the run
+		err := fmt.Errorf("run %s is in epoch %d, and nothing began epoch %d", run, record.Epoch, epoch)
+		return final{TypeSuperseded, err}
 	}
 	return a.exists(ctx, record, from, "this execution of its workflow did not begin it, and may not go on in its place")
 }

@@ -52,7 +52,7 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 	if err := a.seen(ctx, r); err != nil {
 		return resumepoint.State{}, err
 	}
-	if err := a.findPayloads(ctx, in.Run); err != nil {
+	if err := a.checkMarker(ctx, in.Run); err != nil {
 		return resumepoint.State{}, err
 	}
 	pause, err := a.pause(ctx, in)

@@ -2,8 +2,7 @@ package landscape
 
 import "context"
 
-// Execution is a workflow execution that works for a run in one of its epochs, and what Temporal knows of how it began. Epochs
-// that earlier releases began have none.
+// Execution is a workflow execution that works for a run in one of its epochs, and what Temporal knows of how it began.
 type Execution struct {
 	Run       string `db:"run_id,key"`
 	Epoch     int64  `db:"epoch,key"`

@@ -273,7 +273,7 @@ type startOfWorkflow struct {
 	Start
 }
 
-// StartOfRun returns the start that became the run; the zero Start if none did, as of runs that are older than starts.
+// StartOfRun returns the start that became the run; the zero Start if none did.
 func (r *Reader) StartOfRun(ctx context.Context, run string) (Start, error) {
 	starts, err := Select[Start](ctx, r.from, run)
 	if i := slices.IndexFunc(starts, func(s Start) bool { return s.State == StartBegun }); i >= 0 {

@@ -182,22 +182,19 @@ func (a Abandoned) look(ctx context.Context, run landscape.RunHead) (bool, error
 
 // closed says how the workflow of a run was closed; nothing if it is open, or not one of this Temporal.
 func (a Abandoned) closed(ctx context.Context, run landscape.RunHead) (string, error) {
-	id, owner := workflows.WorkflowID(run.ID), ""
 	owners, err := a.Log.Executions(ctx, run.ID, run.Epoch)
-	if err != nil {
+	if err != nil || len(owners) == 0 { // recorded without a workflow
 		return "", err
 	}
-	if n := len(owners); n > 0 {
-		if owners[n-1].Namespace != a.Namespace {
-			return "", nil
-		}
-		id, owner = owners[n-1].Workflow, owners[n-1].Execution
+	last := owners[len(owners)-1]
+	if last.Namespace != a.Namespace {
+		return "", nil
 	}
-	latest, known, err := cluster.Latest(ctx, a.Client, id)
+	latest, known, err := cluster.Latest(ctx, a.Client, last.Workflow)
 	if err != nil || !known || latest.Open() {
 		return "", err
 	}
-	if _, err := a.Client.DescribeWorkflowExecution(ctx, id, owner); cluster.Missing(err) {
+	if _, err := a.Client.DescribeWorkflowExecution(ctx, last.Workflow, last.Execution); cluster.Missing(err) {
 		return "", nil // another Temporal has a namespace of this name
 	} else if err != nil {
 		return "", err
