@@ -112,14 +112,17 @@ var allowed = map[string][]string{
 	"landscape/sweep":   {"internal/defect", "internal/processors", "landscape"},
 	"landscape/rowview": {"landscape", "pipeline"},
 	"landscape/sqlitestore": {
-		"internal/defect", "landscape", "landscape/rowview", "landscape/sweep", "pipeline", "plugin",
-		"internal/failpoint", "internal/sqlitefile",
+		"internal/defect", "landscape", "landscape/migration", "landscape/rowview", "landscape/sweep", "pipeline",
+		"plugin", "internal/failpoint", "internal/sqlitefile",
 	},
 	"internal/temporal/cluster": {"internal/temporal/beat"},
 	"internal/temporal/embedded": {
 		"internal/defect", "internal/processors", "internal/sqlitefile", "internal/temporal/beat",
 	},
-	"landscape/pgstore": {"internal/defect", "landscape", "landscape/rowview", "landscape/sweep"},
+	"landscape/migration": {},
+	"landscape/pgstore": {
+		"internal/defect", "landscape", "landscape/migration", "landscape/rowview", "landscape/sweep",
+	},
 	"landscape/landscapetest": {
 		"landscape", "landscape/admit", "landscape/rowview", "landscape/sweep", "pipeline", "pipeline/amount",
 		"plugin", "landscape/seal",

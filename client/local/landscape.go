@@ -79,7 +79,7 @@ func fileVersion(ctx context.Context, path string) (version int64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	const query = `select coalesce(max(version_id), 0) from goose_db_version where is_applied`
+	const query = `select coalesce(max(version), 0) from schema_versions`
 	err = db.QueryRowContext(ctx, query).Scan(&version)
 	return version, err
 }

@@ -54,8 +54,8 @@ func TestVerifyTellsWhatTheSchemaLacks(t *testing.T) {
 // TestVerifyLeavesAnotherSchema holds that a record with another version of the schema is refused as it is, with what cures it.
 func TestVerifyLeavesAnotherSchema(t *testing.T) {
 	for change, says := range map[string]string{
-		"delete from goose_db_version where version_id = (select max(version_id) from goose_db_version)": "bring it up to date with `waymark landscape migrate`",
-		"insert into goose_db_version (version_id, is_applied) values (99, 1)":                           "this program knows versions up to",
+		"drop table schema_versions": "landscape.db: made before the first release: start with a new folder",
+		"insert into schema_versions (version, sha256) values (2, printf('%064d', 0))": "this program knows versions up to",
 	} {
 		t.Run(says, func(t *testing.T) { refusesSchema(t, change, says) })
 	}
@@ -63,7 +63,7 @@ func TestVerifyLeavesAnotherSchema(t *testing.T) {
 
 func refusesSchema(t *testing.T, statement, says string) {
 	state := recorded(t)
-	change(t, state, "drop trigger goose_db_version_stay", statement)
+	change(t, state, statement)
 	before := schemaTexts(t, state)
 	code, stdout, stderr := verifyIn(t, state)
 	require.Equal(t, 2, code, stderr)

@@ -5,34 +5,27 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
-	"strings"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+
+	"waymark/landscape/migration"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Version is the version of the schema that this program needs. It means the same as in SQLite's landscapes.
-var Version = sync.OnceValue(func() (newest int64) {
-	files, _ := fs.Glob(migrations, "migrations/*.sql") // the pattern is good
-	for _, file := range files {
-		number, _, _ := strings.Cut(strings.TrimPrefix(file, "migrations/"), "_")
-		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-			newest = max(newest, n)
-		}
-	}
-	return newest
-})
+// known are the migrations of this program.
+var known = migration.Read(migrations, "migrations")
 
-// Migrate makes the landscape that the URL names, or brings its schema up to date, and returns the versions before and after; 0 is none.
-// The URL's user must be allowed to create the schema, or own it. Every migration is one transaction; who is second waits for
-// who is first. A schema that something else made, or a newer program, is refused and left as it is.
+// Version is the version of the schema that this program needs. It means the same as in SQLite's landscapes.
+func Version() int64 { return known.Version() }
+
+// Migrate makes the landscape that the URL names, or brings its schema up to date, and returns the versions before and
+// after; 0 is none. The URL's user must be allowed to create the schema, or own it. Every migration is one transaction; of
+// two calls the second waits for the first. A schema that something else made, a newer program, or one before the first
+// release, is refused and left as it is.
 func Migrate(ctx context.Context, text string) (from, to int64, err error) {
 	at, err := parse(text)
 	if err != nil {
@@ -59,11 +52,8 @@ func (a address) migrate(ctx context.Context) (from, to int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	if from, err = at.version(ctx, conn); err != nil {
-		return 0, 0, at.mayOwn(err)
-	}
-	if from > Version() {
-		return from, from, newer(from)
+	if from, err = at.version(ctx, conn, a.chain); err != nil {
+		return from, from, at.mayOwn(err)
 	}
 	if err := at.makeSchema(ctx, conn); err != nil {
 		return from, from, err
@@ -71,7 +61,7 @@ func (a address) migrate(ctx context.Context) (from, to int64, err error) {
 	if err := a.up(ctx); err != nil {
 		return from, from, at.mayOwn(fmt.Errorf("schema: %w", err))
 	}
-	return from, Version(), nil
+	return from, a.chain.Version(), nil
 }
 
 // makeSchema makes the schema unless it is there. In one where the role may make no tables, Postgres would make them elsewhere.
@@ -88,14 +78,6 @@ func (s standing) makeSchema(ctx context.Context, conn *pgx.Conn) error {
 
 // up applies what is missing.
 func (a address) up(ctx context.Context) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
 	db := stdlib.OpenDB(*a.pool.ConnConfig)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithVerbose(false))
-	if err == nil {
-		_, err = provider.Up(ctx)
-	}
-	return errors.Join(err, db.Close())
+	return errors.Join(a.chain.Up(ctx, db, goose.DialectPostgres), db.Close())
 }

@@ -143,6 +143,7 @@ func rolesChangeNothing(t *testing.T, p peopled) {
 		for _, statement := range []string{
 			`create table mine (n int)`, `drop view tokens`, `create or replace view tokens as select 1`, `drop function refuse() cascade`,
 			`insert into goose_db_version (version_id, is_applied) values (9999, true)`, `delete from goose_db_version`,
+			`insert into schema_versions (version, sha256) values (2, repeat('0', 64))`, `delete from schema_versions`,
 			`insert into numbers values (1024)`, `delete from bytes`, `drop schema waymark cascade`, `set role ` + p.db.Owner(),
 			`set session_replication_role = replica`,
 		} {

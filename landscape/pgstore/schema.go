@@ -4,12 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"waymark/landscape"
+	"waymark/landscape/migration"
 )
 
 var _ landscape.SchemaComparer = (*Store)(nil)
@@ -27,7 +27,7 @@ func (s *Store) Schemas(ctx context.Context) (stored, fresh landscape.Schema, wh
 			return err
 		}
 		if stored, err = schemaOf(ctx, tx, s.schema); err == nil {
-			fresh, err = freshSchema(ctx, tx, s.schema)
+			fresh, err = freshSchema(ctx, tx, s.schema, s.chain)
 		}
 		return err
 	})
@@ -51,28 +51,18 @@ func mayCompare(ctx context.Context, tx pgx.Tx) (why string, err error) {
 	return "", nil
 }
 
-// freshSchema makes the schema that this program makes, and returns what it consists of as if it had the name of the stored one.
-func freshSchema(ctx context.Context, tx pgx.Tx, stored string) (landscape.Schema, error) {
+// freshSchema makes the schema that the migrations make, and returns what it consists of as if it had the name of the
+// stored one.
+func freshSchema(
+	ctx context.Context, tx pgx.Tx, stored string, chain migration.Chain,
+) (landscape.Schema, error) {
 	name := "compared_" + strings.ToLower(rand.Text())
-	script := `create schema ` + name + `; set local search_path = ` + searchPath(name) + `;
-		create table ` + versions + ` (version_id bigint not null, is_applied boolean not null)`
-	if _, err := tx.Exec(ctx, script); err != nil {
-		return nil, err
+	statements := []string{`create schema ` + name, `set local search_path = ` + searchPath(name)}
+	for version := int64(1); version <= chain.Version(); version++ {
+		statements = append(statements, chain.Statements(version)...)
 	}
-	files, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		text, err := fs.ReadFile(migrations, file)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := tx.Exec(ctx, string(text)); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		number, _, _ := strings.Cut(strings.TrimPrefix(file, "migrations/"), "_")
-		if _, err := tx.Exec(ctx, `insert into `+versions+` values (`+number+`, true)`); err != nil {
+	for _, statement := range statements {
+		if _, err := tx.Exec(ctx, statement); err != nil {
 			return nil, err
 		}
 	}
@@ -83,9 +73,6 @@ func freshSchema(ctx context.Context, tx pgx.Tx, stored string) (landscape.Schem
 	}
 	return fresh, err
 }
-
-// versions is the table of the tool that migrates: which migrations it notes is compared, not how.
-const versions = "goose_db_version"
 
 // schemaOf reads what a schema consists of. Names in definitions are as they are written with the schema in the search path.
 func schemaOf(ctx context.Context, tx pgx.Tx, schema string) (landscape.Schema, error) {
@@ -120,10 +107,11 @@ func schemaOf(ctx context.Context, tx pgx.Tx, schema string) (landscape.Schema, 
 	return found, nil
 }
 
-// contents select what is in the tables that only views need.
+// contents select what is in the tables that are not of records.
 var contents = map[string]string{
-	"numbers": `select coalesce(string_agg(n::text, ' ' order by n), '') from numbers`,
-	"bytes":   `select coalesce(string_agg(encode(byte, 'hex') || n, ' ' order by byte), '') from bytes`,
+	"numbers":          `select coalesce(string_agg(n::text, ' ' order by n), '') from numbers`,
+	migration.Versions: `select coalesce(string_agg(version || ' ' || sha256, ' ' order by version), '') from ` + migration.Versions,
+	"bytes":            `select coalesce(string_agg(encode(byte, 'hex') || n, ' ' order by byte), '') from bytes`,
 }
 
 // definitions select the objects of the schema $1 and what defines them.
@@ -136,18 +124,18 @@ var definitions = []string{
 		join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 		left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
 		left join pg_collation l on l.oid = a.attcollation
-		where c.relkind not in ('i', 'I', 'v', 'S', 'c', 't') and c.relname <> '` + versions + `'
+		where c.relkind not in ('i', 'I', 'v', 'S', 'c', 't') and c.relname <> '` + migration.Tool + `'
 		group by c.oid, c.relname, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relpersistence`,
 	`select 'constraint ' || c.conname || ' of ' || r.relname, pg_get_constraintdef(c.oid) || case when c.convalidated then '' else ' not valid' end
 			|| coalesce((select ' enabled ' || string_agg(distinct t.tgenabled::text, '') from pg_trigger t where t.tgconstraint = c.oid and t.tgisinternal), '')
 		from pg_constraint c
 		join pg_class r on r.oid = c.conrelid
 		join pg_namespace n on n.oid = c.connamespace and n.nspname = $1
-		where r.relname <> '` + versions + `' and c.contype <> 'n'`,
+		where r.relname <> '` + migration.Tool + `' and c.contype <> 'n'`,
 	`select 'index ' || r.relname, pg_get_indexdef(i.indexrelid) || case when i.indisvalid then '' else ' not valid' end
 		from pg_index i
 		join pg_class r on r.oid = i.indexrelid
-		join pg_class c on c.oid = i.indrelid and c.relname <> '` + versions + `'
+		join pg_class c on c.oid = i.indrelid and c.relname <> '` + migration.Tool + `'
 		join pg_namespace n on n.oid = r.relnamespace and n.nspname = $1`,
 	`select 'trigger ' || t.tgname || ' of ' || r.relname, pg_get_triggerdef(t.oid) || ' enabled ' || t.tgenabled::text
 		from pg_trigger t
@@ -168,5 +156,4 @@ var definitions = []string{
 		join pg_namespace n on n.oid = p.pronamespace and n.nspname = $1
 		where p.prokind in ('f', 'p')`,
 	`select 'policy ' || p.policyname || ' of ' || p.tablename, p.cmd from pg_policies p where p.schemaname = $1`,
-	`select 'migration ' || version_id, max(is_applied::text) from ` + versions + ` where version_id > 0 and $1 <> '' group by version_id`,
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"waymark/landscape"
+	"waymark/landscape/migration"
 )
 
 // standing is what there is under a schema's name, and how the connection's role stands to it.
@@ -23,8 +24,9 @@ type standing struct {
 	usable    bool   // the role may use names in it
 	fillable  bool   // the role may make tables in it
 	ours      bool   // it holds a landscape, of whichever version
+	early     bool   // it holds one that records no digests of migrations
 	readable  bool   // the role may read that one's version
-	relations int64  // tables and views in it
+	relations int64  // tables and views in it, but for the one of the library that migrates
 }
 
 // standingOf looks at the schema. Nobody needs a right for that.
@@ -33,21 +35,30 @@ func standingOf(ctx context.Context, conn *pgx.Conn, schema string) (standing, e
 		select current_database(), current_user, coalesce(pg_get_userbyid(n.nspowner)::text, ''), n.oid is not null,
 			coalesce(pg_has_role(n.nspowner, 'usage'), false), coalesce(has_schema_privilege(n.oid, 'usage'), false),
 			coalesce(has_schema_privilege(n.oid, 'create'), false),
-			coalesce(bool_or(c.relname = 'goose_db_version'), false),
-			coalesce(bool_and(has_table_privilege(c.oid, 'select')) filter (where c.relname = 'goose_db_version'), false), count(c.oid)
+			coalesce(bool_or(c.relname = $2), false), coalesce(bool_or(c.relname = $3), false),
+			coalesce(bool_and(has_table_privilege(c.oid, 'select')) filter (where c.relname = $2), false),
+			count(c.oid) filter (where c.relname <> $3)
 		from (select $1::text as name) wanted
 		left join pg_namespace n on n.nspname = wanted.name
 		left join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'v', 'm', 'p', 'f')
 		group by n.oid, n.nspowner`
 	s := standing{schema: schema}
-	err := conn.QueryRow(ctx, query, schema).Scan(&s.database, &s.role, &s.owner, &s.there, &s.owns, &s.usable, &s.fillable, &s.ours, &s.readable, &s.relations)
+	err := conn.QueryRow(ctx, query, schema, migration.Versions, migration.Tool).Scan(&s.database, &s.role, &s.owner,
+		&s.there, &s.owns, &s.usable, &s.fillable, &s.ours, &s.early, &s.readable, &s.relations)
 	return s, err
 }
 
-// version returns the version of the schema: 0 if it is not there or empty. It refuses one that something else made, and one that the
-// role may not read, with a *denial.
-func (s standing) version(ctx context.Context, conn *pgx.Conn) (version int64, err error) {
+// unreleased refuses a landscape that other migrations made.
+func unreleased() error {
+	return &refusal{migration.ErrUnreleased.Error() + ": start with a new database or schema"}
+}
+
+// version returns the version of the schema: 0 if it is not there or empty. It refuses one that the chain did not make, and
+// one that the role may not read, with a *denial.
+func (s standing) version(ctx context.Context, conn *pgx.Conn, chain migration.Chain) (version int64, err error) {
 	switch {
+	case !s.ours && s.relations > 0 && s.early:
+		return 0, unreleased()
 	case !s.ours && s.relations > 0:
 		return 0, &refusal{fmt.Sprintf("the schema %s holds something else: name another one in the URL, as in ?schema=waymark", s.schema)}
 	case !s.ours:
@@ -55,8 +66,14 @@ func (s standing) version(ctx context.Context, conn *pgx.Conn) (version int64, e
 	case !s.usable || !s.readable:
 		return 0, &denial{s}
 	}
-	const newest = `select coalesce(max(version_id) filter (where is_applied), 0) from goose_db_version`
-	err = conn.QueryRow(ctx, newest).Scan(&version)
+	var digests string
+	if err := conn.QueryRow(ctx, migration.Recorded).Scan(&digests); err != nil {
+		return 0, err
+	}
+	version, err = chain.Judge(digests)
+	if errors.Is(err, migration.ErrUnreleased) {
+		err = unreleased()
+	}
 	return version, err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"waymark/internal/defect"
 	"waymark/landscape"
+	"waymark/landscape/migration"
 )
 
 // oldest is the first version of Postgres that has what the views need.
@@ -23,6 +24,7 @@ const oldest = 140000
 type Store struct {
 	place   string
 	schema  string
+	chain   migration.Chain // what made its schema
 	pool    *pgxpool.Pool
 	columns columns
 }
@@ -36,14 +38,19 @@ var (
 // which names the landscape's schema, the parameters are those of pgxpool; what the URL leaves out is taken from the PG… variables
 // of the environment, and a password from the pass file as well.
 //
-// The error wraps landscape.ErrNotFound if there is no landscape in the schema: Migrate makes one. A schema that is older or newer than
-// this program is refused, and so is a server whose settings may lose what it confirmed. A server that only reads, such as a
-// hot standby, is no error: questions are answered, and a commit gives landscape.ErrReadOnly.
+// The error wraps landscape.ErrNotFound if there is no landscape in the schema: Migrate makes one. A schema that is older
+// or newer than this program, or made before the first release, is refused, and so is a server whose settings may lose what
+// it confirmed. A server that only reads, such as a hot standby, is no error: questions are answered, and a commit gives
+// landscape.ErrReadOnly.
 func Open(ctx context.Context, text string) (*Store, error) {
 	at, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
+	return at.open(ctx)
+}
+
+func (at address) open(ctx context.Context) (*Store, error) {
 	at.pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { // in a goroutine of the pool
 		return defect.Catch("record", func() error { return vouch(ctx, conn) })
 	}
@@ -51,7 +58,7 @@ func Open(ctx context.Context, text string) (*Store, error) {
 	if err != nil {
 		return nil, explain(at.place, err)
 	}
-	s := &Store{place: at.place, schema: at.schema, pool: pool}
+	s := &Store{place: at.place, schema: at.schema, chain: at.chain, pool: pool}
 	if err := s.inspect(ctx); err != nil {
 		pool.Close()
 		return nil, explain(at.place, err)
@@ -70,23 +77,18 @@ func (s *Store) inspect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	version, err := at.version(ctx, conn.Conn())
+	version, err := at.version(ctx, conn.Conn(), s.chain)
 	switch {
 	case err != nil:
 		return err
 	case version == 0:
 		return at.missing()
-	case version < Version():
-		return fmt.Errorf("its schema has version %d, this program needs version %d: its owner, %s, brings it up with `waymark landscape migrate`", version, Version(), at.owner)
-	case version > Version():
-		return newer(version)
+	case version < s.chain.Version():
+		return fmt.Errorf("its schema has version %d, this program needs version %d: its owner, %s, "+
+			"brings it up with `waymark landscape migrate`", version, s.chain.Version(), at.owner)
 	}
 	s.columns, err = columnsOf(ctx, conn.Conn(), s.schema)
 	return err
-}
-
-func newer(version int64) error {
-	return fmt.Errorf("its schema has version %d, this program knows versions up to %d: use a newer Waymark", version, Version())
 }
 
 // Location names the server, the database and the schema: a URL without user and password.

@@ -97,11 +97,14 @@ func TestOpenRefuses(t *testing.T) {
 		"no landscape": {func(t *testing.T) string {
 			return pg.New(t).DSN()
 		}, "make it with `waymark landscape migrate`"},
-		"an older schema": {func(t *testing.T) string {
-			return migrated(t, `delete from goose_db_version where version_id = (select max(version_id) from goose_db_version)`)
-		}, "brings it up with `waymark landscape migrate`"},
+		"a schema of development": {func(t *testing.T) string {
+			return migrated(t, `drop table schema_versions`)
+		}, "made before the first release: start with a new database or schema"},
+		"a schema of another development": {func(t *testing.T) string {
+			return migrated(t, `alter table schema_versions disable trigger user`, `update schema_versions set sha256 = repeat('0', 64)`)
+		}, "made before the first release: start with a new database or schema"},
 		"a newer schema": {func(t *testing.T) string {
-			return migrated(t, `insert into goose_db_version (version_id, is_applied) values (9999, true)`)
+			return migrated(t, `insert into schema_versions (version, sha256) values (2, repeat('0', 64))`)
 		}, "use a newer Waymark"},
 		"a schema changed by hand": {func(t *testing.T) string { return migrated(t, `alter table heals rename reason to excuse`) }, "changed by hand"},
 		"a schema of something else": {func(t *testing.T) string {
@@ -147,7 +150,7 @@ func TestMigrateRefusesWhatIsNotOurs(t *testing.T) {
 	_, _, err := pgstore.Migrate(t.Context(), db.DSN())
 	require.ErrorContains(t, err, "holds something else")
 	_, newer := create(t)
-	execute(t, newer.DSN(), `insert into waymark.goose_db_version (version_id, is_applied) values (9999, true)`)
+	execute(t, newer.DSN(), `insert into waymark.schema_versions (version, sha256) values (2, repeat('0', 64))`)
 	_, _, err = pgstore.Migrate(t.Context(), newer.DSN())
 	require.ErrorContains(t, err, "use a newer Waymark")
 }

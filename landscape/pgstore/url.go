@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"waymark/landscape/migration"
 )
 
 const (
@@ -28,6 +30,7 @@ type address struct {
 	schema string
 	place  string // for people: no password
 	pool   *pgxpool.Config
+	chain  migration.Chain // of the program that opens it
 }
 
 // parse understands a URL of a landscape. Its error holds nothing of the URL that may be a secret.
@@ -65,7 +68,7 @@ func parse(text string) (address, error) {
 		config.RuntimeParams["application_name"] = "waymark"
 	}
 	place := fmt.Sprintf("postgres://%s/%s?schema=%s", net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))), config.Database, schema)
-	return address{schema: schema, place: place, pool: pool}, nil
+	return address{schema: schema, place: place, pool: pool, chain: known}, nil
 }
 
 // Place names the landscape of a URL for people: server, database and schema, without user and password. Its error, like all

@@ -119,7 +119,7 @@ const foreignKeys = "?_pragma=foreign_keys(1)"
 
 // guarded are the tables that only grow, and a column of each that nothing may change.
 func guarded() map[string]string {
-	tables := map[string]string{"goose_db_version": "version_id"}
+	tables := map[string]string{"goose_db_version": "version_id", "schema_versions": "version"}
 	for _, table := range landscape.Tables() {
 		tables[table.Name] = table.Columns[0].Name
 	}

@@ -33,7 +33,7 @@ func BenchmarkChunk(b *testing.B) {
 
 func benchChunk(b *testing.B, page int) {
 	path := filepath.Join(b.TempDir(), "landscape.db")
-	store, err := open(b.Context(), path, true, page)
+	store, err := open(b.Context(), path, true, page, known)
 	require.NoError(b, err)
 	log := landscape.New(store, nil)
 	scene := mostlyGood("bench", b.N)
@@ -67,7 +67,7 @@ func BenchmarkBegin(b *testing.B) {
 
 // BenchmarkErrors records a chunk in which every row is refused.
 func BenchmarkErrors(b *testing.B) {
-	store, err := open(b.Context(), filepath.Join(b.TempDir(), "landscape.db"), true, pageBytes)
+	store, err := open(b.Context(), filepath.Join(b.TempDir(), "landscape.db"), true, pageBytes, known)
 	require.NoError(b, err)
 	defer store.Close()
 	log := landscape.New(store, nil)

@@ -6,19 +6,18 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/pressly/goose/v3"
+
+	"waymark/landscape/migration"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// schemaSQL makes at once what the migrations make one after the other, and notes that they were applied. A test writes it.
-//
-//go:embed schema.sql
-var schemaSQL string
+// known are the migrations of this program.
+var known = migration.Read(migrations, "migrations")
 
 // identify reports whether the SQLite file at path is empty, and refuses one that something else made. It changes nothing.
 func identify(ctx context.Context, path string) (fresh bool, err error) {
@@ -38,88 +37,66 @@ func identify(ctx context.Context, path string) (fresh bool, err error) {
 	return false, fmt.Errorf("landscape %s: a SQLite file, but not a Waymark landscape: give the path of another file", path)
 }
 
-// refuseOlder refuses a landscape whose schema is of another version than this program makes. One that does not say of which it is, is not
-// refused: somebody changed it by hand.
-func refuseOlder(ctx context.Context, path string) (err error) {
+// recorded returns the digests of the migrations that made the schema, as migration.Recorded does, and nothing if the
+// schema records none.
+func recorded(ctx context.Context, path string) (digests string, err error) {
 	db, err := connect(path, "rw", busyTimeout, integrity, "query_only(1)")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	const query = `select exists (select * from sqlite_schema where name = '` + migration.Versions + `')`
+	var there bool
+	if err := db.QueryRowContext(ctx, query).Scan(&there); err != nil || !there {
+		return "", err
+	}
+	err = db.QueryRowContext(ctx, migration.Recorded).Scan(&digests)
+	return digests, err
+}
+
+// judge refuses a landscape that the migrations did not make, or that they may not bring up to date.
+func judge(ctx context.Context, path string, chain migration.Chain, keep bool) error {
+	digests, err := recorded(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	var says bool
-	if err := db.QueryRowContext(ctx, `select exists (select * from sqlite_schema where name = '`+versions+`')`).Scan(&says); err != nil || !says {
-		return err
-	}
-	var current, known int64
-	if err := db.QueryRowContext(ctx, `select coalesce(max(version_id), 0) from `+versions).Scan(&current); err != nil {
-		return err
-	}
-	if known, err = latest(); err != nil {
-		return err
-	}
+	version, err := chain.Judge(digests)
 	switch {
-	case current > known:
-		return fmt.Errorf("landscape %s: its schema has version %d, this program knows versions up to %d: use a newer Waymark", path, current, known)
-	case current < known:
-		return fmt.Errorf("landscape %s: its schema has version %d, this program makes version %d: bring it up to date with `waymark landscape migrate`", path, current, known)
+	case errors.Is(err, migration.ErrUnreleased):
+		return fmt.Errorf("landscape %s: %w: start with a new folder", path, err)
+	case err != nil:
+		return fmt.Errorf("landscape %s: %w", path, err)
+	case keep && version < chain.Version():
+		return fmt.Errorf("landscape %s: its schema has version %d, this program makes version %d: "+
+			"bring it up to date with `waymark landscape migrate`", path, version, chain.Version())
 	}
 	return nil
 }
 
-// latest returns the version of the schema that this program makes.
-func latest() (int64, error) {
-	files, err := migrations.ReadDir("migrations")
-	if err != nil {
-		return 0, err
-	}
-	return goose.NumericComponent(files[len(files)-1].Name())
-}
-
 // migrate applies what the landscape at path lacks. Every migration is one transaction.
-func migrate(ctx context.Context, path string) error {
+func migrate(ctx context.Context, path string, chain migration.Chain) error {
 	// With foreign keys on, SQLite empties a table before it drops it, and all that points there is in the way.
 	db, err := connect(path, "rw", busyTimeout, append([]string{"foreign_keys(0)"}, durable...)...)
 	if err != nil {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	if err := errors.Join(up(ctx, db), db.Close()); err != nil {
+	if err := errors.Join(up(ctx, db, chain), db.Close()); err != nil {
 		return fmt.Errorf("landscape %s: %w", path, err)
 	}
 	return nil
 }
 
-// up makes the schema of an empty database and applies the migrations that another one lacks; foreign keys are off. Two processes
-// that open a file at the same moment may both try: one of them fails, and finds the work done when it looks again. Records that do
-// not fit the new schema fail every time.
-func up(ctx context.Context, db *sql.DB) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithVerbose(false))
-	if err != nil {
-		return err
-	}
+// up makes the schema of an empty database and applies the migrations that another one lacks; foreign keys are off. Two
+// processes that open a file at the same moment may both try: one of them fails, and finds the work done when it looks
+// again. Records that do not fit the new schema fail every time.
+func up(ctx context.Context, db *sql.DB, chain migration.Chain) (err error) {
 	const tries = 10
 	for try := range tries {
 		if try > 0 {
 			time.Sleep(50 * time.Millisecond)
 		}
-		if err = makeSchema(ctx, db); err != nil {
-			continue
-		}
-		var current, known int64
-		if current, known, err = provider.GetVersions(ctx); err != nil {
-			continue
-		}
-		if current > known {
-			return fmt.Errorf("its schema has version %d, this program knows versions up to %d: use a newer Waymark", current, known)
-		}
-		if current == known {
-			return nil
-		}
-		if _, err = provider.Up(ctx); err == nil || isConstraint(err) {
+		if err = chain.Up(ctx, db, goose.DialectSQLite3); err == nil || isConstraint(err) {
 			break
 		}
 	}
@@ -127,25 +104,4 @@ func up(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("schema: %w", err)
 	}
 	return nil
-}
-
-// makeSchema makes the schema, in one transaction, if the database is empty.
-func makeSchema(ctx context.Context, db *sql.DB) error {
-	const empty = `select not exists (select * from sqlite_schema)`
-	var is bool
-	if err := db.QueryRowContext(ctx, empty).Scan(&is); err != nil || !is {
-		return err
-	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()                                                     //nolint:errcheck // of what was committed
-	if err := tx.QueryRowContext(ctx, empty).Scan(&is); err != nil || !is { // another process may have been faster
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, schemaSQL); err != nil {
-		return err
-	}
-	return tx.Commit()
 }

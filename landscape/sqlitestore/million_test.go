@@ -14,7 +14,7 @@ import (
 // BenchmarkMillion asks the questions that must stay fast, of a run with 1,015,808 rows.
 func BenchmarkMillion(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "landscape.db")
-	store, err := open(b.Context(), path, true, pageBytes)
+	store, err := open(b.Context(), path, true, pageBytes, known)
 	require.NoError(b, err)
 	defer store.Close()
 	log, scene := landscape.New(store, nil), mostlyGood("million", 31)

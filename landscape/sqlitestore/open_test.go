@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -38,7 +39,7 @@ func TestOpenRefuses(t *testing.T) {
 			store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
 			require.NoError(t, err)
 			require.NoError(t, store.Close())
-			execute(t, path, `insert into goose_db_version (version_id, is_applied) values (999, 1)`)
+			execute(t, path, `insert into schema_versions (version, sha256) values (2, '`+strings.Repeat("0", 64)+`')`)
 		}, "use a newer Waymark"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -191,6 +191,6 @@ func line(values []any) string {
 func TestVersionsMeanTheSame(t *testing.T) {
 	_, path := create(t)
 	var newest int64
-	require.NoError(t, stranger(t, path, "").QueryRow(`select max(version_id) from goose_db_version`).Scan(&newest))
+	require.NoError(t, stranger(t, path, "").QueryRow(`select max(version) from schema_versions`).Scan(&newest))
 	require.Equal(t, newest, pgstore.Version(), "a migration in sqlitestore/migrations needs one with the same number in pgstore/migrations")
 }

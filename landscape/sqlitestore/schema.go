@@ -10,61 +10,70 @@ import (
 	"sync"
 
 	"waymark/landscape"
+	"waymark/landscape/migration"
 )
 
 var _ landscape.SchemaComparer = (*Store)(nil)
 
 // Schemas does what landscape.SchemaComparer says. The new schema is made in memory.
 func (s *Store) Schemas(ctx context.Context) (stored, fresh landscape.Schema, why string, err error) {
-	if fresh, err = freshSchema(); err != nil {
+	if fresh, err = freshSchema(ctx, s.chain); err != nil {
 		return nil, nil, "", err
 	}
 	stored, err = schemaOf(ctx, s.read)
 	return stored, fresh, "", explain(s.path, err)
 }
 
-// freshSchema is the schema that this program makes.
-var freshSchema = sync.OnceValues(func() (fresh landscape.Schema, err error) {
+// freshSchemas are the schemas that this process made, by the version that they have.
+var freshSchemas sync.Map
+
+// freshSchema is the schema that the migrations make.
+func freshSchema(ctx context.Context, chain migration.Chain) (fresh landscape.Schema, err error) {
+	if made, cached := freshSchemas.Load(chain.Version()); cached {
+		return made.(landscape.Schema), nil
+	}
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1) // each connection has a memory of its own
-	ctx := context.Background()
-	if err := up(ctx, db); err != nil {
+	if err := up(ctx, db, chain); err != nil {
 		return nil, err
 	}
-	return schemaOf(ctx, db)
-})
-
-// versions is the table of the tool that migrates: which migrations it notes is compared, not how.
-const versions = "goose_db_version"
+	if fresh, err = schemaOf(ctx, db); err == nil {
+		freshSchemas.Store(chain.Version(), fresh)
+	}
+	return fresh, err
+}
 
 // schemaOf reads what a schema consists of.
 func schemaOf(ctx context.Context, db *sql.DB) (landscape.Schema, error) {
 	found := landscape.Schema{}
-	err := collect(ctx, db, found, `select type || ' ' || name, sql from sqlite_schema where name not like 'sqlite\_%' escape '\' and sql is not null`)
-	if err != nil {
+	const query = `select type || ' ' || name, sql from sqlite_schema
+		where name not like 'sqlite\_%' escape '\' and sql is not null`
+	if err := collect(ctx, db, found, query); err != nil {
 		return nil, err
 	}
-	_, numbered := found["table "+versions]
-	if numbered {
-		found["table "+versions] = "" // its text is the tool's, and each version of it has another
+	const tool = "table " + migration.Tool
+	if _, there := found[tool]; there {
+		found[tool] = "" // its text and rows are the library's, and each version of it has others
 	}
 	for object, text := range found {
 		found[object] = strings.Join(strings.Fields(strings.ReplaceAll(text, `"`, "")), " ")
 	}
-	if numbered {
-		err = collect(ctx, db, found, `select 'migration ' || version_id, max(is_applied) from `+versions+` where version_id > 0 group by version_id`)
-	}
 	for object := range found {
-		if table, is := strings.CutPrefix(object, "table "); is && err == nil && !ours(table) && table != versions {
-			err = collect(ctx, db, found, fmt.Sprintf(`select 'content of ' || %s, count(*) || ' ' || coalesce(group_concat(hex(t), ' '), '') from (select %s as t from %s order by 1)`,
-				quoteText(table), columnsText(ctx, db, table), quoteName(table)))
+		table, is := strings.CutPrefix(object, "table ")
+		if !is || ours(table) || object == tool {
+			continue
+		}
+		query := fmt.Sprintf(`select 'content of ' || %s, count(*) || ' ' || coalesce(group_concat(hex(t), ' '), '')
+			from (select %s as t from %s order by 1)`, quoteText(table), columnsText(ctx, db, table), quoteName(table))
+		if err := collect(ctx, db, found, query); err != nil {
+			return nil, err
 		}
 	}
-	return found, err
+	return found, nil
 }
 
 // ours reports whether a table is one of records.

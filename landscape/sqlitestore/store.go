@@ -17,6 +17,7 @@ import (
 
 	"waymark/internal/sqlitefile"
 	"waymark/landscape"
+	"waymark/landscape/migration"
 )
 
 // applicationID marks a SQLite file as a landscape: "Waym". Stored; never change it.
@@ -41,6 +42,7 @@ type Options struct {
 // same file open; a writer waits for another up to ten seconds.
 type Store struct {
 	path    string
+	chain   migration.Chain // what made its schema
 	write   *sql.DB
 	read    *sql.DB
 	reads   statements // on read
@@ -57,53 +59,55 @@ var (
 // Open opens the landscape at path and brings its schema up to date, unless opts.Keep is set.
 //
 // The error wraps landscape.ErrNotFound if there is no file and opts.Create is not set: nothing is created then. A
-// file that is not a landscape, is damaged, or was written by a newer version of the program is refused and left as it is.
-// It wraps landscape.ErrReadOnly if the schema is not up to date and the file cannot be written; a file whose schema is can
-// be opened to read.
+// file that is not a landscape, is damaged, or has a schema that no release of this program or of an older one made, is
+// refused and left as it is. It wraps landscape.ErrReadOnly if the schema is not up to date and the file cannot be
+// written; a file whose schema is can be opened to read.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
-	store, err := upToDate(ctx, path)
-	if store != nil || err != nil {
-		return store, explain(path, err)
-	}
-	fresh, err := inspect(ctx, path)
-	if err != nil {
-		return nil, explain(path, err)
-	}
-	if fresh && !opts.Create {
-		return nil, fmt.Errorf("landscape %s: there is none: %w", path, landscape.ErrNotFound)
-	}
-	if opts.Keep && !fresh {
-		if err := refuseOlder(ctx, path); err != nil {
-			return nil, explain(path, err)
-		}
-		store, err := connected(path, pageBytes)
-		return store, explain(path, err)
-	}
-	store, err = open(ctx, path, fresh, pageBytes)
+	store, err := openAs(ctx, path, opts, known)
 	return store, explain(path, err)
 }
 
-// upToDate returns a Store over a landscape whose schema has the version that this program makes, and nil over another one, and where there is none. Each connection has to
-// read the whole schema: here it is one that stays.
+// openAs is Open for a program that has these migrations.
+func openAs(ctx context.Context, path string, opts Options, chain migration.Chain) (*Store, error) {
+	store, err := upToDate(ctx, path, chain)
+	if store != nil || err != nil {
+		return store, err
+	}
+	fresh, err := inspect(ctx, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case fresh && !opts.Create:
+		return nil, fmt.Errorf("landscape %s: there is none: %w", path, landscape.ErrNotFound)
+	case !fresh:
+		if err := judge(ctx, path, chain, opts.Keep); err != nil {
+			return nil, err
+		}
+	}
+	return open(ctx, path, fresh, pageBytes, chain)
+}
+
+// upToDate returns a Store over a landscape whose schema has the version that the migrations make, and nil over another
+// one, and where there is none. Each connection has to read the whole schema: here it is one that stays.
 //
-// Only SQLite itself opens the file: to close it by other means would let go of the locks of all this process's connections to it, and the next process that is done with the
-// landscape would take itself for the last one, and remove the write-ahead log.
-func upToDate(ctx context.Context, path string) (*Store, error) {
+// Only SQLite itself opens the file: to close it by other means would let go of the locks of all this process's
+// connections to it, and the next process that is done with the landscape would take itself for the last one, and remove
+// the write-ahead log.
+func upToDate(ctx context.Context, path string, chain migration.Chain) (*Store, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 		return nil, nil //nolint:nilerr,nilnil // what is done next says what is wrong
 	}
-	known, err := latest()
+	store, err := connected(path, pageBytes, chain)
 	if err != nil {
 		return nil, err
 	}
-	store, err := connected(path, pageBytes)
-	if err != nil {
-		return nil, err
-	}
-	var id, current int64
-	const query = `select application_id, (select max(version_id) from ` + versions + `) from pragma_application_id`
-	if err := store.read.QueryRowContext(ctx, query).Scan(&id, &current); err == nil && id == applicationID && current == known {
-		return store, nil
+	var id int64
+	var digests string
+	const query = `select application_id, (` + migration.Recorded + `) from pragma_application_id`
+	if err := store.read.QueryRowContext(ctx, query).Scan(&id, &digests); err == nil && id == applicationID {
+		if version, err := chain.Judge(digests); err == nil && version == chain.Version() {
+			return store, nil
+		}
 	}
 	return nil, store.Close() // what is done next says what is wrong
 }
@@ -124,20 +128,20 @@ func inspect(ctx context.Context, path string) (fresh bool, err error) {
 	return identify(ctx, path)
 }
 
-func open(ctx context.Context, path string, fresh bool, page int) (*Store, error) {
+func open(ctx context.Context, path string, fresh bool, page int, chain migration.Chain) (*Store, error) {
 	if fresh {
 		if err := create(ctx, path, page); err != nil {
 			return nil, err
 		}
 	}
-	if err := migrate(ctx, path); err != nil {
+	if err := migrate(ctx, path, chain); err != nil {
 		return nil, err
 	}
-	return connected(path, page)
+	return connected(path, page, chain)
 }
 
 // connected returns a Store over the file at path as it is.
-func connected(path string, page int) (*Store, error) {
+func connected(path string, page int, chain migration.Chain) (*Store, error) {
 	pragmas := append([]string{integrity, fmt.Sprintf("wal_autocheckpoint(%d)", walBytes/page)}, durable...)
 	write, err := connect(path, "rw", 0, pragmas...)
 	if err != nil {
@@ -150,7 +154,7 @@ func connected(path string, page int) (*Store, error) {
 	}
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(readers)
-	return &Store{path: path, write: write, read: read}, nil
+	return &Store{path: path, chain: chain, write: write, read: read}, nil
 }
 
 // durable are the pragmas of connections that write. The guards make every insert keep a journal of its own; in memory it

@@ -9,17 +9,17 @@ var purges = []mutant{
 	},
 	{
 		name: "a deletion forgets holds", never: "evidence of a case is deleted",
-		file: "landscape/sqlitestore/schema.sql", old: "and (\n    exists (select 1 from held_runs h where h.run_id = r.run_id)\n    or not exists (select 1 from purged_runs", new: "and (\n    not exists (select 1 from purged_runs",
+		file: "landscape/sqlitestore/migrations/00001_landscape.sql", old: "and (\n    exists (select 1 from held_runs h where h.run_id = r.run_id)\n    or not exists (select 1 from purged_runs", new: "and (\n    not exists (select 1 from purged_runs",
 		pkg: "./landscape/sqlitestore", run: "^TestPurges$",
 	},
 	{
 		name: "a deletion forgets runs that were taken up", never: "a run goes on, and its records are gone",
-		file: "landscape/sqlitestore/schema.sql", old: " and p.class = f.class and p.epoch = r.epoch)))", new: " and p.class = f.class)))",
+		file: "landscape/sqlitestore/migrations/00001_landscape.sql", old: " and p.class = f.class and p.epoch = r.epoch)))", new: " and p.class = f.class)))",
 		pkg: "./landscape/sqlitestore", run: "^TestPurges$",
 	},
 	{
 		name: "a chunk may refer to what is being deleted", never: "a worker relies on bytes that go a moment later",
-		file: "landscape/sqlitestore/schema.sql", old: "CREATE TRIGGER chunks_purged before insert on chunks\nwhen exists", new: "CREATE TRIGGER chunks_purged before insert on chunks\nwhen 0 and exists",
+		file: "landscape/sqlitestore/migrations/00001_landscape.sql", old: "create trigger chunks_purged before insert on chunks\nwhen exists", new: "create trigger chunks_purged before insert on chunks\nwhen 0 and exists",
 		pkg: "./landscape/sqlitestore", run: "^TestPurges$",
 	},
 	{
@@ -73,7 +73,7 @@ var purges = []mutant{
 	},
 	{
 		name: "a hold does not keep rows from being forgotten", never: "evidence of a case is destroyed",
-		file: "landscape/sqlitestore/schema.sql", old: "CREATE TRIGGER forgotten_held before insert on forgotten\nwhen exists", new: "CREATE TRIGGER forgotten_held before insert on forgotten\nwhen 0 and exists",
+		file: "landscape/sqlitestore/migrations/00001_landscape.sql", old: "create trigger forgotten_held before insert on forgotten\nwhen exists", new: "create trigger forgotten_held before insert on forgotten\nwhen 0 and exists",
 		pkg: "./landscape/sqlitestore", run: "^TestForgets$",
 	},
 	{
