@@ -147,7 +147,7 @@ type WriteInput struct {
 	Offset  int64  `json:"offset"`  // of its first byte in the output
 }
 
-// WriteResult says what became of the part. Workers of earlier releases gave none.
+// WriteResult says what became of the part.
 type WriteResult struct {
 	Rows    int64 `json:"rows,omitempty"`    // of the part that the target holds
 	Refused int64 `json:"refused,omitempty"` // rows of the part that the target rejected, and that no node had rejected before

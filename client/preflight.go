@@ -50,7 +50,7 @@ func (c *Client) preflight(ctx context.Context, deposit *Deposit, made bundle.Bu
 	found.Worker = true
 	found.Preflight, err = executor.preflight(ctx, in)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return Preflight{Skipped: fmt.Sprintf("no worker answered within %v; one of an earlier version cannot", preflightTimeout)}, nil
+		return Preflight{Skipped: fmt.Sprintf("no worker answered within %v", preflightTimeout)}, nil
 	}
 	return found, err
 }

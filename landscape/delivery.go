@@ -298,8 +298,8 @@ type EndDeliveries struct {
 	Deliveries []Delivery // to the enabled endpoints that want it, by name; with an empty State as long as nobody has looked for them
 }
 
-// EndDeliveries returns the event that says how a run ended, and what became of its deliveries. The error wraps ErrNotFound if the outbox does not have it: the run
-// is older than the outbox, or the event was dropped.
+// EndDeliveries returns the event that says how a run ended, and what became of its deliveries. The error wraps ErrNotFound if the
+// event was dropped.
 func (r *Reader) EndDeliveries(ctx context.Context, run RunHead) (end EndDeliveries, err error) {
 	if end.Event, err = get[Event](ctx, r.from, endEvent(run, nil, run.Finished).About); err != nil {
 		return end, err

@@ -38,7 +38,7 @@ func (r RunHead) Recorded() string {
 // Run is one run of one pipeline document. Log sets Started, Epoch, Status, Final, Finished and Reason.
 type Run struct {
 	RunHead
-	File     string `db:"document_file"` // name of the document, absolute or relative to BaseDir; empty in older records
+	File     string `db:"document_file"` // name of the document, absolute or relative to BaseDir
 	Parent   string `db:"parent_run"`    // the run that this one is linked to; empty if none
 	Link     Link   `db:"link"`
 	Document string `db:"document"` // as read, without secrets: references are not resolved

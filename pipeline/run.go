@@ -8,7 +8,7 @@ import (
 // LastRun is what people write in the place of a run's id for the run that was started last. No run has it as its id.
 const LastRun = "last"
 
-// runID is what a run's id may look like. Runs of earlier releases may have others.
+// runID is what a run's id looks like.
 var runID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // CheckRunID says what is wrong with the id of a run that is about to begin. It will be part of the names of files, of objects

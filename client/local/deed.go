@@ -61,7 +61,7 @@ func (h *Home) deed(under *landscape.Log, verb landscape.OrderVerb, run string, 
 		persons, err := strconv.ParseInt(args["persons"], 10, 64)
 		return ruleDeed{once{}, h, c, landscape.OrderVerb(args["verb"]), persons}, err
 	}
-	return nil, invalidOption(fmt.Errorf("%.40q is no dangerous order that this release executes", verb))
+	return nil, invalidOption(fmt.Errorf("%.40q is no dangerous order that this program executes", verb))
 }
 
 func nothingToOrder(format string, args ...any) error {

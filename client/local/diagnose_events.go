@@ -18,8 +18,7 @@ func (p patient) events(ctx context.Context) ([]client.Check, error) {
 	told, err := p.stores.Log.EndDeliveries(ctx, p.run.RunHead)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		return one(client.Good("its end is in no event: " +
-			"it was dropped because it was old, or an earlier release recorded it"))
+		return one(client.Good("its end is in no event: it was dropped because it was old"))
 	case err != nil:
 		return nil, err
 	case told.Deliveries == nil:

@@ -230,8 +230,8 @@ sinks:
 `,
 }
 
-// TestGolden holds the descriptions and drawings of plans. A run that began under an older program continues if its plan has
-// the same digest, which is of golden.json: it must not change.
+// TestGolden holds the descriptions and drawings of plans. A run continues in another process if its plan has the same
+// digest, which is of golden.json.
 func TestGolden(t *testing.T) {
 	for name, document := range golden {
 		p, err := compile(t, document)

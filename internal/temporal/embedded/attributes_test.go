@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 )
 
-// TestTheNamespaceGetsItsAttributes: also that of a database which an earlier program made, and without those for which there is no room. One
-// that is there stays what it is.
+// TestTheNamespaceGetsItsAttributes: also that of a database which has some, and without those for which there is no
+// room. One that is there stays what it is.
 func TestTheNamespaceGetsItsAttributes(t *testing.T) {
 	const keyword, number, list = enums.INDEXED_VALUE_TYPE_KEYWORD, enums.INDEXED_VALUE_TYPE_INT, enums.INDEXED_VALUE_TYPE_KEYWORD_LIST
 	type types = map[string]enums.IndexedValueType
