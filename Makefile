@@ -22,7 +22,7 @@ build: ## build bin/waymark
 	go build -o bin/waymark ./cmd/waymark
 
 .PHONY: release
-release: ## make archives, bills of materials and the context of images for four platforms, in out/release: VERSION=1.2.3
+release: ## make archives, SBOMs and the context of images for four platforms, in out/release: VERSION=1.2.3
 	.ci/release "$(VERSION)"
 
 .PHONY: test
