@@ -10,26 +10,25 @@ import (
 const labelEmpty = 0
 
 // hold leaves the current token at a barrier.
-func (r *Runner) hold(i int, current row.Row) (pipeline.Path, error) {
-	v := &r.vertices[r.at]
+func (p *pass) hold(current row.Row) (pipeline.Path, error) {
+	v := &p.vertices[p.token.at]
 	kept, empty, rejected := v.intake.Take(current)
 	switch {
 	case rejected != nil:
-		return r.reject(i, r.at, rejected)
+		return p.reject(rejected)
 	case empty:
-		r.way = r.result.ways.step(r.way, r.at, labelEmpty, r.lane)
-		r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current, Label: v.label(labelEmpty)})
-		r.end(i, pipeline.FilterDropped, "")
+		p.step(labelEmpty)
+		p.see(Event{Lane: p.token.lane, Node: p.token.at, Before: current, After: current, Label: v.label(labelEmpty)})
+		p.end(pipeline.FilterDropped, "")
 		return pipeline.FilterDropped, nil
 	}
-	r.way = r.result.ways.step(r.way, r.at, noLabel, r.lane)
-	r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current})
-	r.end(i, pipeline.Buffered, "")
-	if !r.quiet {
-		arrivals := r.result.arrivals(r.at)
+	p.step(noLabel)
+	p.see(Event{Lane: p.token.lane, Node: p.token.at, Before: current, After: current})
+	p.end(pipeline.Buffered, "")
+	if !p.quiet {
+		arrivals := p.result.arrivals(p.token.at)
 		arrivals.List = append(arrivals.List, barrier.Arrival{
-			Token: barrier.Token{Lane: r.lane, Row: r.chunk.FirstRow + int64(i)}, Branch: max(r.branches[r.lane], 0),
-			Keys: r.copyKeys(r.keys), Row: kept,
+			Token: p.id(), Branch: max(p.branches[p.token.lane], 0), Keys: copyKeys(p.token.keys), Row: kept,
 		})
 	}
 	return v.consumed, nil

@@ -23,8 +23,8 @@ type Value = [16]byte
 
 // Firsts tells which token is the first with a value. An error ends the pass.
 type Firsts interface {
-	// First returns the token that is the first with the value, of what is at this place in Claims: the token given, if none was
-	// before.
+	// First returns the token that is the first with the value, of what is at this place in Claims: the token given, if
+	// none was before.
 	First(claim int, value Value, token barrier.Token) (barrier.Token, error)
 }
 
@@ -34,8 +34,8 @@ type Repeat struct {
 	Token barrier.Token
 }
 
-// Duplicates are Firsts that are known: each repeat, with the token that was the first. All other tokens are the first with their
-// values.
+// Duplicates are Firsts that are known: each repeat, with the token that was the first. All other tokens are the first
+// with their values.
 type Duplicates map[Repeat]barrier.Token
 
 // First does what Firsts says.
@@ -46,8 +46,8 @@ func (d Duplicates) First(claim int, _ Value, token barrier.Token) (barrier.Toke
 	return token, nil
 }
 
-// Claims returns what of the plan must be unique among the tokens of an origin's passes, in the order in which it must be
-// claimed: whether a row comes to a deduplicate hangs on the claims before.
+// Claims returns what of the plan must be unique among the tokens of an origin's passes, in the order in which it must
+// be claimed: whether a row comes to a deduplicate hangs on the claims before.
 func Claims(p *plan.Plan) []Claimed {
 	var claims []Claimed
 	for i := range p.Nodes {
@@ -66,15 +66,15 @@ func claimedBy(deduplicate *plan.Node) Claimed {
 	return Claimed{deduplicate.Name, strings.Join(deduplicate.Spec.Deduplicate.Key, ",")}
 }
 
-// Claim sends every record of the chunk through the graph as far as it must go so that in.Firsts hears of every value, as it would
-// from Run, and makes nothing of it. The error is as for Run.
+// Claim sends every record of the chunk through the graph as far as it must go so that in.Firsts hears of every value,
+// as it would from Run, and makes nothing of it. The error is as for Run.
 func (r *Runner) Claim(in Input) error {
-	r.quiet = true
-	defer func() { r.quiet = false }()
-	if err := r.begin(in); err != nil {
+	p, err := r.begin(in)
+	if err != nil {
 		return err
 	}
-	return r.runAll()
+	p.quiet, p.totals = true, nil
+	return p.run()
 }
 
 // claiming is a field of a source, or a deduplicate, and its place in Claims.
@@ -84,44 +84,40 @@ type claiming struct {
 }
 
 // prepareClaims notes at which nodes tokens have values that must be unique.
-func (r *Runner) prepareClaims() {
-	r.claims, r.claimings = Claims(r.plan), make([][]claiming, len(r.plan.Nodes))
-	for i, claimed := range r.claims {
-		node := r.plan.Find(claimed.Node)
-		r.claimings[node] = append(r.claimings[node], claiming{i, claimed.Field})
-		r.deduplicates = r.deduplicates || r.plan.Nodes[node].Kind != plan.Source
+func (p *program) prepareClaims() {
+	p.claimings = make([][]claiming, len(p.plan.Nodes))
+	for i, claimed := range Claims(p.plan) {
+		node := p.plan.Find(claimed.Node)
+		p.claimings[node] = append(p.claimings[node], claiming{i, claimed.Field})
+		p.deduplicates = p.deduplicates || p.plan.Nodes[node].Kind != plan.Source
 	}
-}
-
-// token returns the current token.
-func (r *Runner) token(i int) barrier.Token {
-	return barrier.Token{Lane: r.lane, Row: r.chunk.FirstRow + int64(i)}
 }
 
 // first asks which token is the first with the value whose canonical form was made last.
-func (r *Runner) first(claim, i int) (barrier.Token, error) {
-	sum := sha256.Sum256(r.canonical)
-	return r.in.Firsts.First(claim, Value(sum[:16]), r.token(i))
+func (p *pass) first(claim int) (barrier.Token, error) {
+	sum := sha256.Sum256(p.scratch.canonical)
+	return p.in.Firsts.First(claim, Value(sum[:16]), p.id())
 }
 
-// duplicate rejects a record with a value that an earlier one has. A record that is rejected for one field is still the first with its
-// value of another.
-func (r *Runner) duplicate(i int, current row.Row) (rejected *plugin.Rejection, err error) {
-	if r.in.Firsts == nil {
+// duplicate rejects a record with a value that an earlier one has. A record that is rejected for one field is still the
+// first with its value of another.
+func (p *pass) duplicate(current row.Row) (rejected *plugin.Rejection, err error) {
+	if p.in.Firsts == nil {
 		return nil, nil
 	}
-	for _, unique := range r.claimings[r.in.Origin] {
+	for _, unique := range p.claimings[p.in.Origin] {
 		value, found := current.Get(unique.field)
 		if !found || value.IsNull() {
 			continue
 		}
-		r.canonical = row.AppendValue(r.canonical[:0], value)
-		first, err := r.first(unique.claim, i)
+		p.scratch.canonical = row.AppendValue(p.scratch.canonical[:0], value)
+		first, err := p.first(unique.claim)
 		if err != nil {
 			return nil, err
 		}
-		if first != r.token(i) && rejected == nil {
-			rejected = &plugin.Rejection{Code: CodeUnique, Field: unique.field, Message: sameBefore + strconv.FormatInt(first.Row, 10) + sameBehind}
+		if first != p.id() && rejected == nil {
+			message := sameBefore + strconv.FormatInt(first.Row, 10) + sameBehind
+			rejected = &plugin.Rejection{Code: CodeUnique, Field: unique.field, Message: message}
 		}
 	}
 	return rejected, nil
@@ -133,7 +129,8 @@ const (
 	sameBehind = " has the same value"
 )
 
-// FirstOf returns the row that has the value for which a record was rejected with this code and message, if it was for that.
+// FirstOf returns the row that has the value for which a record was rejected with this code and message, if it was for
+// that.
 func FirstOf(code, message string) (row int64, ok bool) {
 	digits := strings.TrimSuffix(strings.TrimPrefix(message, sameBefore), sameBehind)
 	row, err := strconv.ParseInt(digits, 10, 64)
@@ -155,21 +152,22 @@ type once struct{}
 func (once) apply(in row.Row) (row.Row, int, *plugin.Rejection) { return in, labelFirst, nil }
 
 // claimed returns the way by which the current token leaves the deduplicate that it is in.
-func (r *Runner) claimed(i int, current row.Row) (label int, err error) {
-	if r.in.Firsts == nil {
+func (p *pass) claimed(current row.Row) (label int, err error) {
+	if p.in.Firsts == nil {
 		return labelFirst, nil
 	}
-	r.canonical = r.canonical[:0]
-	for _, field := range r.plan.Nodes[r.at].Spec.Deduplicate.Key {
+	node := p.token.at
+	p.scratch.canonical = p.scratch.canonical[:0]
+	for _, field := range p.plan.Nodes[node].Spec.Deduplicate.Key {
 		value, _ := current.Get(field)
-		r.canonical = append(row.AppendValue(r.canonical, value), 0)
+		p.scratch.canonical = append(row.AppendValue(p.scratch.canonical, value), 0)
 	}
-	first, err := r.first(r.claimings[r.at][0].claim, i)
+	first, err := p.first(p.claimings[node][0].claim)
 	if err != nil {
 		return 0, err
 	}
-	if first != r.token(i) {
-		r.result.repeat(r.lane, r.at, i, first)
+	if first != p.id() {
+		p.result.repeat(&p.token, first)
 		return labelDuplicate, nil
 	}
 	return labelFirst, nil

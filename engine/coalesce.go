@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"waymark/engine/barrier"
 	"waymark/engine/plan"
 	"waymark/pipeline"
@@ -22,7 +24,8 @@ type arrived struct {
 }
 
 func newPassCoalesce(node int, coalescing *plan.Coalescing) *passCoalesce {
-	return &passCoalesce{Coalescer: barrier.NewCoalescer(coalescing), node: node, tokens: make([]arrived, len(coalescing.Branches))}
+	tokens := make([]arrived, len(coalescing.Branches))
+	return &passCoalesce{Coalescer: barrier.NewCoalescer(coalescing), node: node, tokens: tokens}
 }
 
 func (c *passCoalesce) begin() {
@@ -30,62 +33,62 @@ func (c *passCoalesce) begin() {
 	clear(c.tokens)
 }
 
-// coalesceOf returns the coalesce that merges, in this pass, the branches of a fork that is executed in the lane; nil if there is
+// coalesceOf returns the coalesce that merges, in this pass, the branches of a fork that has the token; nil if there is
 // none.
-func (r *Runner) coalesceOf(lane, fork int) *passCoalesce {
-	if merged, merges := r.plan.Lanes[lane].Merged[fork]; merges {
-		return r.vertices[r.plan.Lanes[merged].Node].coalescing
+func (p *pass) coalesceOf(forked *token) *passCoalesce {
+	if merged, merges := p.plan.Lanes[forked.lane].Merged[forked.at]; merges {
+		return p.vertices[p.plan.Lanes[merged].Node].coalescing
 	}
 	return nil
 }
 
-// arrive notes that the current token came to the coalesce over its branch. How it ends is known when the others are done.
-func (r *Runner) arrive(current row.Row) (pipeline.Path, error) {
-	coalescing, b := r.vertices[r.at].coalescing, r.branches[r.lane]
-	r.way = r.result.ways.step(r.way, r.at, noLabel, r.lane)
-	r.see(Event{Lane: r.lane, Node: r.at, Before: current, After: current})
-	coalescing.tokens[b] = arrived{r.lane, r.way, r.totals.current()}
+// arrive notes that the current token came to the coalesce over its branch. How it ends is known when the others are
+// done.
+func (p *pass) arrive(current row.Row) (pipeline.Path, error) {
+	coalescing, b := p.vertices[p.token.at].coalescing, p.branches[p.token.lane]
+	p.step(noLabel)
+	p.see(Event{Lane: p.token.lane, Node: p.token.at, Before: current, After: current})
+	coalescing.tokens[b] = arrived{p.token.lane, p.token.way, p.totals.current()}
 	coalescing.Arrive(b, current)
 	return "", nil
 }
 
-// mergeBranches ends the tokens that came to the coalesce as it decides, and sends the merged row on. lane is the one in which
-// the fork was executed.
-func (r *Runner) mergeBranches(i, lane, fork int, coalescing *passCoalesce) (pipeline.Path, error) {
+// mergeBranches ends the tokens that came to the coalesce as it decides, and sends the merged row on. The current token
+// is the forked one.
+func (p *pass) mergeBranches(coalescing *passCoalesce) (pipeline.Path, error) {
+	merged := p.plan.Lanes[p.token.lane].Merged[p.token.at]
 	coalescing.Finish()
 	decision := coalescing.Decision()
-	r.endArrived(i, coalescing, decision)
-	merged := r.plan.Lanes[lane].Merged[fork]
-	r.result.noteDecision(i, merged, decision)
-	r.lane, r.at, r.way = merged, coalescing.node, nil
-	r.totals.next()
+	p.endArrived(coalescing, decision)
+	p.token.lane, p.token.at, p.token.way = merged, coalescing.node, nil
+	p.result.noteDecision(&p.token, decision)
+	p.totals.next()
 	switch {
 	case decision.Nothing:
 		return pipeline.ForkParent, nil
 	case decision.Rejected != nil:
-		return r.reject(i, coalescing.node, decision.Rejected)
+		return p.reject(decision.Rejected)
 	}
-	r.way = r.result.ways.step(nil, coalescing.node, noLabel, merged)
-	r.see(Event{Lane: merged, Node: coalescing.node, After: decision.Row, Decision: &decision})
-	r.noteHash(i, coalescing.node, decision.Row)
-	r.totals.open(coalescing.node, r.way.seq, decision.Row)
-	return r.branch(i, merged, r.vertices[coalescing.node].next, decision.Row)
+	p.step(noLabel)
+	p.see(Event{Lane: merged, Node: coalescing.node, After: decision.Row, Decision: &decision})
+	p.noteHash(decision.Row)
+	p.totals.open(coalescing.node, p.token.way.seq, decision.Row)
+	return p.branch(merged, p.vertices[coalescing.node].next, decision.Row)
 }
 
 // endArrived ends the tokens that came: those of which the merged row is made, and those that were not needed.
-func (r *Runner) endArrived(i int, coalescing *passCoalesce, decision barrier.Decision) {
+func (p *pass) endArrived(coalescing *passCoalesce, decision barrier.Decision) {
 	for b := range coalescing.tokens {
-		if coalescing.tokens[b].way == nil {
+		came := &coalescing.tokens[b]
+		if came.way == nil {
 			continue
 		}
-		r.lane, r.way = coalescing.tokens[b].lane, coalescing.tokens[b].way
-		r.totals.resume(coalescing.tokens[b].amounts)
+		p.token.lane, p.token.way = came.lane, came.way
+		p.totals.resume(came.amounts)
 		path := pipeline.Coalesced
-		for _, late := range decision.NotNeeded {
-			if late == b {
-				path = pipeline.BranchNotNeeded
-			}
+		if slices.Contains(decision.NotNeeded, b) {
+			path = pipeline.BranchNotNeeded
 		}
-		r.end(i, path, "")
+		p.end(path, "")
 	}
 }

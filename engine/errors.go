@@ -23,14 +23,16 @@ type FailedError struct {
 	*plugin.Rejection
 }
 
-// Error returns the node, the row's place and the code. It leaves out the rejection's message, which may hold a piece of the
-// row: this error travels through workflow history.
+// Error returns the node, the row's place and the code. It leaves out the rejection's message, which may hold a piece
+// of the row: this error travels through workflow history.
 func (e *FailedError) Error() string {
 	what := e.Code
 	if e.Field != "" {
 		what += " at field " + e.Field
 	}
-	return fmt.Sprintf("%s refused row %d (line %d) with %s, and the document says that this stops the run", e.Node, e.Row, e.Line, what)
+	return fmt.Sprintf(
+		"%s refused row %d (line %d) with %s, and the document says that this stops the run", e.Node, e.Row, e.Line, what,
+	)
 }
 
 // NewRun says that the cure changes the document or the source: the run cannot go on.

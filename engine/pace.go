@@ -30,11 +30,11 @@ const starved = 100 * longBreath
 // patience is how long a pass waits before it asks again whether it is to give way to an order.
 const patience = 20 * time.Millisecond
 
-// breathe lets other goroutines have their turn before record i. The error is that of Input.Stop.
-func (r *Runner) breathe(i int) error {
+// breathe lets other goroutines have their turn before the current record. The error is that of Input.Stop.
+func (p *pass) breathe() error {
 	for again := true; again; {
-		if r.in.Stop != nil {
-			if err := r.in.Stop(); err != nil {
+		if p.in.Stop != nil {
+			if err := p.in.Stop(); err != nil {
 				return err
 			}
 		}
@@ -42,18 +42,18 @@ func (r *Runner) breathe(i int) error {
 			time.Sleep(patience)
 		}
 	}
-	p := &r.pace
-	took := time.Since(p.since)
+	i, pace := p.token.record, &p.pace
+	took := time.Since(pace.since)
 	if i > 0 && took > starved {
 		processors.Starve()
 	}
 	switch {
 	case i == 0 || took > longBreath:
-		p.records = max(p.records/2, 1)
+		pace.records = max(pace.records/2, 1)
 	case took < shortBreath:
-		p.records = min(2*p.records, mostRecords)
+		pace.records = min(2*pace.records, mostRecords)
 	}
 	runtime.Gosched()
-	p.next, p.since = i+p.records, time.Now()
+	pace.next, pace.since = i+pace.records, time.Now()
 	return nil
 }

@@ -9,63 +9,74 @@ import (
 	"waymark/plugin"
 )
 
-// parsing is what a parser depends on.
+// parsers make rows of records. They stay from chunk to chunk, because most chunks have the context of the last one.
+type parsers struct {
+	source plugin.Parser
+	made   parsing // what source was made for; only if there is one
+
+	ordered map[string]plugin.Parser // of the rows that come out of barriers, by the order of their fields
+	orders  []plugin.Parser          // by Input.FieldOrders; empty for a source's chunk
+}
+
+// parsing is what the parser of a source depends on.
 type parsing struct {
 	origin  int
 	context string
 }
 
-func (r *Runner) prepareParsers(in Input) error {
-	r.parsers = r.parsers[:0]
-	if r.plan.Nodes[in.Origin].Kind != plan.Source {
+// prepare makes the parsers of a chunk.
+func (s *parsers) prepare(p *plan.Plan, in *Input) error {
+	s.orders = s.orders[:0]
+	origin := &p.Nodes[in.Origin]
+	if origin.Kind != plan.Source {
 		for _, order := range in.FieldOrders {
-			r.parsers = append(r.parsers, r.orderedParser(order))
+			s.orders = append(s.orders, s.inOrder(order))
 		}
 		return nil
 	}
 	wanted := parsing{in.Origin, string(in.Chunk.Context)}
-	if r.parser != nil && r.parsing == wanted {
+	if s.source != nil && s.made == wanted {
 		return nil
 	}
-	parser, err := r.plan.Nodes[in.Origin].Source.Parser(in.Chunk.Context)
-	r.parser, r.parsing = parser, wanted
+	parser, err := origin.Source.Parser(in.Chunk.Context)
+	s.source, s.made = parser, wanted
 	return err
 }
 
-// orderedParser returns a parser of canonical rows that gives them their fields in this order.
-func (r *Runner) orderedParser(order []string) plugin.Parser {
+// inOrder returns a parser of canonical rows that gives them their fields in this order.
+func (s *parsers) inOrder(order []string) plugin.Parser {
 	key := strings.Join(order, "\x00")
-	if known := r.ordered[key]; known != nil {
+	if known := s.ordered[key]; known != nil {
 		return known
 	}
-	if r.ordered == nil || len(r.ordered) >= maxShapes {
-		r.ordered = map[string]plugin.Parser{}
+	if s.ordered == nil || len(s.ordered) >= maxShapes {
+		s.ordered = map[string]plugin.Parser{}
 	}
 	made := canonicalParser{row.NewCanonicalParser(order)}
-	r.ordered[key] = made
+	s.ordered[key] = made
 	return made
 }
 
-// parserOf returns the parser of record i.
-func (r *Runner) parserOf(i int) plugin.Parser {
+// of returns the parser of record i.
+func (s *parsers) of(in *Input, i int) plugin.Parser {
 	switch {
-	case len(r.parsers) == 0:
-		return r.parser
-	case r.in.FieldOrderOf == nil:
-		return r.parsers[0]
+	case len(s.orders) == 0:
+		return s.source
+	case in.FieldOrderOf == nil:
+		return s.orders[0]
 	}
-	return r.parsers[r.in.FieldOrderOf[i]]
+	return s.orders[in.FieldOrderOf[i]]
 }
 
 // parse parses record i, by its cells if it has some.
-func (r *Runner) parse(i int, text string) (row.Row, error) {
-	parser := r.parserOf(i)
-	if cells := &r.chunk.Cells; len(cells.Columns) > 0 {
+func (s *parsers) parse(in *Input, i int, text string, values []row.Value) (row.Row, error) {
+	parser := s.of(in, i)
+	if cells := &in.Chunk.Cells; len(cells.Columns) > 0 {
 		if parser, ok := parser.(plugin.CellParser); ok {
-			return parser.ParseCells(cells, i, text, r.values)
+			return parser.ParseCells(cells, i, text, values)
 		}
 	}
-	return parser.Parse(text, r.values)
+	return parser.Parse(text, values)
 }
 
 // canonicalParser parses the rows that came out of a barrier. They are our own: one that cannot be read is a defect.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"unsafe"
 
 	"waymark/engine/barrier"
@@ -12,125 +11,137 @@ import (
 	"waymark/plugin"
 )
 
-func (r *Runner) runAll() error {
-	text := unsafe.String(unsafe.SliceData(r.chunk.Data), len(r.chunk.Data))
-	for i := 0; i < r.chunk.Len(); {
-		next, err := r.runFrom(i, text)
-		if err != nil {
+// pass sends one chunk through the graph, record by record.
+type pass struct {
+	*Runner
+	in     Input
+	bad    []plugin.BadRecord // of the chunk, from the current record on
+	result *Result
+	totals *totals     // of the program; nil if the pass is quiet
+	quiet  bool        // Firsts is to hear of values, and nothing is to be made
+	watch  func(Event) // nil if no caller asks what happens
+	token  token
+}
+
+// run sends every record of the chunk through the graph.
+func (p *pass) run() error {
+	for _, loss := range p.in.Losses {
+		p.lose(p.plan.Nodes[p.in.Origin].Context[len(loss.Keys)-1].Coalesce, loss)
+	}
+	data := p.in.Chunk.Data
+	text := unsafe.String(unsafe.SliceData(data), len(data))
+	for p.token.record < p.in.Chunk.Len() {
+		if err := p.runOn(text); err != nil {
 			return err
 		}
-		i = next
 	}
-	r.result.give(r.in.Hashes)
+	p.result.give(p.in.Hashes)
 	return nil
 }
 
-// runFrom runs the records from i to the end, or to one that panics: that record alone is rejected.
-func (r *Runner) runFrom(i int, text string) (next int, err error) {
+// runOn runs the records from the current one to the end, or to one that panics: that record alone is rejected.
+func (p *pass) runOn(text string) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			next = i + 1
-			_, err = r.confine(i, r.roots[r.in.Origin], cause)
+			_, err = p.confine(p.roots[p.in.Origin], cause)
+			p.token.record++
 		}
 	}()
-	for ; i < r.chunk.Len(); i++ {
-		if i >= r.pace.next {
-			if err := r.breathe(i); err != nil {
-				return i, err
+	for ; p.token.record < p.in.Chunk.Len(); p.token.record++ {
+		i := p.token.record
+		if i >= p.pace.next {
+			if err := p.breathe(); err != nil {
+				return err
 			}
 		}
-		if hashes := r.in.Hashes; hashes != nil && hashes.Every > 0 && i == r.result.from+hashes.Every {
-			r.result.give(hashes)
+		if hashes := p.in.Hashes; hashes != nil && hashes.Every > 0 && i == p.result.from+hashes.Every {
+			p.result.give(hashes)
 		}
-		start := r.chunk.Offsets[i]
-		if err := r.runRecord(i, text[start:start+r.chunk.Lengths[i]]); err != nil {
-			return i, err
+		start := p.in.Chunk.Offsets[i]
+		if err := p.runRecord(text[start : start+p.in.Chunk.Lengths[i]]); err != nil {
+			return err
 		}
 	}
-	return i, nil
+	return nil
 }
 
-// confine rejects the token that a defect met. A token that has ended already cannot be rejected: then the run stops.
-func (r *Runner) confine(i, lane int, cause any) (pipeline.Path, error) {
-	if r.lane != lane || r.result.ended(lane, i) {
-		return "", fmt.Errorf("%s: row %d: defect in the program: %s", r.plan.Nodes[r.at].Name, r.chunk.FirstRow+int64(i), plugin.Brief(fmt.Sprint(cause)))
-	}
-	return r.reject(i, r.at, panicRejection(cause))
-}
-
-// runRecord takes one record through the graph. If it does not reach a coalesce that waits for it, the coalesce is told.
-func (r *Runner) runRecord(i int, text string) error {
-	origin := r.in.Origin
-	r.at, r.way, r.lane = origin, nil, r.roots[origin]
-	r.totals.begin()
-	context := r.plan.Lanes[r.lane].Context
-	r.keys = append(r.keys[:0], r.in.keysOf(i, len(context))...)
-	lost, err := r.runRoot(i, text)
+// runRecord takes the current record through the graph. If it does not reach a coalesce that waits for it, the coalesce
+// is told.
+func (p *pass) runRecord(text string) error {
+	i, lane := p.token.record, p.roots[p.in.Origin]
+	context := p.plan.Lanes[lane].Context
+	keys := p.in.keysOf(i, len(context))
+	p.token = token{record: i, lane: lane, at: p.in.Origin, keys: append(p.scratch.keys[:0], keys...)}
+	p.totals.begin()
+	lost, err := p.runRoot(text)
 	if err != nil || lost == "" || len(context) == 0 {
 		return err
 	}
-	if b := r.branches[r.roots[origin]]; b != plan.None {
-		keys := r.in.keysOf(i, len(context))
-		r.lose(context[len(context)-1].Coalesce, barrier.Loss{Keys: keys, Branch: b, Reason: lost})
+	if b := p.branches[lane]; b != plan.None {
+		p.lose(context[len(context)-1].Coalesce, barrier.Loss{Keys: keys, Branch: b, Reason: lost})
 	}
 	return nil
 }
 
 // runRoot parses the record and follows it to its end.
-func (r *Runner) runRoot(i int, text string) (pipeline.Path, error) {
-	origin := r.in.Origin
-	if len(r.bad) > 0 && r.bad[0].Index == i {
-		rejected := &r.bad[0].Rejection
-		r.bad = r.bad[1:]
-		return r.reject(i, origin, rejected)
+func (p *pass) runRoot(text string) (pipeline.Path, error) {
+	if len(p.bad) > 0 && p.bad[0].Index == p.token.record {
+		rejected := &p.bad[0].Rejection
+		p.bad = p.bad[1:]
+		return p.reject(rejected)
 	}
-	current, err := r.parse(i, text)
+	current, err := p.parsers.parse(&p.in, p.token.record, text, p.scratch.values)
 	if err != nil {
-		return r.reject(i, origin, rejection(err))
+		return p.reject(rejection(err))
 	}
-	r.values = current.Values
-	r.totals.open(origin, 0, current)
-	if rejected, err := r.duplicate(i, current); err != nil || rejected != nil {
+	p.scratch.values = current.Values
+	p.totals.open(p.token.at, 0, current)
+	if rejected, err := p.duplicate(current); err != nil || rejected != nil {
 		if err != nil {
 			return "", err
 		}
-		return r.reject(i, origin, rejected)
+		return p.reject(rejected)
 	}
-	if r.quiet && !r.deduplicates {
+	if p.quiet && !p.deduplicates {
 		return pipeline.FilterDropped, nil
 	}
-	if !r.quiet {
-		r.noteKeys(i, current)
+	if !p.quiet {
+		p.noteKeys(current)
 	}
-	if r.vertices[origin].changes {
-		r.noteHash(i, origin, current)
+	origin := &p.vertices[p.token.at]
+	if origin.changes {
+		p.noteHash(current)
 	}
-	r.way = r.result.ways.step(nil, origin, noLabel, r.lane)
-	r.see(Event{Lane: r.lane, Node: origin, After: current})
-	return r.follow(i, r.vertices[origin].next, current)
+	p.step(noLabel)
+	if p.watch != nil {
+		p.watch(Event{Lane: p.token.lane, Node: p.token.at, After: current})
+	}
+	return p.follow(origin.next, current)
 }
 
-func (r *Runner) noteHash(i, node int, current row.Row) {
-	if r.quiet || r.in.Hashes != nil && r.in.Hashes.Every == 0 {
+// noteHash notes the hash of the row with which the current token leaves its node.
+func (p *pass) noteHash(current row.Row) {
+	if p.quiet || p.in.Hashes != nil && p.in.Hashes.Every == 0 {
 		return
 	}
-	r.canonical = row.AppendCanonical(r.canonical[:0], current)
-	sum := sha256.Sum256(r.canonical)
-	copy(r.result.column(r.lane, node, i), sum[:])
+	p.scratch.canonical = row.AppendCanonical(p.scratch.canonical[:0], current)
+	sum := sha256.Sum256(p.scratch.canonical)
+	copy(p.result.column(&p.token), sum[:])
 }
 
-func (r *Runner) noteKeys(i int, current row.Row) {
-	for k := range r.result.Keys {
-		if value, found := current.Get(r.result.Keys[k].Field); found {
-			r.canonical = row.AppendValue(r.canonical[:0], value)
-			sum := sha256.Sum256(r.canonical)
-			copy(r.result.Keys[k].Hashes[4*i:], sum[:4])
+// noteKeys notes the hashes of the fields of the business key.
+func (p *pass) noteKeys(current row.Row) {
+	for k := range p.result.Keys {
+		if value, found := current.Get(p.result.Keys[k].Field); found {
+			p.scratch.canonical = row.AppendValue(p.scratch.canonical[:0], value)
+			sum := sha256.Sum256(p.scratch.canonical)
+			copy(p.result.Keys[k].Hashes[4*p.token.record:], sum[:4])
 		}
 	}
 }
 
-func (r *Runner) see(event Event) {
-	if r.watch != nil {
-		r.watch(event)
+func (p *pass) see(event Event) {
+	if p.watch != nil {
+		p.watch(event)
 	}
 }

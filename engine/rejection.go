@@ -21,32 +21,33 @@ type Rejected struct {
 
 var rejectedShape = row.NewShape(plan.ErrorFields)
 
-// reject ends the current token at a node as the node's policy says. It returns the path.
-func (r *Runner) reject(i, node int, rejected *plugin.Rejection) (pipeline.Path, error) {
-	r.at = node
-	policy := r.plan.Nodes[node].OnError
+// reject ends the current token at its node as the node's policy says. It returns the path.
+func (p *pass) reject(rejected *plugin.Rejection) (pipeline.Path, error) {
+	node, i := &p.plan.Nodes[p.token.at], p.token.record
+	policy := node.OnError
 	if policy.Word == pipeline.Fail {
-		return "", &FailedError{Node: r.plan.Nodes[node].Name, Row: r.chunk.FirstRow + int64(i), Line: r.chunk.Line(i), Rejection: rejected}
+		return "", &FailedError{Node: node.Name, Row: p.row(), Line: p.in.Chunk.Line(i), Rejection: rejected}
 	}
-	r.way = r.result.ways.step(r.way, node, noLabel, r.lane)
-	r.totals.refuse(node, r.way.seq)
-	r.see(Event{Lane: r.lane, Node: node, Rejected: rejected})
-	path, sentTo := r.fate(node, policy, rejected)
-	if policy.Node != plan.None && !r.quiet {
-		r.deliverRejected(i, node, policy.Node, rejected)
+	p.step(noLabel)
+	p.totals.refuse(p.token.at, p.token.way.seq)
+	p.see(Event{Lane: p.token.lane, Node: p.token.at, Rejected: rejected})
+	path, sentTo := p.fate(node, rejected)
+	if policy.Node != plan.None && !p.quiet {
+		p.deliverRejected(policy.Node, rejected)
 	}
-	r.end(i, path, sentTo)
-	r.result.Rejected = append(r.result.Rejected, Rejected{Lane: r.lane, Index: i, Rejection: *rejected})
+	p.end(path, sentTo)
+	p.result.Rejected = append(p.result.Rejected, Rejected{Lane: p.token.lane, Index: i, Rejection: *rejected})
 	return path, nil
 }
 
-func (r *Runner) fate(node int, policy plan.Target, rejected *plugin.Rejection) (pipeline.Path, string) {
+// fate returns the path of a token that a node rejected, and where its row is sent.
+func (p *pass) fate(node *plan.Node, rejected *plugin.Rejection) (pipeline.Path, string) {
 	switch {
-	case policy.Node != plan.None:
-		return pipeline.OnErrorRouted, r.plan.Nodes[policy.Node].Name
-	case policy.Word == pipeline.Discard:
+	case node.OnError.Node != plan.None:
+		return pipeline.OnErrorRouted, p.plan.Nodes[node.OnError.Node].Name
+	case node.OnError.Word == pipeline.Discard:
 		return pipeline.SinkDiscarded, pipeline.DiscardSink
-	case r.plan.Nodes[node].Kind == plan.Source:
+	case node.Kind == plan.Source:
 		return pipeline.QuarantinedAtSource, pipeline.QuarantineSink
 	case rejected.Code == CodeUnrouted:
 		return pipeline.Unrouted, pipeline.QuarantineSink
@@ -55,22 +56,27 @@ func (r *Runner) fate(node int, policy plan.Target, rejected *plugin.Rejection) 
 	}
 }
 
-// deliverRejected writes the rejected record to a sink of rejected rows. Plan-time checks made sure that the sink can encode
-// the shape, and every value in it is text, a number or null, so that no encoder has a reason to reject it.
-func (r *Runner) deliverRejected(i, node, sink int, rejected *plugin.Rejection) {
-	part := &r.result.Parts[sink]
-	told := r.rejectedRow(i, node, rejected)
-	data, err := r.vertices[sink].encoder.Append(part.Data, told)
+// deliverRejected writes the rejected record to a sink of rejected rows. Plan-time checks made sure that the sink can
+// encode the shape, and every value in it is text, a number or null, so that no encoder has a reason to reject it.
+func (p *pass) deliverRejected(sink int, rejected *plugin.Rejection) {
+	part := &p.result.Parts[sink]
+	about := p.rejectedRow(rejected)
+	data, err := p.vertices[sink].encoder.Append(part.Data, about)
 	if err != nil {
 		panic(err)
 	}
-	r.see(Event{Lane: r.lane, Node: sink, Before: told, After: told, Encoded: r.written(sink, data[len(part.Data):], told)})
+	if p.watch != nil {
+		encoded := p.written(sink, data[len(part.Data):], about)
+		p.watch(Event{Lane: p.token.lane, Node: sink, Before: about, After: about, Encoded: encoded})
+	}
 	part.Data = data
 	part.Rows++
 }
 
-func (r *Runner) rejectedRow(i, node int, rejected *plugin.Rejection) row.Row {
-	record := r.chunk.Record(i)
+// rejectedRow returns the row of plan.ErrorFields about the current token.
+func (p *pass) rejectedRow(rejected *plugin.Rejection) row.Row {
+	chunk := p.in.Chunk
+	record := chunk.Record(p.token.record)
 	raw, raw64 := row.StringValue(string(record)), row.NullValue()
 	if !utf8.Valid(record) {
 		raw, raw64 = row.NullValue(), row.StringValue(base64.StdEncoding.EncodeToString(record))
@@ -79,11 +85,23 @@ func (r *Runner) rejectedRow(i, node int, rejected *plugin.Rejection) row.Row {
 	if rejected.Field != "" {
 		field = row.StringValue(rejected.Field)
 	}
-	r.rejected = [...]row.Value{
-		row.StringValue(r.plan.Nodes[r.in.Origin].Name), row.StringValue(r.chunk.File), row.IntValue(r.chunk.FirstRow + int64(i)), row.IntValue(r.chunk.Line(i)),
-		row.StringValue(r.plan.Nodes[node].Name), row.StringValue(rejected.Code), field, row.StringValue(rejected.Message), raw, raw64,
+	p.scratch.rejected = [...]row.Value{
+		row.StringValue(p.plan.Nodes[p.in.Origin].Name), row.StringValue(chunk.File),
+		row.IntValue(p.row()), row.IntValue(chunk.Line(p.token.record)),
+		row.StringValue(p.plan.Nodes[p.token.at].Name), row.StringValue(rejected.Code), field,
+		row.StringValue(rejected.Message), raw, raw64,
 	}
-	return row.Row{Shape: rejectedShape, Values: r.rejected[:]}
+	return row.Row{Shape: rejectedShape, Values: p.scratch.rejected[:]}
+}
+
+// confine rejects the current token, which a defect met while the pass followed the one of this lane. A token that has
+// ended already cannot be rejected: then the run stops.
+func (p *pass) confine(lane int, cause any) (pipeline.Path, error) {
+	if p.token.lane != lane || p.result.ended(&p.token) {
+		name, why := p.plan.Nodes[p.token.at].Name, plugin.Brief(fmt.Sprint(cause))
+		return "", fmt.Errorf("%s: row %d: defect in the program: %s", name, p.row(), why)
+	}
+	return p.reject(panicRejection(cause))
 }
 
 // rejection returns the *plugin.Rejection that parsers, expressions and encoders promise their errors to be.

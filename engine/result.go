@@ -54,8 +54,8 @@ type Column struct {
 	Hashes []byte // 32 bytes for each record of the chunk; zero for a record that did not come out of the node
 }
 
-// KeyColumn holds, for each record, the first 4 bytes of the SHA-256 of the canonical form of one field's value; zero for
-// a record that the source rejected.
+// KeyColumn holds, for each record, the first 4 bytes of the SHA-256 of the canonical form of one field's value; zero
+// for a record that the source rejected.
 type KeyColumn struct {
 	Field  string
 	Hashes []byte
@@ -110,15 +110,18 @@ func newResult(p *plan.Plan, origin, root, rows int) *Result {
 	return result
 }
 
-// column returns the slot of record i at the node in the lane.
-func (r *Result) column(lane, node, i int) []byte {
-	at := lane*len(r.Parts) + node
+// slot returns the place of a token at its node in lists by lane and node.
+func (r *Result) slot(t *token) int { return t.lane*len(r.Parts) + t.at }
+
+// column returns the place of the hash with which a token leaves its node.
+func (r *Result) column(t *token) []byte {
+	at := r.slot(t)
 	column := r.columns[at]
 	if column == nil {
-		column = &Column{Lane: lane, Node: node, Hashes: make([]byte, sha256.Size*r.slice)}
+		column = &Column{Lane: t.lane, Node: t.at, Hashes: make([]byte, sha256.Size*r.slice)}
 		r.columns[at] = column
 	}
-	i -= r.from
+	i := t.record - r.from
 	return column.Hashes[sha256.Size*i : sha256.Size*(i+1)]
 }
 
@@ -139,28 +142,28 @@ func (r *Result) give(hashes *Hashes) {
 	r.from += r.slice
 }
 
-// repeat notes that a deduplicate drops record i in the lane, and which token was the first with its key.
-func (r *Result) repeat(lane, node, i int, first barrier.Token) {
-	at := lane*len(r.Parts) + node
+// repeat notes that a deduplicate drops a token, and which token was the first with its key.
+func (r *Result) repeat(t *token, first barrier.Token) {
+	at := r.slot(t)
 	column := r.repeats[at]
 	if column == nil {
-		column = &RepeatColumn{Lane: lane, Node: node, Firsts: make([]barrier.Token, r.rows)}
+		column = &RepeatColumn{Lane: t.lane, Node: t.at, Firsts: make([]barrier.Token, r.rows)}
 		if r.repeats == nil {
 			r.repeats = map[int]*RepeatColumn{}
 		}
 		r.repeats[at] = column
 	}
-	column.Firsts[i] = first
+	column.Firsts[t.record] = first
 }
 
-// fieldsOf returns what can be disclosed of the rows that a sink got in the lane.
-func (r *Result) fieldsOf(lane, node int) *FieldColumn {
-	at := lane*len(r.Parts) + node
+// fieldsOf returns what can be disclosed of the rows that a sink got in the lane of a token that it has.
+func (r *Result) fieldsOf(t *token) *FieldColumn {
+	at := r.slot(t)
 	if r.fields[at] == nil {
 		if r.fields == nil {
 			r.fields = map[int]*FieldColumn{}
 		}
-		r.fields[at] = &FieldColumn{Lane: lane, Node: node}
+		r.fields[at] = &FieldColumn{Lane: t.lane, Node: t.at}
 	}
 	return r.fields[at]
 }
@@ -173,21 +176,21 @@ func (r *Result) late(at At, amounts []Held) {
 	r.Late[at] = amounts
 }
 
-// end ends the token of record i in the lane. It returns how all tokens of its way ended.
-func (r *Result) end(i, lane int, way *wayNode, path pipeline.Path, sentTo string) *endedWay {
-	routes := r.routes[lane]
+// end ends a token. It returns how all tokens of its way ended.
+func (r *Result) end(t *token, path pipeline.Path, sentTo string) *endedWay {
+	routes := r.routes[t.lane]
 	if routes == nil {
 		routes = newRoutes(r.rows)
-		r.routes[lane] = routes
+		r.routes[t.lane] = routes
 	}
-	code := routes.end(way, path, sentTo)
-	routes.codes[i] = code
+	code := routes.end(t.way, path, sentTo)
+	routes.codes[t.record] = code
 	return &routes.done[code]
 }
 
-// ended reports whether the token of record i in the lane has ended.
-func (r *Result) ended(lane, i int) bool {
-	return r.routes[lane] != nil && r.routes[lane].codes[i] != NoToken
+// ended reports whether a token has ended.
+func (r *Result) ended(t *token) bool {
+	return r.routes[t.lane] != nil && r.routes[t.lane].codes[t.record] != NoToken
 }
 
 // arrivals returns what came to a barrier.
@@ -198,19 +201,19 @@ func (r *Result) arrivals(node int) *barrier.Arrivals {
 	return r.Arrivals[node]
 }
 
-// noteDecision notes what the coalesce over the lane decided about record i.
-func (r *Result) noteDecision(i, lane int, decision barrier.Decision) {
-	if r.merges[lane] == nil {
-		r.merges[lane] = newMerges(r.rows)
+// noteDecision notes what a coalesce decided about the branches of which it made the token.
+func (r *Result) noteDecision(t *token, decision barrier.Decision) {
+	if r.merges[t.lane] == nil {
+		r.merges[t.lane] = newMerges(r.rows)
 	}
-	r.merges[lane].add(i, decision)
+	r.merges[t.lane].add(t.record, decision)
 }
 
 // finish sums up. The error is that of a plugin.Finisher.
-func (r *Result) finish(runner *Runner) error {
+func (r *Result) finish(made *program) error {
 	for lane, routes := range r.routes {
 		if routes != nil {
-			r.Lanes = append(r.Lanes, LaneRoutes{Lane: lane, Codes: routes.codes, Ways: routes.list(runner.vertices)})
+			r.Lanes = append(r.Lanes, LaneRoutes{Lane: lane, Codes: routes.codes, Ways: routes.list(made.vertices)})
 		}
 	}
 	for _, column := range r.columns {
@@ -222,7 +225,7 @@ func (r *Result) finish(runner *Runner) error {
 		r.Repeats = append(r.Repeats, *r.repeats[at])
 	}
 	if r.fields != nil {
-		r.finishFields(runner.plan)
+		r.finishFields(made.plan)
 	}
 	for lane, merges := range r.merges {
 		if merges != nil {
@@ -230,8 +233,8 @@ func (r *Result) finish(runner *Runner) error {
 		}
 	}
 	for i := range r.Parts {
-		if err := r.Parts[i].finish(runner.vertices[i].encoder); err != nil {
-			return &UnfinishedError{Node: runner.plan.Nodes[i].Name, Err: err}
+		if err := r.Parts[i].finish(made.vertices[i].encoder); err != nil {
+			return &UnfinishedError{Node: made.plan.Nodes[i].Name, Err: err}
 		}
 	}
 	return nil

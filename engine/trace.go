@@ -25,8 +25,8 @@ type Event struct {
 // Hash returns the SHA-256 of the canonical form of the row that went out.
 func (e Event) Hash() [32]byte { return sha256.Sum256(row.AppendCanonical(nil, e.After)) }
 
-// Explain returns the sub-expressions of the gate or filter with their values for the row, outermost first; nil for nodes
-// without such an expression.
+// Explain returns the sub-expressions of the gate or filter with their values for the row, outermost first; nil for
+// nodes without such an expression.
 func Explain(node *plan.Node, in row.Row) []expr.Part {
 	if node.Operation != plan.Gate && node.Operation != plan.Filter || node.Kind != plan.Step || in.Shape == nil {
 		return nil
@@ -46,22 +46,23 @@ type LaneWay struct {
 	Way
 }
 
-// Trace sends one record of the chunk through the graph, by the same code as Run, and tells its story. The error is as for
-// Run; the story then ends where the row was rejected.
+// Trace sends one record of the chunk through the graph, by the same code as Run, and tells its story. The error is as
+// for Run; the story then ends where the row was rejected.
 func (r *Runner) Trace(in Input, i int) (Story, error) {
-	if err := r.begin(in); err != nil {
+	p, err := r.begin(in)
+	if err != nil {
 		return Story{}, err
 	}
 	var story Story
-	r.watch = func(e Event) { story.Events = append(story.Events, e.clone()) }
-	defer func() { r.watch = nil }()
-	for len(r.bad) > 0 && r.bad[0].Index < i {
-		r.bad = r.bad[1:]
+	p.watch = func(e Event) { story.Events = append(story.Events, e.clone()) }
+	p.token.record = i
+	for len(p.bad) > 0 && p.bad[0].Index < i {
+		p.bad = p.bad[1:]
 	}
-	if err := r.traceRecord(i); err != nil {
+	if err := p.traceRecord(); err != nil {
 		return story, err
 	}
-	for lane, routes := range r.result.routes {
+	for lane, routes := range p.result.routes {
 		if routes != nil && routes.codes[i] != NoToken {
 			story.Ways = append(story.Ways, LaneWay{lane, routes.list(r.vertices)[routes.codes[i]]})
 		}
@@ -69,13 +70,13 @@ func (r *Runner) Trace(in Input, i int) (Story, error) {
 	return story, nil
 }
 
-func (r *Runner) traceRecord(i int) (err error) {
+func (p *pass) traceRecord() (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			_, err = r.confine(i, r.roots[r.in.Origin], cause)
+			_, err = p.confine(p.roots[p.in.Origin], cause)
 		}
 	}()
-	return r.runRecord(i, string(r.chunk.Record(i)))
+	return p.runRecord(string(p.in.Chunk.Record(p.token.record)))
 }
 
 func (e Event) clone() Event {

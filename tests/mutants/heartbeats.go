@@ -41,7 +41,7 @@ var heartbeats = []mutant{
 	},
 	{
 		name: "a pass hears of no order to stop", never: "a run that was cancelled keeps the machine busy",
-		file: "engine/pace.go", old: "if r.in.Stop != nil {", new: "if false {",
+		file: "engine/pace.go", old: "if p.in.Stop != nil {", new: "if false {",
 		pkg: "./engine", run: "^TestAPassStops$",
 	},
 }

@@ -83,12 +83,12 @@ var evidence = []mutant{
 	},
 	{
 		name: "a bad record is an error", never: "one bad row fails its whole batch", again: contagiousRow,
-		file: "engine/pass.go", old: "return r.reject(i, origin, rejection(err))", new: "return \"\", err",
+		file: "engine/pass.go", old: "return p.reject(rejection(err))", new: "return \"\", err",
 		pkg: "./activities", run: "^TestRunLeavesWhatTheDocumentSays$",
 	},
 	{
 		name: "a defect of a step is not confined to its row", never: "one bad row fails its whole batch", again: contagiousRow,
-		file: "engine/pass.go", old: "return r.reject(i, r.at, panicRejection(cause))", new: "panic(cause)",
+		file: "engine/rejection.go", old: "return p.reject(panicRejection(cause))", new: "panic(cause)",
 		pkg: "./engine", run: "^TestADefectIsConfinedToTheRowThatMetIt$",
 	},
 	{

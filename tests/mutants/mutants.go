@@ -157,7 +157,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "tokens at a barrier share their keys", never: "a branch is merged into the row of another",
-		file: "engine/arrival.go", old: "Keys: r.copyKeys(r.keys)", new: "Keys: r.keys",
+		file: "engine/arrival.go", old: "Keys: copyKeys(p.token.keys)", new: "Keys: p.token.keys",
 		pkg: "./tests/graphs", run: "^TestInEveryOrder$/^2_branches,_require_all,_union,_lost_behind_a_sort$",
 	},
 	{
