@@ -35,7 +35,7 @@ func Show(ctx context.Context, log *landscape.Reader, run landscape.Run, source 
 }
 
 func prove(ctx context.Context, log *landscape.Reader, run landscape.Run, source string, row int64, shown *Shown) (*Proof, error) {
-	m := maker{log: log.Marked(), run: run.ID, shown: shown, proof: &Proof{}}
+	m := maker{log: log.Marked(), run: run.ID, shown: shown, proof: &Proof{Proof: formVersion}}
 	sealed, about, err := evidence.CheckedSeal(ctx, m.log, run.ID)
 	if err == nil && about == nil {
 		err = fmt.Errorf("run %s: the log has no entry about its seal %d: %w", run.ID, sealed.Seq, landscape.ErrNotFound)
@@ -55,7 +55,6 @@ func prove(ctx context.Context, log *landscape.Reader, run landscape.Run, source
 			return nil, fmt.Errorf("prove row %d of %s in run %s: %w", row, source, run.ID, err)
 		}
 	}
-	m.proof.Proof = m.proof.version()
 	return m.proof, nil
 }
 

@@ -128,19 +128,8 @@ func (e Entry) proof(head string) (evidence.Proof, error) {
 	return evidence.Proof{Position: e.Index, Entry: e.Text, Text: evidence.ProofText(e.Index, path, head)}, err
 }
 
-// Versions of the form of proofs: of those with the body of a row, and of those with fields.
-const (
-	formVersion   = 1
-	fieldsVersion = 2
-)
-
-// version returns the version of the form that the proof has.
-func (p *Proof) version() int {
-	if len(p.Fields) > 0 {
-		return fieldsVersion
-	}
-	return formVersion
-}
+// formVersion is the version of the form of proofs.
+const formVersion = 1
 
 // MaxBytes is how long a proof may be.
 const MaxBytes = 1 << 20
@@ -159,7 +148,7 @@ func Parse(text []byte) (*Proof, error) {
 		return nil, err
 	case err != nil:
 		return nil, errors.New("it is not a proof: " + strings.TrimPrefix(err.Error(), "json: "))
-	case p == nil || p.Proof != p.version():
+	case p == nil || p.Proof != formVersion:
 		return nil, errors.New("it is a proof of another version")
 	}
 	return p, nil

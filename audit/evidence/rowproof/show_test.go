@@ -121,7 +121,7 @@ func TestChangedFields(t *testing.T) {
 		"a body besides":           {func(p *rowproof.Proof) { p.Body = whole.Body }, "form: "},
 		"a salt of the row":        {func(p *rowproof.Proof) { p.Row.Salt = whole.Row.Salt }, "form: "},
 		"more records":             {func(p *rowproof.Proof) { p.Records = whole.Records }, "form: "},
-		"the first version":        {func(p *rowproof.Proof) { p.Proof = 1 }, "form: "},
+		"another version":          {func(p *rowproof.Proof) { p.Proof = 2 }, "form: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := new(rowproof.Proof)
