@@ -42,9 +42,6 @@ func NewSource(name string, spec pipeline.Source, files file.Access) (plugin.Sou
 // Determinism says that the rows depend on what the files hold.
 func (s *source) Determinism() pipeline.Determinism { return pipeline.ReadsIO }
 
-// Version is 2 since pages must hold what they declare, and an integer that is wider than its type rejects its row.
-func (s *source) Version() int { return 2 }
-
 // Fields returns the declared fields; rows carry others after them unless the schema is fixed.
 func (s *source) Fields() ([]pipeline.Named[pipeline.Field], bool) { return s.records.Fields() }
 
