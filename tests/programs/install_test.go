@@ -1,5 +1,4 @@
-// Package install tests what people get who do not clone the repository: a module from a proxy, and releases.
-package install
+package programs_test
 
 import (
 	"errors"
