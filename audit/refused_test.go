@@ -72,7 +72,7 @@ func TestRowsThatATableRefused(t *testing.T) {
 	t.Run("lines", func(t *testing.T) { testLateLines(t, s, tables) })
 	t.Run("why not", func(t *testing.T) { testLateDenials(t, s) })
 	t.Run("verify", func(t *testing.T) { testLateVerified(t, s) })
-	t.Run("totals", func(t *testing.T) { testLateTotals(t, s) })
+	t.Run("totals", func(t *testing.T) { testRejectedTotals(t, s) })
 }
 
 const lateSaid = "sink     written to good; good refused it with SINK_UNIQUE: id: a row with \"a\" is there\n"
@@ -181,8 +181,8 @@ func TestVerifyRefusalsByAFile(t *testing.T) {
 	requireProblem(t, report, "orders chunk 0", "sink ledger refused 1 row on record, and it is none that can refuse single rows")
 }
 
-// testLateTotals looks where the amounts of rows are that tables refused, and changes what is recorded of them.
-func testLateTotals(t *testing.T, s *fixture) {
+// testRejectedTotals looks where the amounts of rows are that tables refused, and changes what is recorded of them.
+func testRejectedTotals(t *testing.T, s *fixture) {
 	totals, err := s.Log.Totals(t.Context(), run)
 	require.NoError(t, err)
 	accounts := map[string][]string{}
@@ -194,11 +194,11 @@ func testLateTotals(t *testing.T, s *fixture) {
 	require.Equal(t, map[string]string{"n": "9"}, totals.Quarantined)
 	require.Zero(t, totals.Unreadable)
 	for statement, want := range map[string]string{
-		`update late_totals set amount = '2' where sink = 'good' and chunk = 0`:          "late_totals run-1/good/orders/0/n: amount should be",
-		`update late_totals set unreadable = 1 where sink = 'rejects'`:                   "late_totals run-1/rejects/orders/2/n: unreadable should be 0, the record has 1",
-		`delete from late_totals where sink = 'good' and chunk = 1`:                      "late_totals run-1/good/orders/1/n: should be one, the record has none",
-		`insert into late_totals values ('run-1', 'more', 'orders', 0, 'n', '5', 0)`:     "late_totals run-1/more/orders/0/n: should be none, the record has one",
-		`insert into late_totals values ('run-1', 'good', 'orders', 0, 'other', '5', 0)`: "late_totals run-1/good/orders/0/other: should be none, the record has one",
+		`update rejected_totals set amount = '2' where sink = 'good' and chunk = 0`:          "rejected_totals run-1/good/orders/0/n: amount should be",
+		`update rejected_totals set unreadable = 1 where sink = 'rejects'`:                   "rejected_totals run-1/rejects/orders/2/n: unreadable should be 0, the record has 1",
+		`delete from rejected_totals where sink = 'good' and chunk = 1`:                      "rejected_totals run-1/good/orders/1/n: should be one, the record has none",
+		`insert into rejected_totals values ('run-1', 'more', 'orders', 0, 'n', '5', 0)`:     "rejected_totals run-1/more/orders/0/n: should be none, the record has one",
+		`insert into rejected_totals values ('run-1', 'good', 'orders', 0, 'other', '5', 0)`: "rejected_totals run-1/good/orders/0/other: should be none, the record has one",
 	} {
 		require.True(t, slices.ContainsFunc(verify(t, s, tampered(t, s, statement)).Problems, func(p audit.Problem) bool {
 			return p.Kind == audit.RecordDiffers && strings.Contains(p.Detail, want)

@@ -84,7 +84,7 @@ func (l *Log) FinalizeEffect(ctx context.Context, by Attempt, receipt string, re
 	if err != nil {
 		return fmt.Errorf("finalize %s: %w", by.EffectKey, err)
 	}
-	sums, err := lateTotals(by.EffectKey, refused)
+	sums, err := rejectedTotals(by.EffectKey, refused)
 	if err != nil {
 		return fmt.Errorf("finalize %s: %w", by.EffectKey, err)
 	}

@@ -47,24 +47,24 @@ func (l *Log) lateErrors(ctx context.Context, key EffectKey, refused []Rejection
 	return records, nil
 }
 
-// LateTotalRecord is what a total comes to, of the rows of a part that the target of its sink refused.
-type LateTotalRecord struct {
+// RejectedTotal is what a total comes to, of the rows of a part that the target of its sink refused.
+type RejectedTotal struct {
 	EffectKey
 	Total      string `db:"total,key"`
 	Amount     string `db:"amount"`
 	Unreadable int64  `db:"unreadable"` // rows whose amount cannot be read, and is not in Amount
 }
 
-// Table returns late_totals.
-func (LateTotalRecord) Table() string { return "late_totals" }
+// Table returns rejected_totals.
+func (RejectedTotal) Table() string { return "rejected_totals" }
 
-// lateTotals returns what the totals of refused rows come to, by name. It rejects rows that have other totals than the first.
-func lateTotals(key EffectKey, refused []Rejection) ([]Record, error) {
+// rejectedTotals returns what the totals of refused rows come to, by name. It rejects rows that have other totals than the first.
+func rejectedTotals(key EffectKey, refused []Rejection) ([]Record, error) {
 	if len(refused) == 0 {
 		return nil, nil
 	}
 	names := refused[0].Amounts
-	sums, records := make([]amount.Sum, len(names)), make([]LateTotalRecord, len(names))
+	sums, records := make([]amount.Sum, len(names)), make([]RejectedTotal, len(names))
 	for _, r := range refused {
 		if !slices.EqualFunc(r.Amounts, names, func(a, b RowAmount) bool { return a.Total == b.Total }) {
 			return nil, fmt.Errorf("record %d in lane %d has other totals than record %d in lane %d", r.Index, r.Lane, refused[0].Index, refused[0].Lane)
@@ -114,12 +114,12 @@ func (r *Reader) sameRejections(ctx context.Context, e Effect, late []Record) er
 // FinalizeEffect would make of refused. It stores nothing. The error says that the sink did not get such a row, or that one has no code.
 func (r *Reader) CompareRejected(ctx context.Context, key EffectKey, refused []Rejection) ([]Difference, error) {
 	rehearsed := &rehearsal{source: r.from, beyond: func(r Record) bool { _, isError := r.(RowError); return isError }}
-	return rehearsed.compare(ctx, []Record{LateTotalRecord{EffectKey: key}}, func(l *Log) error {
+	return rehearsed.compare(ctx, []Record{RejectedTotal{EffectKey: key}}, func(l *Log) error {
 		late, err := l.lateErrors(ctx, key, refused)
 		if err != nil {
 			return err
 		}
-		sums, err := lateTotals(key, refused)
+		sums, err := rejectedTotals(key, refused)
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ var records = []Record{
 	Run{}, Node{}, Edge{}, Source{}, Lane{}, LookupTable{}, SourceEnd{}, FoldRecord{}, Chunk{}, ChunkRowsRecord{},
 	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, WayTotalRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{}, RepeatsRecord{}, FieldRootsRecord{}, FeedRecord{},
 	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
-	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, LateTotalRecord{}, ArtifactRecord{}, Action{}, RunEvent{}, PolicyRecord{}, PolicyResult{},
+	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, RejectedTotal{}, ArtifactRecord{}, Action{}, RunEvent{}, PolicyRecord{}, PolicyResult{},
 	Salts{}, ChunkSeal{}, RunSeal{}, SignOff{}, Heal{}, Start{},
 	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{}, Trigger{}, Watch{}, Arrival{}, ArrivalOrder{}, ArrivalRun{},
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},

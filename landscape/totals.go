@@ -320,7 +320,7 @@ func (a *account) leave(w WayRecord, node string, kind NodeKind, now *segment) {
 // addLate takes the amounts of rows that targets refused from what they confirmed.
 func (s *totaling) addLate(ctx context.Context, d RecordReader, run string) error {
 	var wrong error
-	err := each(ctx, d, []any{run}, func(l LateTotalRecord) bool {
+	err := each(ctx, d, []any{run}, func(l RejectedTotal) bool {
 		var refused amount.Amount
 		if refused, wrong = amount.Parse(l.Amount); wrong != nil {
 			wrong = incomplete("total %s of what %s refused of %s chunk %d: %q", l.Total, l.Sink, l.Source, l.Chunk, l.Amount)

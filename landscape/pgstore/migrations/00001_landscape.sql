@@ -611,7 +611,7 @@ create table effects (
 create unique index effects_by_ordinal on effects (run_id, sink, ordinal) where ordinal is not null;
 
 -- What a total of the document comes to, of the rows of a part that the target of a sink refused when it was written.
-create table late_totals (
+create table rejected_totals (
   run_id     text collate "C" not null,
   sink       text collate "C" not null,
   source     text collate "C" not null,
@@ -3167,7 +3167,7 @@ begin
   -- Rows of a run that never change until they are archived, and attempts at deliveries until their event is dropped.
   foreach name in array array[
     'edges', 'sources', 'lanes', 'tables', 'source_ends', 'passages', 'ways', 'way_steps', 'chunk_ways',
-    'way_totals', 'late_totals', 'repeats', 'field_roots', 'claims', 'feeds', 'folds', 'batches', 'members',
+    'way_totals', 'rejected_totals', 'repeats', 'field_roots', 'claims', 'feeds', 'folds', 'batches', 'members',
     'parents', 'merge_kinds', 'joins', 'chunk_joins', 'merges', 'effect_events', 'resumptions', 'executions',
     'actions', 'run_events', 'policies', 'policy_results', 'chunk_seals', 'delivery_attempts'
   ] loop
@@ -3176,7 +3176,7 @@ begin
   -- What an archive takes out of the landscape, if its guards need no argument.
   foreach name in array array[
     'edges', 'sources', 'lanes', 'source_ends', 'chunk_rows', 'passages', 'ways', 'way_steps', 'chunk_ways',
-    'way_totals', 'late_totals', 'hashes', 'errors', 'keys', 'repeats', 'field_roots', 'claims', 'feeds', 'batches',
+    'way_totals', 'rejected_totals', 'hashes', 'errors', 'keys', 'repeats', 'field_roots', 'claims', 'feeds', 'batches',
     'members', 'parents', 'merge_kinds', 'joins', 'chunk_joins', 'merges', 'effects', 'effect_events',
     'resumptions', 'executions', 'actions', 'run_events', 'policies', 'policy_results', 'chunk_seals'
   ] loop
@@ -3196,7 +3196,7 @@ begin
   delete from policies t where t.run_id = remove_run.run_id;
   delete from run_events t where t.run_id = remove_run.run_id;
   delete from actions t where t.run_id = remove_run.run_id;
-  delete from late_totals t where t.run_id = remove_run.run_id;
+  delete from rejected_totals t where t.run_id = remove_run.run_id;
   delete from effect_events t where t.run_id = remove_run.run_id;
   delete from effects t where t.run_id = remove_run.run_id;
   delete from executions t where t.run_id = remove_run.run_id;
@@ -3890,14 +3890,14 @@ select run_id, node, seq, kind, total,
   coalesce(sum(now::numeric) filter (where step < first_seq or step = 0 and kind = 'step'), 0)::text as created_amount,
   coalesce(sum(now::numeric - was::numeric) filter (where step >= first_seq and step > 0 and marked = step), 0)::text as revalued_amount,
   (coalesce(sum(now::numeric) filter (where not (step >= first_seq and node = last_node and path not in ('default_flow', 'gate_routed')) and (kind <> 'sink' or node = last_node or state = 'finalized')), 0)
-    - coalesce((select sum(l.amount::numeric) from late_totals l where l.run_id = x.run_id and l.sink = x.node and l.total = x.total), 0))::text as out_amount,
+    - coalesce((select sum(l.amount::numeric) from rejected_totals l where l.run_id = x.run_id and l.sink = x.node and l.total = x.total), 0))::text as out_amount,
   coalesce(sum(now::numeric) filter (where step >= first_seq and node = last_node and path in ('filter_dropped', 'gate_discarded')), 0)::text as dropped_amount,
   (coalesce(sum(now::numeric) filter (where step >= first_seq and node = last_node and outcome = 'failure'), 0)
-    + coalesce((select sum(l.amount::numeric) from late_totals l where l.run_id = x.run_id and l.sink = x.node and l.total = x.total), 0))::text as diverted_amount,
+    + coalesce((select sum(l.amount::numeric) from rejected_totals l where l.run_id = x.run_id and l.sink = x.node and l.total = x.total), 0))::text as diverted_amount,
   coalesce(sum(now::numeric) filter (where step >= first_seq and node = last_node and path in ('fork_parent', 'coalesced', 'branch_not_needed', 'buffered')), 0)::text as consumed_amount,
   sum(unreadable)::bigint + (
     select coalesce(sum(e.refused), 0)::bigint from effects e where e.run_id = x.run_id and e.sink = x.node and not exists (
-      select 1 from late_totals l where l.run_id = e.run_id and l.sink = e.sink and l.source = e.source and l.chunk = e.chunk and l.total = x.total)
+      select 1 from rejected_totals l where l.run_id = e.run_id and l.sink = e.sink and l.source = e.source and l.chunk = e.chunk and l.total = x.total)
   ) as unreadable
 from (
   select w.run_id, w.source, w.chunk, s.node, n.seq, n.kind, t.total, s.seq as step, k.first_seq, k.last_node, k.path, k.outcome,

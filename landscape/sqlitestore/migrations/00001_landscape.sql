@@ -416,7 +416,7 @@ begin select raise(abort, 'way_totals: append-only: it is there already'); end;
 create trigger way_totals_stay before delete on way_totals when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'way_totals: append-only'); end;
 
 -- What a total of the document comes to, of the rows of a part that the target of a sink refused when it was written.
-create table late_totals (
+create table rejected_totals (
   run_id     text not null,
   sink       text not null,
   source     text not null,
@@ -428,11 +428,11 @@ create table late_totals (
   foreign key (run_id, sink, source, chunk) references effects (run_id, sink, source, chunk)
 ) strict, without rowid;
 
-create trigger late_totals_keep before update on late_totals begin select raise(abort, 'late_totals: append-only'); end;
-create trigger late_totals_once before insert on late_totals when exists (
-  select 1 from late_totals t where t.run_id = new.run_id and t.sink = new.sink and t.source = new.source and t.chunk = new.chunk and t.total = new.total)
-begin select raise(abort, 'late_totals: append-only: it is there already'); end;
-create trigger late_totals_stay before delete on late_totals when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'late_totals: append-only'); end;
+create trigger rejected_totals_keep before update on rejected_totals begin select raise(abort, 'rejected_totals: append-only'); end;
+create trigger rejected_totals_once before insert on rejected_totals when exists (
+  select 1 from rejected_totals t where t.run_id = new.run_id and t.sink = new.sink and t.source = new.source and t.chunk = new.chunk and t.total = new.total)
+begin select raise(abort, 'rejected_totals: append-only: it is there already'); end;
+create trigger rejected_totals_stay before delete on rejected_totals when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'rejected_totals: append-only'); end;
 
 -- Output hashes of a node that has its own hashes: SHA-256 of the row's canonical form as it left the node.
 create table hashes (
@@ -3091,9 +3091,9 @@ entries as (
   union all
   select run_id, node, seq, kind, total, 'consumed' as entry, now as amount, 1 as sign from steps where step >= first_seq and node = last_node and path in ('fork_parent', 'coalesced', 'branch_not_needed', 'buffered')
   union all
-  select l.run_id, l.sink, n.seq, n.kind, l.total, 'out' as entry, l.amount, -1 as sign from late_totals l join nodes n on n.run_id = l.run_id and n.node = l.sink
+  select l.run_id, l.sink, n.seq, n.kind, l.total, 'out' as entry, l.amount, -1 as sign from rejected_totals l join nodes n on n.run_id = l.run_id and n.node = l.sink
   union all
-  select l.run_id, l.sink, n.seq, n.kind, l.total, 'diverted' as entry, l.amount, 1 as sign from late_totals l join nodes n on n.run_id = l.run_id and n.node = l.sink
+  select l.run_id, l.sink, n.seq, n.kind, l.total, 'diverted' as entry, l.amount, 1 as sign from rejected_totals l join nodes n on n.run_id = l.run_id and n.node = l.sink
 ),
 parts as (
   select run_id, node, seq, kind, total, entry, iif(substr(amount, 1, 1) = '-', -sign, sign) as sign,
@@ -3134,7 +3134,7 @@ amounts as (
 unread as (
   select u.run_id, u.node, u.total, sum(u.unreadable) + (
       select coalesce(sum(e.refused), 0) from effects e where e.run_id = u.run_id and e.sink = u.node and not exists (
-        select 1 from late_totals l where l.run_id = e.run_id and l.sink = e.sink and l.source = e.source and l.chunk = e.chunk and l.total = u.total)
+        select 1 from rejected_totals l where l.run_id = e.run_id and l.sink = e.sink and l.source = e.source and l.chunk = e.chunk and l.total = u.total)
     ) as unreadable
   from steps u
   group by u.run_id, u.node, u.total
