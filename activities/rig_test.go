@@ -229,7 +229,7 @@ func (r *rig) playWrites() resumepoint.Plan {
 		r.barriers[barrier] = &activities.FoldInput{Run: runID, Barrier: barrier, At: 1_800_000_000_000_000}
 	}
 	cursors, chunks := map[string]plugin.Cursor{}, map[string]int64{}
-	for open := append([]string{opened.Source}, opened.MoreSources...); len(open) > 0; {
+	for open := opened.Sources; len(open) > 0; {
 		source := open[0]
 		open = open[1:]
 		in := activities.ReadInput{Run: runID, Source: source, Chunk: chunks[source], Cursor: cursors[source]}
@@ -295,7 +295,7 @@ func (r *rig) fold(places places, barrier string, step activities.FoldInput) {
 func (r *rig) begin() []activities.WriteInput {
 	r.t.Helper()
 	opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
-	in := activities.ReadInput{Run: runID, Source: opened.Source}
+	in := activities.ReadInput{Run: runID, Source: opened.Sources[0]}
 	call[activities.ReadResult](r, act.ReadChunk, in)
 	processed := call[activities.ProcessResult](r, act.ProcessChunk, activities.ProcessInput{Run: runID, Source: in.Source})
 	places := newPlaces(opened)
@@ -312,7 +312,7 @@ type places map[string]*activities.WriteInput
 func newPlaces(opened resumepoint.Plan) places {
 	p := places{}
 	for _, sink := range opened.Sinks {
-		p[sink.Name] = &activities.WriteInput{Run: runID, Source: opened.Source, Sink: sink.Name, Offset: sink.HeaderBytes}
+		p[sink.Name] = &activities.WriteInput{Run: runID, Source: opened.Sources[0], Sink: sink.Name, Offset: sink.HeaderBytes}
 	}
 	return p
 }

@@ -37,7 +37,7 @@ func (w *holdingWorld) say(format string, args ...any) {
 
 func (w *holdingWorld) OpenRun(context.Context, activities.OpenInput) (resumepoint.Plan, error) {
 	return resumepoint.Plan{
-		Pipeline: "p", Source: "a", MoreSources: []string{"b"}, Barriers: []string{"first", "second"},
+		Pipeline: "p", Sources: []string{"a", "b"}, Barriers: []string{"first", "second"},
 		Sinks: []resumepoint.Sink{{Name: "out", HeaderBytes: 10}},
 	}, nil
 }
@@ -144,7 +144,7 @@ func TestResumeAmidBarrierOutput(t *testing.T) {
 	in := input()
 	in.State = &workflows.State{State: resumepoint.State{
 		Plan: resumepoint.Plan{
-			Source: "a", Barriers: []string{"first", "second"}, Sinks: []resumepoint.Sink{{Name: "out"}},
+			Sources: []string{"a"}, Barriers: []string{"first", "second"}, Sinks: []resumepoint.Sink{{Name: "out"}},
 		},
 		Sources: []resumepoint.Reading{{Source: "a", Chunk: 7, AtEnd: true}},
 		Outputs: []resumepoint.Output{{Ordinal: 3, Offset: 15, Rows: 3}},

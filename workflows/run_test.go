@@ -44,7 +44,7 @@ type world struct {
 func (w *world) OpenRun(context.Context, activities.OpenInput) (resumepoint.Plan, error) {
 	w.opened++
 	return resumepoint.Plan{
-		Pipeline: "p", Source: "in", Ordered: w.ordered,
+		Pipeline: "p", Sources: []string{"in"}, Ordered: w.ordered,
 		Sinks: []resumepoint.Sink{{Name: "a", HeaderBytes: 10}, {Name: "b"}},
 	}, w.fail["OpenRun"]
 }
@@ -237,7 +237,7 @@ func TestARunGoesOnFromItsState(t *testing.T) {
 	in := input()
 	in.State = &workflows.State{
 		State: resumepoint.State{
-			Plan:    resumepoint.Plan{Source: "in", Sinks: []resumepoint.Sink{{Name: "a"}, {Name: "b"}}},
+			Plan:    resumepoint.Plan{Sources: []string{"in"}, Sinks: []resumepoint.Sink{{Name: "a"}, {Name: "b"}}},
 			Sources: []resumepoint.Reading{{Source: "in", Cursor: plugin.Cursor{Offset: 100}, Chunk: 1}},
 			Outputs: []resumepoint.Output{{Ordinal: 1, Offset: 17, Rows: 1}, {}},
 		},

@@ -11,14 +11,12 @@ import (
 
 // Plan is what the workflow needs to know of the plan.
 type Plan struct {
-	Pipeline string `json:"pipeline"`
-	Source   string `json:"source"`            // the first
-	Sinks    []Sink `json:"sinks"`             // in document order
-	Bytes    int64  `json:"bytes"`             // of the source's files, as they lie on disk
-	Ordered  bool   `json:"ordered,omitempty"` // chunks must go through the steps one after the other
-
-	MoreSources []string `json:"more_sources,omitempty"` // in document order
-	Barriers    []string `json:"barriers,omitempty"`     // in node order
+	Pipeline string   `json:"pipeline"`
+	Sources  []string `json:"sources"`            // in document order
+	Barriers []string `json:"barriers,omitempty"` // in node order
+	Sinks    []Sink   `json:"sinks"`              // in document order
+	Bytes    int64    `json:"bytes"`              // of the sources' files, as they lie on disk
+	Ordered  bool     `json:"ordered,omitempty"`  // chunks must go through the steps one after the other
 
 	Small  []bool `json:"small,omitempty"`  // of each source, in document order: it holds so little that it may be read together with others; nil if none does
 	Depths []int  `json:"depths,omitempty"` // of each barrier, in node order: how many barriers its rows meet before it, at most; nil if there are none
@@ -53,11 +51,7 @@ func PlanOf(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (Plan, error
 	}
 	for _, i := range compiled.Sources() {
 		node := &compiled.Nodes[i]
-		if out.Source == "" {
-			out.Source = node.Name
-		} else {
-			out.MoreSources = append(out.MoreSources, node.Name)
-		}
+		out.Sources = append(out.Sources, node.Name)
 		for _, file := range pins[node.Name].Files {
 			out.Bytes += file.Bytes
 		}

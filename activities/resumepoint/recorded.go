@@ -60,7 +60,7 @@ func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*d
 	if err != nil {
 		return nil, err
 	}
-	for _, source := range append(append([]string{plan.Source}, plan.MoreSources...), plan.Barriers...) {
+	for _, source := range slices.Concat(plan.Sources, plan.Barriers) {
 		if err := d.readChunks(ctx, log, source); err != nil {
 			return nil, err
 		}

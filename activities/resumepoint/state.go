@@ -89,7 +89,7 @@ func NewState(plan Plan) State {
 	for i, sink := range plan.Sinks {
 		state.Outputs[i].Offset = sink.HeaderBytes
 	}
-	for _, source := range append([]string{plan.Source}, plan.MoreSources...) {
+	for _, source := range plan.Sources {
 		state.Sources = append(state.Sources, Reading{Source: source})
 	}
 	for _, barrier := range plan.Barriers {
