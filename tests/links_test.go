@@ -2,12 +2,17 @@ package tests
 
 import (
 	"go/build"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
+
+	"waymark/tests/manual"
 )
 
 // linksServer are the programs and test binaries that link Temporal's server, each with the reason. Linking one takes
@@ -39,7 +44,7 @@ const (
 
 // TestFewLinkTheServer compares the lists with what `go build ./...` and `go test ./...` link.
 func TestFewLinkTheServer(t *testing.T) {
-	linked := linking(t)
+	linked := linking(t).binaries
 	for _, binary := range linked[serverPackage] {
 		require.Contains(t, linksServer, binary,
 			"it links Temporal's server: let it do without, or give the reason in the list")
@@ -55,20 +60,89 @@ func TestFewLinkTheServer(t *testing.T) {
 	}
 }
 
-// linking returns the programs and test binaries of the module that link a package, by the package.
-func linking(t *testing.T) map[string][]string {
-	t.Helper()
-	const deps = `{{if eq .Name "main"}}{{$binary := .ImportPath}}{{range .Deps}}` +
-		`{{if or (eq . "` + serverPackage + `") (eq . "` + s3Package + `")}}` +
-		`{{$binary}} {{.}}{{"\n"}}{{end}}{{end}}{{end}}`
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-test", "-f", deps, "waymark/...").Output()
+// TestDependencies compares docs/dependencies.md with go.mod, and its tables with what the programs import: the second one
+// has what tests alone import.
+func TestDependencies(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "go.mod"))
 	require.NoError(t, err)
-	linked := map[string][]string{}
-	for line := range strings.Lines(string(out)) {
-		binary, imported, _ := strings.Cut(strings.TrimSpace(line), " ")
-		linked[imported] = append(linked[imported], strings.TrimPrefix(binary, "waymark/"))
+	module, err := modfile.Parse("go.mod", text, nil)
+	require.NoError(t, err)
+	used := map[string]bool{} // by a program
+	for _, required := range module.Require {
+		if !required.Indirect {
+			used[required.Mod.Path] = false
+		}
 	}
-	return linked
+	for _, imported := range linking(t).product {
+		require.False(t, strings.HasPrefix(imported, "waymark/tests/"), "a program links %s", imported)
+		if owner := moduleOf(imported, used); owner != "" {
+			used[owner] = true
+		}
+	}
+	inPrograms, inTests, two := strings.Cut(manual.Page(t, "dependencies.md"), "\n## Tests alone\n")
+	require.True(t, two)
+	for owner, byProgram := range used {
+		row := "\n| `" + owner + "` |"
+		require.Equal(t, byProgram, strings.Contains(inPrograms, row), "%s in the first table", owner)
+		require.Equal(t, !byProgram, strings.Contains(inTests, row), "%s in the second table", owner)
+	}
+	require.Equal(t, len(used), strings.Count(inPrograms+inTests, "\n| `"), "a row is of no direct requirement")
+}
+
+// moduleOf returns the module that has the package; empty if none of them has it.
+func moduleOf(imported string, modules map[string]bool) (owner string) {
+	for path := range modules {
+		if (imported == path || strings.HasPrefix(imported, path+"/")) && len(path) > len(owner) {
+			owner = path
+		}
+	}
+	return owner
+}
+
+// linkage is what `go list` reports of the module's packages.
+type linkage struct {
+	binaries map[string][]string // programs and test binaries, by one of two packages that they link
+	product  []string            // what packages of the module that are linked by a program of cmd import
+}
+
+// linking asks `go list` once.
+var linking = func() func(t *testing.T) linkage {
+	asked := sync.OnceValues(askLinking)
+	return func(t *testing.T) linkage {
+		t.Helper()
+		found, err := asked()
+		require.NoError(t, err)
+		return found
+	}
+}()
+
+func askLinking() (linkage, error) {
+	const format = `{{$path := .ImportPath}}{{range .Imports}}import {{$path}} {{.}}{{"\n"}}{{end}}` +
+		`{{if eq .Name "main"}}{{range .Deps}}link {{$path}} {{.}}{{"\n"}}{{end}}{{end}}`
+	out, err := exec.Command("go", "list", "-test", "-f", format, "waymark/...").Output()
+	if err != nil {
+		return linkage{}, err
+	}
+	found := linkage{binaries: map[string][]string{}}
+	imports, product := map[string][]string{}, map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		importer, imported, _ := strings.Cut(rest, " ")
+		switch {
+		case kind == "import":
+			imports[importer] = append(imports[importer], imported)
+			continue
+		case imported == serverPackage || imported == s3Package:
+			found.binaries[imported] = append(found.binaries[imported], strings.TrimPrefix(importer, "waymark/"))
+		}
+		if program := strings.HasPrefix(importer, "waymark/cmd/") && !strings.HasSuffix(importer, ".test"); program {
+			product[importer], product[imported] = true, true
+		}
+	}
+	for path := range product {
+		found.product = append(found.product, imports[path]...)
+	}
+	return found, nil
 }
 
 // TestLargePackagesAreCompiledOnce: a test inside of a package has it compiled a second time, and with it all packages
