@@ -53,9 +53,6 @@ func (RowError) Table() string { return "errors" }
 // Table returns keys.
 func (KeysRecord) Table() string { return "keys" }
 
-// Table returns claims.
-func (ClaimRecord) Table() string { return "claims" }
-
 // Table returns repeats.
 func (RepeatsRecord) Table() string { return "repeats" }
 

@@ -181,18 +181,6 @@ type RowError struct {
 	At         Micros `db:"at_us,first"`
 }
 
-// ClaimRecord says which token was the first with a value that must be unique at a node. Only earlier releases wrote it: of a run's
-// chunks that they sent through the steps.
-type ClaimRecord struct {
-	Run     string `db:"run_id,key"`
-	Node    string `db:"node,key"` // that looks for repeats
-	Field   string `db:"field,key"`
-	KeyHash []byte `db:"key_hash,key"` // 16 bytes
-	Source  string `db:"source"`
-	Lane    int64  `db:"lane"`
-	Row     int64  `db:"row"`
-}
-
 // RepeatsRecord says of which tokens those of one slice of a chunk are repeats that a deduplicate dropped, if it dropped any.
 type RepeatsRecord struct {
 	Run    string `db:"run_id,key"`

@@ -37,7 +37,7 @@ type Column struct {
 // records holds a zero record per table, parents before children.
 var records = []Record{
 	Run{}, Node{}, Edge{}, Source{}, Lane{}, LookupTable{}, SourceEnd{}, FoldRecord{}, Chunk{}, ChunkRowsRecord{},
-	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, WayTotalRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, ClaimRecord{}, RepeatsRecord{}, FieldRootsRecord{}, FeedRecord{},
+	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, WayTotalRecord{}, HashesRecord{}, RowError{}, KeysRecord{}, RepeatsRecord{}, FieldRootsRecord{}, FeedRecord{},
 	MergeKindRecord{}, JoinsRecord{}, ChunkJoinRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
 	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, RejectedTotal{}, ArtifactRecord{}, Action{}, RunEvent{}, PolicyRecord{}, PolicyResult{},
 	Salts{}, ChunkSeal{}, RunSeal{}, SignOff{}, Heal{}, Start{},
@@ -243,9 +243,6 @@ func (c *Column) set(field reflect.Value, value any) error {
 func (t *Table) Key(values []any) string {
 	parts := make([]string, t.Keys)
 	for i, v := range values[:t.Keys] {
-		if b, ok := v.([]byte); ok {
-			v = fmt.Sprintf("%x", b)
-		}
 		parts[i] = fmt.Sprint(v)
 	}
 	return strings.Join(parts, "/")

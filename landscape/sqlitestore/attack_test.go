@@ -36,8 +36,6 @@ func assailable(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.RecordAction(t.Context(), "r1", "cancel", "ann", ""))
 	require.NoError(t, log.RecordEvent(t.Context(), "r1", "seen", ""))
 	require.NoError(t, log.RecordHeal(t.Context(), scene.End().Digests[2:66], "short", "x"))
-	claim := landscape.ClaimRecord{Run: "r1", Node: "strikes", Field: "f", KeyHash: make([]byte, 16), Source: "strikes", Row: 1}
-	require.NoError(t, d.Commit(t.Context(), landscape.Tx{Insert: []landscape.Record{claim}}))
 	other := landscapetest.Scene{Run: "r2", Chunks: 3, ChunkRows: 20}
 	require.NoError(t, other.Begin(t.Context(), log))
 	require.NoError(t, other.Read(t.Context(), log))

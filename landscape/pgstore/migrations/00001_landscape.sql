@@ -820,34 +820,6 @@ create table field_roots (
   foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
 );
 
--- The first token with a value that must be unique at a node.
-create table claims (
-  run_id   text collate "C" not null,
-  node     text collate "C" not null,
-  field    text collate "C" not null check (field <> ''),
-  key_hash bytea not null check (length(key_hash) = 16),
-  source   text collate "C" not null,
-  lane     bigint not null,
-  row      bigint not null check (row >= 1),
-  primary key (run_id, node, field, key_hash)
-);
-
--- This guard stands in place of foreign keys: it looks once for all rows that a statement adds.
-create function claims_birth() returns trigger language plpgsql set search_path from current as $$
-begin
-  if exists (
-    select 1 from (select distinct run_id, node, source, lane from added) a
-    where not exists (select 1 from nodes n where n.run_id = a.run_id and n.node = a.node)
-      or not exists (select 1 from lanes l where l.run_id = a.run_id and l.source = a.source and l.lane = a.lane)
-  ) then
-    raise exception 'claims: of a node or lane that is not there' using errcode = 'foreign_key_violation';
-  end if;
-  return null;
-end $$;
-
-create trigger birth after insert on claims referencing new table as added
-  for each statement execute function claims_birth();
-
 -- ========== Barriers: batches and merges ==========
 
 -- One row per chunk and barrier to which it brought something: tokens, or the news that a branch is lost. A resumed run
@@ -3167,7 +3139,7 @@ begin
   -- Rows of a run that never change until they are archived, and attempts at deliveries until their event is dropped.
   foreach name in array array[
     'edges', 'sources', 'lanes', 'tables', 'source_ends', 'passages', 'ways', 'way_steps', 'chunk_ways',
-    'way_totals', 'rejected_totals', 'repeats', 'field_roots', 'claims', 'feeds', 'folds', 'batches', 'members',
+    'way_totals', 'rejected_totals', 'repeats', 'field_roots', 'feeds', 'folds', 'batches', 'members',
     'parents', 'merge_kinds', 'joins', 'chunk_joins', 'merges', 'effect_events', 'resumptions', 'executions',
     'actions', 'run_events', 'policies', 'policy_results', 'chunk_seals', 'delivery_attempts'
   ] loop
@@ -3176,7 +3148,7 @@ begin
   -- What an archive takes out of the landscape, if its guards need no argument.
   foreach name in array array[
     'edges', 'sources', 'lanes', 'source_ends', 'chunk_rows', 'passages', 'ways', 'way_steps', 'chunk_ways',
-    'way_totals', 'rejected_totals', 'hashes', 'errors', 'keys', 'repeats', 'field_roots', 'claims', 'feeds', 'batches',
+    'way_totals', 'rejected_totals', 'hashes', 'errors', 'keys', 'repeats', 'field_roots', 'feeds', 'batches',
     'members', 'parents', 'merge_kinds', 'joins', 'chunk_joins', 'merges', 'effects', 'effect_events',
     'resumptions', 'executions', 'actions', 'run_events', 'policies', 'policy_results', 'chunk_seals'
   ] loop
@@ -3211,7 +3183,6 @@ begin
   delete from field_roots t where t.run_id = remove_run.run_id;
   delete from feeds t where t.run_id = remove_run.run_id;
   delete from repeats t where t.run_id = remove_run.run_id;
-  delete from claims t where t.run_id = remove_run.run_id;
   delete from keys t where t.run_id = remove_run.run_id;
   delete from errors t where t.run_id = remove_run.run_id;
   delete from hashes t where t.run_id = remove_run.run_id;

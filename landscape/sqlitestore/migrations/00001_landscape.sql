@@ -584,25 +584,6 @@ create trigger field_roots_once before insert on field_roots when exists (select
   or exists (select 1 from field_roots t where t.rowid = new.rowid)
 begin select raise(abort, 'field_roots: append-only: it is there already'); end;
 
--- The first token with a value that must be unique at a node.
-create table claims (
-  run_id   text not null,
-  node     text not null,
-  field    text not null check (field <> ''),
-  key_hash blob not null check (length(key_hash) = 16),
-  source   text not null,
-  lane     integer not null,
-  row      integer not null check (row >= 1),
-  primary key (run_id, node, field, key_hash),
-  foreign key (run_id, node) references nodes (run_id, node),
-  foreign key (run_id, source, lane) references lanes (run_id, source, lane)
-) strict, without rowid;
-
-create trigger claims_keep before update on claims begin select raise(abort, 'claims: append-only'); end;
-create trigger claims_once before insert on claims when exists (select 1 from claims t where t.run_id = new.run_id and t.node = new.node and t.field = new.field and t.key_hash = new.key_hash)
-begin select raise(abort, 'claims: append-only: it is there already'); end;
-create trigger claims_stay before delete on claims when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'claims: append-only'); end;
-
 -- ========== Barriers: batches and merges ==========
 
 -- One row per chunk and barrier to which it brought something: tokens, or the news that a branch is lost. A resumed run
