@@ -68,11 +68,11 @@ func (MembersRecord) Table() string { return "members" }
 // Table returns merge_kinds.
 func (MergeKindRecord) Table() string { return "merge_kinds" }
 
-// Table returns joins.
-func (JoinsRecord) Table() string { return "joins" }
+// Table returns merge_codes.
+func (MergeCodes) Table() string { return "merge_codes" }
 
-// Table returns chunk_joins.
-func (ChunkJoinRecord) Table() string { return "chunk_joins" }
+// Table returns chunk_merges.
+func (ChunkMerge) Table() string { return "chunk_merges" }
 
 // Table returns merges.
 func (MergeRecord) Table() string { return "merges" }

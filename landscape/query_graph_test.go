@@ -68,8 +68,8 @@ func TestCompareGraph(t *testing.T) {
 		{"lane of a passage", change(func(p *landscape.PassageRecord) bool { return p.Lane != 2 }), "passages graph/orders/0/2: should be one"},
 		{"lane of a way", change(func(w *landscape.WayRecord) bool { w.Lane++; return true }), "lane should be 0, the record has 1"},
 		{"first step", change(func(w *landscape.WayRecord) bool { w.FirstSeq++; return true }), "first_seq should be 0, the record has 1"},
-		{"joins", change(func(j *landscape.JoinsRecord) bool { j.Codes[0] = 1; return true }), "joins graph/orders/0/3: codes should be 6 bytes"},
-		{"use of a kind", change(func(j *landscape.ChunkJoinRecord) bool { return j.Code != 0 }), "chunk_joins graph/orders/0/3/0: should be one"},
+		{"merge_codes", change(func(j *landscape.MergeCodes) bool { j.Codes[0] = 1; return true }), "merge_codes graph/orders/0/3: codes should be 6 bytes"},
+		{"use of a kind", change(func(j *landscape.ChunkMerge) bool { return j.Code != 0 }), "chunk_merges graph/orders/0/3/0: should be one"},
 		{"kind", change(func(k *landscape.MergeKindRecord) bool { k.Lost = "{}"; return true }), "lost should be "},
 		{"state", change(func(f *landscape.FoldRecord) bool { f.State = "x"; return true }), "state should be "},
 		{"fold", change(func(f *landscape.FoldRecord) bool { f.Out++; return true }), "out_rows should be "},
@@ -118,7 +118,7 @@ func TestCheckGraphShape(t *testing.T) {
 		{"no passage of the root lane", change(func(p *landscape.PassageRecord) bool { return p.Lane != 0 })},
 		{"a passage of no lane", change(func(p *landscape.PassageRecord) bool { p.Lane += 3; return true })},
 		{"codes of a branch", change(func(p *landscape.PassageRecord) bool { p.CodeBytes = 1 + p.Lane%2; return true })},
-		{"codes of merges", change(func(j *landscape.JoinsRecord) bool { j.Codes = j.Codes[1:]; return true })},
+		{"codes of merges", change(func(j *landscape.MergeCodes) bool { j.Codes = j.Codes[1:]; return true })},
 		{"first step", change(func(w *landscape.WayRecord) bool { w.FirstSeq = 9; return true })},
 		{"no parents", change(func(*landscape.ParentsRecord) bool { return false })},
 		{"parents", change(func(p *landscape.ParentsRecord) bool { p.Batches = p.Batches[1:]; return true })},
@@ -185,7 +185,7 @@ func TestDamagedGraph(t *testing.T) {
 			_, err := log.MergeOfFork(t.Context(), s.Run, key)
 			return err
 		}},
-		{"code of a merge", change(func(j *landscape.JoinsRecord) bool { j.Codes[0] = 0xFF; return true }), func() error {
+		{"code of a merge", change(func(j *landscape.MergeCodes) bool { j.Codes[0] = 0xFF; return true }), func() error {
 			_, err := log.MergeOfFork(t.Context(), s.Run, row)
 			return err
 		}},

@@ -141,11 +141,11 @@ func (ls lanes) under(lane int64, merged Lane, branch string) bool {
 // merges returns the merges of one lane of a chunk; without codes if there are none.
 func (r *Reader) merges(ctx context.Context, chunk Chunk, lane int64) (LaneMerges, error) {
 	merged := LaneMerges{Lane: lane}
-	stored, err := Select[JoinsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, lane)
+	stored, err := Select[MergeCodes](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, lane)
 	if err != nil || len(stored) == 0 {
 		return merged, err
 	}
-	used, err := Select[ChunkJoinRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, lane)
+	used, err := Select[ChunkMerge](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, lane)
 	if err != nil {
 		return merged, err
 	}

@@ -115,13 +115,13 @@ func (r *Reader) checkPassageShape(ctx context.Context, chunk Chunk) error {
 }
 
 func (r *Reader) checkJoinShapes(ctx context.Context, chunk Chunk) error {
-	joins, err := Select[JoinsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
+	joins, err := Select[MergeCodes](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return err
 	}
 	for _, j := range joins {
 		if j.Rows != chunk.Rows || j.CodeBytes != 1 && j.CodeBytes != 2 || int64(len(j.Codes)) != j.CodeBytes*j.Rows {
-			return incomplete("joins has %d codes of %d bytes in %d bytes for %d rows", j.Rows, j.CodeBytes, len(j.Codes), chunk.Rows)
+			return incomplete("merge_codes has %d codes of %d bytes in %d bytes for %d rows", j.Rows, j.CodeBytes, len(j.Codes), chunk.Rows)
 		}
 	}
 	return nil

@@ -69,20 +69,20 @@ type MergeKindRecord struct {
 	Code       string      `db:"code"` // why the merged token was refused; else empty
 }
 
-// JoinsRecord says how the tokens of a chunk that a fork sent down branches were merged by a coalesce in the same
+// MergeCodes says how the tokens of a chunk that a fork sent down branches were merged by a coalesce in the same
 // passage. There is one for each chunk and merged lane, if a token was forked.
-type JoinsRecord struct {
+type MergeCodes struct {
 	Run       string `db:"run_id,key"`
 	Source    string `db:"source,key"`
 	Chunk     int64  `db:"chunk,key"`
 	Lane      int64  `db:"lane,key"`   // of what the coalesce made
 	Rows      int64  `db:"rows"`       // of the chunk
 	CodeBytes int64  `db:"code_bytes"` // 1 or 2
-	Codes     []byte `db:"codes"`      // code_bytes × rows: code of the merge's kind in chunk_joins; all ones for a row that was not forked
+	Codes     []byte `db:"codes"`      // code_bytes × rows: code of the merge's kind in chunk_merges; all ones for a row that was not forked
 }
 
-// ChunkJoinRecord is how many merges of a chunk are of a kind.
-type ChunkJoinRecord struct {
+// ChunkMerge is how many merges of a chunk are of a kind.
+type ChunkMerge struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
 	Chunk  int64  `db:"chunk,key"`

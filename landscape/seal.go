@@ -309,7 +309,7 @@ func (r *Reader) passage(ctx context.Context, chunk Chunk) (p Passage, err error
 	if p.Repeats, err = r.Repeats(ctx, chunk.Run, key); err != nil {
 		return p, err
 	}
-	joins, err := Select[JoinsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
+	joins, err := Select[MergeCodes](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return p, err
 	}

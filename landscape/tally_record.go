@@ -84,13 +84,13 @@ func (t *tallied) appendMerges(insert []Record, p Passage) []Record {
 	}
 	for _, j := range t.merges {
 		width := j.width(true)
-		insert = append(insert, JoinsRecord{
+		insert = append(insert, MergeCodes{
 			Run: p.Run, Source: p.Source, Chunk: p.Chunk, Lane: j.lane.Lane, Rows: int64(len(j.codes)), CodeBytes: width, Codes: j.pack(width),
 		})
 	}
 	for _, j := range t.merges {
 		for i, id := range j.ids {
-			insert = append(insert, ChunkJoinRecord{
+			insert = append(insert, ChunkMerge{
 				Run: p.Run, Source: p.Source, Chunk: p.Chunk, Lane: j.lane.Lane, Code: int64(i), Kind: id, Rows: j.rows[i],
 			})
 		}

@@ -27,7 +27,7 @@ func emptyLanes(t *testing.T, d landscape.Driver) {
 	}
 	require.NoError(t, log.RecordPassage(t.Context(), p))
 	require.Len(t, stored[landscape.PassageRecord](t, d, s.Run), 1)
-	require.Empty(t, stored[landscape.JoinsRecord](t, d, s.Run))
+	require.Empty(t, stored[landscape.MergeCodes](t, d, s.Run))
 	_, err := log.WayOf(t.Context(), s.Run, landscape.Token{Source: Orders, Lane: CostLane, Row: 1})
 	require.ErrorIs(t, err, landscape.ErrNotFound)
 	_, err = log.MergeOfFork(t.Context(), s.Run, landscape.Token{Source: Orders, Lane: OrdersLane, Row: 1})

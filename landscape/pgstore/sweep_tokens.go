@@ -67,24 +67,24 @@ var tokenChecks = []sweep.Check{
 	{Name: "merge_codes", SQL: `
 		with codes as (
 			select j.source, j.chunk, j.lane, w.kind, count(*) as rows
-			from joins j
+			from merge_codes j
 			cross join lateral generate_series(0::bigint, (j.rows + 1023) / 1024 - 1) g (slice)
 			cross join lateral (
 				select substr(j.codes, (1024 * j.code_bytes * g.slice)::int + 1, 1024 * j.code_bytes::int) as codes offset 0
 			) d
 			cross join lateral generate_series(0::bigint, least(1023, j.rows - 1024 * g.slice - 1)) i (n)
-			left join chunk_joins w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane
+			left join chunk_merges w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane
 				and w.code = code_at(d.codes, j.code_bytes, i.n)
 			where j.run_id = $1 and code_at(d.codes, j.code_bytes, i.n) <> (1 << (8 * j.code_bytes)::int) - 1
 			group by j.source, j.chunk, j.lane, w.kind
 		)
 		select c.source, c.chunk, '', 'merge kind ' || coalesce(c.kind, 'unknown') || ': codes of ' || c.rows || ' rows, counted ' || coalesce(w.rows, 0)
 		from codes c
-		left join chunk_joins w on w.run_id = $1 and w.source = c.source and w.chunk = c.chunk and w.lane = c.lane and w.kind = c.kind
+		left join chunk_merges w on w.run_id = $1 and w.source = c.source and w.chunk = c.chunk and w.lane = c.lane and w.kind = c.kind
 		where w.rows is distinct from c.rows
 		union all
 		select w.source, w.chunk, '', 'merge kind ' || w.kind || ': codes of 0 rows, counted ' || w.rows
-		from chunk_joins w
+		from chunk_merges w
 		where w.run_id = $1 and not exists (
 			select 1 from codes c where c.source = w.source and c.chunk = w.chunk and c.lane = w.lane and c.kind = w.kind)`},
 

@@ -16,7 +16,7 @@ var tables = []struct {
 	{"keys", func(r *Rows, i int) []byte { return r.appendKeys(nil, i) }},
 	{"repeats", func(r *Rows, i int) []byte { return appendColumns(nil, firstPart, r.Firsts, i, 8) }},
 	{"errors", func(r *Rows, i int) []byte { return r.appendErrors(nil, i) }},
-	{"joins", func(r *Rows, i int) []byte { return appendCodes(nil, joinPart, r.Joins, i) }},
+	{"merge_codes", func(r *Rows, i int) []byte { return appendCodes(nil, joinPart, r.Joins, i) }},
 	{"parents", func(r *Rows, i int) []byte { return r.Parents.append(nil, i) }},
 	{"field_roots", func(r *Rows, i int) []byte {
 		if root := r.fields(i); root != nil {

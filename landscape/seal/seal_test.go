@@ -114,7 +114,7 @@ func TestEveryPartCounts(t *testing.T) {
 		"a repeat":            {"repeats", func(r *seal.Rows) { r.Firsts[0].Values[319] = 1 }},
 		"an error":            {"errors", func(r *seal.Rows) { r.Errors = append(r.Errors, seal.Error{Row: 39}) }},
 		"what an error says":  {"errors", func(r *seal.Rows) { r.Errors = append(r.Errors[:0], seal.Error{Row: 39, Digest: seal.Hash{1}}) }},
-		"how it was merged":   {"joins", func(r *seal.Rows) { r.Joins[0].Codes[39] = 1 }},
+		"how it was merged":   {"merge_codes", func(r *seal.Rows) { r.Joins[0].Codes[39] = 1 }},
 		"the batch of a row":  {"parents", func(r *seal.Rows) { r.Parents.Batches[159] = 1 }},
 		"a field of a row":    {"field_roots", func(r *seal.Rows) { r.Fields[32*39] = 1 }},
 		"the parent of a row": {"parents", func(r *seal.Rows) { r.Parents.Tokens[319] = 1 }},

@@ -178,9 +178,9 @@ func TestOtherKeys(t *testing.T) {
 			from folds where kind = 'end'`,
 		"members": `replace into members (rowid, run_id, node, source, chunk, lane, slice, fold, rows, batches)
 			select rowid, run_id, node, source, chunk, lane, slice + 100, fold, rows, batches from members`,
-		"joins": `replace into joins (rowid, run_id, source, chunk, lane, rows, code_bytes, codes)
-			select rowid, run_id, source, chunk, lane + 100, rows, code_bytes, codes from joins`,
-		"chunk_joins": `replace into chunk_joins select run_id, source, chunk, lane, code + 100, kind, rows from chunk_joins`,
+		"merge_codes": `replace into merge_codes (rowid, run_id, source, chunk, lane, rows, code_bytes, codes)
+			select rowid, run_id, source, chunk, lane + 100, rows, code_bytes, codes from merge_codes`,
+		"chunk_merges": `replace into chunk_merges select run_id, source, chunk, lane, code + 100, kind, rows from chunk_merges`,
 		"merges": `replace into merges select run_id, node, 3 - batch, kind, source, lane, row, arrivals, wait_ms, 100 + out_row
 			from merges where batch = 1`,
 		"merges by row": `replace into merges select run_id, node, 3 - batch, kind, source, lane, 100 + row, arrivals, wait_ms, out_row

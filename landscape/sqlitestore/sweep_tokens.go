@@ -57,10 +57,10 @@ var tokenChecks = []sweep.Check{
 	{Name: "merge_codes", SQL: `
 		with codes as (
 			select j.source, j.chunk, j.lane, w.kind, count(*) as rows
-			from joins j
+			from merge_codes j
 			cross join numbers hi
 			cross join numbers lo
-			left join chunk_joins w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane and w.code =
+			left join chunk_merges w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane and w.code =
 				case j.code_bytes
 					when 1 then (select n from bytes where byte = substr(j.codes, hi.n * 1024 + lo.n + 1, 1))
 					else ((select n from bytes where byte = substr(j.codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
@@ -72,11 +72,11 @@ var tokenChecks = []sweep.Check{
 		)
 		select c.source, c.chunk, '', 'merge kind ' || coalesce(c.kind, 'unknown') || ': codes of ' || c.rows || ' rows, counted ' || coalesce(w.rows, 0)
 		from codes c
-		left join chunk_joins w on w.run_id = ?1 and w.source = c.source and w.chunk = c.chunk and w.lane = c.lane and w.kind = c.kind
+		left join chunk_merges w on w.run_id = ?1 and w.source = c.source and w.chunk = c.chunk and w.lane = c.lane and w.kind = c.kind
 		where w.rows is not c.rows
 		union all
 		select w.source, w.chunk, '', 'merge kind ' || w.kind || ': codes of 0 rows, counted ' || w.rows
-		from chunk_joins w
+		from chunk_merges w
 		where w.run_id = ?1 and not exists (
 			select 1 from codes c where c.source = w.source and c.chunk = w.chunk and c.lane = w.lane and c.kind = w.kind)`},
 

@@ -47,7 +47,7 @@ var barriers = []Check{
 			group by w.source, w.chunk, w.lane
 		), decided as (
 			select w.source, w.chunk, w.lane, sum(w.rows) as rows, sum(case when k.result = 'nothing' then 0 else w.rows end) as made
-			from chunk_joins w
+			from chunk_merges w
 			join merge_kinds k on k.run_id = w.run_id and k.kind = w.kind
 			where w.run_id = $1
 			group by w.source, w.chunk, w.lane

@@ -156,7 +156,7 @@ func (p *packed) loadChunks(ctx context.Context) (err error) {
 	for _, c := range p.chunks {
 		p.known[c.key()] = true
 	}
-	return errors.Join(err, loadStrays[ofWays](ctx, p), loadStrays[ofJoins](ctx, p), loadStrays[ofMerges](ctx, p), loadStrays[ofHashes](ctx, p))
+	return errors.Join(err, loadStrays[ofWays](ctx, p), loadStrays[ofMergeCodes](ctx, p), loadStrays[ofMerges](ctx, p), loadStrays[ofHashes](ctx, p))
 }
 
 // ofChunk is the chunk that a record is of.
@@ -167,16 +167,16 @@ type ofChunk struct {
 }
 
 type (
-	ofWays   struct{ ofChunk }
-	ofJoins  struct{ ofChunk }
-	ofMerges struct{ ofChunk }
-	ofHashes struct{ ofChunk }
+	ofWays       struct{ ofChunk }
+	ofMergeCodes struct{ ofChunk }
+	ofMerges     struct{ ofChunk }
+	ofHashes     struct{ ofChunk }
 )
 
-func (ofWays) Table() string   { return "chunk_ways" }
-func (ofJoins) Table() string  { return "joins" }
-func (ofMerges) Table() string { return "chunk_joins" }
-func (ofHashes) Table() string { return "hashes" }
+func (ofWays) Table() string       { return "chunk_ways" }
+func (ofMergeCodes) Table() string { return "merge_codes" }
+func (ofMerges) Table() string     { return "chunk_merges" }
+func (ofHashes) Table() string     { return "hashes" }
 
 func (c ofChunk) key() landscape.ChunkKey {
 	return landscape.ChunkKey{Source: c.Source, Chunk: c.Chunk}

@@ -162,11 +162,11 @@ func sinkLines(writes []write, lines map[string]int64) (found []landscape.Findin
 
 // joins counts the codes of merges.
 func (s *chunkSweep) joins(ctx context.Context) error {
-	joins, err := landscape.Select[landscape.JoinsRecord](ctx, s.reader, s.Run, s.Source, s.Chunk)
+	joins, err := landscape.Select[landscape.MergeCodes](ctx, s.reader, s.Run, s.Source, s.Chunk)
 	if err != nil {
 		return err
 	}
-	used, err := landscape.Select[landscape.ChunkJoinRecord](ctx, s.reader, s.Run, s.Source, s.Chunk)
+	used, err := landscape.Select[landscape.ChunkMerge](ctx, s.reader, s.Run, s.Source, s.Chunk)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (s *chunkSweep) joins(ctx context.Context) error {
 }
 
 // join counts the codes of the merges of one lane, and returns the counts on record of the others.
-func (s *chunkSweep) join(j landscape.JoinsRecord, used []landscape.ChunkJoinRecord) (others []landscape.ChunkJoinRecord) {
+func (s *chunkSweep) join(j landscape.MergeCodes, used []landscape.ChunkMerge) (others []landscape.ChunkMerge) {
 	column, counts, none := codes{j.Codes, j.CodeBytes}, map[int]int64{}, 0xFF
 	if j.CodeBytes != 1 {
 		none = 0xFFFF

@@ -91,7 +91,7 @@ func TestOwner(t *testing.T) {
 		{name: "12 an error more", statements: []string{`create table one as select * from errors where run_id = 'whole' and row = 6`, `update one set row = 7`, `insert into errors select * from one`, `drop table one`}, want: row + "errors"},
 		{name: "13 a member of another batch", statements: []string{`update members set batches = swap(batches, 4) where run_id = 'whole' and chunk = 0`}, want: "seal_broken members: whole/"},
 		{name: "14 the parent of a row", statements: []string{`update parents set batches = flip(batches, 3) where run_id = 'whole'`}, want: "seal_broken per_customer chunk 0: "},
-		{name: "15 how a row was merged", statements: []string{`update joins set codes = swap(codes, 1)` + inWhole}, want: row + "joins"},
+		{name: "15 how a row was merged", statements: []string{`update merge_codes set codes = swap(codes, 1)` + inWhole}, want: row + "merge_codes"},
 		{name: "16 how many rows went a way", statements: []string{`update chunk_ways set rows = rows + 1` + inWhole}, want: "seal_broken chunk_ways: whole/orders/0/"},
 		{name: "17 what two codes mean", statements: []string{
 			`create table one as select lane, code, way from chunk_ways` + inWhole + ` and lane = 0 and code < 2`,

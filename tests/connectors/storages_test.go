@@ -108,7 +108,7 @@ func (l *left) check(t *testing.T) {
 	for _, table := range []string{"folds", "batches", "members", "parents"} {
 		require.NotEmpty(t, l.work["daily-roll-up"][table], table)
 	}
-	require.NotEmpty(t, l.work["second-opinion"]["joins"])
+	require.NotEmpty(t, l.work["second-opinion"]["merge_codes"])
 }
 
 func (l *left) compare(t *testing.T, want *left) {

@@ -933,7 +933,7 @@ create table merge_kinds (
 );
 
 -- What a coalesce made of the forked rows of a chunk whose branches met in the same passage.
-create table joins (
+create table merge_codes (
   run_id     text collate "C" not null,
   source     text collate "C" not null,
   chunk      bigint not null,
@@ -946,10 +946,10 @@ create table joins (
   foreign key (run_id, source, lane) references lanes (run_id, source, lane)
 );
 
-create trigger birth after insert on joins referencing new table as added for each statement execute function passed();
+create trigger birth after insert on merge_codes referencing new table as added for each statement execute function passed();
 
 -- How many merges of a chunk are of a kind.
-create table chunk_joins (
+create table chunk_merges (
   run_id text collate "C" not null,
   source text collate "C" not null,
   chunk  bigint not null,
@@ -959,7 +959,7 @@ create table chunk_joins (
   rows   bigint not null check (rows > 0),
   primary key (run_id, source, chunk, lane, code),
   unique (run_id, source, chunk, lane, kind),
-  foreign key (run_id, source, chunk, lane) references joins (run_id, source, chunk, lane),
+  foreign key (run_id, source, chunk, lane) references merge_codes (run_id, source, chunk, lane),
   foreign key (run_id, kind) references merge_kinds (run_id, kind)
 );
 
@@ -3140,7 +3140,7 @@ begin
   foreach name in array array[
     'edges', 'sources', 'lanes', 'tables', 'source_ends', 'passages', 'ways', 'way_steps', 'chunk_ways',
     'way_totals', 'rejected_totals', 'repeats', 'field_roots', 'feeds', 'folds', 'batches', 'members',
-    'parents', 'merge_kinds', 'joins', 'chunk_joins', 'merges', 'effect_events', 'resumptions', 'executions',
+    'parents', 'merge_kinds', 'merge_codes', 'chunk_merges', 'merges', 'effect_events', 'resumptions', 'executions',
     'actions', 'run_events', 'policies', 'policy_results', 'chunk_seals', 'delivery_attempts'
   ] loop
     execute format('create trigger keep before update or truncate on %I for each statement execute function refuse()', name);
@@ -3149,7 +3149,7 @@ begin
   foreach name in array array[
     'edges', 'sources', 'lanes', 'source_ends', 'chunk_rows', 'passages', 'ways', 'way_steps', 'chunk_ways',
     'way_totals', 'rejected_totals', 'hashes', 'errors', 'keys', 'repeats', 'field_roots', 'feeds', 'batches',
-    'members', 'parents', 'merge_kinds', 'joins', 'chunk_joins', 'merges', 'effects', 'effect_events',
+    'members', 'parents', 'merge_kinds', 'merge_codes', 'chunk_merges', 'merges', 'effects', 'effect_events',
     'resumptions', 'executions', 'actions', 'run_events', 'policies', 'policy_results', 'chunk_seals'
   ] loop
     execute format('create trigger archiving before delete on %I for each statement execute function archiving()', name);
@@ -3177,8 +3177,8 @@ begin
   delete from merges t where t.run_id = remove_run.run_id;
   delete from members t where t.run_id = remove_run.run_id;
   delete from batches t where t.run_id = remove_run.run_id;
-  delete from chunk_joins t where t.run_id = remove_run.run_id;
-  delete from joins t where t.run_id = remove_run.run_id;
+  delete from chunk_merges t where t.run_id = remove_run.run_id;
+  delete from merge_codes t where t.run_id = remove_run.run_id;
   delete from merge_kinds t where t.run_id = remove_run.run_id;
   delete from field_roots t where t.run_id = remove_run.run_id;
   delete from feeds t where t.run_id = remove_run.run_id;
@@ -3558,11 +3558,11 @@ cross join lateral (
   where g.run_id = s.run_id and g.source = s.source and g.lane = s.lane
   offset 0
 ) l
-join joins j on j.run_id = s.run_id and j.source = s.source and j.chunk = s.chunk and j.lane = l.lane
+join merge_codes j on j.run_id = s.run_id and j.source = s.source and j.chunk = s.chunk and j.lane = l.lane
 cross join lateral (
   select array_agg(w.code) as codes, array_agg((
     select b.place - 1 from json_array_elements_text(k.arrived::json) with ordinality b (branch, place) where b.branch = l.branch)) as ordinals
-  from chunk_joins w
+  from chunk_merges w
   join merge_kinds k on k.run_id = w.run_id and k.kind = w.kind
   where w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane
 ) w
@@ -3627,13 +3627,13 @@ select c.run_id, (m.k).node, c.source || ':' || (c.first_row + 1024 * g.slice + 
   case when (m.k).result = 'merged' then hash_at(o.hashes[array_position(o.nodes, (m.k).node)], o.slots[array_position(o.nodes, (m.k).node)], i.n) end
     as merged_hash,
   null as batch_id, c.source, c.first_row + 1024 * g.slice + i.n as row, l.parent as lane
-from joins j
+from merge_codes j
 join chunks c on c.run_id = j.run_id and c.source = j.source and c.chunk = j.chunk
 join lanes l on l.run_id = j.run_id and l.lane = j.lane
 join lanes f on f.run_id = l.run_id and f.lane = l.parent
 cross join lateral (
   select array_agg(w.code) as codes, array_agg(k) as kinds
-  from chunk_joins w
+  from chunk_merges w
   join merge_kinds k on k.run_id = w.run_id and k.kind = w.kind
   where w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane
 ) w

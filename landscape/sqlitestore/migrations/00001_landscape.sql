@@ -747,7 +747,7 @@ begin select raise(abort, 'merge_kinds: append-only: it is there already'); end;
 create trigger merge_kinds_stay before delete on merge_kinds when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'merge_kinds: append-only'); end;
 
 -- What a coalesce made of the forked rows of a chunk whose branches met in the same passage.
-create table joins (
+create table merge_codes (
   run_id     text not null,
   source     text not null,
   chunk      integer not null,
@@ -760,17 +760,17 @@ create table joins (
   foreign key (run_id, source, lane) references lanes (run_id, source, lane)
 ) strict;
 
-create trigger joins_keep before update on joins begin select raise(abort, 'joins: append-only'); end;
-create trigger joins_once before insert on joins when exists (select 1 from joins t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane)
-  or exists (select 1 from joins t where t.rowid = new.rowid)
-begin select raise(abort, 'joins: append-only: it is there already'); end;
-create trigger joins_birth before insert on joins
+create trigger merge_codes_keep before update on merge_codes begin select raise(abort, 'merge_codes: append-only'); end;
+create trigger merge_codes_once before insert on merge_codes when exists (select 1 from merge_codes t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane)
+  or exists (select 1 from merge_codes t where t.rowid = new.rowid)
+begin select raise(abort, 'merge_codes: append-only: it is there already'); end;
+create trigger merge_codes_birth before insert on merge_codes
 when not exists (select 1 from passages p where p.run_id = new.run_id and p.source = new.source and p.chunk = new.chunk)
-begin select raise(abort, 'joins: the chunk did not go through the steps'); end;
-create trigger joins_stay before delete on joins when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'joins: append-only'); end;
+begin select raise(abort, 'merge_codes: the chunk did not go through the steps'); end;
+create trigger merge_codes_stay before delete on merge_codes when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'merge_codes: append-only'); end;
 
 -- How many merges of a chunk are of a kind.
-create table chunk_joins (
+create table chunk_merges (
   run_id text not null,
   source text not null,
   chunk  integer not null,
@@ -780,15 +780,15 @@ create table chunk_joins (
   rows   integer not null check (rows > 0),
   primary key (run_id, source, chunk, lane, code),
   unique (run_id, source, chunk, lane, kind),
-  foreign key (run_id, source, chunk, lane) references joins (run_id, source, chunk, lane),
+  foreign key (run_id, source, chunk, lane) references merge_codes (run_id, source, chunk, lane),
   foreign key (run_id, kind) references merge_kinds (run_id, kind)
 ) strict, without rowid;
 
-create trigger chunk_joins_keep before update on chunk_joins begin select raise(abort, 'chunk_joins: append-only'); end;
-create trigger chunk_joins_once before insert on chunk_joins when exists (select 1 from chunk_joins t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.code = new.code)
-  or exists (select 1 from chunk_joins t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.kind = new.kind)
-begin select raise(abort, 'chunk_joins: append-only: it is there already'); end;
-create trigger chunk_joins_stay before delete on chunk_joins when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'chunk_joins: append-only'); end;
+create trigger chunk_merges_keep before update on chunk_merges begin select raise(abort, 'chunk_merges: append-only'); end;
+create trigger chunk_merges_once before insert on chunk_merges when exists (select 1 from chunk_merges t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.code = new.code)
+  or exists (select 1 from chunk_merges t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.lane = new.lane and t.kind = new.kind)
+begin select raise(abort, 'chunk_merges: append-only: it is there already'); end;
+create trigger chunk_merges_stay before delete on chunk_merges when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'chunk_merges: append-only'); end;
 
 -- A merge of a coalesce whose branches came in different passages. A forked token is merged at most once: its source,
 -- lane and row are unique here.
@@ -2732,12 +2732,12 @@ where t.fork_group_id is not null
 union all
 select c.run_id, c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) || '/' || l.name, a.key,
   c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) || '/' || g.name, 'coalesce', c.source, c.first_row + hi.n * 1024 + lo.n, j.lane
-from joins j
+from merge_codes j
 cross join chunks c on c.run_id = j.run_id and c.source = j.source and c.chunk = j.chunk
 cross join lanes l on l.run_id = j.run_id and l.lane = j.lane
 cross join numbers hi
 cross join numbers lo
-cross join chunk_joins w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane and w.code =
+cross join chunk_merges w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane and w.code =
   case j.code_bytes
     when 1 then (select n from bytes where byte = substr(j.codes, hi.n * 1024 + lo.n + 1, 1))
     else ((select n from bytes where byte = substr(j.codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
@@ -2809,13 +2809,13 @@ select c.run_id, k.node, c.source || ':' || (c.first_row + hi.n * 1024 + lo.n) |
     where h.run_id = c.run_id and h.source = c.source and h.chunk = c.chunk and h.lane = j.lane and h.node = k.node and h.slice = hi.n
   )) as merged_hash,
   null as batch_id, c.source, c.first_row + hi.n * 1024 + lo.n as row, l.parent as lane
-from joins j
+from merge_codes j
 cross join chunks c on c.run_id = j.run_id and c.source = j.source and c.chunk = j.chunk
 cross join lanes l on l.run_id = j.run_id and l.lane = j.lane
 cross join lanes f on f.run_id = l.run_id and f.lane = l.parent
 cross join numbers hi
 cross join numbers lo
-cross join chunk_joins w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane and w.code =
+cross join chunk_merges w on w.run_id = j.run_id and w.source = j.source and w.chunk = j.chunk and w.lane = j.lane and w.code =
   case j.code_bytes
     when 1 then (select n from bytes where byte = substr(j.codes, hi.n * 1024 + lo.n + 1, 1))
     else ((select n from bytes where byte = substr(j.codes, 2 * (hi.n * 1024 + lo.n) + 1, 1)) << 8)
