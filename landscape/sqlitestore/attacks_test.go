@@ -419,8 +419,8 @@ func TestLegalStatuses(t *testing.T) {
 
 // startSQL records a start.
 func startSQL(run string, seq int, state string, decided int) string {
-	return fmt.Sprintf(`insert into starts (run_id, seq, pipeline, params, actor, trigger, why, key, schedule, workflow, slot, accepted_us, state, refusal, reason, decided_us)
-		values ('%s', %d, '', '{}', '', '', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0))`, run, seq, state, decided)
+	return fmt.Sprintf(`insert into starts values (
+		'%s', %d, '', '{}', '', '', '', '', '', '', '', 1, '%s', '', '', nullif(%d, 0), '', '', '', '')`, run, seq, state, decided)
 }
 
 // versionSQL records a version of a pipeline with the bundle of this digit.

@@ -70,7 +70,7 @@ func TestTokenChecks(t *testing.T) {
 func TestChecksOfTables(t *testing.T) {
 	for check, plant := range map[string]string{
 		"illegal_outcome": `insert into ways values ('r', '0000000000000000', 's', 'failure', 'default_flow', 'price', 'report', 0, 0)`,
-		"members_settled": `insert into folds values ('r', 'totals', 9, 'end', '', -1, 1, null, 1, 1, 1, 0, null, null)`,
+		"members_settled": `insert into folds values ('r', 'totals', 9, 'end', '', -1, 1, null, 1, 1, 1, 0, 0, null)`,
 	} {
 		t.Run(check, func(t *testing.T) {
 			store, path := create(t)

@@ -114,9 +114,9 @@ create table runs (
   plan            text collate "C" not null check (json_typeof(plan::json) is not null),
   params          text collate "C" not null check (json_typeof(params::json) is not null),
   refs            text collate "C" not null check (json_typeof(refs::json) is not null),
-  version         bigint not null default 0 check (version >= 0),
-  environment     text collate "C" not null default '',
-  environment_seq bigint not null default 0 check (environment_seq >= 0),
+  version         bigint not null check (version >= 0),
+  environment     text collate "C" not null,
+  environment_seq bigint not null check (environment_seq >= 0),
   check ((status = 'running') = (finished_us is null)),
   check (final = 0 or status = 'cancelled'),
   check ((link = '') = (parent_run = ''))
@@ -134,6 +134,21 @@ begin
   ) then
     raise exception 'runs: a run begins as running, in epoch 0, of no run or of one that is there' using errcode = 'check_violation';
   end if;
+  if exists (
+    select 1 from added a
+    where a.version > 0 and not exists (
+      select 1 from pipeline_versions v join bundles b using (bundle_sha256)
+      where v.pipeline = a.pipeline and v.version = a.version and b.document_sha256 = a.document_sha256)
+  ) then
+    raise exception 'runs: a run of a version has the document of that version' using errcode = 'check_violation';
+  end if;
+  if exists (
+    select 1 from added a
+    where a.environment_seq > 0 and not exists (
+      select 1 from environments e where e.environment = a.environment and e.seq = a.environment_seq)
+  ) then
+    raise exception 'runs: a run has values that its environment had' using errcode = 'check_violation';
+  end if;
   return null;
 end $$;
 
@@ -143,10 +158,12 @@ end $$;
 create function runs_change() returns trigger language plpgsql set search_path from current as $$
 begin
   if (old.run_id, old.pipeline, old.started_us, old.link, old.parent_run, old.code, old.actor, old.trigger, old.host, old.base_dir,
-      old.document_file, old.document_sha256, old.plan_sha256, old.document, old.plan, old.params, old.refs)
+      old.document_file, old.document_sha256, old.plan_sha256, old.document, old.plan, old.params, old.refs,
+      old.version, old.environment, old.environment_seq)
     is distinct from
     (new.run_id, new.pipeline, new.started_us, new.link, new.parent_run, new.code, new.actor, new.trigger, new.host, new.base_dir,
-      new.document_file, new.document_sha256, new.plan_sha256, new.document, new.plan, new.params, new.refs)
+      new.document_file, new.document_sha256, new.plan_sha256, new.document, new.plan, new.params, new.refs,
+      new.version, new.environment, new.environment_seq)
   then
     raise exception 'runs: only status, final, epoch, finished_us and reason change' using errcode = 'integrity_constraint_violation';
   end if;
@@ -162,36 +179,6 @@ begin
     )
   ) then
     raise exception 'runs: illegal change of status' using errcode = 'integrity_constraint_violation';
-  end if;
-  return new;
-end $$;
-
--- A run of a deployed version has the document of that version.
-create function runs_version() returns trigger language plpgsql set search_path from current as $$
-begin
-  if tg_op = 'UPDATE' then
-    if new.version <> old.version then
-      raise exception 'runs: only status, final, epoch, finished_us and reason change' using errcode = 'integrity_constraint_violation';
-    end if;
-  elsif new.version > 0 and not exists (
-    select 1 from pipeline_versions v join bundles b using (bundle_sha256)
-    where v.pipeline = new.pipeline and v.version = new.version and b.document_sha256 = new.document_sha256
-  ) then
-    raise exception 'runs: a run of a version has the document of that version' using errcode = 'check_violation';
-  end if;
-  return new;
-end $$;
-
-create function runs_environment() returns trigger language plpgsql set search_path from current as $$
-begin
-  if tg_op = 'UPDATE' then
-    if (new.environment, new.environment_seq) <> (old.environment, old.environment_seq) then
-      raise exception 'runs: only status, final, epoch, finished_us and reason change' using errcode = 'integrity_constraint_violation';
-    end if;
-  elsif new.environment_seq > 0 and not exists (
-    select 1 from environments e where e.environment = new.environment and e.seq = new.environment_seq
-  ) then
-    raise exception 'runs: a run has values that its environment had' using errcode = 'check_violation';
   end if;
   return new;
 end $$;
@@ -213,9 +200,7 @@ create trigger birth after insert on runs referencing new table as added
 create trigger arrivals after insert on runs referencing new table as added
   for each statement execute function runs_arrivals();
 create trigger change before update on runs for each row execute function runs_change();
-create trigger environment before insert or update on runs for each row execute function runs_environment();
 create trigger stay before delete or truncate on runs for each statement execute function refuse();
-create trigger version before insert or update on runs for each row execute function runs_version();
 
 -- The role of a writer may insert and read. What it may change, it changes through functions such as this one: they
 -- compare and set, and the guards hold for them as for every role.
@@ -359,7 +344,7 @@ create table folds (
   open_batches   bigint not null check (open_batches between 0 and opened_batches),
   held_rows      bigint not null check (held_rows >= 0),
   out_rows       bigint not null check (out_rows >= 0),
-  turn           bigint check (turn >= 0),
+  turn           bigint not null check (turn >= 0),
   deadline_us    bigint check (deadline_us > 0),
   primary key (run_id, node, fold),
   foreign key (run_id, node) references sources (run_id, source),
@@ -1119,8 +1104,8 @@ create table artifacts (
   rows         bigint not null check (rows >= 0),
   sha256       text collate "C" not null check (sha256 ~ '^[0-9a-f]{64}$'),
   published_us bigint not null check (published_us > 0),
-  latest       text collate "C" not null default '',
-  stands_for   text collate "C" not null default '' check ((stands_for = '') = (latest = '')),
+  latest       text collate "C" not null,
+  stands_for   text collate "C" not null check ((stands_for = '') = (latest = '')),
   primary key (run_id, sink),
   foreign key (run_id, sink) references nodes (run_id, node)
 );
@@ -2032,10 +2017,10 @@ create table starts (
   refusal     text collate "C" not null check ((refusal <> '') = (state = 'refused')),
   reason      text collate "C" not null check (reason = '' or state not in ('accepted', 'begun')),
   decided_us  bigint check ((decided_us is null) = (state in ('accepted', 'waiting'))),
-  environment text collate "C" not null default '',
-  terms       text collate "C" not null default '' check (terms = '' or terms::json is not null),
-  input       text collate "C" not null default '' check (input = '' or input::json is not null),
-  rows        text collate "C" not null default '' check (rows = '' or json_typeof(rows::json) = 'array'),
+  environment text collate "C" not null,
+  terms       text collate "C" not null check (terms = '' or terms::json is not null),
+  input       text collate "C" not null check (input = '' or input::json is not null),
+  rows        text collate "C" not null check (rows = '' or json_typeof(rows::json) = 'array'),
   primary key (run_id, seq)
 );
 create index starts_accepted on starts (accepted_us, run_id, seq);
@@ -2057,9 +2042,11 @@ end $$;
 
 create function starts_change() returns trigger language plpgsql set search_path from current as $$
 begin
-  if (old.run_id, old.seq, old.pipeline, old.params, old.actor, old.trigger, old.why, old.key, old.schedule, old.workflow, old.accepted_us)
+  if (old.run_id, old.seq, old.pipeline, old.params, old.actor, old.trigger, old.why, old.key, old.schedule, old.workflow,
+      old.accepted_us, old.environment, old.input, old.rows)
     is distinct from
-    (new.run_id, new.seq, new.pipeline, new.params, new.actor, new.trigger, new.why, new.key, new.schedule, new.workflow, new.accepted_us)
+    (new.run_id, new.seq, new.pipeline, new.params, new.actor, new.trigger, new.why, new.key, new.schedule, new.workflow,
+      new.accepted_us, new.environment, new.input, new.rows)
   then
     raise exception 'starts: only slot, state, refusal, reason and decided_us change' using errcode = 'integrity_constraint_violation';
   end if;
@@ -2071,37 +2058,10 @@ begin
   return new;
 end $$;
 
-create function starts_environment() returns trigger language plpgsql set search_path from current as $$
-begin
-  if new.environment <> old.environment then
-    raise exception 'starts: only slot, state, refusal, reason and decided_us change' using errcode = 'integrity_constraint_violation';
-  end if;
-  return new;
-end $$;
-
-create function starts_input() returns trigger language plpgsql set search_path from current as $$
-begin
-  if old.input <> new.input then
-    raise exception 'starts: only slot, state, refusal, reason and decided_us change' using errcode = 'integrity_constraint_violation';
-  end if;
-  return new;
-end $$;
-
-create function starts_rows() returns trigger language plpgsql set search_path from current as $$
-begin
-  if new.rows <> old.rows then
-    raise exception 'starts: only slot, state, refusal, reason and decided_us change' using errcode = 'integrity_constraint_violation';
-  end if;
-  return new;
-end $$;
-
 create trigger birth after insert on starts referencing new table as added
   for each statement execute function starts_birth();
 create trigger change before update on starts for each row execute function starts_change();
-create trigger environment before update on starts for each row execute function starts_environment();
-create trigger input before update on starts for each row execute function starts_input();
 create trigger keep before delete or truncate on starts for each statement execute function refuse();
-create trigger rows before update on starts for each row execute function starts_rows();
 
 create function move_starts(
   run_id text, seq bigint,
@@ -2909,7 +2869,7 @@ create table watches (
   unready    bigint not null check (unready >= 0),
   error      text collate "C" not null,
   changed_us bigint not null check (changed_us >= 0),
-  position   bigint not null default 0 check (position >= 0),
+  position   bigint not null check (position >= 0),
   primary key (trigger)
 );
 
@@ -2965,7 +2925,7 @@ create table arrivals (
   run_id     text collate "C" not null check ((run_id <> '') = (state in ('taken', 'done'))),
   reason     text collate "C" not null check (reason <> '' or state not in ('ignored', 'gone')),
   changed_us bigint not null check (changed_us > 0),
-  payload    text collate "C" not null default '' check (payload = '' or payload ~ '^[0-9a-f]{64}$'),
+  payload    text collate "C" not null check (payload = '' or payload ~ '^[0-9a-f]{64}$'),
   primary key (trigger, item, revision)
 );
 create index arrivals_by_state on arrivals (trigger, state, arrived_us, item, revision);
@@ -3866,10 +3826,7 @@ select run_id, node, seq, kind, total,
   (coalesce(sum(now::numeric) filter (where step >= first_seq and node = last_node and outcome = 'failure'), 0)
     + coalesce((select sum(l.amount::numeric) from rejected_totals l where l.run_id = x.run_id and l.sink = x.node and l.total = x.total), 0))::text as diverted_amount,
   coalesce(sum(now::numeric) filter (where step >= first_seq and node = last_node and path in ('fork_parent', 'coalesced', 'branch_not_needed', 'buffered')), 0)::text as consumed_amount,
-  sum(unreadable)::bigint + (
-    select coalesce(sum(e.refused), 0)::bigint from effects e where e.run_id = x.run_id and e.sink = x.node and not exists (
-      select 1 from rejected_totals l where l.run_id = e.run_id and l.sink = e.sink and l.source = e.source and l.chunk = e.chunk and l.total = x.total)
-  ) as unreadable
+  sum(unreadable)::bigint as unreadable
 from (
   select w.run_id, w.source, w.chunk, s.node, n.seq, n.kind, t.total, s.seq as step, k.first_seq, k.last_node, k.path, k.outcome,
     e.state, coalesce(b.amount, '0') as was, coalesce(a.amount, '0') as now, coalesce(a.unreadable, 0) as unreadable,

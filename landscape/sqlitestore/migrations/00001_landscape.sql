@@ -31,9 +31,9 @@ create table runs (
   plan            text not null check (json_valid(plan)),
   params          text not null check (json_valid(params)),
   refs            text not null check (json_valid(refs)),
-  version         integer not null default 0 check (version >= 0),
-  environment     text not null default '',
-  environment_seq integer not null default 0 check (environment_seq >= 0),
+  version         integer not null check (version >= 0),
+  environment     text not null,
+  environment_seq integer not null check (environment_seq >= 0),
   check ((status = 'running') = (finished_us is null)),
   check (final = 0 or status = 'cancelled'),
   check ((link = '') = (parent_run = ''))
@@ -68,16 +68,14 @@ when old.final = 1 or not (
 )
 begin select raise(abort, 'runs: illegal change of status'); end;
 create trigger runs_keep before update of
-  run_id, pipeline, version, started_us, link, parent_run, code, actor, trigger, host, base_dir, document_file, document_sha256, plan_sha256,
-  document, plan, params, refs on runs
+  run_id, pipeline, started_us, link, parent_run, code, actor, trigger, host, base_dir, document_file, document_sha256, plan_sha256,
+  document, plan, params, refs, version, environment, environment_seq on runs
 begin select raise(abort, 'runs: only status, final, epoch, finished_us and reason change'); end;
 create trigger runs_version before insert on runs
 when new.version > 0 and not exists (
   select 1 from pipeline_versions v join bundles b using (bundle_sha256)
   where v.pipeline = new.pipeline and v.version = new.version and b.document_sha256 = new.document_sha256)
 begin select raise(abort, 'runs: a run of a version has the document of that version'); end;
-create trigger runs_environment before update of environment, environment_seq on runs
-begin select raise(abort, 'runs: only status, final, epoch, finished_us and reason change'); end;
 create trigger runs_values before insert on runs
 when new.environment_seq > 0 and not exists (
   select 1 from environments e where e.environment = new.environment and e.seq = new.environment_seq)
@@ -621,7 +619,7 @@ create table folds (
   open_batches   integer not null check (open_batches between 0 and opened_batches),
   held_rows      integer not null check (held_rows >= 0),
   out_rows       integer not null check (out_rows >= 0),
-  turn           integer check (turn >= 0),
+  turn           integer not null check (turn >= 0),
   deadline_us    integer check (deadline_us > 0),
   primary key (run_id, node, fold),
   foreign key (run_id, node) references sources (run_id, source),
@@ -847,8 +845,7 @@ create table effects (
   byte_offset integer check (byte_offset >= 0),
   receipt     text check (receipt is null or json_valid(receipt)),
   changed_us  integer not null check (changed_us > 0),
-  refused     integer not null default 0
-  check (refused between 0 and rows and (refused = 0 or kind = 'write' and state = 'finalized')),
+  refused     integer not null check (refused between 0 and rows and (refused = 0 or kind = 'write' and state = 'finalized')),
   primary key (run_id, sink, source, chunk),
   foreign key (run_id, sink) references nodes (run_id, node),
   check ((state in ('reserved', 'prepared')) = (fence = 0)),
@@ -948,8 +945,8 @@ create table artifacts (
   rows         integer not null check (rows >= 0),
   sha256       text not null check (length(sha256) = 64 and sha256 not glob '*[^0-9a-f]*'),
   published_us integer not null check (published_us > 0),
-  latest       text not null default '',
-  stands_for   text not null default '' check ((stands_for = '') = (latest = '')),
+  latest       text not null,
+  stands_for   text not null check ((stands_for = '') = (latest = '')),
   primary key (run_id, sink),
   foreign key (run_id, sink) references nodes (run_id, node)
 ) strict, without rowid;
@@ -1742,10 +1739,10 @@ create table starts (
   refusal     text not null check ((refusal <> '') = (state = 'refused')),
   reason      text not null check (reason = '' or state not in ('accepted', 'begun')),
   decided_us  integer check ((decided_us is null) = (state in ('accepted', 'waiting'))),
-  environment text not null default '',
-  terms       text not null default '' check (terms = '' or json_valid(terms)),
-  input       text not null default '' check (input = '' or json_valid(input)),
-  rows        text not null default '' check (rows = '' or json_type(rows) = 'array'),
+  environment text not null,
+  terms       text not null check (terms = '' or json_valid(terms)),
+  input       text not null check (input = '' or json_valid(input)),
+  rows        text not null check (rows = '' or json_type(rows) = 'array'),
   primary key (run_id, seq)
 ) strict, without rowid;
 create index starts_accepted on starts (accepted_us, run_id, seq);
@@ -1760,18 +1757,12 @@ create trigger starts_birth before insert on starts
 when new.state not in ('accepted', 'refused', 'cancelled') or new.seq > 0 and not exists (
   select 1 from starts s where s.run_id = new.run_id and s.seq = new.seq - 1 and s.decided_us is not null)
 begin select raise(abort, 'starts: a start is open or has failed at first, and comes after one that is decided'); end;
-create trigger starts_keep before update of
-  run_id, seq, pipeline, params, actor, trigger, why, key, schedule, workflow, accepted_us on starts
-begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
 create trigger starts_change before update on starts
 when old.decided_us is not null or new.state = 'accepted'
   or new.state = 'begun' and not exists (select 1 from runs r where r.run_id = new.run_id)
 begin select raise(abort, 'starts: illegal change of state'); end;
-create trigger starts_environment before update of environment on starts
-begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
-create trigger starts_input before update of input on starts
-begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
-create trigger starts_rows before update of rows on starts
+create trigger starts_keep before update of
+  run_id, seq, pipeline, params, actor, trigger, why, key, schedule, workflow, accepted_us, environment, input, rows on starts
 begin select raise(abort, 'starts: only slot, state, refusal, reason and decided_us change'); end;
 
 -- One row per gate, which every decision about its places changes: of two that are made at the same time, the second is
@@ -2322,7 +2313,7 @@ create table watches (
   unready    integer not null check (unready >= 0),
   error      text not null,
   changed_us integer not null check (changed_us >= 0),
-  position   integer not null default 0 check (position >= 0),
+  position   integer not null check (position >= 0),
   primary key (trigger)
 ) strict, without rowid;
 
@@ -2349,7 +2340,7 @@ create table arrivals (
   run_id     text not null check ((run_id <> '') = (state in ('taken', 'done'))),
   reason     text not null check (reason <> '' or state not in ('ignored', 'gone')),
   changed_us integer not null check (changed_us > 0),
-  payload    text not null default '' check (payload = '' or length(payload) = 64 and payload not glob '*[^0-9a-f]*'),
+  payload    text not null check (payload = '' or length(payload) = 64 and payload not glob '*[^0-9a-f]*'),
   primary key (trigger, item, revision)
 ) strict, without rowid;
 create index arrivals_by_state on arrivals (trigger, state, arrived_us, item, revision);
@@ -3113,12 +3104,9 @@ amounts as (
   from signed
 ),
 unread as (
-  select u.run_id, u.node, u.total, sum(u.unreadable) + (
-      select coalesce(sum(e.refused), 0) from effects e where e.run_id = u.run_id and e.sink = u.node and not exists (
-        select 1 from rejected_totals l where l.run_id = e.run_id and l.sink = e.sink and l.source = e.source and l.chunk = e.chunk and l.total = u.total)
-    ) as unreadable
-  from steps u
-  group by u.run_id, u.node, u.total
+  select run_id, node, total, sum(unreadable) as unreadable
+  from steps
+  group by run_id, node, total
 )
 select a.run_id, a.node, a.seq, a.kind, a.total,
   nullif(coalesce(max(a.amount) filter (where a.entry = 'in'), '0'), '') as in_amount,
