@@ -214,12 +214,12 @@ func paramsOf(run landscape.Run, given map[string]string) (map[string]string, er
 	return params, nil
 }
 
-// documentPath returns where the document of a run was read; empty if that is not recorded, or it is that of a version.
+// documentPath returns where the document of a run was read; empty if it is that of a version.
 func documentPath(run landscape.Run) string {
 	if run.Version > 0 {
 		return ""
 	}
-	if run.File == "" || filepath.IsAbs(run.File) {
+	if filepath.IsAbs(run.File) {
 		return run.File
 	}
 	return filepath.Join(run.BaseDir, run.File)
