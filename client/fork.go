@@ -80,7 +80,7 @@ func (s *Session) presentDocument(ctx context.Context, run landscape.Run) (*Docu
 		return s.versionDocument(ctx, run.Environment, run.Pipeline, params, slot)
 	}
 	path := documentPath(run)
-	if _, err := os.Lstat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{
 			Kind: Conflict, Code: DocumentMissing, Cure: StartAnew, Run: run.ID,
 			Message: fmt.Sprintf("the document of run %s is not at %q any more", run.ID, path),
