@@ -1,8 +1,6 @@
 package landscape
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"slices"
 )
@@ -49,7 +47,7 @@ func (r *Reader) changesOf(ctx context.Context, run string, tx Tx) (*changes, er
 		c.add(change{record, false})
 	}
 	for _, of := range c.next {
-		slices.SortFunc(of, func(a, b change) int { return compareKeys(keyOf(a.to), keyOf(b.to)) })
+		slices.SortFunc(of, func(a, b change) int { return CompareKeys(keyOf(a.to), keyOf(b.to)) })
 	}
 	return c, err
 }
@@ -122,7 +120,7 @@ func (m *merging) stored(now Record) bool {
 func (m *merging) pass(now Record) Record {
 	key := keyOf(now)
 	m.until(key)
-	if len(m.pending) == 0 || compareKeys(keyOf(m.pending[0].to), key) != 0 {
+	if len(m.pending) == 0 || CompareKeys(keyOf(m.pending[0].to), key) != 0 {
 		return nil
 	}
 	same := m.pending[0]
@@ -135,7 +133,7 @@ func (m *merging) pass(now Record) Record {
 
 // until yields the pending records before a key; all of them if it is nil.
 func (m *merging) until(key []any) {
-	for m.more && len(m.pending) > 0 && (key == nil || compareKeys(keyOf(m.pending[0].to), key) < 0) {
+	for m.more && len(m.pending) > 0 && (key == nil || CompareKeys(keyOf(m.pending[0].to), key) < 0) {
 		m.more = m.yield(nil, m.pending[0].to)
 		m.pending = m.pending[1:]
 	}
@@ -153,18 +151,4 @@ func moved(now, to Record) Record {
 func keyOf(r Record) []any {
 	t := TableOf(r)
 	return t.AppendValues(nil, r)[:t.Keys]
-}
-
-// compareKeys orders two keys of one table as drivers do.
-func compareKeys(a, b []any) int {
-	return slices.CompareFunc(a, b, func(a, b any) int {
-		switch a := a.(type) {
-		case int64:
-			return cmp.Compare(a, b.(int64))
-		case string:
-			return cmp.Compare(a, b.(string))
-		default:
-			return bytes.Compare(a.([]byte), b.([]byte))
-		}
-	})
 }

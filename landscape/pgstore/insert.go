@@ -48,7 +48,7 @@ func (s *Store) prepare(records []landscape.Record) ([]*insert, error) {
 			i.records = append(i.records, values)
 		}
 		records = records[len(i.records):]
-		slices.SortStableFunc(i.records, func(a, b []any) int { return compareKeys(a[:t.Keys], b[:t.Keys]) })
+		slices.SortStableFunc(i.records, func(a, b []any) int { return landscape.CompareKeys(a[:t.Keys], b[:t.Keys]) })
 		i.sql = insertSQL(t, i.kinds)
 		if i.arrays = i.columns(len(t.Columns)); i.arrays == nil {
 			return nil, fmt.Errorf("landscape: the table %s has a column whose kind is not known", t.Name)
@@ -147,18 +147,4 @@ func (i *insert) compare(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	return nil
-}
-
-// compareKeys orders keys. Their values are texts, numbers or blobs.
-func compareKeys(a, b []any) int {
-	return slices.CompareFunc(a, b, func(a, b any) int {
-		switch a := a.(type) {
-		case string:
-			return strings.Compare(a, b.(string))
-		case []byte:
-			return slices.Compare(a, b.([]byte))
-		default:
-			return int(max(-1, min(1, a.(int64)-b.(int64)))) // keys are small
-		}
-	})
 }
