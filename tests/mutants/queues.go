@@ -3,14 +3,9 @@ package main
 // queues is mutants of how runs wait for places.
 var queues = []mutant{
 	{
-		name: "orders are taken only when the run is open", never: "an order that comes with the start is unknown",
-		file: "workflows/desk.go", old: "\treturn d.listen(ctx)\n}\n\n// serve", new: "\treturn nil\n}\n\n// serve",
+		name: "no order is taken while the run is opened", never: "an order that comes with the start is unknown",
+		file: "workflows/run.go", old: "in.desk.listen(ctx); err != nil", new: "error(nil); err != nil",
 		pkg: "./workflows", run: "^TestAnOrderThatComesBeforeTheRunIsOpenWaits$",
-	},
-	{
-		name: "histories without early orders are replayed with them", never: "runs that an earlier release began stop at an upgrade",
-		file: "workflows/desk.go", old: "!changed(ctx, earlyOrders)", new: "false",
-		pkg: "./tests/histories", run: "^TestReplay$",
 	},
 	{
 		name: "who joined a run does not hear that it ended", never: "a caller has its result up to a minute late",
