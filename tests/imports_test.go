@@ -19,7 +19,7 @@ import (
 var allowed = map[string][]string{
 	"pipeline":             {"pipeline/calendar", "pipeline/row"},
 	"pipeline/amount":      {"pipeline/row"},
-	"pipeline/expr":        {"pipeline/row"},
+	"pipeline/expr":        {"pipeline", "pipeline/row"},
 	"plugin":               {"pipeline", "pipeline/row"},
 	"plugin/file":          {"plugin", "pipeline", "pipeline/row", "internal/disk", "internal/failpoint"},
 	"plugin/file/filetest": {"plugin", "pipeline", "pipeline/expr", "pipeline/row"},

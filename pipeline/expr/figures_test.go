@@ -73,7 +73,7 @@ func TestAssertionsThatAreRefused(t *testing.T) {
 		"[1].exists(run, run > 2)":              `1:5: "run" begins the names of figures: choose another name for the item`,
 		"row.x > 1":                             `1:1: unknown name "row": an expression sees figures of the run, such as run.read and param.NAME`,
 		"run.read > 'a'":                        "1:10: > does not take int and string: write the number without quotes, or convert with int(…) or string(…)",
-		"param.mots > 1":                        `1:7: no parameter is named "mots"; the parameters: later, most`,
+		"param.mots > 1":                        `1:7: no parameter is named "mots" (did you mean "most"?); the parameters: later, most`,
 		"has(run.read)":                         "1:5: run is no figure; name one of its figures: ",
 		"count() > 1":                           "1:1: count() is an aggregate function",
 		"true ? run.read : run.read":            "1:1: the expression gives int, and must give true or false",

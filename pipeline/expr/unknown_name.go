@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"waymark/pipeline"
 )
 
 func (e *Env) unknownField(name string) string {
@@ -53,7 +55,7 @@ func missingFunction(name string, known []string, cure string) string {
 	case "stddev", "std", "stdev":
 		return fmt.Sprintf("there is no function %s(): stddev_samp() is of a sample, stddev_pop() of a whole population", name)
 	}
-	if near := closest(name, known); near != "" {
+	if near := pipeline.Nearest(name, known); near != "" {
 		return fmt.Sprintf("there is no function %s() (did you mean %s()?)", name, near)
 	}
 	return fmt.Sprintf("there is no function %s()%s", name, cure)
