@@ -70,8 +70,8 @@ type Anchored struct {
 	Receipt string `db:"receipt"` // what the anchor answered; empty if it answers nothing
 }
 
-// Table returns anchored.
-func (Anchored) Table() string { return "anchored" }
+// Table returns log_anchors.
+func (Anchored) Table() string { return "log_anchors" }
 
 // A Sealer makes the entries of the log that say what becomes of runs. Its methods may be called concurrently, and again for one run: of the
 // entries about one thing the log keeps the first.

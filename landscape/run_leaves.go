@@ -22,7 +22,7 @@ func Unsealed() map[string]string {
 		"chunk_rows": rows, "hashes": rows, "keys": rows, "repeats": rows, "merge_codes": rows, "parents": rows, "field_roots": rows,
 		"salts": "with others no root fits", "run_seals": "it is the seal", "sign_offs": "each names the seal that was signed, and the log has its digest", "heals": "payloads are shared by runs",
 		"starts": "it is what was asked for; of what began, runs and executions say it",
-		"log":    log, "log_head": log, "log_hashes": log, "log_heads": log, "anchored": log,
+		"log":    log, "log_head": log, "log_hashes": log, "log_heads": log, "log_anchors": log,
 		"bundles": deploys, "pipeline_versions": deploys, "deployments": deploys, "environments": deploys, "schedules": deploys, "slot_requests": deploys,
 		"slots": deploys, "slot_events": deploys, "gates": deploys, "limits": deploys, "triggers": deploys, "watches": deploys,
 		"arrivals": "what of them a run reads, its sources say", "arrival_orders": deploys, "arrival_runs": "what of them a run reads, its sources say",

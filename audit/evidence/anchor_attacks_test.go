@@ -100,8 +100,8 @@ func TestAttacksOnAnchors(t *testing.T) {
 		},
 		"a head is removed from the landscape":  {func(p *place) { p.attack(`delete from log_heads where size = 3`) }, []string{"log_heads: the head of 3 entries is at anchor, and is not recorded: somebody removed it"}},
 		"all heads are":                         {func(p *place) { p.attack(`delete from log_heads`) }, []string{"log_heads: the head of 5 entries is at anchor, and is not recorded"}},
-		"an anchor is made up":                  {func(p *place) { p.attack(`insert into anchored values ('/mnt', 4, 1, '')`) }, []string{"anchored: 4 entries are said to be at /mnt, and no head of that size was signed"}},
-		"what is said to be there is increased": {func(p *place) { p.attack(`update anchored set size = 7 where size = 5`) }, []string{"has 5 entries, and the landscape says that 7 were brought there"}},
+		"an anchor is made up":                  {func(p *place) { p.attack(`insert into log_anchors values ('/mnt', 4, 1, '')`) }, []string{"log_anchors: 4 entries are said to be at /mnt, and no head of that size was signed"}},
+		"what is said to be there is increased": {func(p *place) { p.attack(`update log_anchors set size = 7 where size = 5`) }, []string{"has 5 entries, and the landscape says that 7 were brought there"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := whole.copied(t, folder)
@@ -146,7 +146,7 @@ func TestAnAnchorThatAKillLeaves(t *testing.T) {
 	heads, err := os.ReadFile("anchor/heads.log")
 	require.NoError(t, err)
 	p.runs("r2")
-	p.attack(`delete from anchored where size > 3`)
+	p.attack(`delete from log_anchors where size > 3`)
 	p.olderCheckpoint()
 	p.overwrite("heads.log", string(heads)+"4 abc")
 	p.overwrite("tile/0/.new-1", "half a")
@@ -177,7 +177,7 @@ func TestALogWithoutHeads(t *testing.T) {
 		p := newPlace(t)
 		p.now = p.now.Add(-age)
 		p.runs("r1")
-		p.attack(`delete from log_heads`, `delete from log_hashes`, `delete from anchored`)
+		p.attack(`delete from log_heads`, `delete from log_hashes`, `delete from log_anchors`)
 		p.remove("")
 		report := p.check()
 		require.Empty(t, report.Problems)

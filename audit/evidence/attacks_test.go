@@ -46,7 +46,7 @@ func TestAttacks(t *testing.T) {
 			want:       []string{"log_hashes: the hash", "log_heads 5: a head of 5 entries was signed, and 4 are there"},
 		},
 		"32 the newest run, with its entry, hashes and heads": {
-			statements: append(without("r3"), `delete from log where about = 'began/r3'`, `update log_head set size = 4`, `delete from log_heads`, `delete from anchored`, `delete from log_hashes where number > 6`),
+			statements: append(without("r3"), `delete from log where about = 'began/r3'`, `update log_head set size = 4`, `delete from log_heads`, `delete from log_anchors`, `delete from log_hashes where number > 6`),
 			want:       []string{"anchor: a head of 5 entries was signed, and 4 are there"},
 		},
 		"33 a forged run": {
@@ -86,7 +86,7 @@ func TestAttacks(t *testing.T) {
 		"37 entries and hashes change places": {
 			statements: []string{
 				`update log set position = 77 where position = 3`, `update log set position = 3 where position = 4`, `update log set position = 4 where position = 77`,
-				`delete from log_hashes`, `delete from log_heads`, `delete from anchored`,
+				`delete from log_hashes`, `delete from log_heads`, `delete from log_anchors`,
 			},
 			want: []string{"anchor: the signed head"},
 		},

@@ -255,9 +255,9 @@ func TestStampsThatDoNotCount(t *testing.T) {
 	p.runs("r1")
 	p.runs("r2")
 	require.Empty(t, problems(p))
-	p.attack(`update anchored set receipt = (select receipt from anchored where anchor like 'tsa:%' order by size limit 1) where anchor like 'tsa:%'`)
+	p.attack(`update log_anchors set receipt = (select receipt from log_anchors where anchor like 'tsa:%' order by size limit 1) where anchor like 'tsa:%'`)
 	require.Contains(t, problems(p), "under the head of 4 entries does not verify: it is the stamp of something else")
-	p.attack(`update anchored set receipt = 'MAAA' where anchor like 'tsa:%'`)
+	p.attack(`update log_anchors set receipt = 'MAAA' where anchor like 'tsa:%'`)
 	require.Contains(t, problems(p), "under the head of 3 entries does not verify")
 }
 

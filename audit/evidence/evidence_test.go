@@ -338,7 +338,7 @@ func TestNotarySignsNoSmallerSize(t *testing.T) {
 	p := newPlace(t)
 	p.runs("r1", "r2")
 	require.NoError(t, p.open(func(e *evidence.Evidence) {
-		p.attack(`delete from log where position = 3`, `update log_head set size = 3`, `delete from log_heads`, `delete from log_hashes`, `delete from anchored`)
+		p.attack(`delete from log where position = 3`, `update log_head set size = 3`, `delete from log_heads`, `delete from log_hashes`, `delete from log_anchors`)
 		var back *evidence.RolledBackError
 		require.ErrorAs(t, e.Notary.Pass(t.Context()), &back)
 		require.Equal(t, evidence.RolledBackError{Here: 3, There: 4, Place: filepath.Join(p.keys, "notary.state")}, *back)
@@ -396,34 +396,34 @@ func TestNotaryIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	for name, undo := range map[string]func(*place){
 		"after the state": func(p *place) {
-			p.attack(`delete from anchored`, `delete from log_heads where size > 3`, `delete from log_hashes where number > 3`)
+			p.attack(`delete from log_anchors`, `delete from log_heads where size > 3`, `delete from log_hashes where number > 3`)
 			require.NoError(p.t, os.RemoveAll(p.anchor))
 			require.NoError(p.t, os.Mkdir(p.anchor, 0o700))
 		},
 		"after the record": func(p *place) {
-			p.attack(`delete from anchored`)
+			p.attack(`delete from log_anchors`)
 			require.NoError(p.t, os.RemoveAll(p.anchor))
 			require.NoError(p.t, os.Mkdir(p.anchor, 0o700))
 		},
 		"in the list of heads": func(p *place) {
-			p.attack(`delete from anchored where size > 3`)
+			p.attack(`delete from log_anchors where size > 3`)
 			path := filepath.Join(p.anchor, "heads.log")
 			text, err := os.ReadFile(path)
 			require.NoError(p.t, err)
 			require.NoError(p.t, os.WriteFile(path, text[:len(text)-7], 0o600))
 		},
 		"before the checkpoint": func(p *place) {
-			p.attack(`delete from anchored where size > 3`)
+			p.attack(`delete from log_anchors where size > 3`)
 			p.olderCheckpoint()
 			require.Empty(p.t, p.check().Problems, "nothing is wrong until the next pass")
 		},
 		"before the first checkpoint": func(p *place) {
-			p.attack(`delete from anchored`, `delete from log_heads where size < 4`)
+			p.attack(`delete from log_anchors`, `delete from log_heads where size < 4`)
 			p.cutHeads(1, 2)
 			require.NoError(p.t, os.Remove(filepath.Join(p.anchor, "checkpoint")))
 			require.Empty(p.t, p.check().Problems, "nothing is wrong until the next pass")
 		},
-		"after the anchor": func(p *place) { p.attack(`delete from anchored where size > 3`) },
+		"after the anchor": func(p *place) { p.attack(`delete from log_anchors where size > 3`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := whole.copied(t, folder)

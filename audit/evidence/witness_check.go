@@ -57,7 +57,7 @@ func (w Witness) checkReceipts(ctx context.Context, c *checker) error {
 			return err
 		}
 		if line, wrong := w.cosignature(k.Receipt, head); wrong != nil || line != k.Receipt {
-			c.problem("anchored", "the cosignature of %s under the head of %d entries does not verify: somebody changed it, or the key of the witness is another one", w, k.Size)
+			c.problem("log_anchors", "the cosignature of %s under the head of %d entries does not verify: somebody changed it, or the key of the witness is another one", w, k.Size)
 		}
 	}
 	return nil

@@ -381,20 +381,20 @@ func TestChangedCosignatures(t *testing.T) {
 	require.Empty(t, problems(p))
 	var good string
 	p.sqlDo(func(db *sql.DB) error {
-		return db.QueryRow(`select receipt from anchored where receipt <> '' and size = 4`).Scan(&good)
+		return db.QueryRow(`select receipt from log_anchors where receipt <> '' and size = 4`).Scan(&good)
 	})
 	for name, receipt := range map[string]string{"of another head": good, "none": "", "twice": good + good, "garbage": "x\n"} {
 		t.Run(name, func(t *testing.T) {
 			p := p.copyOf(t)
-			p.attack(fmt.Sprintf(`update anchored set receipt = '%s' where receipt <> '' and size = 6`, receipt))
-			require.Contains(t, problems(p), "anchored: the cosignature of "+o.server.URL+" under the head of 6 entries does not verify")
+			p.attack(fmt.Sprintf(`update log_anchors set receipt = '%s' where receipt <> '' and size = 6`, receipt))
+			require.Contains(t, problems(p), "log_anchors: the cosignature of "+o.server.URL+" under the head of 6 entries does not verify")
 		})
 	}
-	p.attack(`insert into anchored (anchor, size, at_us, receipt) select 'https://another.name', size, at_us, receipt from anchored where receipt <> ''`,
-		`insert into anchored (anchor, size, at_us, receipt) values ('tsa:https://a/b', 6, 1, 'MAAA')`)
+	p.attack(`insert into log_anchors (anchor, size, at_us, receipt) select 'https://another.name', size, at_us, receipt from log_anchors where receipt <> ''`,
+		`insert into log_anchors (anchor, size, at_us, receipt) values ('tsa:https://a/b', 6, 1, 'MAAA')`)
 	_, err := p.proven("r2", p.policy(o))
 	require.NoError(t, err, "a head gets the cosignature of a witness once, and nothing else")
-	p.attack(fmt.Sprintf(`update anchored set receipt = '%s' where receipt <> '' and size = 6`, good))
+	p.attack(fmt.Sprintf(`update log_anchors set receipt = '%s' where receipt <> '' and size = 6`, good))
 	_, err = p.proven("r2", p.policy(o))
 	require.ErrorContains(t, err, "invalid signature")
 }

@@ -93,7 +93,7 @@ func TestWriterCannotStopTheSigning(t *testing.T) {
 	for _, problem := range p.check().Problems {
 		problems = append(problems, problem.Where)
 	}
-	require.ElementsMatch(t, []string{"log_heads 1", "log_heads 4", "log_hashes", "anchored"}, problems)
+	require.ElementsMatch(t, []string{"log_heads 1", "log_heads 4", "log_hashes", "log_anchors"}, problems)
 }
 
 // signedToItsEnd requires that the log has so many entries, all signed and anchored.

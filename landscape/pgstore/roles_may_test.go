@@ -22,7 +22,7 @@ var inserts = map[string]string{
 		"artifacts actions run_events policies policy_results salts chunk_seals run_seals sign_offs heals " +
 		"starts bundles pipeline_versions deployments environments schedules slot_requests slots slot_events " +
 		"gates limits triggers watches arrivals " +
-		"arrival_orders arrival_runs log_hashes log_heads anchored returned_payloads attestations outbox outbox_head " +
+		"arrival_orders arrival_runs log_hashes log_heads log_anchors returned_payloads attestations outbox outbox_head " +
 		"endpoints endpoint_states deliveries delivery_attempts access_tokens disclosures order_rules orders " +
 		"order_approvals order_executions retention_turns",
 	"purger": "holds hold_ends purges purged_runs deletions deleted_payloads forgotten forgotten_leaves erasures " +

@@ -203,7 +203,7 @@ func writerMovesNothingIntoWhatIsIllegal(t *testing.T, p peopled) {
 		"a deployment leaves one out":    `insert into deployments select environment, pipeline, 2, 'rollback', 1, 1, '', '', 1 from deployments`,
 		"values that leave some out":     `insert into environments values ('prod', 3, '{}', '', '', 1)`,
 		"a head of more than there is":   `insert into log_heads values (3, decode(repeat('00', 32), 'hex'), 'x', 1)`,
-		"an anchor of no head":           `insert into anchored values ('x', 1, 1, '')`,
+		"an anchor of no head":           `insert into log_anchors values ('x', 1, 1, '')`,
 		"an entry that is too long":      `select append_log('a', repeat('x', 1300), decode(repeat('00', 32), 'hex'))`,
 		"a second genesis":               `select append_log('', 'x', decode(repeat('00', 32), 'hex'))`,
 		"salts of half a key":            `insert into salts values ('r2', 'strikes', 0, '\\x00')`,

@@ -186,7 +186,7 @@ func runAttacks() map[string]attack {
 		"a head counts what is not there":                {`update log_head set size = 3`, "counts the entries"},
 		"a head counts less":                             {`update log_head set size = 1`, "counts the entries"},
 		"a signed head of more than there is":            {`insert into log_heads values (3, zeroblob(32), 'x', 1)`, "fewer entries"},
-		"an anchor of a head that nobody signed":         {`insert into anchored values ('x', 1, 1, '')`, "no such head"},
+		"an anchor of a head that nobody signed":         {`insert into log_anchors values ('x', 1, 1, '')`, "no such head"},
 		"a limit that leaves one out":                    {`insert into limits values ('pool:db', 2, 1, '', '', 1)`, "comes after the one before it"},
 		"a limit of no pool":                             {`insert into limits values ('pipeline:orders', 0, 1, '', '', 1)`, "CHECK"},
 		"salts of half a key":                            {`insert into salts values ('x', '', -1, x'00')`, "CHECK"},

@@ -2230,7 +2230,7 @@ create trigger birth after insert on log_heads referencing new table as added
   for each statement execute function log_heads_birth();
 
 -- The heads that are at an anchor, a place that the owner of the record need not own.
-create table anchored (
+create table log_anchors (
   anchor  text collate "C" not null check (anchor <> ''),
   size    bigint not null,
   at_us   bigint not null check (at_us > 0),
@@ -2238,16 +2238,16 @@ create table anchored (
   primary key (anchor, size)
 );
 
-create function anchored_birth() returns trigger language plpgsql set search_path from current as $$
+create function log_anchors_birth() returns trigger language plpgsql set search_path from current as $$
 begin
   if exists (select 1 from added a where not exists (select 1 from log_heads h where h.size = a.size)) then
-    raise exception 'anchored: no such head was signed' using errcode = 'check_violation';
+    raise exception 'log_anchors: no such head was signed' using errcode = 'check_violation';
   end if;
   return null;
 end $$;
 
-create trigger birth after insert on anchored referencing new table as added
-  for each statement execute function anchored_birth();
+create trigger birth after insert on log_anchors referencing new table as added
+  for each statement execute function log_anchors_birth();
 
 -- ========== Events and who gets them ==========
 
@@ -3090,7 +3090,7 @@ begin
     'order_executions', 'holds', 'hold_ends', 'purges', 'purged_runs', 'deletions', 'deleted_payloads',
     'returned_payloads', 'retention_periods', 'retention_turns', 'forgotten', 'forgotten_leaves', 'erasures',
     'erased', 'repacked', 'forgettings', 'archives', 'archived_payloads', 'attestations', 'heals', 'limits', 'log',
-    'log_hashes', 'log_heads', 'anchored', 'endpoints', 'access_tokens', 'disclosures', 'bundles',
+    'log_hashes', 'log_heads', 'log_anchors', 'endpoints', 'access_tokens', 'disclosures', 'bundles',
     'pipeline_versions', 'deployments', 'environments', 'schedules', 'slot_requests', 'slot_events', 'triggers',
     'arrival_orders', 'arrival_runs', 'schema_versions'
   ] loop

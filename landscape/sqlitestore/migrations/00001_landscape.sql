@@ -1863,7 +1863,7 @@ create trigger log_heads_birth before insert on log_heads when new.size > (selec
 begin select raise(abort, 'log_heads: the log has fewer entries'); end;
 
 -- The heads that are at an anchor, a place that the owner of the record need not own.
-create table anchored (
+create table log_anchors (
   anchor  text not null check (anchor <> ''),
   size    integer not null,
   at_us   integer not null check (at_us > 0),
@@ -1871,12 +1871,12 @@ create table anchored (
   primary key (anchor, size)
 ) strict, without rowid;
 
-create trigger anchored_keep before update on anchored begin select raise(abort, 'anchored: append-only'); end;
-create trigger anchored_stay before delete on anchored begin select raise(abort, 'anchored: append-only'); end;
-create trigger anchored_once before insert on anchored when exists (select 1 from anchored t where t.anchor = new.anchor and t.size = new.size)
-begin select raise(abort, 'anchored: append-only: it is there already'); end;
-create trigger anchored_birth before insert on anchored when not exists (select 1 from log_heads h where h.size = new.size)
-begin select raise(abort, 'anchored: no such head was signed'); end;
+create trigger log_anchors_keep before update on log_anchors begin select raise(abort, 'log_anchors: append-only'); end;
+create trigger log_anchors_stay before delete on log_anchors begin select raise(abort, 'log_anchors: append-only'); end;
+create trigger log_anchors_once before insert on log_anchors when exists (select 1 from log_anchors t where t.anchor = new.anchor and t.size = new.size)
+begin select raise(abort, 'log_anchors: append-only: it is there already'); end;
+create trigger log_anchors_birth before insert on log_anchors when not exists (select 1 from log_heads h where h.size = new.size)
+begin select raise(abort, 'log_anchors: no such head was signed'); end;
 
 -- ========== Events and who gets them ==========
 
