@@ -79,12 +79,21 @@ func (o Options) filled() Options {
 	return o
 }
 
-// User names the user of this process.
+// User names the user of this process, or its number if nothing does, as in a container that runs as some number.
+//
+// Temporal's server asks package os/user as well, and does not start without an answer. That package remembers the
+// first one, so this function, which is called before, has it look at these variables.
 func User() string {
+	number := fmt.Sprintf("uid %d", os.Getuid())
+	for variable, value := range map[string]string{"USER": number, "HOME": "/"} {
+		if os.Getenv(variable) == "" && os.Setenv(variable, value) == nil {
+			defer func() { _ = os.Unsetenv(variable) }()
+		}
+	}
 	if who, err := user.Current(); err == nil && who.Username != "" {
 		return who.Username
 	}
-	return fmt.Sprintf("uid %d", os.Getuid())
+	return number
 }
 
 // identity is the name by which a Temporal server knows this process.
