@@ -95,7 +95,7 @@ func (g *batcher) take(at int64, a *Arrival, s *Settlement) uint32 {
 	g.seen++
 	b := g.find(at, a)
 	if b == nil {
-		return g.turnAway(at, a, s)
+		return g.turnAway(at, a)
 	}
 	g.grow(b)
 	b.rows++
@@ -185,8 +185,9 @@ func (g *batcher) resize(b *batch, bytes int) {
 
 var refusedGroup = &plugin.Rejection{Code: CodeTooManyGroups, Message: tooManyGroups}
 
-// turnAway puts a row for whose group there is no room into the batch of those that the fold turns away, and returns its number.
-func (g *batcher) turnAway(at int64, a *Arrival, s *Settlement) uint32 {
+// turnAway puts a row for whose group there is no room into the batch of those that the fold turns away. It returns the
+// batch's number.
+func (g *batcher) turnAway(at int64, a *Arrival) uint32 {
 	if g.away == nil {
 		g.away = &batch{number: g.open(), opened: at}
 	}
