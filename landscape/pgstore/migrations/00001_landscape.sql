@@ -3695,12 +3695,12 @@ select run_id, parent_run, link, (select count(*) from retried t where t.run_id 
 from runs r
 where link <> '';
 
--- One row per run, and the start that it came of; nulls for a run that another program started.
+-- One row per run, and the start that it came from.
 create view run_starts as
 select r.run_id, s.seq, r.pipeline, r.actor, r.trigger, s.why, s.key, s.schedule, s.slot, s.workflow, s.params, s.accepted_us, r.started_us, r.status,
   r.environment
 from runs r
-left join starts s on s.run_id = r.run_id and s.state = 'begun';
+join starts s on s.run_id = r.run_id and s.state = 'begun';
 
 -- One row per pipeline and environment: its current version.
 create view current_versions as
