@@ -101,15 +101,3 @@ func pause(attempt int) time.Duration {
 	most := min(maxPause, firstPause<<min(attempt-1, 10))
 	return most/2 + rand.N(most/2)
 }
-
-// sleep waits, or returns the error of a context that ends meanwhile.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithytime "github.com/aws/smithy-go/time"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"waymark/payload"
@@ -87,7 +88,7 @@ func (s *Store) fetch(ctx context.Context, in *s3.GetObjectInput, portion portio
 		if !errors.Is(err, errCut) || attempt == requestAttempts {
 			return data, err
 		}
-		if err := sleep(ctx, pause(attempt)); err != nil {
+		if err := smithytime.SleepWithContext(ctx, pause(attempt)); err != nil {
 			return nil, err
 		}
 	}

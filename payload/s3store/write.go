@@ -14,6 +14,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
+	smithytime "github.com/aws/smithy-go/time"
 )
 
 const (
@@ -82,7 +83,7 @@ func (s *Store) publish(ctx context.Context, o object) error {
 	var err error
 	for attempt := range writeAttempts {
 		if attempt >= patientAttempts {
-			if err := sleep(ctx, pause(attempt-patientAttempts+1)); err != nil {
+			if err := smithytime.SleepWithContext(ctx, pause(attempt-patientAttempts+1)); err != nil {
 				return err
 			}
 		}
