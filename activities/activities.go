@@ -20,6 +20,7 @@ type Activities struct {
 	code     string
 	worker   string
 	host     string
+	epoch    int64 // of the run, in the copy that an attempt works with: see inEpoch
 	affinity Affinity
 	runs     *runs
 	flights  *flights

@@ -19,7 +19,7 @@ func TestAProcessThatMissesAnOutputIsNamed(t *testing.T) {
 		write := r.begin()[0]
 		require.NoError(t, os.RemoveAll(filepath.Join(r.folder, "out")))
 		r.become(activities.NewAt(among, r.log, r.payloads, r.planner, "test"))
-		_, err := try[none](r, act.WriteChunk, write)
+		_, err := try[none](r, act.Write, write)
 		require.Contains(t, requireFinal(t, err, activities.TypeTarget), "TARGET_CHANGED: what this run wrote is gone")
 		if among.Files == "" {
 			require.NotContains(t, err.Error(), "--files", "a process that works alone has no fellows")

@@ -39,6 +39,9 @@ func anyAttempt[In, Out any](
 	ctx context.Context, a *Activities, run string, epoch int64, in In, do doing[In, Out],
 ) (Out, error) {
 	var none Out
+	if err := a.requirePlace(ctx, in); err != nil {
+		return none, err
+	}
 	asked, err := taskOf(ctx, run, epoch, in)
 	if err != nil {
 		return none, err
@@ -94,7 +97,7 @@ type none = struct{}
 // inEpoch returns activities whose records count only as long as the run is in this epoch.
 func (a *Activities) inEpoch(run string, epoch int64) *Activities {
 	in := *a
-	in.log = a.log.InEpoch(run, epoch)
+	in.log, in.epoch = a.log.InEpoch(run, epoch), epoch
 	return &in
 }
 

@@ -114,26 +114,26 @@ func toTemporal(err error) error {
 	var detail any = problemOf(kind, err)
 	if exists, ok := errors.AsType[*ExistsError](err); ok {
 		detail = existing{problemOf(kind, err), exists.Found}
-	} else if together, ok := errors.AsType[*TogetherError](err); ok {
-		detail = failing{problemOf(kind, err), together.Failed}
+	} else if batch, ok := errors.AsType[*BatchError](err); ok {
+		detail = failing{problemOf(kind, err), batch.Failed}
 	}
 	return temporal.NewNonRetryableApplicationError(message(err), kind, nil, detail)
 }
 
-// FailedOf returns the indexes of the inputs of a Together that failed with an error of the activity; nil if the error does not say.
+// FailedOf returns the indexes of the pieces of a Batch that failed with an error of the activity; nil if the error does not say.
 func FailedOf(err error) (failed []int) {
-	if together, ok := errors.AsType[*TogetherError](err); ok {
-		return together.Failed
+	if batch, ok := errors.AsType[*BatchError](err); ok {
+		return batch.Failed
 	}
 	application, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok || !application.HasDetails() {
 		return nil
 	}
-	var together failing
-	if application.Details(&together) != nil {
+	var pieces failing
+	if application.Details(&pieces) != nil {
 		return nil
 	}
-	return together.Failed
+	return pieces.Failed
 }
 
 func finalKind(err error) string {

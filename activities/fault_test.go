@@ -30,8 +30,8 @@ func simple(onInvalid string) string { return strings.ReplaceAll(simpleDocument,
 const simpleRows = "id,text\n1,a\n2,b\n3,c\n4,d\n"
 
 var (
-	readInput    = activities.ReadInput{Run: runID, Source: "in"}
-	processInput = activities.ProcessInput{Run: runID, Source: "in"}
+	readInput = activities.ReadInput{Source: "in"}
+	passInput = activities.PassInput{Mode: activities.PassNow, Source: "in"}
 )
 
 func TestDocumentWithProblems(t *testing.T) {
@@ -70,12 +70,12 @@ func TestSourceThatChangesBetweenChunks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 			call[resumepoint.Plan](r, act.OpenRun, r.open())
-			read := call[activities.ReadResult](r, act.ReadChunk, readInput)
+			read := call[activities.ReadResult](r, act.Read, readInput)
 			r.write("in.csv", simpleRows+"5,e\n")
 			if restart {
 				r.restart()
 			}
-			_, err := try[activities.ReadResult](r, act.ReadChunk, activities.ReadInput{Run: runID, Source: "in", Chunk: 1, Cursor: read.Cursor})
+			_, err := try[activities.ReadResult](r, act.Read, activities.ReadInput{Source: "in", Chunk: 1, Cursor: read.Cursor})
 			require.Contains(t, requireFinal(t, err, activities.TypeSource), "SOURCE_CHANGED")
 			require.Len(t, r.records()["chunks"], 1)
 		})
@@ -88,19 +88,19 @@ func TestPlanThatChangesUnderARun(t *testing.T) {
 	writes := r.begin()
 	t.Setenv("REGION", "south")
 	r.restart()
-	_, err := try[none](r, act.WriteChunk, writes[0])
+	_, err := try[none](r, act.Write, writes[0])
 	require.Contains(t, requireFinal(t, err, activities.TypePlanChanged), "run r1 began with plan ")
 	t.Setenv("REGION", "north")
 	r.restart()
-	call[none](r, act.WriteChunk, writes[0])
+	call[none](r, act.Write, writes[0])
 }
 
 func TestNodeThatThePlanDoesNotHave(t *testing.T) {
 	r := newRig(t, simple("quarantine"), map[string]string{"in.csv": simpleRows})
 	r.begin()
-	_, err := try[none](r, act.WriteChunk, activities.WriteInput{Run: runID, Source: "in", Sink: "half"})
+	_, err := try[none](r, act.Write, activities.WriteInput{Source: "in", Sink: "half"})
 	require.Equal(t, `run r1 has no sink named "half"`, requireFinal(t, err, activities.TypePlanChanged))
-	_, err = try[none](r, act.PublishSink, activities.SinkInput{Run: "r2", Sink: "out"})
+	_, err = try[none](r, act.Publish, activities.Batch[activities.PublishInput]{Run: "r2", Each: []activities.PublishInput{{Sink: "out"}}})
 	requireFinal(t, err, activities.TypeUnknownRun)
 }
 
@@ -115,15 +115,15 @@ func TestPayloadThatIsGoneOrWrong(t *testing.T) {
 	bad[len(bad)/2] ^= 1
 	r.objects.Plant(pack, bad)
 	r.restart()
-	_, err = try[activities.ProcessResult](r, act.ProcessChunk, processInput)
+	_, err = try[activities.PassResult](r, act.Pass, passInput)
 	require.Contains(t, requireFinal(t, err, activities.TypeCorrupt), pack)
 
 	require.NoError(t, r.objects.Delete(t.Context(), pack))
-	_, err = try[activities.ProcessResult](r, act.ProcessChunk, processInput)
+	_, err = try[activities.PassResult](r, act.Pass, passInput)
 	require.Contains(t, requireFinal(t, err, activities.TypeMissing), pack)
 
 	r.objects.Plant(pack, good)
-	call[activities.ProcessResult](r, act.ProcessChunk, processInput)
+	call[activities.PassResult](r, act.Pass, passInput)
 }
 
 // pack returns the payload of the first chunk.
@@ -140,8 +140,8 @@ func TestRowThatStopsTheRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, simple("fail"), map[string]string{"in.csv": "id,text\n1,a\n" + row + "\n"})
 			call[resumepoint.Plan](r, act.OpenRun, r.open())
-			call[activities.ReadResult](r, act.ReadChunk, readInput)
-			_, err := try[activities.ProcessResult](r, act.ProcessChunk, processInput)
+			call[activities.ReadResult](r, act.Read, readInput)
+			_, err := try[activities.PassResult](r, act.Pass, passInput)
 			message := requireFinal(t, err, activities.TypeRow)
 			require.Contains(t, message, "row 2 (line 3)")
 			require.NotContains(t, err.Error(), "zebra")
@@ -168,36 +168,36 @@ func TestStoppingARunThatNeverBegan(t *testing.T) {
 func TestSinkWithAnOpenPartIsNotPublished(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	r.begin()
-	_, err := try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: "review"})
+	_, err := try[none](r, act.Publish, activities.PublishInput{Sink: "review"})
 	require.Contains(t, requireFinal(t, err, activities.TypeImbalance), "in 1 rows, out 1 prepared")
 	require.NotContains(t, r.outputs(), "review.csv")
 }
 
 // TestNoActivityCanBeLeftOut leaves out one activity of a run, and continues as far as it can: the run must not complete.
 func TestNoActivityCanBeLeftOut(t *testing.T) {
-	after := activities.ReadInput{Run: runID, Source: "in", Chunk: 1}
+	after := activities.ReadInput{Source: "in", Chunk: 1}
 	steps := []struct {
 		name string
 		do   func(*rig) error
 	}{
-		{"end of source", func(r *rig) error { _, err := try[activities.ReadResult](r, act.ReadChunk, after); return err }},
+		{"end of source", func(r *rig) error { _, err := try[activities.ReadResult](r, act.Read, after); return err }},
 		{"process", func(r *rig) error {
-			_, err := try[activities.ProcessResult](r, act.ProcessChunk, processInput)
+			_, err := try[activities.PassResult](r, act.Pass, passInput)
 			return err
 		}},
 		{"write", func(r *rig) error {
-			_, err := try[none](r, act.WriteChunk, activities.WriteInput{Run: runID, Source: "in", Sink: "out", Offset: int64(len("id,text,half\n"))})
+			_, err := try[none](r, act.Write, activities.WriteInput{Source: "in", Sink: "out", Offset: int64(len("id,text,half\n"))})
 			return err
 		}},
 		{"publish", func(r *rig) error {
-			_, err := try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: "out"})
+			_, err := try[none](r, act.Publish, activities.PublishInput{Sink: "out"})
 			return err
 		}},
 	}
 	for out := -1; out < len(steps); out++ {
 		r := newRig(t, simple("quarantine"), map[string]string{"in.csv": "id,text\n1,a\n2,b\n"})
 		call[resumepoint.Plan](r, act.OpenRun, r.open())
-		after.Cursor = call[activities.ReadResult](r, act.ReadChunk, readInput).Cursor
+		after.Cursor = call[activities.ReadResult](r, act.Read, readInput).Cursor
 		failed := false
 		for i, step := range steps {
 			failed = i != out && step.do(r) != nil || failed
@@ -230,7 +230,7 @@ func TestLostEffectIsFound(t *testing.T) {
 		return write.Sink == "ledger" && write.Chunk == lastLedgerChunk
 	}
 	for _, sink := range r.playWrites().Sinks {
-		_, err := try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: sink.Name})
+		_, err := try[none](r, act.Publish, activities.PublishInput{Sink: sink.Name})
 		message := requireFinal(t, err, activities.TypeImbalance)
 		require.Contains(t, message, "sink_rows")
 		require.Contains(t, message, "ledger")

@@ -14,15 +14,19 @@ import (
 	"waymark/pipeline"
 )
 
-// FinishRun concludes a run: completed only if every row is accounted for, which is checked in the transaction that says
-// so. Before that it removes what late attempts rebuilt beside the published outputs.
+// FinishRun publishes the outputs that are left, and concludes a run: completed only if every row is accounted for, which
+// is checked in the transaction that says so. Before that it removes what late attempts rebuilt beside the published
+// outputs.
 //
-// It may run twice: a run that is concluded stays as it is.
+// It may run twice, as Publish may: a run that is concluded stays as it is. A *BatchError is about the outputs.
 func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResult, error) {
 	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).finishRun)
 }
 
 func (a *Activities) finishRun(ctx context.Context, in FinishInput) (FinishResult, error) {
+	if err := a.publishAll(ctx, in); err != nil {
+		return FinishResult{}, err
+	}
 	status, err := a.log.Conclude(ctx, in.Run)
 	if err == nil {
 		err = a.discardLate(ctx, in.Run)
@@ -39,11 +43,28 @@ func (a *Activities) finishRun(ctx context.Context, in FinishInput) (FinishResul
 	if err == nil {
 		a.release(ctx, in.Run)
 	}
-	result := FinishResult{Status: status, Labels: a.labels(ctx)}
+	result := FinishResult{Status: status, Published: in.Sinks, Labels: a.labels(ctx)}
 	if err == nil {
 		result.Ending, err = a.ending(ctx, in.Run)
 	}
 	return result, err
+}
+
+// publishAll publishes the outputs of the sinks.
+func (a *Activities) publishAll(ctx context.Context, in FinishInput) error {
+	if len(in.Sinks) == 0 {
+		return nil
+	}
+	r, err := a.get(ctx, in.Run)
+	if err != nil {
+		return err
+	}
+	return joined(inParallel(len(in.Sinks), func(i int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return a.publish(ctx, r, PublishInput{in.Sinks[i]})
+	}))
 }
 
 // What an Ending has at most: it travels through workflow history. Of more refused tokens than maxRefused it takes too long to count them.

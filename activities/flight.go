@@ -37,7 +37,7 @@ type flights struct {
 // task identifies what an execution of a workflow asks for.
 type task struct {
 	execution string // of the workflow
-	activity  string // see Does
+	activity  string
 	run       string
 	epoch     int64
 	asked     [sha256.Size]byte // digest of the input
@@ -97,7 +97,7 @@ func taskOf(ctx context.Context, run string, epoch int64, in any) (task, error) 
 		return task{}, err
 	}
 	info := activity.GetInfo(ctx)
-	return task{info.WorkflowExecution.RunID, Does(info.ActivityType.Name), run, epoch, sha256.Sum256(asked)}, nil
+	return task{info.WorkflowExecution.RunID, info.ActivityType.Name, run, epoch, sha256.Sum256(asked)}, nil
 }
 
 // board returns the flight for the task: one that is in the air, one that landed and whose result this attempt may not

@@ -262,11 +262,11 @@ func TestWorkEndsWhenItsRunStops(t *testing.T) {
 		f.open[of] = &flight{cancel: func(cause error) { ended[of] = cause }}
 		return of
 	}
-	read := open("e1", "r1", "ReadChunk")
+	read := open("e1", "r1", "Read")
 	open("e1", "r1", "StopRun")
 	open("e1", "r1", "RecordAction")
-	open("e1", "r2", "ReadChunk")
-	open("e2", "r1", "ReadChunk")
+	open("e1", "r2", "Read")
+	open("e2", "r1", "Read")
 	f.stop("e1", "r1")
 	require.Equal(t, map[task]error{read: errStopping}, ended)
 

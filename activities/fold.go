@@ -16,20 +16,16 @@ import (
 	"waymark/payload"
 )
 
-// FoldBarrier lets a barrier take one step: it takes what one chunk brought, a deadline, or the end of everything, and
+// Fold lets a barrier, or each of several of which none gets what comes out of another one, take one step: it takes what one chunk brought, a deadline, or the end of everything, and
 // records which batch each token went to, which batches fired, and the rows that came out, all in one transaction.
 //
 // It may run twice: a step is a pure function of the barrier's state, what arrived and the moment given, and the record's
 // key is run, barrier and ordinal of the step.
-func (a *Activities) FoldBarrier(ctx context.Context, in FoldInput) (FoldResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).foldBarrier)
+func (a *Activities) Fold(ctx context.Context, in Batch[FoldInput]) (Results[FoldResult], error) {
+	return inBatch(ctx, a, in, (*Activities).fold)
 }
 
-func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult, error) {
-	r, err := a.get(ctx, in.Run)
-	if err != nil {
-		return FoldResult{}, err
-	}
+func (a *Activities) fold(ctx context.Context, r *run, in FoldInput) (FoldResult, error) {
 	held, err := r.holding(in.Barrier)
 	if err != nil {
 		return FoldResult{}, err
@@ -50,10 +46,10 @@ func (a *Activities) foldBarrier(ctx context.Context, in FoldInput) (FoldResult,
 // takeMoment takes the moment of the fold on record, if it is: a run that was resumed repeats it as it was.
 func (f *folding) takeMoment(ctx context.Context) error {
 	in := &f.in
-	if in.Epoch == 0 {
+	if f.epoch == 0 {
 		return nil
 	}
-	record, err := f.log.Fold(ctx, in.Run, in.Barrier, in.Fold)
+	record, err := f.log.Fold(ctx, f.run.id, in.Barrier, in.Fold)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
 		return nil

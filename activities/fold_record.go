@@ -9,7 +9,7 @@ import (
 
 // record stores what came out of the fold and records everything that it gave.
 func (f *folding) record(ctx context.Context) error {
-	record, members := recompute.FoldOf(f.run.plan, f.held.node, foldOf(f.in), f.in.Rows, f.settled), f.settled.Members
+	record, members := recompute.FoldOf(f.run.plan, f.held.node, foldOf(f.run, f.in), f.in.Rows, f.settled), f.settled.Members
 	f.settled = nil // it may be large, and so is what is made of it
 	record.State = f.saved.Digest
 	record.Turn, record.Deadline = f.in.Turns, landscape.MicrosOf(f.held.machine.Deadline())
@@ -51,8 +51,8 @@ func (f *folding) store(ctx context.Context) (derived []landscape.DerivedChunk, 
 }
 
 // foldOf is a fold of which it is not known yet what it gave.
-func foldOf(in FoldInput) landscape.Fold {
+func foldOf(r *run, in FoldInput) landscape.Fold {
 	return landscape.Fold{
-		Run: in.Run, Node: in.Barrier, Fold: in.Fold, Kind: landscape.FoldKind(in.Kind), Source: in.Source, Chunk: in.Chunk, At: landscape.Micros(in.At),
+		Run: r.id, Node: in.Barrier, Fold: in.Fold, Kind: landscape.FoldKind(in.Kind), Source: in.Source, Chunk: in.Chunk, At: landscape.Micros(in.At),
 	}
 }

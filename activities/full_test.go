@@ -36,7 +36,7 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 			}
 			r.driver.blank.OnCommit = func(landscape.Tx) (bool, error) { return refuse("commit") }
 			r.objects.OnWrite = func(string) (bool, error) { return refuse("payload") }
-			read, err := try[activities.ReadResult](r, act.ReadChunk, readInput)
+			read, err := try[activities.ReadResult](r, act.Read, readInput)
 			require.NoError(t, err)
 			require.Equal(t, 2, read.Rows)
 			require.Equal(t, 1, rejected)

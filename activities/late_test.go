@@ -17,7 +17,7 @@ import (
 func TestAnOpeningThatGoesOnLate(t *testing.T) {
 	publish := func(other *rig) {
 		for _, sink := range other.playWrites().Sinks {
-			call[none](other, act.PublishSink, activities.SinkInput{Run: runID, Sink: sink.Name})
+			call[none](other, act.Publish, activities.PublishInput{Sink: sink.Name})
 		}
 	}
 	for name, others := range map[string]func(other *rig){

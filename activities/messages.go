@@ -51,8 +51,6 @@ type RetryInput struct {
 
 // ReadInput asks for the next chunk of a source.
 type ReadInput struct {
-	Run    string        `json:"run"`
-	Epoch  int64         `json:"epoch,omitempty"`
 	Source string        `json:"source"`
 	Chunk  int64         `json:"chunk"` // ordinal, from 0
 	Cursor plugin.Cursor `json:"cursor"`
@@ -67,26 +65,27 @@ type ReadResult struct {
 	Worker string        `json:"worker,omitempty"` // task queue of the process that did it; "" if it works alone
 }
 
-// AheadResult says who sent a chunk through the steps ahead of its turn.
-type AheadResult struct {
-	Worker string `json:"worker,omitempty"` // task queue of the process that did it; "" if it works alone
-}
+// Modes in which a chunk goes through the steps. Stored; never rename.
+const (
+	PassNow   = "now"   // what comes out is recorded
+	PassAhead = "ahead" // of its turn: what comes out is kept in memory
+	PassTurn  = "turn"  // in its turn: checked against the index of unique values, and recorded
+)
 
-// ProcessInput asks to send a chunk through the steps behind its source or barrier.
-type ProcessInput struct {
-	Run    string `json:"run"`
-	Epoch  int64  `json:"epoch,omitempty"`
+// PassInput asks to send a chunk through the steps after its source or barrier.
+type PassInput struct {
+	Mode   string `json:"mode"`
 	Source string `json:"source"` // or barrier
 	Chunk  int64  `json:"chunk"`
-	Before int64  `json:"before,omitempty"` // of PassInTurn: how many chunks of the run, of sources and barriers, had their turns before
+	Before int64  `json:"before,omitempty"` // in PassTurn: how many chunks of the run, of sources and barriers, had their turns before
 }
 
-// ProcessResult says what became of the chunk's rows.
-type ProcessResult struct {
-	Rows    int        `json:"rows"`
-	Refused int        `json:"refused"`
-	Ended   int        `json:"ended"` // filtered or discarded, on record
-	Parts   []PartSize `json:"parts"` // for the sinks that get at least one row, in document order
+// PassResult says what became of the chunk's rows. One of PassAhead has a worker alone.
+type PassResult struct {
+	Rows    int        `json:"rows,omitempty"`
+	Refused int        `json:"refused,omitempty"`
+	Ended   int        `json:"ended,omitempty"` // filtered or discarded, on record
+	Parts   []PartSize `json:"parts,omitempty"` // for the sinks that get at least one row, in document order
 
 	Barriers []string `json:"barriers,omitempty"` // those to which something came, in node order
 	Worker   string   `json:"worker,omitempty"`   // task queue of the process that did it; "" if it works alone
@@ -113,8 +112,6 @@ const (
 
 // FoldInput asks a barrier to take one step.
 type FoldInput struct {
-	Run     string                `json:"run"`
-	Epoch   int64                 `json:"epoch,omitempty"`
 	Barrier string                `json:"barrier"`
 	Fold    int64                 `json:"fold"` // ordinal, from 0
 	Kind    string                `json:"kind"`
@@ -138,8 +135,6 @@ type FoldResult struct {
 
 // WriteInput asks to write one chunk's part to one sink, at its place.
 type WriteInput struct {
-	Run     string `json:"run"`
-	Epoch   int64  `json:"epoch,omitempty"`
 	Source  string `json:"source"`
 	Chunk   int64  `json:"chunk"`
 	Sink    string `json:"sink"`
@@ -153,11 +148,9 @@ type WriteResult struct {
 	Refused int64 `json:"refused,omitempty"` // rows of the part that the target rejected, and that no node had rejected before
 }
 
-// SinkInput names a sink of a run.
-type SinkInput struct {
-	Run   string `json:"run"`
-	Epoch int64  `json:"epoch,omitempty"`
-	Sink  string `json:"sink"`
+// PublishInput names a sink whose output is to be published.
+type PublishInput struct {
+	Sink string `json:"sink"`
 }
 
 // Ending is what a run that is complete made of its rows, for the programs that started it. It is bounded: the record has all of it.
@@ -189,12 +182,15 @@ type FinishInput struct {
 	Run   string `json:"run"`
 	Epoch int64  `json:"epoch,omitempty"`
 
+	Sinks   []string `json:"sinks,omitempty"`   // whose outputs are published first
+	Queue   string   `json:"queue,omitempty"`   // of the workers that see the run's files; "" if any will do
 	Joiners []string `json:"joiners,omitempty"` // ids of workflows that wait for the run's end
 }
 
 // FinishResult is how the run ended.
 type FinishResult struct {
-	Status pipeline.RunStatus `json:"status"`
+	Status    pipeline.RunStatus `json:"status"`
+	Published []string           `json:"published,omitempty"` // sinks whose outputs were published first
 	Ending
 	Labels Labels `json:"labels,omitzero"`
 }
@@ -208,6 +204,8 @@ type StopInput struct {
 	Final  bool               `json:"final,omitempty"` // of a cancelled run: nobody may resume it
 	Actor  string             `json:"actor,omitempty"` // who made it final
 	Why    string             `json:"why,omitempty"`
+
+	Queue string `json:"queue,omitempty"` // of the workers that see the run's files; "" if any will do
 
 	// Outside says that somebody cancelled the workflow in Temporal: the reason is the order on record, if a run has taken the place of this one.
 	Outside bool `json:"outside,omitempty"`

@@ -39,10 +39,10 @@ func lastResults(r *rig) map[string]landscape.PolicyResult {
 func TestAPolicyKeepsEverySinkBack(t *testing.T) {
 	r := newRig(t, judged(policy("all", "publish", "run.refused == 0"), policy("some", "publish", "run.read > 0"), policy("told", "warn", "run.read < 0")), ordersFiles)
 	for _, sink := range r.playWrites().Sinks {
-		both := activities.Together[activities.SinkInput]{Run: runID, Each: []activities.SinkInput{{Run: runID, Sink: sink.Name}, {Run: runID, Sink: sink.Name}}}
-		_, err := try[none](r, act.PublishSinks, both)
+		both := activities.Batch[activities.PublishInput]{Run: runID, Each: []activities.PublishInput{{Sink: sink.Name}, {Sink: sink.Name}}}
+		_, err := try[none](r, act.Publish, both)
 		require.Regexp(t, `^POLICY all: \d+ == 0 is false$`, requireFinal(t, err, activities.TypePolicy), "what keeps all back is said once")
-		_, err = try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: sink.Name})
+		_, err = try[none](r, act.Publish, activities.PublishInput{Sink: sink.Name})
 		message := requireFinal(t, err, activities.TypePolicy)
 		require.Regexp(t, `^POLICY all: \d+ == 0 is false$`, message)
 		r.restart()
@@ -58,7 +58,7 @@ func TestAPolicyKeepsEverySinkBack(t *testing.T) {
 
 	_, err = r.log.WaivePolicy(t.Context(), runID, "all", "ann", "they are known")
 	require.NoError(t, err)
-	call[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: "review"})
+	call[none](r, act.Publish, activities.PublishInput{Sink: "review"})
 	require.Equal(t, landscape.PolicyWaived, lastResults(r)["all"].Result)
 	require.Equal(t, landscape.PolicyFailed, lastResults(r)["told"].Result)
 }
@@ -70,12 +70,12 @@ func TestResultsOfPoliciesAreRecordedBeforeAnythingIsPublished(t *testing.T) {
 		e := watch(r)
 		r.playWrites()
 		r.breakNext(0, kept)
-		sink := activities.SinkInput{Run: runID, Sink: "review"}
-		_, err := try[none](r, act.PublishSink, sink)
+		sink := activities.PublishInput{Sink: "review"}
+		_, err := try[none](r, act.Publish, sink)
 		require.ErrorContains(t, err, errLost.Error())
 		require.EqualValues(t, 0, e.sealed.Load(), "nothing is published on a result that may not be recorded")
 		require.Equal(t, kept, lastResults(r) != nil && len(lastResults(r)) == 1)
-		call[none](r, act.PublishSink, sink)
+		call[none](r, act.Publish, sink)
 		require.Equal(t, landscape.PolicyPassed, lastResults(r)["all there"].Result)
 		results, err := r.log.PolicyResults(t.Context(), runID)
 		require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestPoliciesFailClosed(t *testing.T) {
 	} {
 		r := newRig(t, judged(policy("p", "publish", assert)), ordersFiles)
 		r.playWrites()
-		_, err := try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: "review"})
+		_, err := try[none](r, act.Publish, activities.PublishInput{Sink: "review"})
 		require.Contains(t, requireFinal(t, err, activities.TypePolicy), "("+code+")", assert)
 		require.Equal(t, landscape.PolicyError, lastResults(r)["p"].Result, assert)
 	}
@@ -165,7 +165,7 @@ func TestSumsFailClosed(t *testing.T) {
 	totaled := func(policies ...string) string { return judged(policies...) + "totals: {amount: row.amount}\n" }
 	r := newRig(t, totaled(policy("open", "publish", sum), policy("said", "publish", "sums.unreadable == 2 && "+sum), policy("all", "warn", "sums.unreadable == 0 && "+sum)), ordersFiles)
 	r.playWrites()
-	_, err := try[none](r, act.PublishSink, activities.SinkInput{Run: runID, Sink: "review"})
+	_, err := try[none](r, act.Publish, activities.PublishInput{Sink: "review"})
 	require.Regexp(t, `^POLICY open: \S+ == .* has no value: unreadable amounts: 2; say how many there may be, as in sums\.unreadable == 0$`, requireFinal(t, err, activities.TypePolicy))
 	require.Equal(t, landscape.PolicyPassed, lastResults(r)["said"].Result, lastResults(r)["said"].Detail)
 	require.Equal(t, landscape.PolicyFailed, lastResults(r)["all"].Result)

@@ -158,7 +158,7 @@ type existing struct {
 	Found
 }
 
-// failing is the detail of a failure of several things that were done together.
+// failing is the detail of a failure of pieces of a batch.
 type failing struct {
 	Problem
 	Failed []int `json:"failed"`

@@ -15,24 +15,36 @@ import (
 	"waymark/plugin"
 )
 
-// ProcessChunk sends a chunk through the steps behind its origin and records each token's way, the hashes of what came out
-// of each node, the rejected tokens, what coalesces decided, and the planned bytes of every sink.
+// Pass sends a chunk, or each of several that do not depend on each other, through the steps after its source or barrier.
+// It records each token's way, the hashes of what came out of each node, the rejected tokens, what coalesces decided, and
+// the planned bytes of every sink. With PassAhead it records nothing, and keeps what comes out in memory.
 //
-// It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk.
-func (a *Activities) ProcessChunk(ctx context.Context, in ProcessInput) (ProcessResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).processChunk)
+// It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk. In a turn,
+// which token is the first with a value is a function of what is recorded of earlier chunks; a chunk that is recorded
+// already goes the same ways again.
+func (a *Activities) Pass(ctx context.Context, in Batch[PassInput]) (Results[PassResult], error) {
+	return inBatch(ctx, a, in, (*Activities).pass)
 }
 
-func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (ProcessResult, error) {
-	started := time.Now()
-	r, err := a.get(ctx, in.Run)
-	if err != nil {
-		return ProcessResult{}, err
+func (a *Activities) pass(ctx context.Context, r *run, in PassInput) (PassResult, error) {
+	switch in.Mode {
+	case PassNow:
+		return a.passNow(ctx, r, in)
+	case PassAhead:
+		return PassResult{Worker: a.affinity.OwnQueue}, a.passAhead(ctx, r, in)
+	case PassTurn:
+		return a.passInTurn(ctx, r, in)
 	}
+	return PassResult{}, final{TypeInput, fmt.Errorf("no chunk goes through the steps in the mode %.64q", in.Mode)}
+}
+
+// passNow sends a chunk through the steps, and records what came out.
+func (a *Activities) passNow(ctx context.Context, r *run, in PassInput) (PassResult, error) {
+	started := time.Now()
 	key := landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}
 	inputs, err := a.inputs(ctx, r, key)
 	if err != nil {
-		return ProcessResult{}, err
+		return PassResult{}, err
 	}
 	result, err := r.pass(ctx, inputs)
 	var root string
@@ -40,7 +52,7 @@ func (a *Activities) processChunk(ctx context.Context, in ProcessInput) (Process
 		root, err = a.recordPassage(ctx, r, key, inputs, result, started)
 	}
 	if err != nil {
-		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
+		return PassResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
 	out := a.handOver(r, key, inputs.Chunk, result)
 	out.Root = root
@@ -90,8 +102,11 @@ func (r *run) pass(ctx context.Context, in engine.Input) (*engine.Result, error)
 }
 
 // handOver keeps the parts and arrivals for what follows, and sums up.
-func (a *Activities) handOver(r *run, key landscape.ChunkKey, chunk *plugin.Chunk, result *engine.Result) ProcessResult {
-	out := ProcessResult{Worker: a.affinity.OwnQueue, Rows: chunk.Len(), Refused: len(result.Rejected), Parts: []PartSize{}, RefusedBy: map[string]int{}, EndedBy: map[string]int{}}
+func (a *Activities) handOver(r *run, key landscape.ChunkKey, chunk *plugin.Chunk, result *engine.Result) PassResult {
+	out := PassResult{
+		Worker: a.affinity.OwnQueue, Rows: chunk.Len(), Refused: len(result.Rejected),
+		RefusedBy: map[string]int{}, EndedBy: map[string]int{},
+	}
 	for _, i := range r.plan.Sinks() {
 		part := &result.Parts[i]
 		if part.Rows == 0 {

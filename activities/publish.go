@@ -13,19 +13,19 @@ import (
 	"waymark/plugin"
 )
 
-// PublishSink makes a sink's whole output visible and records the artifact.
+// Publish makes the whole output of a sink, or of each of several, visible and records the artifact.
 //
 // It may run twice: the effect's key is run and sink, and a target that is published already answers with what it holds.
-func (a *Activities) PublishSink(ctx context.Context, in SinkInput) error {
-	publish := func(a *Activities, ctx context.Context, in SinkInput) (none, error) {
-		return none{}, a.publishSink(ctx, in)
+func (a *Activities) Publish(ctx context.Context, in Batch[PublishInput]) error {
+	publish := func(a *Activities, ctx context.Context, r *run, in PublishInput) (none, error) {
+		return none{}, a.publish(ctx, r, in)
 	}
-	_, err := attempt(ctx, a, in.Run, in.Epoch, in, publish)
+	_, err := inBatch(ctx, a, in, publish)
 	return err
 }
 
-func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
-	r, node, err := a.sink(ctx, in.Run, in.Sink)
+func (a *Activities) publish(ctx context.Context, r *run, in PublishInput) error {
+	node, err := r.sink(in.Sink)
 	if err != nil {
 		return err
 	}
@@ -36,11 +36,11 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	if err := r.publishable(func() error { return a.publishable(ctx, r) }); err != nil {
 		return err
 	}
-	parts, err := recompute.Parts(ctx, a.log.Reader, in.Run, in.Sink)
+	parts, err := recompute.Parts(ctx, a.log.Reader, r.id, in.Sink)
 	if err != nil {
 		return err
 	}
-	effect, err := a.beginPublish(ctx, in, parts)
+	effect, err := a.beginPublish(ctx, r, in.Sink, parts)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (a *Activities) publishSink(ctx context.Context, in SinkInput) error {
 	if effect.State == landscape.Finalized {
 		return a.lead(ctx, in.Sink, latest)
 	}
-	artifact, err := node.Sink.Target(in.Run).Publish(ctx, encoder.Header(), parts)
+	artifact, err := node.Sink.Target(r.id).Publish(ctx, encoder.Header(), parts)
 	if err != nil {
 		return errors.Join(fmt.Errorf("sink %s: %w", in.Sink, err),
 			a.log.FailEffect(ctx, effect.Attempt(a.worker), err.Error()))
@@ -140,14 +140,14 @@ func (a *Activities) balanced(ctx context.Context, run string) error {
 	return nil
 }
 
-func (a *Activities) beginPublish(ctx context.Context, in SinkInput, parts []plugin.Part) (landscape.Effect, error) {
+func (a *Activities) beginPublish(ctx context.Context, r *run, sink string, parts []plugin.Part) (landscape.Effect, error) {
 	var rows, bytes int64
 	for _, part := range parts {
 		rows += part.Rows
 		bytes += part.Bytes
 	}
-	if err := a.log.PreparePublish(ctx, in.Run, in.Sink, rows, bytes); err != nil {
+	if err := a.log.PreparePublish(ctx, r.id, sink, rows, bytes); err != nil {
 		return landscape.Effect{}, err
 	}
-	return a.log.BeginEffect(ctx, landscape.PublishKey(in.Run, in.Sink), landscape.Placement{}, a.worker)
+	return a.log.BeginEffect(ctx, landscape.PublishKey(r.id, sink), landscape.Placement{}, a.worker)
 }

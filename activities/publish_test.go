@@ -16,18 +16,18 @@ func TestPublishedOutputIsLeftAlone(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	e := watch(r)
 	r.playWrites()
-	sink := activities.SinkInput{Run: runID, Sink: "review"}
+	sink := activities.PublishInput{Sink: "review"}
 	for range 3 {
-		call[none](r, act.PublishSink, sink)
+		call[none](r, act.Publish, sink)
 		require.EqualValues(t, 1, e.sealed.Load())
 	}
 	r.reset(t)
 	e.sealed.Store(0)
 	r.playWrites()
 	r.breakNext(2, false) // the output is visible, and nobody knows
-	_, err := try[none](r, act.PublishSink, sink)
+	_, err := try[none](r, act.Publish, sink)
 	require.ErrorContains(t, err, errLost.Error())
-	call[none](r, act.PublishSink, sink)
+	call[none](r, act.Publish, sink)
 	require.EqualValues(t, 2, e.sealed.Load())
 	artifacts, err := r.log.Artifacts(t.Context(), runID)
 	require.NoError(t, err)
@@ -41,9 +41,9 @@ func TestPartsAreInTheOrderOfTheirPlaces(t *testing.T) {
 	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	in := readInput
 	for ; in.Chunk < 2; in.Chunk++ {
-		in.Cursor = call[activities.ReadResult](r, act.ReadChunk, in).Cursor
-		call[activities.ProcessResult](r, act.ProcessChunk, activities.ProcessInput{Run: runID, Source: "in", Chunk: in.Chunk})
-		call[none](r, act.WriteChunk, activities.WriteInput{Run: runID, Source: "in", Chunk: in.Chunk, Sink: "out", Ordinal: 1 - in.Chunk, Offset: 13 + 8*(1-in.Chunk)})
+		in.Cursor = call[activities.ReadResult](r, act.Read, in).Cursor
+		call[activities.PassResult](r, act.Pass, activities.PassInput{Mode: activities.PassNow, Source: "in", Chunk: in.Chunk})
+		call[none](r, act.Write, activities.WriteInput{Source: "in", Chunk: in.Chunk, Sink: "out", Ordinal: 1 - in.Chunk, Offset: 13 + 8*(1-in.Chunk)})
 	}
 	parts, err := recompute.Parts(t.Context(), r.log.Reader, runID, "out")
 	require.NoError(t, err)
@@ -58,13 +58,13 @@ func TestPlaceOfAPartNeverChanges(t *testing.T) {
 	r := newRig(t, ordersDocument, ordersFiles)
 	write := r.begin()[0]
 	r.breakNext(1, false)
-	_, err := try[none](r, act.WriteChunk, write)
+	_, err := try[none](r, act.Write, write)
 	require.ErrorContains(t, err, errLost.Error())
 	for _, moved := range []activities.WriteInput{
-		{Run: runID, Source: write.Source, Sink: write.Sink, Ordinal: write.Ordinal + 1, Offset: write.Offset},
-		{Run: runID, Source: write.Source, Sink: write.Sink, Ordinal: write.Ordinal, Offset: write.Offset + 1},
+		{Source: write.Source, Sink: write.Sink, Ordinal: write.Ordinal + 1, Offset: write.Offset},
+		{Source: write.Source, Sink: write.Sink, Ordinal: write.Ordinal, Offset: write.Offset + 1},
 	} {
-		_, err = try[none](r, act.WriteChunk, moved)
+		_, err = try[none](r, act.Write, moved)
 		requireFinal(t, err, activities.TypeDiverged)
 	}
 	effects, err := r.log.Effects(t.Context(), runID)

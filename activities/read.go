@@ -20,20 +20,16 @@ import (
 	"waymark/plugin"
 )
 
-// ReadChunk reads the next chunk of a source, stores its records as they were read, and records where each one was. At the
-// end of the source it records the end instead.
+// Read reads the next chunk of a source, or of each of several, stores its records as they were read, and records where
+// each one was. At the end of a source it records the end instead.
 //
 // It may run twice: the same cursor gives the same chunk, whose key is run, source and ordinal.
-func (a *Activities) ReadChunk(ctx context.Context, in ReadInput) (ReadResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).readChunk)
+func (a *Activities) Read(ctx context.Context, in Batch[ReadInput]) (Results[ReadResult], error) {
+	return inBatch(ctx, a, in, (*Activities).read)
 }
 
-func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, error) {
-	r, err := a.get(ctx, in.Run)
-	if err != nil {
-		return ReadResult{}, err
-	}
-	if before, done, err := a.readBefore(ctx, in); err != nil || done {
+func (a *Activities) read(ctx context.Context, r *run, in ReadInput) (ReadResult, error) {
+	if before, done, err := a.readBefore(ctx, r, in); err != nil || done {
 		before.Worker = a.affinity.OwnQueue
 		return before, err
 	}
@@ -42,7 +38,7 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 		return ReadResult{Cursor: in.Cursor, Done: true, Worker: a.affinity.OwnQueue}, a.endSource(ctx, r, in)
 	}
 	if err != nil {
-		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, aboutArrival(err, in.Run, r.pins[in.Source]))
+		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, aboutArrival(err, r.id, r.pins[in.Source]))
 	}
 	hashes, err := a.storeChunk(ctx, r, in, chunk, after)
 	if err != nil {
@@ -54,15 +50,15 @@ func (a *Activities) readChunk(ctx context.Context, in ReadInput) (ReadResult, e
 
 // readBefore returns what is recorded of the chunk, or of the source's end, if it is. It rejects a cursor at which the chunks on
 // record do not end: then the record is older, or newer, than the workflow's history.
-func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadResult, done bool, err error) {
+func (a *Activities) readBefore(ctx context.Context, r *run, in ReadInput) (before ReadResult, done bool, err error) {
 	if in.Chunk > 0 {
-		if err := a.checkCursor(ctx, in); err != nil {
+		if err := a.checkCursor(ctx, r, in); err != nil {
 			return ReadResult{}, false, err
 		}
 	}
-	chunk, err := a.log.Chunk(ctx, in.Run, landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk})
+	chunk, err := a.log.Chunk(ctx, r.id, landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk})
 	if errors.Is(err, landscape.ErrNotFound) {
-		return a.endedBefore(ctx, in)
+		return a.endedBefore(ctx, r, in)
 	}
 	if err != nil {
 		return ReadResult{}, false, err
@@ -72,8 +68,8 @@ func (a *Activities) readBefore(ctx context.Context, in ReadInput) (before ReadR
 }
 
 // checkCursor requires that the chunk before is recorded and ends where this one begins.
-func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
-	before, err := a.log.Chunk(ctx, in.Run, landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk - 1})
+func (a *Activities) checkCursor(ctx context.Context, r *run, in ReadInput) error {
+	before, err := a.log.Chunk(ctx, r.id, landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk - 1})
 	if errors.Is(err, landscape.ErrNotFound) {
 		return resumepoint.Diverged("the history says that chunk %d of %s was read, and it is not recorded: the record is older than the history", in.Chunk-1, in.Source)
 	}
@@ -92,11 +88,11 @@ func (a *Activities) checkCursor(ctx context.Context, in ReadInput) error {
 }
 
 // endedBefore returns the source's end if it is recorded. Only a run that was resumed asks: others read on.
-func (a *Activities) endedBefore(ctx context.Context, in ReadInput) (ReadResult, bool, error) {
-	if in.Epoch == 0 {
+func (a *Activities) endedBefore(ctx context.Context, r *run, in ReadInput) (ReadResult, bool, error) {
+	if a.epoch == 0 {
 		return ReadResult{}, false, nil
 	}
-	ends, err := a.log.SourceEnds(ctx, in.Run)
+	ends, err := a.log.SourceEnds(ctx, r.id)
 	for _, end := range ends {
 		if end.Source == in.Source && end.Chunks == in.Chunk {
 			return ReadResult{Cursor: in.Cursor, Done: true}, true, err

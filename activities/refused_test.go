@@ -199,20 +199,20 @@ func TestWriteSaysHowManyRowsTheTargetRefused(t *testing.T) {
 	r := newRig(t, tableDocument, tableFiles)
 	tabled(r)
 	opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
-	places, read := newPlaces(opened), activities.ReadInput{Run: runID, Source: "in"}
+	places, read := newPlaces(opened), activities.ReadInput{Source: "in"}
 	said := map[string][]int64{}
 	for ; ; read.Chunk++ {
-		got := call[activities.ReadResult](r, act.ReadChunk, read)
+		got := call[activities.ReadResult](r, act.Read, read)
 		if got.Done {
 			break
 		}
-		in := activities.ProcessInput{Run: runID, Source: "in", Chunk: read.Chunk}
-		for _, part := range call[activities.ProcessResult](r, act.ProcessChunk, in).Parts {
+		in := activities.PassInput{Mode: activities.PassNow, Source: "in", Chunk: read.Chunk}
+		for _, part := range call[activities.PassResult](r, act.Pass, in).Parts {
 			write := places.next(in, part)
-			result := call[activities.WriteResult](r, act.WriteChunk, write)
+			result := call[activities.WriteResult](r, act.Write, write)
 			said[part.Sink] = append(said[part.Sink], result.Refused)
 			r.restart()
-			require.Equal(t, result, call[activities.WriteResult](r, act.WriteChunk, write))
+			require.Equal(t, result, call[activities.WriteResult](r, act.Write, write))
 		}
 		read.Cursor = got.Cursor
 	}
@@ -243,13 +243,13 @@ func TestDeathBetweenTheTargetAndTheRecord(t *testing.T) {
 	write := r.begin()[0]
 	require.Equal(t, "pairs", write.Sink)
 	r.breakNext(2, false) // the attempt begins, the table writes, and the end is lost
-	_, err := try[activities.WriteResult](r, act.WriteChunk, write)
+	_, err := try[activities.WriteResult](r, act.Write, write)
 	require.ErrorContains(t, err, errLost.Error())
 	held := ts["pairs"].Lines()
 	require.NotEmpty(t, held)
 	require.Empty(t, r.late(), "nothing of the end is recorded")
 	r.restart()
-	require.Equal(t, activities.WriteResult{Rows: int64(len(held)), Refused: 2}, call[activities.WriteResult](r, act.WriteChunk, write))
+	require.Equal(t, activities.WriteResult{Rows: int64(len(held)), Refused: 2}, call[activities.WriteResult](r, act.Write, write))
 	require.Equal(t, held, ts["pairs"].Lines())
 	require.Len(t, r.late(), 2)
 	require.Equal(t, []string{"1 began", "2 began", "2 reconciled exactly", "2 finalized"}, r.story(write))
@@ -305,7 +305,7 @@ func TestTargetThatRefusesWhatItDidNotGet(t *testing.T) {
 			r := newRig(t, tableDocument, tableFiles)
 			tabled(r)
 			answering(r, answer)
-			_, err := try[activities.WriteResult](r, act.WriteChunk, r.begin()[0])
+			_, err := try[activities.WriteResult](r, act.Write, r.begin()[0])
 			require.Contains(t, requireFinal(t, err, activities.TypeTarget), "sink pairs, chunk 0: the target says that it refused row")
 			require.Empty(t, r.late())
 		})

@@ -91,7 +91,9 @@ func (r *rig) readAgain() []int64 {
 	var sizes []int64
 	var cursor plugin.Cursor
 	for {
-		read := call[activities.ReadResult](r, act.ReadChunk, activities.ReadInput{Run: retryID, Source: "in", Chunk: int64(len(sizes)), Cursor: cursor})
+		in := activities.ReadInput{Source: "in", Chunk: int64(len(sizes)), Cursor: cursor}
+		batch := activities.Batch[activities.ReadInput]{Run: retryID, Each: []activities.ReadInput{in}}
+		read := call[activities.Results[activities.ReadResult]](r, act.Read, batch).Each[0]
 		if read.Done {
 			return sizes
 		}

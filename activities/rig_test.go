@@ -47,7 +47,7 @@ type rig struct {
 	env      *testsuite.TestActivityEnvironment
 
 	twice     bool                             // every activity is executed twice, and must answer the same
-	together  bool                             // activities that do several things at once do what others do one by one
+	together  bool                             // what else is done one by one is done in one batch
 	forgetful bool                             // before every execution the process starts over
 	skip      func(activities.WriteInput) bool // writes that are left out, if not nil
 	barriers  map[string]*activities.FoldInput // how far each barrier is
@@ -175,34 +175,60 @@ func call[Result any](r *rig, activity, in any) Result {
 	return result
 }
 
-// callEach calls an activity for each input, or the one that does the same for all of them.
-func callEach[Result, In any](r *rig, one, all any, inputs []In) []Result {
+// callEach calls an activity for each input, or for all of them at once.
+func callEach[Result, In any](r *rig, activity any, inputs []In) []Result {
 	r.t.Helper()
 	results := make([]Result, len(inputs))
 	if r.together && len(inputs) > 0 {
-		copy(results, call[activities.Answers[Result]](r, all, activities.Together[In]{Run: runID, Each: inputs}).Each)
+		copy(results, call[activities.Results[Result]](r, activity, activities.Batch[In]{Run: runID, Each: inputs}).Each)
 		return results
 	}
 	for i, in := range inputs {
-		results[i] = call[Result](r, one, in)
+		results[i] = call[Result](r, activity, in)
 	}
 	return results
 }
 
-// try executes an activity once.
-func try[Result any](r *rig, activity, in any) (Result, error) {
-	var result Result
+// try executes an activity once. A piece of work has a batch of its own.
+func try[Result any](r *rig, activity, in any) (result Result, err error) {
 	if r.forgetful {
 		r.restart()
 	}
-	encoded, err := r.env.ExecuteActivity(activity, in)
-	if err != nil {
+	batch, pieces := batched(in)
+	encoded, err := r.env.ExecuteActivity(activity, batch)
+	if err != nil || !encoded.HasValue() {
 		return result, err
 	}
-	if encoded.HasValue() {
-		err = encoded.Get(&result)
+	if !pieces {
+		return result, encoded.Get(&result)
 	}
-	return result, err
+	var results activities.Results[Result]
+	if err := encoded.Get(&results); err != nil {
+		return result, err
+	}
+	require.Len(r.t, results.Each, 1)
+	return results.Each[0], nil
+}
+
+// batched returns the batch of a piece of work; any other input as it is.
+func batched(in any) (batch any, pieces bool) {
+	switch in := in.(type) {
+	case activities.ReadInput:
+		return batchOf(in), true
+	case activities.PassInput:
+		return batchOf(in), true
+	case activities.FoldInput:
+		return batchOf(in), true
+	case activities.WriteInput:
+		return batchOf(in), true
+	case activities.PublishInput:
+		return batchOf(in), true
+	}
+	return in, false
+}
+
+func batchOf[In any](in In) activities.Batch[In] {
+	return activities.Batch[In]{Run: runID, Each: []In{in}}
 }
 
 type none struct{}
@@ -210,11 +236,18 @@ type none struct{}
 // play runs the pipeline from its beginning to its end.
 func (r *rig) play() activities.FinishResult {
 	r.t.Helper()
-	var sinks []activities.SinkInput
+	var sinks []activities.PublishInput
 	for _, sink := range r.playWrites().Sinks {
-		sinks = append(sinks, activities.SinkInput{Run: runID, Sink: sink.Name})
+		sinks = append(sinks, activities.PublishInput{Sink: sink.Name})
 	}
-	callEach[none](r, act.PublishSink, act.PublishSinks, sinks)
+	if r.together {
+		call[none](r, act.Publish, activities.Batch[activities.PublishInput]{Run: runID, Each: sinks})
+	}
+	for _, sink := range sinks {
+		if !r.together {
+			call[none](r, act.Publish, sink)
+		}
+	}
 	return call[activities.FinishResult](r, act.FinishRun, activities.FinishInput{Run: runID})
 }
 
@@ -226,41 +259,42 @@ func (r *rig) playWrites() resumepoint.Plan {
 	r.ordered, r.turns = opened.Ordered, 0
 	r.barriers = map[string]*activities.FoldInput{}
 	for _, barrier := range opened.Barriers {
-		r.barriers[barrier] = &activities.FoldInput{Run: runID, Barrier: barrier, At: 1_800_000_000_000_000}
+		r.barriers[barrier.Name] = &activities.FoldInput{Barrier: barrier.Name, At: 1_800_000_000_000_000}
 	}
 	cursors, chunks := map[string]plugin.Cursor{}, map[string]int64{}
 	for open := opened.Sources; len(open) > 0; {
-		source := open[0]
+		source := open[0].Name
 		open = open[1:]
-		in := activities.ReadInput{Run: runID, Source: source, Chunk: chunks[source], Cursor: cursors[source]}
-		read := callEach[activities.ReadResult](r, act.ReadChunk, act.ReadChunks, []activities.ReadInput{in})[0]
+		in := activities.ReadInput{Source: source, Chunk: chunks[source], Cursor: cursors[source]}
+		read := callEach[activities.ReadResult](r, act.Read, []activities.ReadInput{in})[0]
 		if read.Done {
 			continue
 		}
-		r.pass(places, activities.ProcessInput{Run: runID, Source: source, Chunk: in.Chunk})
-		cursors[source], chunks[source], open = read.Cursor, in.Chunk+1, append(open, source)
+		r.pass(places, activities.PassInput{Mode: activities.PassNow, Source: source, Chunk: in.Chunk})
+		cursors[source], chunks[source], open = read.Cursor, in.Chunk+1, append(open, resumepoint.Source{Name: source})
 	}
 	for _, barrier := range opened.Barriers {
-		r.fold(places, barrier, activities.FoldInput{Kind: activities.FoldEnd})
+		r.fold(places, barrier.Name, activities.FoldInput{Kind: activities.FoldEnd})
 	}
 	return opened
 }
 
 // process sends a chunk through the steps, that of a source ahead of its turn as well.
-func (r *rig) process(in activities.ProcessInput) activities.ProcessResult {
+func (r *rig) process(in activities.PassInput) activities.PassResult {
 	r.t.Helper()
 	if !r.ordered {
-		return callEach[activities.ProcessResult](r, act.ProcessChunk, act.ProcessChunks, []activities.ProcessInput{in})[0]
+		return callEach[activities.PassResult](r, act.Pass, []activities.PassInput{in})[0]
 	}
 	if r.barriers[in.Source] == nil {
-		call[activities.AheadResult](r, act.PassAhead, in)
+		in.Mode = activities.PassAhead
+		call[activities.PassResult](r, act.Pass, in)
 	}
-	in.Before, r.turns = r.turns, r.turns+1
-	return call[activities.ProcessResult](r, act.PassInTurn, in)
+	in.Mode, in.Before, r.turns = activities.PassTurn, r.turns, r.turns+1
+	return call[activities.PassResult](r, act.Pass, in)
 }
 
 // pass sends a chunk through the steps, to the sinks and to the barriers, and what comes out of these as well.
-func (r *rig) pass(places places, in activities.ProcessInput) {
+func (r *rig) pass(places places, in activities.PassInput) {
 	r.t.Helper()
 	processed := r.process(in)
 	var writes []activities.WriteInput
@@ -269,7 +303,7 @@ func (r *rig) pass(places places, in activities.ProcessInput) {
 			writes = append(writes, write)
 		}
 	}
-	callEach[activities.WriteResult](r, act.WriteChunk, act.WriteChunks, writes)
+	callEach[activities.WriteResult](r, act.Write, writes)
 	for _, barrier := range processed.Barriers {
 		r.fold(places, barrier, activities.FoldInput{Kind: activities.FoldChunk, Source: in.Source, Chunk: in.Chunk})
 	}
@@ -280,14 +314,14 @@ func (r *rig) fold(places places, barrier string, step activities.FoldInput) {
 	r.t.Helper()
 	in := r.barriers[barrier]
 	in.Kind, in.Source, in.Chunk, in.At = step.Kind, step.Source, step.Chunk, in.At+cmp.Or(r.pace, time.Second).Microseconds()
-	out := callEach[activities.FoldResult](r, act.FoldBarrier, act.FoldBarriers, []activities.FoldInput{*in})[0]
+	out := callEach[activities.FoldResult](r, act.Fold, []activities.FoldInput{*in})[0]
 	first := in.Chunks
 	in.Fold, in.Rows, in.Chunks = in.Fold+1, in.Rows+out.Rows, in.Chunks+out.Chunks
 	if out.Saved.Digest != "" {
 		in.Saved = out.Saved
 	}
 	for chunk := first; chunk < first+out.Chunks; chunk++ {
-		r.pass(places, activities.ProcessInput{Run: runID, Source: barrier, Chunk: chunk})
+		r.pass(places, activities.PassInput{Mode: activities.PassNow, Source: barrier, Chunk: chunk})
 	}
 }
 
@@ -295,13 +329,13 @@ func (r *rig) fold(places places, barrier string, step activities.FoldInput) {
 func (r *rig) begin() []activities.WriteInput {
 	r.t.Helper()
 	opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
-	in := activities.ReadInput{Run: runID, Source: opened.Sources[0]}
-	call[activities.ReadResult](r, act.ReadChunk, in)
-	processed := call[activities.ProcessResult](r, act.ProcessChunk, activities.ProcessInput{Run: runID, Source: in.Source})
+	in := activities.ReadInput{Source: opened.Sources[0].Name}
+	call[activities.ReadResult](r, act.Read, in)
+	processed := call[activities.PassResult](r, act.Pass, activities.PassInput{Mode: activities.PassNow, Source: in.Source})
 	places := newPlaces(opened)
 	var writes []activities.WriteInput
 	for _, part := range processed.Parts {
-		writes = append(writes, places.next(activities.ProcessInput{Run: runID, Source: in.Source}, part))
+		writes = append(writes, places.next(activities.PassInput{Mode: activities.PassNow, Source: in.Source}, part))
 	}
 	return writes
 }
@@ -312,13 +346,13 @@ type places map[string]*activities.WriteInput
 func newPlaces(opened resumepoint.Plan) places {
 	p := places{}
 	for _, sink := range opened.Sinks {
-		p[sink.Name] = &activities.WriteInput{Run: runID, Source: opened.Sources[0], Sink: sink.Name, Offset: sink.HeaderBytes}
+		p[sink.Name] = &activities.WriteInput{Source: opened.Sources[0].Name, Sink: sink.Name, Offset: sink.HeaderBytes}
 	}
 	return p
 }
 
 // next gives the part its place behind the earlier ones.
-func (p places) next(in activities.ProcessInput, part activities.PartSize) activities.WriteInput {
+func (p places) next(in activities.PassInput, part activities.PartSize) activities.WriteInput {
 	write := *p[part.Sink]
 	write.Source, write.Chunk = in.Source, in.Chunk
 	p[part.Sink].Ordinal++

@@ -48,7 +48,7 @@ type run struct {
 	plan     *plan.Plan
 	pins     map[string]plugin.SourceInfo
 	claims   []engine.Claimed // what must be unique
-	order    order            // in which its tokens came
+	unique   uniqueIndex      // of what its tokens have brought
 	runners  sync.Pool
 	spare    sync.Pool                                  // chunks that are done with: their memory is for the next ones
 	readings map[string]*reading                        // by source
@@ -145,7 +145,7 @@ func (r *runs) takeIdle() []*run {
 func release(idle []*run) error {
 	var failed error
 	for _, run := range idle {
-		failed = errors.Join(failed, run.order.close())
+		failed = errors.Join(failed, run.unique.close())
 		for _, reading := range run.readings {
 			failed = errors.Join(failed, reading.release())
 		}
@@ -320,14 +320,9 @@ func (r *run) node(name string, kind plan.Kind) (*plan.Node, error) {
 	return &r.plan.Nodes[i], nil
 }
 
-// sink returns a run and one of its sinks.
-func (a *Activities) sink(ctx context.Context, id, name string) (*run, *plan.Node, error) {
-	r, err := a.get(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	node, err := r.node(name, plan.Sink)
-	return r, node, err
+// sink returns one of the run's sinks.
+func (r *run) sink(name string) (*plan.Node, error) {
+	return r.node(name, plan.Sink)
 }
 
 // handover keeps in memory a few things that one activity makes and the next one takes. When it is full, the oldest falls off.

@@ -7,39 +7,43 @@ import (
 	"waymark/activities/resumepoint"
 )
 
-// A run whose sources hold little does in two activities what others do in many: to schedule one takes Temporal longer than to do it. Each does what the
-// activities for one chunk, part or output do, in the same order, with the same record: a run that dies in one of them is resumed from its record like any other.
-
-// SmallInput says where a run stands that holds little.
-type SmallInput struct {
+// SmallRunInput says where a run stands that holds little.
+type SmallRunInput struct {
 	Run   string            `json:"run"`
 	State resumepoint.State `json:"state"`
 }
 
-// SmallResult is what PassSmall did, in order.
-type SmallResult struct {
-	Reads  []Deed[ReadInput, ReadResult]       `json:"reads,omitempty"`
-	Passes []Deed[ProcessInput, ProcessResult] `json:"passes,omitempty"`
-	Writes []Deed[WriteInput, WriteResult]     `json:"writes,omitempty"`
+// SmallRunResult is what SmallRun did, in order.
+type SmallRunResult struct {
+	Reads  []Done[ReadInput, ReadResult]   `json:"reads,omitempty"`
+	Passes []Done[PassInput, PassResult]   `json:"passes,omitempty"`
+	Writes []Done[WriteInput, WriteResult] `json:"writes,omitempty"`
 }
 
-// Deed is something that an activity did, and what the activity for it alone would have been asked and answered.
-type Deed[In, Out any] struct {
+// Done is a piece of work that was done, and what came of it.
+type Done[In, Out any] struct {
 	In  In  `json:"in"`
 	Out Out `json:"out"`
 }
 
-// mostReads bounds PassSmall: what is begun must be finished before an order counts. A source that holds more than was expected is left to other activities.
+// mostReads bounds SmallRun: what is begun must be finished before a command counts. What a source holds beyond that, or
+// beyond what was expected of it, is left to Read, Pass and Write.
 const mostReads = 32
 
-// PassSmall reads the sources of a run that holds little, sends what they hold through the steps, and writes what comes out.
+// SmallRun reads the sources of a run that holds little, sends what they hold through the steps, and writes what comes
+// out: to schedule an activity for each takes Temporal longer than to do it. It does what Read, Pass and Write do, in the
+// same order and with the same record. A run that dies here is resumed from its record like any other.
 //
-// It may run twice, as ReadChunk, ProcessChunk and WriteChunk may.
-func (a *Activities) PassSmall(ctx context.Context, in SmallInput) (SmallResult, error) {
-	return attempt(ctx, a, in.Run, in.State.Epoch, in, (*Activities).passSmall)
+// It may run twice, as they may.
+func (a *Activities) SmallRun(ctx context.Context, in SmallRunInput) (SmallRunResult, error) {
+	return attempt(ctx, a, in.Run, in.State.Epoch, in, (*Activities).smallRun)
 }
 
-func (a *Activities) passSmall(ctx context.Context, in SmallInput) (did SmallResult, err error) {
+func (a *Activities) smallRun(ctx context.Context, in SmallRunInput) (did SmallRunResult, err error) {
+	r, err := a.get(ctx, in.Run)
+	if err != nil {
+		return did, err
+	}
 	state := in.State // what it leads to is not changed: the same may be done again
 	state.Sources, state.Outputs = slices.Clone(state.Sources), slices.Clone(state.Outputs)
 	for range mostReads {
@@ -47,64 +51,39 @@ func (a *Activities) passSmall(ctx context.Context, in SmallInput) (did SmallRes
 		if source == nil {
 			break
 		}
-		read := ReadInput{Run: in.Run, Epoch: state.Epoch, Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
-		found, err := a.readChunk(ctx, read)
+		read := ReadInput{Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
+		found, err := a.read(ctx, r, read)
 		if err != nil {
 			return did, err
 		}
-		did.Reads = append(did.Reads, Deed[ReadInput, ReadResult]{read, found})
+		did.Reads = append(did.Reads, Done[ReadInput, ReadResult]{read, found})
 		source.Cursor, source.AtEnd = found.Cursor, found.Done
 		if found.Done {
 			continue
 		}
 		source.Chunk++
-		if err := a.passOne(ctx, &state, &did, ProcessInput{Run: in.Run, Epoch: state.Epoch, Source: read.Source, Chunk: read.Chunk}); err != nil {
+		if err := a.passSmall(ctx, r, &state, &did, PassInput{Mode: PassNow, Source: read.Source, Chunk: read.Chunk}); err != nil {
 			return did, err
 		}
 	}
 	return did, nil
 }
 
-// passOne sends a chunk that was read through the steps, and writes its parts to their places.
-func (a *Activities) passOne(ctx context.Context, state *resumepoint.State, did *SmallResult, chunk ProcessInput) error {
-	passed, err := a.processChunk(ctx, chunk)
+// passSmall sends a chunk that was read through the steps, and writes its parts to their places.
+func (a *Activities) passSmall(ctx context.Context, r *run, state *resumepoint.State, did *SmallRunResult, chunk PassInput) error {
+	passed, err := a.pass(ctx, r, chunk)
 	if err != nil {
 		return err
 	}
-	did.Passes = append(did.Passes, Deed[ProcessInput, ProcessResult]{chunk, passed})
+	did.Passes = append(did.Passes, Done[PassInput, PassResult]{chunk, passed})
 	for _, part := range passed.Parts {
 		place := state.Place(part.Sink, part.Rows, part.Bytes)
-		write := WriteInput{
-			Run: chunk.Run, Epoch: chunk.Epoch, Source: chunk.Source, Chunk: chunk.Chunk, Sink: part.Sink, Ordinal: place.Ordinal, Offset: place.Offset,
-		}
-		written, err := a.writeChunk(ctx, write)
+		write := WriteInput{Source: chunk.Source, Chunk: chunk.Chunk, Sink: part.Sink, Ordinal: place.Ordinal, Offset: place.Offset}
+		written, err := a.write(ctx, r, write)
 		if err != nil {
 			return err
 		}
-		did.Writes = append(did.Writes, Deed[WriteInput, WriteResult]{write, written})
+		did.Writes = append(did.Writes, Done[WriteInput, WriteResult]{write, written})
 	}
 	return nil
-}
-
-// ConcludeInput says which run is to be concluded.
-type ConcludeInput struct {
-	FinishInput
-	Sinks []string `json:"sinks"` // that are published first
-}
-
-// ConcludeRun publishes the outputs of a run that holds little, and concludes it.
-//
-// It may run twice, as PublishSink and FinishRun may.
-func (a *Activities) ConcludeRun(ctx context.Context, in ConcludeInput) (FinishResult, error) {
-	conclude := func(a *Activities, ctx context.Context, in ConcludeInput) (FinishResult, error) {
-		failed := make([]error, len(in.Sinks))
-		for i, sink := range in.Sinks {
-			failed[i] = a.publishSink(ctx, SinkInput{Run: in.Run, Epoch: in.Epoch, Sink: sink})
-		}
-		if err := joined(failed); err != nil {
-			return FinishResult{}, err
-		}
-		return a.finishRun(ctx, in.FinishInput)
-	}
-	return attempt(ctx, a, in.Run, in.Epoch, in, conclude)
 }

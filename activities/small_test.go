@@ -33,16 +33,15 @@ func TestSmallRun(t *testing.T) {
 	r := newRig(t, littleDocument, files)
 	r.twice = true
 	opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
-	require.True(t, opened.Whole)
+	require.True(t, opened.Small)
 	before := resumepoint.NewState(opened)
-	did := call[activities.SmallResult](r, act.PassSmall, activities.SmallInput{Run: runID, State: before})
+	did := call[activities.SmallRunResult](r, act.SmallRun, activities.SmallRunInput{Run: runID, State: before})
 	require.Equal(t, resumepoint.NewState(opened), before)
 	require.Len(t, did.Reads, 4, "a chunk of each source, and their ends")
 	require.Len(t, did.Passes, 2)
 	require.Len(t, did.Writes, 3)
-	got := call[activities.FinishResult](r, act.ConcludeRun, activities.ConcludeInput{
-		FinishInput: activities.FinishInput{Run: runID}, Sinks: []string{"large", "all"},
-	})
+	got := call[activities.FinishResult](r, act.FinishRun, activities.FinishInput{Run: runID, Sinks: []string{"large", "all"}})
+	require.Equal(t, []string{"large", "all"}, got.Published)
 	require.Equal(t, pipeline.CompletedWithFailures, got.Status)
 	require.Equal(t, want.RefusedBy, got.RefusedBy)
 	for i, output := range want.Outputs {
@@ -69,9 +68,9 @@ func TestWhatIsSmall(t *testing.T) {
 				document = strings.NewReplacer("from: [in, more]", "from: more", "all: {jsonl: {path: out/all.jsonl}}", "all: {jsonl: {path: out/all.jsonl}}\n  counted: {jsonl: {path: out/sums.jsonl}, from: sums}").Replace(document)
 			}
 			r := newRig(t, document, map[string]string{"in.csv": "id,total\n1,5\n", "more.jsonl": `{"id": 3, "total": "11"}`})
-			require.False(t, call[resumepoint.Plan](r, act.OpenRun, r.open()).Whole)
+			require.False(t, call[resumepoint.Plan](r, act.OpenRun, r.open()).Small)
 		})
 	}
 	r := newRig(t, littleDocument, map[string]string{"in.csv": "id,total\n" + strings.Repeat("1,5\n", 10_000), "more.jsonl": `{"id": 3, "total": "11"}`})
-	require.False(t, call[resumepoint.Plan](r, act.OpenRun, r.open()).Whole, "40 KB")
+	require.False(t, call[resumepoint.Plan](r, act.OpenRun, r.open()).Small, "40 KB")
 }

@@ -9,88 +9,86 @@ import (
 	"waymark/internal/defect"
 )
 
-// Together asks an activity to do the same for several inputs of the activity that does it for one: side by side, and with one answer. It
-// is for what is so small that scheduling an activity for each costs more than doing it.
+// A Batch asks an activity for one piece of work of its kind, or for several, with one answer: to schedule an activity
+// for each costs more than to do what is small. A large piece has a batch of its own.
 //
-// All are tried, whatever becomes of the others. If one fails, so does the whole, with a *TogetherError; a repeat finds on record what is
-// done, and does the rest.
-type Together[In any] struct {
+// The pieces are done side by side. All are tried, whatever becomes of the others. If one fails, so does the whole, with
+// a *BatchError; a repeat finds on record what is done, and does the rest.
+type Batch[In any] struct {
 	Run   string `json:"run"`
 	Epoch int64  `json:"epoch,omitempty"`
 	Each  []In   `json:"each"`
 }
 
-// Answers are the results for the inputs of a Together, in their order.
-type Answers[Out any] struct {
+// Work returns the run that the batch is about, and its pieces.
+func (b Batch[In]) Work() (run string, each []any) { return b.Run, anyOf(b.Each) }
+
+// Results are what an activity answers for the pieces of a Batch, in their order.
+type Results[Out any] struct {
 	Each []Out `json:"each"`
 }
 
-// sideBySide is how many of those that are done together are worked on at once. They wait for disks and networks, most of the time.
+// All returns the results.
+func (r Results[Out]) All() []any { return anyOf(r.Each) }
+
+func anyOf[T any](things []T) []any {
+	all := make([]any, len(things))
+	for i, thing := range things {
+		all[i] = thing
+	}
+	return all
+}
+
+// sideBySide is how many pieces of a batch are worked on at once. They wait for disks and networks, most of the time.
 const sideBySide = 16
 
-// ReadChunks does what ReadChunk does, for several sources.
-func (a *Activities) ReadChunks(ctx context.Context, in Together[ReadInput]) (Answers[ReadResult], error) {
-	return together(ctx, a, in, (*Activities).readChunk)
-}
-
-// ProcessChunks does what ProcessChunk does, for several chunks. None may depend on what another one claims.
-func (a *Activities) ProcessChunks(ctx context.Context, in Together[ProcessInput]) (Answers[ProcessResult], error) {
-	return together(ctx, a, in, (*Activities).processChunk)
-}
-
-// FoldBarriers does what FoldBarrier does, for several barriers. None may get what comes out of another one.
-func (a *Activities) FoldBarriers(ctx context.Context, in Together[FoldInput]) (Answers[FoldResult], error) {
-	return together(ctx, a, in, (*Activities).foldBarrier)
-}
-
-// WriteChunks does what WriteChunk does, for several parts. None may have to wait until another one is written.
-func (a *Activities) WriteChunks(ctx context.Context, in Together[WriteInput]) (Answers[WriteResult], error) {
-	return together(ctx, a, in, (*Activities).writeChunk)
-}
-
-// PublishSinks does what PublishSink does, for several sinks.
-func (a *Activities) PublishSinks(ctx context.Context, in Together[SinkInput]) error {
-	_, err := together(ctx, a, in, func(a *Activities, ctx context.Context, in SinkInput) (none, error) {
-		return none{}, a.publishSink(ctx, in)
-	})
-	return err
-}
-
-func together[In, Out any](ctx context.Context, a *Activities, in Together[In], do func(*Activities, context.Context, In) (Out, error)) (Answers[Out], error) {
-	each := func(a *Activities, ctx context.Context, in Together[In]) (Answers[Out], error) {
+// inBatch does the pieces of a batch.
+func inBatch[In, Out any](
+	ctx context.Context, a *Activities, in Batch[In], do func(*Activities, context.Context, *run, In) (Out, error),
+) (Results[Out], error) {
+	each := func(a *Activities, ctx context.Context, in Batch[In]) (Results[Out], error) {
+		r, err := a.get(ctx, in.Run)
+		if err != nil {
+			return Results[Out]{}, err
+		}
 		out := make([]Out, len(in.Each))
 		failed := inParallel(len(in.Each), func(i int) (err error) {
 			if err = ctx.Err(); err == nil {
-				out[i], err = do(a, ctx, in.Each[i])
+				out[i], err = do(a, ctx, r, in.Each[i])
 			}
 			return err
 		})
-		return Answers[Out]{out}, joined(failed)
+		return Results[Out]{out}, joined(failed)
 	}
 	return attempt(ctx, a, in.Run, in.Epoch, in, each)
 }
 
-// inParallel calls do with every number below n, sideBySide at once, waits until all is done, and returns the
-// error of each.
+// inParallel calls do with every number below n, sideBySide at once, waits until all is done, and returns the error of
+// each.
 func inParallel(n int, do func(i int) error) []error {
 	var busy sync.WaitGroup
 	failed := make([]error, n)
 	places := make(chan struct{}, sideBySide)
 	for i := range n {
 		places <- struct{}{}
-		busy.Go(func() {
+		work := func() {
 			defer func() { <-places }()
 			failed[i] = defect.Catch("activity", func() error { return do(i) })
-		})
+		}
+		if n == 1 {
+			work()
+		} else {
+			busy.Go(work)
+		}
 	}
 	busy.Wait()
 	return failed
 }
 
-// TogetherError says which of the inputs of a Together failed, and why.
-type TogetherError struct {
+// BatchError says which pieces of a Batch failed, and why.
+type BatchError struct {
 	Failed []int // their indexes, ascending
-	Of     int   // so many inputs
+	Of     int   // so many pieces
 	causes []error
 }
 
@@ -98,21 +96,21 @@ type TogetherError struct {
 const mostCauses = 3
 
 // Error tells the first causes.
-func (e *TogetherError) Error() string {
-	told := errors.Join(e.causes[:min(mostCauses, len(e.causes))]...)
+func (e *BatchError) Error() string {
+	first := errors.Join(e.causes[:min(mostCauses, len(e.causes))]...)
 	if len(e.causes) == 1 {
-		return told.Error()
+		return first.Error()
 	}
-	return fmt.Sprintf("%d of %d failed: %v", len(e.causes), e.Of, told)
+	return fmt.Sprintf("%d of %d failed: %v", len(e.causes), e.Of, first)
 }
 
 // Unwrap returns all causes.
-func (e *TogetherError) Unwrap() []error { return e.causes }
+func (e *BatchError) Unwrap() []error { return e.causes }
 
-// joined makes one error of the errors of several inputs; nil if all are nil. If no retry cures one of them, nothing is gained by
-// trying the others again: those that a retry may cure are left out.
+// joined makes one error of the errors of several pieces; nil if all are nil. If no retry cures one of them, nothing is
+// gained by trying the others again: those that a retry may cure are left out.
 func joined(failed []error) error {
-	e, last := &TogetherError{Of: len(failed)}, &TogetherError{Of: len(failed)}
+	e, last := &BatchError{Of: len(failed)}, &BatchError{Of: len(failed)}
 	for i, err := range failed {
 		if err != nil {
 			e.add(i, err)
@@ -131,6 +129,6 @@ func joined(failed []error) error {
 	}
 }
 
-func (e *TogetherError) add(i int, err error) {
+func (e *BatchError) add(i int, err error) {
 	e.Failed, e.causes = append(e.Failed, i), append(e.causes, err)
 }

@@ -19,8 +19,8 @@ import (
 // what is known then of earlier chunks. In its turn it is checked against an index of all earlier values, and goes through the steps
 // again only if one of its values has come into the index in the meantime.
 
-// order is what a run's tokens have brought of what must be unique, in the order of turns, as far as this process knows it.
-type order struct {
+// uniqueIndex is what a run's tokens have brought of what must be unique, in the order of turns, as far as this process knows it.
+type uniqueIndex struct {
 	mu    sync.Mutex    // held by a chunk that has its turn
 	index *firsts.Index // nil: of nothing yet
 	held  int64         // chunks that the index holds: those that had their turns first; all are recorded
@@ -34,23 +34,23 @@ type order struct {
 const aloneAfter = 8
 
 // open returns the index.
-func (o *order) open(folder string) *firsts.Index {
-	o.opening.Lock()
-	defer o.opening.Unlock()
-	if o.index == nil {
-		o.index = firsts.New(folder)
+func (u *uniqueIndex) open(folder string) *firsts.Index {
+	u.opening.Lock()
+	defer u.opening.Unlock()
+	if u.index == nil {
+		u.index = firsts.New(folder)
 	}
-	return o.index
+	return u.index
 }
 
 // close releases the index.
-func (o *order) close() error {
-	o.opening.Lock()
-	defer o.opening.Unlock()
-	if o.index == nil {
+func (u *uniqueIndex) close() error {
+	u.opening.Lock()
+	defer u.opening.Unlock()
+	if u.index == nil {
 		return nil
 	}
-	return o.index.Close()
+	return u.index.Close()
 }
 
 // ahead is a chunk that went through the steps ahead of its turn.
@@ -60,22 +60,11 @@ type ahead struct {
 	layer  *firsts.Layer
 }
 
-// PassAhead sends a chunk through the steps ahead of its turn, and keeps what comes out in memory. Nothing hangs on it: a process that
-// does not have it sends the chunk through the steps in its turn.
-func (a *Activities) PassAhead(ctx context.Context, in ProcessInput) (AheadResult, error) {
-	pass := func(a *Activities, ctx context.Context, in ProcessInput) (AheadResult, error) {
-		return AheadResult{Worker: a.affinity.OwnQueue}, a.passAhead(ctx, in)
-	}
-	return attempt(ctx, a, in.Run, in.Epoch, in, pass)
-}
-
-func (a *Activities) passAhead(ctx context.Context, in ProcessInput) error {
-	r, err := a.get(ctx, in.Run)
-	if err != nil {
-		return err
-	}
-	if r.order.alone.Load() > 0 {
-		r.order.alone.Add(-1)
+// passAhead sends a chunk through the steps ahead of its turn, and keeps what comes out in memory. Nothing depends on it:
+// a process that does not have it sends the chunk through the steps in its turn.
+func (a *Activities) passAhead(ctx context.Context, r *run, in PassInput) error {
+	if r.unique.alone.Load() > 0 {
+		r.unique.alone.Add(-1)
 		return nil
 	}
 	key := landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}
@@ -89,7 +78,7 @@ func (a *Activities) passAhead(ctx context.Context, in ProcessInput) error {
 
 // tryPass sends a chunk through the steps with what is known. What fails, or stops the run, must do so in the chunk's turn.
 func (a *Activities) tryPass(ctx context.Context, r *run, inputs engine.Input) ahead {
-	layer := r.order.open(a.affinity.Scratch).Layer()
+	layer := r.unique.open(a.affinity.Scratch).Layer()
 	passing := inputs
 	passing.Firsts = recompute.Lookup(layer.First)
 	result, err := r.pass(ctx, passing)
@@ -99,23 +88,12 @@ func (a *Activities) tryPass(ctx context.Context, r *run, inputs engine.Input) a
 	return ahead{inputs, result, layer}
 }
 
-// PassInTurn does, for a chunk that has its turn, what ProcessChunk does: it sends the chunk through the steps, unless PassAhead has
-// and no earlier chunk has brought one of its values since, and records what came out.
-//
-// It may run twice: which token is the first with a value is a function of what is recorded of earlier chunks, and the record's key is
-// run, source and ordinal of the chunk. A chunk that is recorded already goes the same ways again.
-func (a *Activities) PassInTurn(ctx context.Context, in ProcessInput) (ProcessResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).passInTurn)
-}
-
-func (a *Activities) passInTurn(ctx context.Context, in ProcessInput) (ProcessResult, error) {
+// passInTurn sends a chunk that has its turn through the steps, unless passAhead has and no earlier chunk has brought one
+// of its values since, and records what came out.
+func (a *Activities) passInTurn(ctx context.Context, r *run, in PassInput) (PassResult, error) {
 	started := time.Now()
-	r, err := a.get(ctx, in.Run)
-	if err != nil {
-		return ProcessResult{}, err
-	}
-	r.order.mu.Lock()
-	defer r.order.mu.Unlock()
+	r.unique.mu.Lock()
+	defer r.unique.mu.Unlock()
 	key := landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}
 	passed, err := a.settled(ctx, r, key, in.Before)
 	var root string
@@ -123,25 +101,25 @@ func (a *Activities) passInTurn(ctx context.Context, in ProcessInput) (ProcessRe
 		root, err = a.recordPassage(ctx, r, key, passed.inputs, passed.result, started)
 	}
 	if err == nil && passed.layer != nil {
-		err = r.order.settle(passed.layer, in.Before)
+		err = r.unique.commit(passed.layer, in.Before)
 	}
 	if err != nil {
-		return ProcessResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
+		return PassResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
 	out := a.handOver(r, key, passed.inputs.Chunk, passed.result)
 	out.Root = root
 	return out, nil
 }
 
-// settle adds what a chunk brought to the index, once it is recorded.
-func (o *order) settle(layer *firsts.Layer, before int64) error {
-	if o.held != before {
+// commit adds what a chunk brought to the index, once it is recorded.
+func (u *uniqueIndex) commit(layer *firsts.Layer, before int64) error {
+	if u.held != before {
 		return nil // the index holds what the record told it meanwhile
 	}
 	if err := layer.Settle(); err != nil {
 		return err
 	}
-	o.held++
+	u.held++
 	return nil
 }
 
@@ -170,14 +148,14 @@ func (a *Activities) settled(ctx context.Context, r *run, key landscape.ChunkKey
 		if err != nil || stands {
 			return passed, err
 		}
-		r.order.alone.Store(aloneAfter)
+		r.unique.alone.Store(aloneAfter)
 	}
 	return r.passInTurn(ctx, passed.inputs)
 }
 
 // passInTurn sends a chunk through the steps, given that the index holds all earlier ones.
 func (r *run) passInTurn(ctx context.Context, inputs engine.Input) (ahead, error) {
-	layer := r.order.index.Layer()
+	layer := r.unique.index.Layer()
 	passing := inputs
 	passing.Firsts = recompute.Lookup(layer.First)
 	result, err := r.pass(ctx, passing)
@@ -186,8 +164,8 @@ func (r *run) passInTurn(ctx context.Context, inputs engine.Input) (ahead, error
 
 // catchUp brings into the index what is recorded and not in it: all, in a process that takes over.
 func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
-	index := r.order.open(a.affinity.Scratch)
-	if r.order.held >= before {
+	index := r.unique.open(a.affinity.Scratch)
+	if r.unique.held >= before {
 		return nil
 	}
 	chunks, err := resumepoint.PassedInTurn(ctx, a.log.Reader, r.plan, r.id)
@@ -202,7 +180,7 @@ func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
 		return err
 	}
 	defer r.runners.Put(runner)
-	for _, chunk := range chunks[r.order.held:] {
+	for _, chunk := range chunks[r.unique.held:] {
 		in, err := recompute.Chunk(ctx, a.log.Reader, a.payloads, r.plan, chunk)
 		if err != nil {
 			return err
@@ -211,7 +189,7 @@ func (a *Activities) catchUp(ctx context.Context, r *run, before int64) error {
 		if err := runner.Claim(in); err != nil {
 			return fmt.Errorf("source %s, chunk %d: %w", chunk.Source, chunk.Chunk, err)
 		}
-		r.order.held++
+		r.unique.held++
 	}
 	return nil
 }

@@ -97,19 +97,19 @@ func TestAheadOfTurns(t *testing.T) {
 			r.become(processes[0])
 			var cursor plugin.Cursor
 			for chunk := range int64(chunks) {
-				cursor = call[activities.ReadResult](r, act.ReadChunk, activities.ReadInput{Run: runID, Source: "in", Chunk: chunk, Cursor: cursor}).Cursor
+				cursor = call[activities.ReadResult](r, act.Read, activities.ReadInput{Source: "in", Chunk: chunk, Cursor: cursor}).Cursor
 				if c.ahead(chunk) {
-					call[activities.AheadResult](r, act.PassAhead, activities.ProcessInput{Run: runID, Source: "in", Chunk: chunk})
+					call[activities.PassResult](r, act.Pass, activities.PassInput{Mode: activities.PassAhead, Source: "in", Chunk: chunk})
 				}
 			}
 			r.twice = c.twice
 			places := newPlaces(opened)
 			for chunk := range int64(chunks) {
 				r.become(processes[int(chunk)%len(processes)])
-				in := activities.ProcessInput{Run: runID, Source: "in", Chunk: chunk, Before: chunk}
-				for _, part := range call[activities.ProcessResult](r, act.PassInTurn, in).Parts {
+				in := activities.PassInput{Mode: activities.PassTurn, Source: "in", Chunk: chunk, Before: chunk}
+				for _, part := range call[activities.PassResult](r, act.Pass, in).Parts {
 					r.become(processes[int(chunk+1)%len(processes)]) // which may not have the part
-					call[none](r, act.WriteChunk, places.next(in, part))
+					call[none](r, act.Write, places.next(in, part))
 				}
 			}
 			r.twice = false
@@ -159,8 +159,8 @@ func TestTurnsAreOnRecordBeforeTheNext(t *testing.T) {
 	call[resumepoint.Plan](r, act.OpenRun, r.open())
 	var cursor plugin.Cursor
 	for chunk := range int64(2) {
-		cursor = call[activities.ReadResult](r, act.ReadChunk, activities.ReadInput{Run: runID, Source: "in", Chunk: chunk, Cursor: cursor}).Cursor
+		cursor = call[activities.ReadResult](r, act.Read, activities.ReadInput{Source: "in", Chunk: chunk, Cursor: cursor}).Cursor
 	}
-	_, err := try[activities.ProcessResult](r, act.PassInTurn, activities.ProcessInput{Run: runID, Source: "in", Chunk: 1, Before: 1})
+	_, err := try[activities.PassResult](r, act.Pass, activities.PassInput{Mode: activities.PassTurn, Source: "in", Chunk: 1, Before: 1})
 	require.ErrorContains(t, err, "0 chunks went through the steps on record, and 1 had their turns")
 }

@@ -13,21 +13,22 @@ import (
 	"waymark/plugin"
 )
 
-// WriteChunk writes one chunk's part to one sink and records its completion, and why the target rejected rows of it.
+// Write writes one chunk's part to one sink, or several parts of which none has to wait for another one, and records the
+// completion of each, and why the target rejected rows of it.
 //
 // It may run twice: the effect's key is run, sink, source and chunk, each attempt has a fence number, a part always has the same bytes
 // and the same place, and a target rejects the same rows of it for ever. After an attempt whose end nobody saw, the target is asked
 // first.
-func (a *Activities) WriteChunk(ctx context.Context, in WriteInput) (WriteResult, error) {
-	return attempt(ctx, a, in.Run, in.Epoch, in, (*Activities).writeChunk)
+func (a *Activities) Write(ctx context.Context, in Batch[WriteInput]) (Results[WriteResult], error) {
+	return inBatch(ctx, a, in, (*Activities).write)
 }
 
-func (a *Activities) writeChunk(ctx context.Context, in WriteInput) (WriteResult, error) {
-	r, node, err := a.sink(ctx, in.Run, in.Sink)
+func (a *Activities) write(ctx context.Context, r *run, in WriteInput) (WriteResult, error) {
+	node, err := r.sink(in.Sink)
 	if err != nil {
 		return WriteResult{}, err
 	}
-	key := landscape.EffectKey{Run: in.Run, Sink: in.Sink, Source: in.Source, Chunk: in.Chunk}
+	key := landscape.EffectKey{Run: r.id, Sink: in.Sink, Source: in.Source, Chunk: in.Chunk}
 	effect, err := a.log.BeginEffect(ctx, key, landscape.Placement{Ordinal: in.Ordinal, Offset: in.Offset}, a.worker)
 	if err != nil || effect.State == landscape.Finalized {
 		return resultOf(node, effect, effect.Refused), err
@@ -36,10 +37,10 @@ func (a *Activities) writeChunk(ctx context.Context, in WriteInput) (WriteResult
 		return WriteResult{}, errors.Join(fmt.Errorf("sink %s, chunk %d: %w", in.Sink, in.Chunk, err),
 			a.log.FailEffect(ctx, effect.Attempt(a.worker), err.Error()))
 	}
-	if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {
+	if err := a.apply(ctx, r, node.Sink.Target(r.id), effect); err != nil {
 		return fail(err)
 	}
-	rejected, err := a.rejected(ctx, r, node.Sink.Target(in.Run), effect)
+	rejected, err := a.rejected(ctx, r, node.Sink.Target(r.id), effect)
 	if err != nil {
 		return fail(err)
 	}

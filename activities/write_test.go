@@ -27,17 +27,17 @@ func TestTargetIsAskedAfterLostAttempt(t *testing.T) {
 	write := r.begin()[0]
 
 	r.breakNext(1, false) // the attempt begins, writes, and its end is lost
-	_, err := try[none](r, act.WriteChunk, write)
+	_, err := try[none](r, act.Write, write)
 	require.ErrorContains(t, err, errLost.Error())
 	require.EqualValues(t, 1, e.wrote.Load())
 	require.Zero(t, e.asked.Load(), "nobody was there before the first attempt")
 
-	call[none](r, act.WriteChunk, write)
+	call[none](r, act.Write, write)
 	require.EqualValues(t, 1, e.asked.Load())
 	require.EqualValues(t, 1, e.wrote.Load(), "the target held the part exactly")
 	require.Equal(t, []string{"1 began", "2 began", "2 reconciled exactly", "2 finalized"}, r.story(write))
 
-	call[none](r, act.WriteChunk, write)
+	call[none](r, act.Write, write)
 	require.EqualValues(t, 1, e.asked.Load(), "a finalized write is left alone")
 	require.EqualValues(t, 1, e.wrote.Load())
 }
@@ -47,10 +47,10 @@ func TestPartIsWrittenIfTheTargetDoesNotHoldIt(t *testing.T) {
 	e := watch(r)
 	write := r.begin()[0]
 	r.breakNext(0, true) // the attempt is recorded and nothing else happened
-	_, err := try[none](r, act.WriteChunk, write)
+	_, err := try[none](r, act.Write, write)
 	require.ErrorContains(t, err, errLost.Error())
 	require.Zero(t, e.wrote.Load(), "nothing is written before the attempt is known to be recorded")
-	call[none](r, act.WriteChunk, write)
+	call[none](r, act.Write, write)
 	require.EqualValues(t, 1, e.wrote.Load())
 	require.Equal(t, []string{"1 began", "2 began", "2 reconciled not_applied", "2 finalized"}, r.story(write))
 }
@@ -60,10 +60,10 @@ func TestFailedWriteIsOnRecord(t *testing.T) {
 	e := watch(r)
 	write := r.begin()[0]
 	e.fail = errLost
-	_, err := try[none](r, act.WriteChunk, write)
+	_, err := try[none](r, act.Write, write)
 	require.ErrorContains(t, err, "sink review, chunk 0: connection reset")
 	require.Equal(t, []string{"1 began", "1 failed connection reset"}, r.story(write))
-	call[none](r, act.WriteChunk, write)
+	call[none](r, act.Write, write)
 	require.EqualValues(t, 1, e.wrote.Load(), "the failed attempt had written the part")
 }
 
@@ -72,12 +72,12 @@ func TestTargetThatCannotTellBlocksTheEffect(t *testing.T) {
 	e := watch(r)
 	write := r.begin()[0]
 	r.breakNext(1, false)
-	_, err := try[none](r, act.WriteChunk, write)
+	_, err := try[none](r, act.Write, write)
 	require.Error(t, err)
 	unknown := plugin.Unknown
 	e.answer = &unknown
 	for range 2 {
-		_, err = try[none](r, act.WriteChunk, write)
+		_, err = try[none](r, act.Write, write)
 		requireFinal(t, err, activities.TypeBlocked)
 	}
 	require.EqualValues(t, 1, e.wrote.Load(), "nobody may guess")
@@ -99,20 +99,20 @@ func TestTwoWritesAtOnce(t *testing.T) {
 	first := make(chan error)
 	env := r.env
 	go func() {
-		_, err := env.ExecuteActivity(act.WriteChunk, write)
+		_, err := env.ExecuteActivity(act.Write, batchOf(write))
 		first <- err
 	}()
 	<-reached
 	var suite testsuite.WorkflowTestSuite
 	second := suite.NewTestActivityEnvironment()
 	second.RegisterActivity(activities.New(r.log, r.payloads, r.planner, "test"))
-	_, err := second.ExecuteActivity(act.WriteChunk, write)
+	_, err := second.ExecuteActivity(act.Write, batchOf(write))
 	require.NoError(t, err)
 	close(release)
 	require.ErrorContains(t, <-first, landscape.ErrFenced.Error())
 	require.Equal(t, []string{"1 began", "1 fenced finalize", "2 began", "2 reconciled exactly", "2 finalized"}, r.story(write))
 
-	call[none](r, act.WriteChunk, write)
+	call[none](r, act.Write, write)
 	require.Len(t, r.story(write), 5, "the loser's next attempt finds nothing to do")
 }
 
@@ -128,7 +128,7 @@ func TestPartThatComesOutOtherwiseIsRefused(t *testing.T) {
 	}
 	write := r.begin()[0]
 	r.restart()
-	_, err := try[none](r, act.WriteChunk, write)
+	_, err := try[none](r, act.Write, write)
 	message := requireFinal(t, err, activities.TypeDiverged)
 	require.Contains(t, message, "sink review, chunk 0: the steps give ")
 	require.NotContains(t, r.outputs(), "review.csv")

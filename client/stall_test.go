@@ -68,9 +68,9 @@ func TestAtWork(t *testing.T) {
 		}
 	}
 	activities := []*workflow.PendingActivityInfo{
-		working("7", "FoldBarrier", 34*time.Second), working("8", "ReadChunk", time.Minute),
+		working("7", "Fold", 34*time.Second), working("8", "Read", time.Minute),
 		{ActivityId: "9", State: enums.PENDING_ACTIVITY_STATE_SCHEDULED},
 	}
-	require.Equal(t, `"fold totals · end 3" for 34s, "ReadChunk" for 1m0s`, atWork(activities, map[string]string{"7": "fold totals · end 3"}, now))
+	require.Equal(t, `"fold totals · end 3" for 34s, "Read" for 1m0s`, atWork(activities, map[string]string{"7": "fold totals · end 3"}, now))
 	require.Empty(t, atWork(activities[2:], nil, now))
 }

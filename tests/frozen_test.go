@@ -139,7 +139,7 @@ func TestProcessIsSuspended(t *testing.T) {
 	require.Equal(t, frozenRows, bytes.Count(content, []byte("\n")))
 	moments, err := os.ReadFile(noted)
 	require.NoError(t, err)
-	for _, once := range []string{"activity.ProcessChunk.begin", "activity.WriteChunk.begin"} {
+	for _, once := range []string{"activity.Pass.begin", "activity.Write.begin"} {
 		require.Equal(t, frozenRows/frozenChunk, strings.Count(string(moments), once), once)
 	}
 	require.Equal(t, frozenRows/frozenChunk, passed(t, database))

@@ -75,8 +75,8 @@ func TestProcessesThatSeeTheSameFilesShareARun(t *testing.T) {
 	}
 	require.Equal(t, alone.Read(t, "out/all.csv"), team.Read(t, "out/all.csv"))
 	did := takers(t, team, workflows.WorkflowID("r1"))
-	require.Len(t, did["ReadChunk"], 1, "one process reads")
-	require.Equal(t, did["ProcessChunk"], did["WriteChunk"], "parts are written by the process that made them")
+	require.Len(t, did["Read"], 1, "one process reads")
+	require.Equal(t, did["Pass"], did["Write"], "parts are written by the process that made them")
 }
 
 func TestARunGoesOnWithoutTheProcessThatLeft(t *testing.T) {
@@ -89,7 +89,7 @@ func TestARunGoesOnWithoutTheProcessThatLeft(t *testing.T) {
 		progress, err := s.Log.Progress(context.Background(), "r1")
 		return err == nil && progress.Rows > 5_000
 	}, patience, 5*time.Millisecond)
-	for home := range takers(t, s, run.Workflow)["ReadChunk"] {
+	for home := range takers(t, s, run.Workflow)["Read"] {
 		for _, member := range s.Members {
 			if member.Place.OwnQueue == home {
 				member.Leave()
@@ -99,7 +99,7 @@ func TestARunGoesOnWithoutTheProcessThatLeft(t *testing.T) {
 	result, err := system.End(t, run)
 	require.NoError(t, err)
 	require.EqualValues(t, 20_000, result.Rows)
-	require.Len(t, takers(t, s, run.Workflow)["ReadChunk"], 2, "the other process read on")
+	require.Len(t, takers(t, s, run.Workflow)["Read"], 2, "the other process read on")
 	s.Verify(t, "r1")
 }
 

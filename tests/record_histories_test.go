@@ -114,13 +114,13 @@ func TestRecord(t *testing.T) {
 	long.record(t, "long", recorded, true)
 	long.record(t, "long-graph", recordedGraph, true)
 	if !isRecorded("bad-completed") {
-		spoil(t, "completed", `"ProcessChunk"`, `"PublishSink"`)
+		spoil(t, "completed", `"Pass"`, `"Publish"`)
 	}
 	if !isRecorded("bad-small") {
 		spoil(t, "small", `"LocalActivity"`, `"SideEffect"`)
 	}
 	if !isRecorded("bad-graph") {
-		spoil(t, "graph", `"FoldBarrier"`, `"WriteChunk"`)
+		spoil(t, "graph", `"Fold"`, `"Write"`)
 	}
 }
 

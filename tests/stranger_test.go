@@ -185,7 +185,7 @@ func (d door) content(t *testing.T) string {
 
 // telling are activities that a workflow of the type of a run may have on any queue: they change nothing, and tell
 // what whoever starts a run with a key learns too. What would stop an epoch that nothing began stops nothing.
-var telling = []string{"FindKeyed", "LabelStart", "StopRun", "StopRunHere"}
+var telling = []string{"FindKeyed", "LabelStart", "StopRun"}
 
 // TestAStrangersActivities has every activity that workers register scheduled by a stranger: by nothing, by a workflow
 // of another type, and by one that has the type of ours on a queue of the stranger. None does anything.

@@ -126,7 +126,7 @@ func (f *flow) refuses(string) error {
 	switch {
 	case f.cancelled != nil:
 		return refused("run %s is being stopped: %s", f.id, f.cancelled.Sentence())
-	case f.ending:
+	case f.publishing:
 		return refused("everything went through the steps, and the outputs are being published: the run ends by itself")
 	}
 	return nil
@@ -148,12 +148,10 @@ func (f *flow) obey(ctx workflow.Context, name string, command Command) error {
 	}
 	var labelled activities.Labelled
 	summary := fmt.Sprintf("record: %s by %s", name, command.Actor)
-	here := activities.Here[activities.ActionInput]{In: action}
-	done, err := within(ctx, summary, act.RecordActionHere, here, &labelled)
-	if !done {
-		err = workflow.ExecuteActivity(withActivity(ctx, "%s", summary), act.RecordAction, action).Get(ctx, &labelled)
+	schedule := func(ctx workflow.Context) workflow.Future {
+		return workflow.ExecuteActivity(ctx, act.RecordAction, action)
 	}
-	if err != nil {
+	if err := local(ctx, summary, act.RecordAction, action, &labelled, schedule); err != nil {
 		return err
 	}
 	switch name {

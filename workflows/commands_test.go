@@ -34,7 +34,7 @@ func (w *forgetfulWorld) RecordAction(context.Context, activities.ActionInput) e
 func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 	for _, name := range []string{workflows.PauseUpdate, workflows.CancelUpdate} {
 		t.Run(name, func(t *testing.T) {
-			w := &forgetfulWorld{world: world{chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}}
+			w := &forgetfulWorld{world: world{chunks: []activities.PassResult{parts(1, 0), parts(1, 0), parts(1, 0)}}}
 			env := newEnvironment(t)
 			env.RegisterActivity(w)
 			var told error
@@ -52,7 +52,7 @@ func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 			require.NoError(t, env.GetWorkflowError())
 			require.EqualValues(t, 1, w.asked.Load())
 			require.ErrorContains(t, told, "the record is read-only")
-			require.Equal(t, "finish", w.done[len(w.done)-1])
+			require.Equal(t, "finish after a, b", w.done[len(w.done)-1])
 			require.Nil(t, w.stopped)
 			var result workflows.RunResult
 			require.NoError(t, env.GetWorkflowResult(&result))
@@ -102,7 +102,7 @@ func progress(t *testing.T, env *testsuite.TestWorkflowEnvironment) (view workfl
 
 // TestAnOrderThatComesBeforeTheRunIsOpenWaits until it is: then the run obeys it.
 func TestAnOrderThatComesBeforeTheRunIsOpenWaits(t *testing.T) {
-	w := &world{chunks: []activities.ProcessResult{parts(1, 0)}}
+	w := &world{chunks: []activities.PassResult{parts(1, 0)}}
 	env := newEnvironment(t)
 	env.RegisterActivity(w)
 	for _, a := range orderWhileOpening(t, env, workflows.CancelUpdate) {
@@ -148,7 +148,7 @@ func TestAnOrderToARunThatTurnsOutToWait(t *testing.T) {
 			for _, a := range answers {
 				require.ErrorContains(t, a.err, says)
 			}
-			require.Equal(t, "finish", w.done[len(w.done)-1])
+			require.Equal(t, "finish after a, b", w.done[len(w.done)-1])
 		})
 	}
 }
@@ -179,12 +179,12 @@ func TestAnOrderSaysWhoAndWhy(t *testing.T) {
 		"interrupted for ever": {workflows.CancelUpdate, `{"actor":"ann","why":"enough","as":"interrupted","final":true}`, "it is not final"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &forgetfulWorld{world: world{chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}}
+			w := &forgetfulWorld{world: world{chunks: []activities.PassResult{parts(1, 0), parts(1, 0), parts(1, 0)}}}
 			env := newEnvironment(t)
 			env.RegisterActivity(w)
 			var told error
 			env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
-				if info.ActivityType.Name != "ReadChunk" || told != nil {
+				if info.ActivityType.Name != "Read" || told != nil {
 					return
 				}
 				env.UpdateWorkflow(c.verb, "", &testsuite.TestUpdateCallback{

@@ -16,20 +16,20 @@ import (
 // and can be resumed. A task that failed would be given to workers again and again.
 func TestNonsenseStopsTheRun(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer activities.ProcessResult
+		answer activities.PassResult
 		says   string
 	}{
 		"a sink that the plan does not have": {
-			activities.ProcessResult{Rows: 1, Parts: []activities.PartSize{{Sink: "nowhere", Rows: 1}}},
+			activities.PassResult{Rows: 1, Parts: []activities.PartSize{{Sink: "nowhere", Rows: 1}}},
 			`the plan has no sink named "nowhere"`,
 		},
 		"a barrier that the plan does not have": {
-			activities.ProcessResult{Rows: 1, Barriers: []string{strings.Repeat("x", 1<<20)}},
+			activities.PassResult{Rows: 1, Barriers: []string{strings.Repeat("x", 1<<20)}},
 			`the plan has no barrier named "xxxx`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{chunks: []activities.ProcessResult{test.answer, parts(1, 1)}}
+			w := &world{chunks: []activities.PassResult{test.answer, parts(1, 1)}}
 			env := start(t, w, input())
 			var failed *temporal.ApplicationError
 			require.ErrorAs(t, env.GetWorkflowError(), &failed)
@@ -46,7 +46,7 @@ func TestNonsenseStopsTheRun(t *testing.T) {
 func TestNamesOfQueuesAreBounded(t *testing.T) {
 	answer := parts(1, 1)
 	answer.Worker = strings.Repeat("q", 2000)
-	w := &world{chunks: []activities.ProcessResult{answer}}
+	w := &world{chunks: []activities.PassResult{answer}}
 	env := start(t, w, input())
 	require.NoError(t, env.GetWorkflowError())
 	var result workflows.RunResult

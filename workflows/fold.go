@@ -10,22 +10,9 @@ import (
 	"waymark/activities/resumepoint"
 )
 
-// foldOne lets a barrier take one step.
-func (f *flow) foldOne(ctx workflow.Context, step fold) error {
-	in := f.foldInput(ctx, step)
-	var out activities.FoldResult
-	named := withActivity(ctx, "fold %s · %s %d", in.Barrier, in.Kind, in.Fold)
-	if err := f.perform(named, f.state.Home, act.FoldBarrier, in).Get(ctx, &out); err != nil {
-		return err
-	}
-	f.folded(step, out)
-	return nil
-}
-
 // foldInput says all that there is to say of a step.
 func (f *flow) foldInput(ctx workflow.Context, step fold) activities.FoldInput {
 	held, in := step.held, step.in
-	in.Run, in.Epoch = f.id, f.state.Epoch
 	in.Barrier, in.Fold, in.Saved, in.Rows, in.Chunks = held.Barrier, held.Folds, held.Saved, held.Rows, held.Chunks
 	in.At = max(workflow.Now(ctx).UnixMicro(), in.At)
 	return in
@@ -34,8 +21,8 @@ func (f *flow) foldInput(ctx workflow.Context, step fold) activities.FoldInput {
 // folded notes what a step gave.
 func (f *flow) folded(step fold, out activities.FoldResult) {
 	held := step.held
-	f.at(out.Worker)
-	f.came[held.Barrier] = out.Rows
+	f.stickTo(out.Worker)
+	f.lastRows[held.Barrier] = out.Rows
 	held.Folds++
 	held.Rows += out.Rows
 	held.Chunks += out.Chunks
@@ -67,9 +54,9 @@ func (f *flow) sendOn(ctx workflow.Context, held *resumepoint.BarrierState, enou
 func (f *flow) sendChunks(ctx workflow.Context, from []*resumepoint.BarrierState) error {
 	var group passing
 	for _, held := range from {
-		group.chunks = append(group.chunks, activities.ProcessInput{Run: f.id, Epoch: f.state.Epoch, Source: held.Barrier, Chunk: held.Passed})
+		group.chunks = append(group.chunks, activities.PassInput{Mode: f.way.mode(), Source: held.Barrier, Chunk: held.Passed})
 	}
-	results, err := f.passAll(ctx, group)
+	results, err := f.pass(ctx, group)
 	if err != nil {
 		return err
 	}
@@ -114,7 +101,7 @@ func (f *flow) watchDeadlines(ctx workflow.Context) {
 		return
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		for f.err == nil && (!f.over || f.state.Redo.Next() != nil) {
+		for f.err == nil && (!f.readingDone || f.state.Redo.Next() != nil) {
 			if err := f.waitDeadline(ctx); err != nil {
 				f.fail(err)
 			}
@@ -130,7 +117,7 @@ func (f *flow) waitDeadline(ctx workflow.Context) (err error) {
 		return f.redoTick(ctx, *tick)
 	}
 	deadline := f.state.deadline()
-	changed := func() bool { return f.state.deadline() != deadline || f.over || f.err != nil }
+	changed := func() bool { return f.state.deadline() != deadline || f.readingDone || f.err != nil }
 	if deadline == 0 {
 		return workflow.Await(ctx, changed)
 	}
@@ -167,8 +154,8 @@ func (f *flow) tickFirst() bool {
 // fire takes the turn for what is due at the deadline.
 func (f *flow) fire(ctx workflow.Context, deadline int64) error {
 	f.settling = true
-	f.going++
-	defer func() { f.going-- }()
+	f.inFlight++
+	defer func() { f.inFlight-- }()
 	if err := f.fireDue(ctx, deadline); err != nil {
 		return err
 	}
@@ -183,7 +170,8 @@ func (f *flow) fireDue(ctx workflow.Context, now int64) error {
 		if held.Deadline == 0 || held.Deadline > now {
 			continue
 		}
-		if err := f.foldOne(ctx, fold{held, activities.FoldInput{Kind: activities.FoldTick, At: now, Turns: f.turns}}); err != nil {
+		tick := fold{held, activities.FoldInput{Kind: activities.FoldTick, At: now, Turns: f.turns}}
+		if _, err := f.fold(ctx, []fold{tick}); err != nil {
 			return err
 		}
 		if err := f.sendOn(ctx, held, nil); err != nil {

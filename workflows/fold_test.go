@@ -37,12 +37,17 @@ func (w *holdingWorld) say(format string, args ...any) {
 
 func (w *holdingWorld) OpenRun(context.Context, activities.OpenInput) (resumepoint.Plan, error) {
 	return resumepoint.Plan{
-		Pipeline: "p", Sources: []string{"a", "b"}, Barriers: []string{"first", "second"},
-		Sinks: []resumepoint.Sink{{Name: "out", HeaderBytes: 10}},
+		Pipeline: "p", Sources: []resumepoint.Source{{Name: "a"}, {Name: "b"}},
+		Barriers: []resumepoint.Barrier{{Name: "first"}, {Name: "second", Depth: 1}},
+		Sinks:    []resumepoint.Sink{{Name: "out", HeaderBytes: 10}},
 	}, nil
 }
 
-func (w *holdingWorld) ReadChunk(_ context.Context, in activities.ReadInput) (activities.ReadResult, error) {
+func (w *holdingWorld) Read(_ context.Context, in activities.Batch[activities.ReadInput]) (activities.Results[activities.ReadResult], error) {
+	return eachOf(in, w.read)
+}
+
+func (w *holdingWorld) read(in activities.ReadInput) (activities.ReadResult, error) {
 	if int(in.Chunk) < w.chunks[in.Source] {
 		return activities.ReadResult{Rows: 1, Cursor: in.Cursor}, nil
 	}
@@ -52,8 +57,12 @@ func (w *holdingWorld) ReadChunk(_ context.Context, in activities.ReadInput) (ac
 	return activities.ReadResult{Done: true}, nil
 }
 
-func (w *holdingWorld) ProcessChunk(_ context.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
-	out := activities.ProcessResult{Rows: 1, Parts: []activities.PartSize{{Sink: "out", Rows: 1, Bytes: 5}}}
+func (w *holdingWorld) Pass(_ context.Context, in activities.Batch[activities.PassInput]) (activities.Results[activities.PassResult], error) {
+	return eachOf(in, w.pass)
+}
+
+func (w *holdingWorld) pass(in activities.PassInput) (activities.PassResult, error) {
+	out := activities.PassResult{Rows: 1, Parts: []activities.PartSize{{Sink: "out", Rows: 1, Bytes: 5}}}
 	switch in.Source {
 	case "first":
 		out.Barriers = []string{"second"}
@@ -63,7 +72,11 @@ func (w *holdingWorld) ProcessChunk(_ context.Context, in activities.ProcessInpu
 	return out, nil
 }
 
-func (w *holdingWorld) FoldBarrier(_ context.Context, in activities.FoldInput) (activities.FoldResult, error) {
+func (w *holdingWorld) Fold(_ context.Context, in activities.Batch[activities.FoldInput]) (activities.Results[activities.FoldResult], error) {
+	return eachOf(in, w.fold)
+}
+
+func (w *holdingWorld) fold(in activities.FoldInput) (activities.FoldResult, error) {
 	w.say("%s %d %s %s%d", in.Barrier, in.Fold, in.Kind, in.Source, in.Chunk)
 	if in.Kind == activities.FoldTick {
 		close(w.ticked)
@@ -76,12 +89,12 @@ func (w *holdingWorld) FoldBarrier(_ context.Context, in activities.FoldInput) (
 	return out, nil
 }
 
-func (w *holdingWorld) WriteChunk(_ context.Context, in activities.WriteInput) error {
-	w.say("write %s%d at %d", in.Source, in.Chunk, in.Offset)
-	return nil
+func (w *holdingWorld) Write(_ context.Context, in activities.Batch[activities.WriteInput]) (activities.Results[activities.WriteResult], error) {
+	return eachOf(in, func(in activities.WriteInput) (activities.WriteResult, error) {
+		w.say("write %s%d at %d", in.Source, in.Chunk, in.Offset)
+		return activities.WriteResult{}, nil
+	})
 }
-
-func (w *holdingWorld) PublishSink(context.Context, activities.SinkInput) error { return nil }
 
 func (w *holdingWorld) FinishRun(context.Context, activities.FinishInput) (activities.FinishResult, error) {
 	return activities.FinishResult{Status: pipeline.Completed}, nil
@@ -144,7 +157,9 @@ func TestResumeAmidBarrierOutput(t *testing.T) {
 	in := input()
 	in.State = &workflows.State{State: resumepoint.State{
 		Plan: resumepoint.Plan{
-			Sources: []string{"a"}, Barriers: []string{"first", "second"}, Sinks: []resumepoint.Sink{{Name: "out"}},
+			Sources:  []resumepoint.Source{{Name: "a"}},
+			Barriers: []resumepoint.Barrier{{Name: "first"}, {Name: "second", Depth: 1}},
+			Sinks:    []resumepoint.Sink{{Name: "out"}},
 		},
 		Sources: []resumepoint.Reading{{Source: "a", Chunk: 7, AtEnd: true}},
 		Outputs: []resumepoint.Output{{Ordinal: 3, Offset: 15, Rows: 3}},

@@ -66,7 +66,7 @@ func TestInvalidInputDoesNothing(t *testing.T) {
 		{"a key of no pipeline", `{"key":"k"}`, `the input has a key and no pipeline`},
 		{"a key and a run", `{"pipeline":"big","key":"k","run":"r1"}`, `the input has a key and a run`},
 		{"nothing to resume", `{"resume":{"epoch":1}}`, `the input says resume, and not which run`},
-		{"a state of nobody", `{"run":"r1","state":{"plan":{"sources":["in"],"sinks":[]}}}`, `the input has a state, which only a run hands on to itself`},
+		{"a state of nobody", `{"run":"r1","state":{"plan":{"source":"in","sinks":[]}}}`, `the input has a state, which only a run hands on to itself`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := new(world)
@@ -116,10 +116,10 @@ func TestARunHandsOnMoreThanIsKnownHere(t *testing.T) {
 	env := newEnvironment(t)
 	env.SetContinuedExecutionRunID("the one before")
 	env.RegisterActivity(w)
-	env.ExecuteWorkflow(workflows.RunPipelineName, json.RawMessage(`{"run":"a b","colour":1,"state":{"plan":{"sources":["in"],"sinks":[]},"sources":[{"source":"in"}],"shade":2}}`))
+	env.ExecuteWorkflow(workflows.RunPipelineName, json.RawMessage(`{"run":"a b","colour":1,"state":{"plan":{"sources":[{"name":"in"}],"sinks":[]},"sources":[{"source":"in"}],"shade":2}}`))
 	require.NoError(t, env.GetWorkflowError())
 	require.Zero(t, w.opened)
-	require.Contains(t, w.done, "finish")
+	require.Equal(t, []string{"finish after "}, w.done)
 	var in workflows.RunInput
 	require.Error(t, json.Unmarshal([]byte(`{"run":"r1","state":{"plan":5}}`), &in), "what a run hands on is not guessed at")
 

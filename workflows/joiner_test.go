@@ -65,7 +65,7 @@ func requireView(t *testing.T, env *testsuite.TestWorkflowEnvironment, want work
 
 // TestRunTellsJoiners: what a run does to end gets the workflows that wait for that: those that earlier executions knew, and those that said so since.
 func TestRunTellsJoiners(t *testing.T) {
-	w := &tellingWorld{world: world{chunks: []activities.ProcessResult{parts(3, 0)}}}
+	w := &tellingWorld{world: world{chunks: []activities.PassResult{parts(3, 0)}}}
 	env := newEnvironment(t)
 	env.RegisterActivity(w)
 	for _, joiner := range []string{"run-b", "run-a", "run-b", ""} {

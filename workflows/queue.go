@@ -53,7 +53,7 @@ func open(ctx workflow.Context, d *desk, in *activities.OpenInput) (*State, acti
 		}
 		if opened.Held == nil {
 			in.Again = false // it concerns nobody any more
-			return &State{State: resumepoint.NewState(opened.Plan), Home: opened.Worker, Overridden: opened.Overridden}, opened.Labels, nil
+			return &State{State: resumepoint.NewState(opened.Plan), Sticky: opened.Worker, Overridden: opened.Overridden}, opened.Labels, nil
 		}
 		if err := q.hold(ctx, opened); err != nil {
 			return nil, opened.Labels, err

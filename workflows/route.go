@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// nearTimeout is how long a process may take to come for what it is best placed to do. After that anybody may do
+	// stickyTimeout is how long a process may take to come for what it is best placed to do. After that anybody may do
 	// it: what the process has in memory is rebuilt from the record.
-	nearTimeout = 10 * time.Second
+	stickyTimeout = 10 * time.Second
 
 	// seenTimeout is how long it may take until a worker that sees the files of a run comes to open it. All places of
 	// one that is there may be taken by the chunks of other runs.
 	seenTimeout = 5 * time.Minute
 
-	// nearChunks is how many chunks the process that read them sends through the steps itself, while others may take
+	// maxStickyChunks is how many chunks the process that read them sends through the steps itself, while others may take
 	// the rest. It has them in memory; others must fetch them.
-	nearChunks = 2
+	maxStickyChunks = 2
 
 	// moreChunks is how many more chunks are in flight for each further process that was seen at work.
 	moreChunks = 2
@@ -36,16 +36,16 @@ const TypeNoWorker = "NoWorker"
 // FilesQueue returns the task queue of the workers that see the files of this name, beside the workers' common queue.
 func FilesQueue(common, files string) string { return common + "@" + files }
 
-// perform lets an activity be done: by the process with the near queue, if it comes for it in time, else by any worker
-// that can. Without a near queue any worker can do it as well as another.
-func (f *flow) perform(ctx workflow.Context, near string, activity, in any) workflow.Future {
+// perform lets an activity be done: by the process with the sticky queue, if it comes for it in time, else by any worker
+// that can. Without a sticky queue any worker can do it as well as another.
+func (f *flow) perform(ctx workflow.Context, sticky string, activity, in any) workflow.Future {
 	anywhere := onQueue(ctx, f.state.Plan.Queue)
-	if near == "" {
+	if sticky == "" {
 		return workflow.ExecuteActivity(anywhere, activity, in)
 	}
 	done, settle := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		future := workflow.ExecuteActivity(soon(onQueue(ctx, near), nearTimeout), activity, in)
+		future := workflow.ExecuteActivity(soon(onQueue(ctx, sticky), stickyTimeout), activity, in)
 		if notFetched(future.Get(ctx, nil)) {
 			future = workflow.ExecuteActivity(anywhere, activity, in)
 		}
@@ -74,16 +74,16 @@ func notFetched(err error) bool {
 	return errors.As(err, &late) && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
-// at notes which process did something that it now has in memory. Reading and folding go on there.
-func (f *flow) at(worker string) {
+// stickTo notes which process did something that it now has in memory. Reading and folding continue there.
+func (f *flow) stickTo(worker string) {
 	if worker != "" {
-		f.state.Home = worker
-		f.saw(worker)
+		f.state.Sticky = worker
+		f.noteWorker(worker)
 	}
 }
 
-// saw notes a process at work.
-func (f *flow) saw(worker string) {
+// noteWorker notes a process at work.
+func (f *flow) noteWorker(worker string) {
 	if worker != "" {
 		f.workers[worker] = true
 	}
@@ -94,12 +94,12 @@ func (f *flow) window() int {
 	return min(windowChunks+moreChunks*max(len(f.workers)-1, 0), maxWindowChunks)
 }
 
-// nearest returns the queue of the process that is to send the next chunk through the steps. Where nothing is gathered
-// and the order is of no concern, the work is spread.
-func (f *flow) nearest() string {
-	spread := len(f.state.Plan.Barriers) == 0 && !f.state.Plan.Ordered
-	if spread && f.near >= nearChunks {
+// stickyQueue returns the queue of the process that is to send the next chunk through the steps. Where nothing is
+// gathered and the order does not count, the work is spread.
+func (f *flow) stickyQueue() string {
+	spread := len(f.state.Plan.Barriers) == 0 && !f.way.inTurns
+	if spread && f.stickyChunks >= maxStickyChunks {
 		return ""
 	}
-	return f.state.Home
+	return f.state.Sticky
 }

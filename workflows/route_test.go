@@ -19,7 +19,7 @@ import (
 // scheduled for a process that is gone is not fetched.
 type team struct {
 	world
-	barriers []string
+	barriers []resumepoint.Barrier
 	inOrder  bool
 	bound    string                              // queue of the workers that see the run's files
 	gone     map[string]bool                     // queues that nobody listens on
@@ -51,43 +51,52 @@ func (w *team) OpenRun(ctx context.Context, in activities.OpenInput) (resumepoin
 	return out, err
 }
 
-func (w *team) ReadChunk(ctx context.Context, in activities.ReadInput) (activities.ReadResult, error) {
+func (w *team) Read(ctx context.Context, in activities.Batch[activities.ReadInput]) (activities.Results[activities.ReadResult], error) {
 	worker, err := w.take(ctx)
 	if err != nil {
-		return activities.ReadResult{}, err
+		return activities.Results[activities.ReadResult]{}, err
 	}
-	out, err := w.world.ReadChunk(ctx, in)
-	out.Worker = worker
+	out, err := w.world.Read(ctx, in)
+	for i := range out.Each {
+		out.Each[i].Worker = worker
+	}
 	return out, err
 }
 
-func (w *team) ProcessChunk(ctx context.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
+func (w *team) Pass(ctx context.Context, in activities.Batch[activities.PassInput]) (activities.Results[activities.PassResult], error) {
 	worker, err := w.take(ctx)
 	if err != nil {
-		return activities.ProcessResult{}, err
+		return activities.Results[activities.PassResult]{}, err
 	}
-	out, err := w.world.ProcessChunk(ctx, in)
-	out.Worker = worker
+	out, err := w.world.Pass(ctx, in)
+	for i := range out.Each {
+		out.Each[i].Worker = worker
+	}
 	return out, err
 }
 
-func (w *team) WriteChunk(ctx context.Context, in activities.WriteInput) error {
+func (w *team) Write(ctx context.Context, in activities.Batch[activities.WriteInput]) (activities.Results[activities.WriteResult], error) {
 	if _, err := w.take(ctx); err != nil {
-		return err
+		return activities.Results[activities.WriteResult]{}, err
 	}
-	return w.world.WriteChunk(ctx, in)
+	return w.world.Write(ctx, in)
 }
 
-func (w *team) FoldBarrier(ctx context.Context, _ activities.FoldInput) (activities.FoldResult, error) {
+func (w *team) Fold(ctx context.Context, in activities.Batch[activities.FoldInput]) (activities.Results[activities.FoldResult], error) {
 	worker, err := w.take(ctx)
-	return activities.FoldResult{Worker: worker}, err
+	if err != nil {
+		return activities.Results[activities.FoldResult]{}, err
+	}
+	return eachOf(in, func(activities.FoldInput) (activities.FoldResult, error) {
+		return activities.FoldResult{Worker: worker}, nil
+	})
 }
 
-func (w *team) PublishSink(ctx context.Context, in activities.SinkInput) error {
+func (w *team) Publish(ctx context.Context, in activities.Batch[activities.PublishInput]) error {
 	if _, err := w.take(ctx); err != nil {
 		return err
 	}
-	return w.world.PublishSink(ctx, in)
+	return w.world.Publish(ctx, in)
 }
 
 // common is the queue of the workflow in the test environment.
@@ -117,9 +126,9 @@ func runTeam(t *testing.T, w *team, in workflows.RunInput) error {
 
 func TestWorkStaysWithItsProcess(t *testing.T) {
 	w := newTeam(6)
-	w.barriers = []string{"sums"} // what gathers is not spread
+	w.barriers = []resumepoint.Barrier{{Name: "sums"}} // what gathers is not spread
 	require.NoError(t, runTeam(t, w, input()))
-	for _, activity := range []string{"ReadChunk", "ProcessChunk", "WriteChunk", "FoldBarrier"} {
+	for _, activity := range []string{"Read", "Pass", "Write", "Fold"} {
 		require.Subset(t, []string{"one"}, w.took[activity], activity)
 	}
 	require.Equal(t, []string{common}, w.took["OpenRun"])
@@ -131,12 +140,12 @@ func TestChunksAreSpreadOverProcesses(t *testing.T) {
 	help := sync.OnceFunc(func() { close(helped) })
 	w.taker = func(activity, queue string) string {
 		switch {
-		case queue == "one" && activity == "ProcessChunk":
+		case queue == "one" && activity == "Pass":
 			<-helped // it has enough to do until others have begun to help
 			return queue
 		case queue != common:
 			return queue
-		case activity == "ProcessChunk":
+		case activity == "Pass":
 			help()
 			return "two"
 		default:
@@ -144,11 +153,11 @@ func TestChunksAreSpreadOverProcesses(t *testing.T) {
 		}
 	}
 	require.NoError(t, runTeam(t, w, input()))
-	require.Subset(t, []string{"one"}, w.took["ReadChunk"], "one process reads")
-	require.Contains(t, w.took["ProcessChunk"], common)
-	require.Contains(t, w.took["ProcessChunk"], "one")
-	require.Contains(t, w.took["WriteChunk"], "two", "parts are written where they were made")
-	require.NotContains(t, w.took["WriteChunk"], common)
+	require.Subset(t, []string{"one"}, w.took["Read"], "one process reads")
+	require.Contains(t, w.took["Pass"], common)
+	require.Contains(t, w.took["Pass"], "one")
+	require.Contains(t, w.took["Write"], "two", "parts are written where they were made")
+	require.NotContains(t, w.took["Write"], common)
 }
 
 func TestTakeoverFromDeadProcess(t *testing.T) {
@@ -161,8 +170,8 @@ func TestTakeoverFromDeadProcess(t *testing.T) {
 		return "two"
 	}
 	require.NoError(t, runTeam(t, w, input()))
-	require.Equal(t, []string{"one", common}, w.took["ReadChunk"][:2])
-	require.NotContains(t, w.took["ReadChunk"][2:], "one", "nobody asks the one that is gone again")
+	require.Equal(t, []string{"one", common}, w.took["Read"][:2])
+	require.NotContains(t, w.took["Read"][2:], "one", "nobody asks the one that is gone again")
 	require.Len(t, w.writes, 10)
 }
 

@@ -30,7 +30,7 @@ type RunInput struct {
 type State struct {
 	resumepoint.State
 	Paused *Command `json:"paused,omitempty"` // by whom and why; nil if the run is not paused
-	Home   string   `json:"home,omitempty"`   // queue of the process that reads the sources and folds; "" if it works alone
+	Sticky string   `json:"sticky,omitempty"` // queue of the process that reads the sources and folds; "" if it works alone
 
 	Overridden map[string]string `json:"overridden,omitempty"` // by name of a parameter, what the run's slot gives where the input has another value
 
@@ -182,7 +182,7 @@ func beginOnce(ctx workflow.Context, in *RunInput) (*State, activities.Labels, e
 	if err := resume(ctx, *in.Resume).Get(ctx, &resumed); err != nil {
 		return nil, activities.Labels{}, err
 	}
-	state := State{State: resumed.State, Home: resumed.Plan.Worker}
+	state := State{State: resumed.State, Sticky: resumed.Plan.Worker}
 	if pause := state.Pause; pause != nil {
 		state.Paused, state.Pause = &Command{Actor: pause.Actor, Why: pause.Why}, nil
 	}
@@ -205,7 +205,7 @@ func (s *State) status() string {
 func resume(ctx workflow.Context, in activities.ResumeInput) workflow.Future {
 	ctx = withActivity(ctx, "resume run %s", in.Run)
 	if in.Files != "" {
-		future := workflow.ExecuteActivity(soon(onQueue(ctx, filesQueue(ctx, in.Files)), nearTimeout), act.ResumeRun, in)
+		future := workflow.ExecuteActivity(soon(onQueue(ctx, filesQueue(ctx, in.Files)), stickyTimeout), act.ResumeRun, in)
 		if !notFetched(future.Get(ctx, nil)) {
 			return future
 		}
@@ -240,19 +240,13 @@ func (in *RunInput) queue() string {
 
 // openNow begins the run's record, unless the run may not begin now.
 func openNow(ctx workflow.Context, in activities.OpenInput) (opened activities.Opened, err error) {
-	const summary = "open run"
-	here := activities.Here[activities.OpenInput]{In: in}
-	if in.Files != "" {
-		here.Queue = filesQueue(ctx, in.Files)
+	schedule := func(ctx workflow.Context) workflow.Future {
+		if in.Files != "" {
+			ctx = soon(onQueue(ctx, filesQueue(ctx, in.Files)), seenTimeout)
+		}
+		return workflow.ExecuteActivity(ctx, act.OpenRun, in)
 	}
-	if done, err := within(ctx, summary, act.OpenRunHere, here, &opened); done {
-		return opened, err
-	}
-	named := withActivity(ctx, summary)
-	if in.Files != "" {
-		named = soon(onQueue(named, filesQueue(ctx, in.Files)), seenTimeout)
-	}
-	err = workflow.ExecuteActivity(named, act.OpenRun, in).Get(ctx, &opened)
+	err = local(ctx, "open run", act.OpenRun, in, &opened, schedule)
 	if notFetched(err) {
 		err = failure(TypeNoWorker, "no worker that sees the files of %q came for the run within %s: "+
 			"start one there, or one that sees the same files with --files %s", in.Files, seenTimeout, in.Files)
@@ -299,60 +293,69 @@ func (s *State) deadline() int64 {
 	return earliest
 }
 
-// finish publishes every sink and concludes the run. Sinks are published only now, when all rows are accounted for.
+// finish publishes every sink and concludes the run. Sinks are published only now, when all rows are accounted for: each
+// large output by an activity, the others by the one that concludes the run.
 func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
-	if in.State.whole() {
-		return concludeWhole(ctx, in)
-	}
-	for _, future := range publish(ctx, in) {
-		if err := future.Get(ctx, nil); err != nil {
-			return RunResult{}, err
-		}
-	}
-	var finished activities.FinishResult
-	in.State.Joiners = joiners(ctx, in.State)
-	concluded := activities.FinishInput{Run: in.Run, Epoch: in.epoch(), Joiners: in.State.Joiners}
-	future := workflow.ExecuteActivity(onQueue(withActivity(ctx, "balance and conclude"), in.queue()), act.FinishRun, concluded)
-	if err := future.Get(ctx, &finished); err != nil {
+	large, small := in.outputs()
+	if err := publish(ctx, in, large); err != nil {
 		return RunResult{}, err
 	}
-	return in.finished(ctx, finished), nil
+	in.State.Joiners = joiners(ctx, in.State)
+	concluded := activities.FinishInput{
+		Run: in.Run, Epoch: in.epoch(), Sinks: small, Queue: in.queue(), Joiners: in.State.Joiners,
+	}
+	schedule := func(ctx workflow.Context) workflow.Future {
+		return workflow.ExecuteActivity(onQueue(ctx, in.queue()), act.FinishRun, concluded)
+	}
+	summary := "balance and conclude"
+	if len(small) > 0 {
+		summary = "publish, balance and conclude"
+	}
+	var finished activities.FinishResult
+	var err error
+	if choose(in.State).small {
+		err = local(ctx, summary, act.FinishRun, concluded, &finished, schedule)
+	} else {
+		err = schedule(withActivity(ctx, "%s", summary)).Get(ctx, &finished)
+	}
+	if err != nil {
+		return RunResult{}, err
+	}
+	result := in.result(finished.Status)
+	result.Ending = finished.Ending
+	showEnd(ctx, finished.Labels, string(finished.Status), result)
+	in.detailEnd(ctx, string(finished.Status), "")
+	return result, nil
 }
 
-// finished is the result of a run that is concluded, and shows it.
-func (in *RunInput) finished(ctx workflow.Context, how activities.FinishResult) RunResult {
-	result := in.result(how.Status)
-	result.Ending = how.Ending
-	showEnd(ctx, how.Labels, string(how.Status), result)
-	in.detailEnd(ctx, string(how.Status), "")
-	return result
-}
-
-// publish begins to publish every sink: those with small outputs together, if there are many.
-func publish(ctx workflow.Context, in RunInput) (published []workflow.Future) {
-	var all, small, others []activities.SinkInput
+// outputs returns the sinks by the size of their outputs.
+func (in *RunInput) outputs() (large, small []string) {
 	for i, sink := range in.State.Plan.Sinks {
-		named := activities.SinkInput{Run: in.Run, Epoch: in.epoch(), Sink: sink.Name}
-		all = append(all, named)
-		if in.State.Outputs[i].Offset <= smallBytes {
-			small = append(small, named)
+		if in.State.Outputs[i].Offset > smallBytes {
+			large = append(large, sink.Name)
 		} else {
-			others = append(others, named)
+			small = append(small, sink.Name)
 		}
 	}
-	if !together(len(small)) {
-		small, others = nil, all
+	return large, small
+}
+
+// publish publishes the outputs of sinks, side by side.
+func publish(ctx workflow.Context, in RunInput, sinks []string) error {
+	published := make([]workflow.Future, len(sinks))
+	for i, sink := range sinks {
+		ctx := onQueue(withActivity(ctx, "publish %s", sink), in.queue())
+		one := activities.Batch[activities.PublishInput]{
+			Run: in.Run, Epoch: in.epoch(), Each: []activities.PublishInput{{Sink: sink}},
+		}
+		published[i] = workflow.ExecuteActivity(ctx, act.Publish, one)
 	}
-	for _, named := range others {
-		ctx := onQueue(withActivity(ctx, "publish %s", named.Sink), in.queue())
-		published = append(published, workflow.ExecuteActivity(ctx, act.PublishSink, named))
+	for _, future := range published {
+		if err := future.Get(ctx, nil); err != nil {
+			return err
+		}
 	}
-	for _, share := range shares(small) {
-		ctx := onQueue(withActivity(ctx, "publish %d sinks", len(share)), in.queue())
-		several := activities.Together[activities.SinkInput]{Run: in.Run, Epoch: in.epoch(), Each: share}
-		published = append(published, workflow.ExecuteActivity(ctx, act.PublishSinks, several))
-	}
-	return published
+	return nil
 }
 
 func (in *RunInput) result(status pipeline.RunStatus) RunResult {
@@ -377,7 +380,7 @@ func stop(ctx workflow.Context, in RunInput, cause error) (stopped activities.St
 		command.Status = pipeline.Blocked
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	err = recordStop(ctx, command, "", &stopped)
+	err = recordStop(ctx, command, &stopped)
 	if k := kind(err); k == activities.TypeSuperseded || k == activities.TypeExists {
 		return activities.Stopped{}, nil
 	}
@@ -403,12 +406,11 @@ func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, erro
 		Run: in.Run, Epoch: in.epoch(), Status: command.As, Reason: command.Sentence(), Final: command.Final, Actor: command.Actor, Why: command.Why,
 		Joiners: joiners(ctx, in.State),
 	}
-	queue := ""
 	if command.Final { // what the run staged is removed
-		queue = in.queue()
+		stopped.Queue = in.queue()
 	}
 	var labelled activities.Labelled
-	err := recordStop(ctx, stopped, queue, &labelled)
+	err := recordStop(ctx, stopped, &labelled)
 	in.showStop(ctx, labelled.Labels, command.As)
 	in.detailCancelled(ctx, command)
 	result := in.result(command.As)
@@ -417,14 +419,12 @@ func cancel(ctx workflow.Context, in RunInput, command Command) (RunResult, erro
 }
 
 // recordStop has the end of a run recorded: within the task of the workflow, because chunks of the run that is stopped
-// may have all places for activities. queue is that of the workers which see what has to be removed; "" if any can.
-func recordStop(ctx workflow.Context, in activities.StopInput, queue string, out any) error {
-	const summary = "record the stop"
-	done, err := within(ctx, summary, act.StopRunHere, activities.Here[activities.StopInput]{Queue: queue, In: in}, out)
-	if !done {
-		err = workflow.ExecuteActivity(onQueue(withActivity(ctx, summary), queue), act.StopRun, in).Get(ctx, out)
+// may have all places for activities.
+func recordStop(ctx workflow.Context, in activities.StopInput, out any) error {
+	schedule := func(ctx workflow.Context) workflow.Future {
+		return workflow.ExecuteActivity(onQueue(ctx, in.Queue), act.StopRun, in)
 	}
-	return err
+	return local(ctx, "record the stop", act.StopRun, in, out, schedule)
 }
 
 // kind returns the type of the error that began it; empty if it has none.

@@ -1,15 +1,19 @@
 package workflows_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -24,7 +28,7 @@ import (
 // world answers the workflow's activities from a table of chunks. It stands for workers far away: what the activities do
 // is tested in their own package, here only what the workflow decides.
 type world struct {
-	chunks  []activities.ProcessResult
+	chunks  []activities.PassResult
 	ordered bool
 	fail    map[string]error // by activity name
 	mu      sync.Mutex       // held while writes and done change
@@ -44,31 +48,36 @@ type world struct {
 func (w *world) OpenRun(context.Context, activities.OpenInput) (resumepoint.Plan, error) {
 	w.opened++
 	return resumepoint.Plan{
-		Pipeline: "p", Sources: []string{"in"}, Ordered: w.ordered,
+		Pipeline: "p", Sources: []resumepoint.Source{{Name: "in"}}, Ordered: w.ordered,
 		Sinks: []resumepoint.Sink{{Name: "a", HeaderBytes: 10}, {Name: "b"}},
 	}, w.fail["OpenRun"]
 }
 
-func (w *world) ReadChunk(_ context.Context, in activities.ReadInput) (activities.ReadResult, error) {
-	if int(in.Chunk) == len(w.chunks) {
-		return activities.ReadResult{Cursor: in.Cursor, Done: true}, w.fail["ReadChunk"]
-	}
-	after := plugin.Cursor{Offset: in.Cursor.Offset + 100}
-	return activities.ReadResult{Rows: w.chunks[in.Chunk].Rows, Bytes: 100, Cursor: after}, nil
+func (w *world) Read(_ context.Context, in activities.Batch[activities.ReadInput]) (activities.Results[activities.ReadResult], error) {
+	return eachOf(in, func(in activities.ReadInput) (activities.ReadResult, error) {
+		if int(in.Chunk) == len(w.chunks) {
+			return activities.ReadResult{Cursor: in.Cursor, Done: true}, w.fail["Read"]
+		}
+		after := plugin.Cursor{Offset: in.Cursor.Offset + 100}
+		return activities.ReadResult{Rows: w.chunks[in.Chunk].Rows, Bytes: 100, Cursor: after}, nil
+	})
 }
 
-func (w *world) ProcessChunk(_ context.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
-	return w.chunks[in.Chunk], w.fail["ProcessChunk"]
+func (w *world) Pass(_ context.Context, in activities.Batch[activities.PassInput]) (activities.Results[activities.PassResult], error) {
+	return eachOf(in, func(in activities.PassInput) (activities.PassResult, error) {
+		switch {
+		case in.Mode == activities.PassTurn:
+			return w.passInTurn(in)
+		case in.Mode == activities.PassNow:
+			return w.chunks[in.Chunk], w.fail["Pass"]
+		case in.Chunk == 2:
+			close(w.passedAhead)
+		}
+		return activities.PassResult{}, nil
+	})
 }
 
-func (w *world) PassAhead(_ context.Context, in activities.ProcessInput) (activities.AheadResult, error) {
-	if in.Chunk == 2 {
-		close(w.passedAhead)
-	}
-	return activities.AheadResult{}, nil
-}
-
-func (w *world) PassInTurn(_ context.Context, in activities.ProcessInput) (activities.ProcessResult, error) {
+func (w *world) passInTurn(in activities.PassInput) (activities.PassResult, error) {
 	if w.active.Add(1) > 1 {
 		w.overlap.Store(true)
 	}
@@ -78,22 +87,24 @@ func (w *world) PassInTurn(_ context.Context, in activities.ProcessInput) (activ
 	return w.chunks[in.Chunk], nil
 }
 
-func (w *world) WriteChunk(_ context.Context, in activities.WriteInput) error {
+func (w *world) Write(_ context.Context, in activities.Batch[activities.WriteInput]) (activities.Results[activities.WriteResult], error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.writes = append(w.writes, in)
-	return w.fail["WriteChunk"]
+	return eachOf(in, func(in activities.WriteInput) (activities.WriteResult, error) {
+		w.writes = append(w.writes, in)
+		return activities.WriteResult{}, w.fail["Write"]
+	})
 }
 
-func (w *world) PublishSink(_ context.Context, in activities.SinkInput) error {
+func (w *world) Publish(_ context.Context, in activities.Batch[activities.PublishInput]) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.done = append(w.done, "publish "+in.Sink)
-	return w.fail["PublishSink"]
+	w.done = append(w.done, "publish "+in.Each[0].Sink)
+	return w.fail["Publish"]
 }
 
-func (w *world) FinishRun(context.Context, activities.FinishInput) (activities.FinishResult, error) {
-	w.done = append(w.done, "finish")
+func (w *world) FinishRun(_ context.Context, in activities.FinishInput) (activities.FinishResult, error) {
+	w.done = append(w.done, "finish after "+strings.Join(in.Sinks, ", "))
 	return activities.FinishResult{Status: pipeline.Completed}, w.fail["FinishRun"]
 }
 
@@ -114,8 +125,45 @@ func (w *world) RecordAction(_ context.Context, in activities.ActionInput) error
 	return nil
 }
 
-// patient is for busy machines, on which a workflow may stand still for more than the usual second.
-var patient = worker.Options{DeadlockDetectionTimeout: time.Minute}
+// eachOf answers each piece of a batch.
+func eachOf[In, Out any](in activities.Batch[In], do func(In) (Out, error)) (results activities.Results[Out], failed error) {
+	for _, piece := range in.Each {
+		out, err := do(piece)
+		results.Each, failed = append(results.Each, out), cmp.Or(failed, err)
+	}
+	return results, failed
+}
+
+// patient is for busy machines, on which a workflow may make no progress for more than the usual second.
+// Their activities are far away: what has the task of the workflow does none of them.
+var patient = worker.Options{
+	DeadlockDetectionTimeout: time.Minute,
+	Interceptors:             []interceptor.WorkerInterceptor{new(farAway)},
+}
+
+// farAway refuses what is to be done within a task of the workflow, as a process does that does no activities.
+type farAway struct {
+	interceptor.WorkerInterceptorBase
+}
+
+func (*farAway) InterceptActivity(
+	_ context.Context, next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
+	i := new(farActivity)
+	i.Next = next
+	return i
+}
+
+type farActivity struct {
+	interceptor.ActivityInboundInterceptorBase
+}
+
+func (i *farActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	if activity.GetInfo(ctx).IsLocalActivity {
+		return nil, temporal.NewApplicationError("this process only answers questions", activities.TypeElsewhere)
+	}
+	return i.Next.ExecuteActivity(ctx, in)
+}
 
 func newEnvironment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
@@ -137,8 +185,8 @@ func start(t *testing.T, w *world, in workflows.RunInput) *testsuite.TestWorkflo
 	return env
 }
 
-func parts(a, b int64) activities.ProcessResult {
-	out := activities.ProcessResult{Rows: int(a+b) + 1, Refused: 1}
+func parts(a, b int64) activities.PassResult {
+	out := activities.PassResult{Rows: int(a+b) + 1, Refused: 1}
 	for _, part := range []activities.PartSize{{Sink: "a", Rows: a, Bytes: a * 7}, {Sink: "b", Rows: b, Bytes: b * 5}} {
 		if part.Rows > 0 {
 			out.Parts = append(out.Parts, part)
@@ -152,7 +200,7 @@ func input() workflows.RunInput {
 }
 
 func TestPartsFollowEachOther(t *testing.T) {
-	w := &world{chunks: []activities.ProcessResult{parts(3, 0), parts(2, 4), parts(0, 0), parts(1, 1)}}
+	w := &world{chunks: []activities.PassResult{parts(3, 0), parts(2, 4), parts(0, 0), parts(1, 1)}}
 	env := start(t, w, input())
 	require.NoError(t, env.GetWorkflowError())
 	var result workflows.RunResult
@@ -160,13 +208,13 @@ func TestPartsFollowEachOther(t *testing.T) {
 	require.Equal(t, workflows.RunResult{Run: "r1", Status: pipeline.Completed, Rows: 15, Refused: 4}, result)
 	want := map[string][]activities.WriteInput{
 		"a": {
-			{Run: "r1", Source: "in", Chunk: 0, Sink: "a", Ordinal: 0, Offset: 10},
-			{Run: "r1", Source: "in", Chunk: 1, Sink: "a", Ordinal: 1, Offset: 31},
-			{Run: "r1", Source: "in", Chunk: 3, Sink: "a", Ordinal: 2, Offset: 45},
+			{Source: "in", Chunk: 0, Sink: "a", Ordinal: 0, Offset: 10},
+			{Source: "in", Chunk: 1, Sink: "a", Ordinal: 1, Offset: 31},
+			{Source: "in", Chunk: 3, Sink: "a", Ordinal: 2, Offset: 45},
 		},
 		"b": {
-			{Run: "r1", Source: "in", Chunk: 1, Sink: "b", Ordinal: 0, Offset: 0},
-			{Run: "r1", Source: "in", Chunk: 3, Sink: "b", Ordinal: 1, Offset: 20},
+			{Source: "in", Chunk: 1, Sink: "b", Ordinal: 0, Offset: 0},
+			{Source: "in", Chunk: 3, Sink: "b", Ordinal: 1, Offset: 20},
 		},
 	}
 	for sink, writes := range want {
@@ -178,15 +226,14 @@ func TestPartsFollowEachOther(t *testing.T) {
 		}
 		require.ElementsMatch(t, writes, got)
 	}
-	require.ElementsMatch(t, []string{"publish a", "publish b"}, w.done[:2])
-	require.Equal(t, "finish", w.done[2], "nothing is concluded before every sink is published")
+	require.Equal(t, []string{"finish after a, b"}, w.done)
 }
 
 func TestAnEmptySourceStillPublishes(t *testing.T) {
 	w := &world{}
 	env := start(t, w, input())
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, w.done, 3)
+	require.Equal(t, []string{"finish after a, b"}, w.done)
 }
 
 func TestARunWithoutAnIdGetsOne(t *testing.T) {
@@ -199,10 +246,10 @@ func TestARunWithoutAnIdGetsOne(t *testing.T) {
 }
 
 func TestFinalFailureStopsRun(t *testing.T) {
-	for _, activity := range []string{"OpenRun", "ReadChunk", "ProcessChunk", "WriteChunk", "PublishSink", "FinishRun"} {
+	for _, activity := range []string{"OpenRun", "Read", "Pass", "Write", "Publish", "FinishRun"} {
 		t.Run(activity, func(t *testing.T) {
 			cause := temporal.NewNonRetryableApplicationError("the reason", activities.TypeRow, nil)
-			w := &world{chunks: []activities.ProcessResult{parts(1, 1), parts(1, 1)}, fail: map[string]error{activity: cause}}
+			w := &world{chunks: []activities.PassResult{parts(1, 1), parts(1<<20, 1)}, fail: map[string]error{activity: cause}}
 			env := start(t, w, input())
 			var application *temporal.ApplicationError
 			require.ErrorAs(t, env.GetWorkflowError(), &application)
@@ -216,7 +263,7 @@ func TestFinalFailureStopsRun(t *testing.T) {
 }
 
 func TestABrokenServiceIsRetried(t *testing.T) {
-	w := &world{chunks: []activities.ProcessResult{parts(1, 0)}, fail: map[string]error{"WriteChunk": errors.New("disk full")}}
+	w := &world{chunks: []activities.PassResult{parts(1, 0)}, fail: map[string]error{"Write": errors.New("disk full")}}
 	env := start(t, w, input())
 	require.Error(t, env.GetWorkflowError())
 	require.Len(t, w.writes, 15, "attempts before the run stops")
@@ -224,7 +271,7 @@ func TestABrokenServiceIsRetried(t *testing.T) {
 }
 
 func TestOrderedSourceKeepsOrder(t *testing.T) {
-	w := &world{ordered: true, passedAhead: make(chan struct{}), chunks: []activities.ProcessResult{parts(1, 0), parts(1, 0), parts(1, 0)}}
+	w := &world{ordered: true, passedAhead: make(chan struct{}), chunks: []activities.PassResult{parts(1, 0), parts(1, 0), parts(1, 0)}}
 	env := start(t, w, input())
 	require.NoError(t, env.GetWorkflowError())
 	require.Len(t, w.writes, 3)
@@ -233,11 +280,11 @@ func TestOrderedSourceKeepsOrder(t *testing.T) {
 }
 
 func TestARunGoesOnFromItsState(t *testing.T) {
-	w := &world{chunks: []activities.ProcessResult{parts(1, 0), parts(2, 0)}}
+	w := &world{chunks: []activities.PassResult{parts(1, 0), parts(2, 0)}}
 	in := input()
 	in.State = &workflows.State{
 		State: resumepoint.State{
-			Plan:    resumepoint.Plan{Sources: []string{"in"}, Sinks: []resumepoint.Sink{{Name: "a"}, {Name: "b"}}},
+			Plan:    resumepoint.Plan{Sources: []resumepoint.Source{{Name: "in"}}, Sinks: []resumepoint.Sink{{Name: "a"}, {Name: "b"}}},
 			Sources: []resumepoint.Reading{{Source: "in", Cursor: plugin.Cursor{Offset: 100}, Chunk: 1}},
 			Outputs: []resumepoint.Output{{Ordinal: 1, Offset: 17, Rows: 1}, {}},
 		},
@@ -248,5 +295,5 @@ func TestARunGoesOnFromItsState(t *testing.T) {
 	env.ExecuteWorkflow(workflows.RunPipeline, in)
 	require.NoError(t, env.GetWorkflowError())
 	require.Zero(t, w.opened)
-	require.Equal(t, []activities.WriteInput{{Run: "r1", Source: "in", Chunk: 1, Sink: "a", Ordinal: 1, Offset: 17}}, w.writes)
+	require.Equal(t, []activities.WriteInput{{Source: "in", Chunk: 1, Sink: "a", Ordinal: 1, Offset: 17}}, w.writes)
 }

@@ -10,13 +10,11 @@ import (
 	"waymark/activities/resumepoint"
 )
 
-// What is small is done together with its like, in one activity: to schedule one takes Temporal longer than to do something small.
+// What is small is done in one batch with its like: to schedule an activity takes Temporal longer than to do something
+// small.
 const (
-	// fewTogether are activities of their own, whose progress people see one by one.
-	fewTogether = 8
-
-	// mostTogether bounds one activity: what is begun must be finished before an order to stop counts.
-	mostTogether = 128
+	// maxBatch bounds one activity: what is begun must be finished before a command to stop counts.
+	maxBatch = 128
 
 	// smallBytes is the size up to which a part is written, and an output published, together with others.
 	smallBytes = 64 << 10
@@ -25,40 +23,37 @@ const (
 	smallRows = 1_000
 )
 
-// together reports whether so many small things are done in one activity.
-func together(things int) bool { return things > fewTogether }
-
-// shares divides things into shares for one activity each, in their order; nil if there are none.
-func shares[T any](things []T) [][]T { return slices.Collect(slices.Chunk(things, mostTogether)) }
-
-// performAll lets an activity be done for several inputs at once, and waits for their results.
-func performAll[In, Out any](ctx workflow.Context, f *flow, near string, activity any, each []In) ([]Out, error) {
-	var answers activities.Answers[Out]
-	err := f.perform(ctx, near, activity, activities.Together[In]{Run: f.id, Epoch: f.state.Epoch, Each: each}).Get(ctx, &answers)
-	if err == nil && len(answers.Each) != len(each) {
-		err = fmt.Errorf("an activity answered for %d of %d inputs", len(answers.Each), len(each))
+// doBatch lets an activity do a batch, and waits for the results.
+func doBatch[In, Out any](ctx workflow.Context, f *flow, sticky string, activity any, each []In) ([]Out, error) {
+	var results activities.Results[Out]
+	in := activities.Batch[In]{Run: f.id, Epoch: f.state.Epoch, Each: each}
+	if err := f.perform(ctx, sticky, activity, in).Get(ctx, &results); err != nil {
+		return nil, err
 	}
-	return answers.Each, err
+	if len(results.Each) != len(each) {
+		return nil, nonsense("an activity answered %d of %d things", len(results.Each), len(each))
+	}
+	return results.Each, nil
 }
 
 // next returns the sources that are read next, each a chunk: the next in turn, with those after it if all are small.
-func (f *flow) next(ctx workflow.Context) []*resumepoint.Reading {
-	first, plan := f.state.Next(), &f.state.Plan
+func (f *flow) next() []*resumepoint.Reading {
+	first := f.state.Next()
 	var sources []*resumepoint.Reading
 	for i := range f.state.Sources {
 		source := &f.state.Sources[i]
 		if source.AtEnd || source.Chunk != first.Chunk {
 			continue
 		}
-		if i >= len(plan.Small) || !plan.Small[i] || len(sources) == mostTogether {
+		if !f.state.Plan.Sources[i].Small || len(sources) == maxBatch {
 			break
 		}
 		sources = append(sources, source)
 	}
-	if together(len(sources)) {
-		return sources
+	if len(sources) == 0 {
+		return []*resumepoint.Reading{first}
 	}
-	return []*resumepoint.Reading{first}
+	return sources
 }
 
 // fold is a step that a barrier is to take.
@@ -71,15 +66,16 @@ type fold struct {
 // what comes out of another one, else one.
 func (f *flow) fold(ctx workflow.Context, steps []fold) (int, error) {
 	n := f.apart(steps)
-	if !together(n) {
-		return 1, f.foldOne(ctx, steps[0])
-	}
 	inputs := make([]activities.FoldInput, n)
 	for i, step := range steps[:n] {
 		inputs[i] = f.foldInput(ctx, step)
 	}
-	named := withActivity(ctx, "fold %d barriers · %s", n, steps[0].in.Kind)
-	results, err := performAll[activities.FoldInput, activities.FoldResult](named, f, f.state.Home, act.FoldBarriers, inputs)
+	what := fmt.Sprintf("%s · %s %d", inputs[0].Barrier, inputs[0].Kind, inputs[0].Fold)
+	if n > 1 {
+		what = fmt.Sprintf("%d barriers · %s", n, inputs[0].Kind)
+	}
+	ctx = withActivity(ctx, "fold %s", what)
+	results, err := doBatch[activities.FoldInput, activities.FoldResult](ctx, f, f.state.Sticky, act.Fold, inputs)
 	for i := range results {
 		f.folded(steps[i], results[i])
 	}
@@ -91,7 +87,7 @@ func (f *flow) apart(steps []fold) int {
 	seen, depth := map[string]bool{}, -1
 	for i, step := range steps {
 		at := f.depth(step.held.Barrier)
-		if i == mostTogether || at < 0 || seen[step.held.Barrier] || i > 0 && at != depth {
+		if i == maxBatch || seen[step.held.Barrier] || i > 0 && at != depth {
 			return max(i, 1)
 		}
 		seen[step.held.Barrier], depth = true, at
@@ -99,51 +95,32 @@ func (f *flow) apart(steps []fold) int {
 	return len(steps)
 }
 
-// depth returns how many barriers rows meet at most before this one; -1 if the plan does not say.
+// depth returns how many barriers rows meet at most before this one.
 func (f *flow) depth(barrier string) int {
-	for i, name := range f.state.Plan.Barriers {
-		if name == barrier && i < len(f.state.Plan.Depths) {
-			return f.state.Plan.Depths[i]
+	for _, b := range f.state.Plan.Barriers {
+		if b.Name == barrier {
+			return b.Depth
 		}
 	}
-	return -1
+	panic(&senseless{fmt.Sprintf("the plan has no barrier named %.64q", barrier)})
 }
 
 // passing is chunks in flight, in the order of their turns.
 type passing struct {
-	chunks []activities.ProcessInput
+	chunks []activities.PassInput
 	rows   []int // of each; nil for those of barriers
 }
 
 // grouped divides chunks that were read into those that go on together: all, or each alone. Where chunks must go through the steps one
 // after the other, or deadlines on record come between their turns, each goes alone.
-func (f *flow) grouped(ctx workflow.Context, group passing) (groups []passing) {
-	if !f.state.Plan.Ordered && f.state.Redo.Next() == nil && together(len(group.chunks)) {
+func (f *flow) grouped(group passing) (groups []passing) {
+	if !f.way.inTurns && f.state.Redo.Next() == nil && len(group.chunks) > 0 {
 		return []passing{group}
 	}
 	for i := range group.chunks {
 		groups = append(groups, passing{group.chunks[i : i+1], group.rows[i : i+1]})
 	}
 	return groups
-}
-
-// passAll sends chunks through the steps: several in one activity.
-func (f *flow) passAll(ctx workflow.Context, group passing) ([]activities.ProcessResult, error) {
-	if len(group.chunks) == 1 {
-		result, err := f.pass(withActivity(ctx, "%s", group.summary()), group.chunks[0])
-		return []activities.ProcessResult{result}, err
-	}
-	near := f.nearest()
-	if near != "" {
-		f.near++
-		defer func() { f.near-- }()
-	}
-	named := withActivity(ctx, "%s", group.summary())
-	results, err := performAll[activities.ProcessInput, activities.ProcessResult](named, f, near, act.ProcessChunks, group.chunks)
-	if err == nil {
-		f.saw(results[0].Worker)
-	}
-	return results, err
 }
 
 // summary says what goes through the steps.
@@ -165,7 +142,7 @@ func (g passing) summary() string {
 // settle gives the parts of chunks their places, begins to write them, and lets barriers take what the chunks brought, one after the
 // other, each followed by what comes out of it. turns is how many turns each chunk has: 1 for those of sources, 0 for those of barriers.
 // The caller has the turn.
-func (f *flow) settle(ctx workflow.Context, chunks []activities.ProcessInput, passed []activities.ProcessResult, turns int64) ([]writing, error) {
+func (f *flow) settle(ctx workflow.Context, chunks []activities.PassInput, passed []activities.PassResult, turns int64) ([]workflow.Future, error) {
 	var steps []fold
 	for i, chunk := range chunks {
 		for _, barrier := range passed[i].Barriers {
@@ -174,7 +151,7 @@ func (f *flow) settle(ctx workflow.Context, chunks []activities.ProcessInput, pa
 		}
 	}
 	var later []part
-	var writes []writing
+	var writes []workflow.Future
 	taken := 0 // of the steps: these barriers took them, and what came out is not sent on yet
 	for i, chunk := range chunks {
 		parts := f.place(chunk, passed[i])
@@ -200,9 +177,6 @@ func (f *flow) settle(ctx workflow.Context, chunks []activities.ProcessInput, pa
 	return append(writes, f.write(ctx, passed[0].Worker, later)...), nil
 }
 
-// small reports whether a part may be written together with others.
-func (p part) small() bool { return !p.inOrder && p.bytes <= smallBytes }
-
 // putOff adds to later the parts that may be written later, and returns those that may not.
 func (f *flow) putOff(parts, later []part) (now, put []part) {
 	for _, p := range parts {
@@ -213,17 +187,6 @@ func (f *flow) putOff(parts, later []part) (now, put []part) {
 		}
 	}
 	return now, later
-}
-
-// writeTogether begins to write parts in one activity.
-func (f *flow) writeTogether(ctx workflow.Context, near string, parts []part) workflow.Future {
-	in := activities.Together[activities.WriteInput]{Run: f.id, Epoch: f.state.Epoch}
-	sinks, rows := map[string]bool{}, int64(0)
-	for _, p := range parts {
-		in.Each = append(in.Each, p.WriteInput)
-		sinks[p.Sink], rows = true, rows+p.rows
-	}
-	return f.perform(withActivity(ctx, "write %d sinks · chunk %d · %d rows", len(sinks), parts[0].Chunk, rows), near, act.WriteChunks, in)
 }
 
 // holdings returns how far each barrier is, in the order of the plan.
@@ -261,7 +224,7 @@ func (f *flow) sendAll(ctx workflow.Context, barriers []*resumepoint.BarrierStat
 		}
 		n := f.little(barriers)
 		send := func() error { return f.sendChunks(ctx, barriers[:n]) }
-		if !together(n) {
+		if n == 0 {
 			n, send = 1, func() error { return f.sendOn(ctx, barriers[0], enough) }
 		}
 		if err := send(); err != nil {
@@ -275,8 +238,8 @@ func (f *flow) sendAll(ctx workflow.Context, barriers []*resumepoint.BarrierStat
 // little returns of how many of the first barriers one chunk of few rows is to be sent on.
 func (f *flow) little(barriers []*resumepoint.BarrierState) int {
 	for i, held := range barriers {
-		rows, known := f.came[held.Barrier]
-		if f.state.Plan.Ordered || held.Chunks-held.Passed != 1 || !known || rows > smallRows {
+		rows, known := f.lastRows[held.Barrier]
+		if i == maxBatch || f.way.inTurns || held.Chunks-held.Passed != 1 || !known || rows > smallRows {
 			return i
 		}
 	}

@@ -8,18 +8,23 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// withinTimeout bounds what is done within a task: meanwhile no order reaches the run.
-const withinTimeout = 3 * time.Second
+// localTimeout bounds what is done within a task: until it ends, no command reaches the run.
+const localTimeout = 3 * time.Second
 
-// within lets the process that has the task of the workflow do what an activity would do, if it can: to schedule an activity takes Temporal several times as long as
-// what takes little. If done is false, it came to nothing, or took long; then the activity must do it, with all patience: it may be done twice.
-func within(ctx workflow.Context, summary string, here, in, out any) (done bool, err error) {
+// local lets the process that has the task of the workflow do what an activity would do, if it can: to schedule an
+// activity takes Temporal several times as long as what takes little. If that comes to nothing, or takes long, the
+// activity is scheduled, and does it with all patience: it may be done twice.
+func local(
+	ctx workflow.Context, summary string, activity, in, out any, schedule func(workflow.Context) workflow.Future,
+) error {
 	once := workflow.LocalActivityOptions{
-		StartToCloseTimeout: withinTimeout,
+		StartToCloseTimeout: localTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:             clipped(summary, mostSummary),
 	}
-	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, once), here, in).Get(ctx, out)
-	final, ok := errors.AsType[*temporal.ApplicationError](err)
-	return err == nil || ok && final.NonRetryable(), err
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, once), activity, in).Get(ctx, out)
+	if final, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && final.NonRetryable() {
+		return err
+	}
+	return schedule(withActivity(ctx, "%s", summary)).Get(ctx, out)
 }

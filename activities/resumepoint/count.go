@@ -77,7 +77,7 @@ func (w *finishedWork) order() ([]landscape.ChunkKey, error) {
 		read[next]++
 	}
 	for i, source := range w.Sources {
-		if read[i] != w.counts[source.Source] && !w.readTogether(i, next, read) {
+		if read[i] != w.counts[source.Source] && !w.readInBatch(i, next, read) {
 			return nil, Diverged("%d chunks of %s are recorded, and only %d can have been read before the other sources' next chunks",
 				w.counts[source.Source], source.Source, read[i])
 		}
@@ -85,11 +85,11 @@ func (w *finishedWork) order() ([]landscape.ChunkKey, error) {
 	return order, nil
 }
 
-// readTogether reports whether a source can have one chunk more than was read of it in turn: small sources are read together, and the
+// readInBatch reports whether a source can have one chunk more than was read of it in turn: small sources are read in one batch, and the
 // process may have died when it had read this one and not yet the one that is next. Such a chunk is read again.
-func (w *finishedWork) readTogether(source, next int, read []int64) bool {
-	small := w.Plan.Small
-	return small != nil && next >= 0 && small[source] && small[next] && read[source] == read[next] && w.counts[w.Sources[source].Source] == read[source]+1
+func (w *finishedWork) readInBatch(source, next int, read []int64) bool {
+	sources := w.Plan.Sources
+	return next >= 0 && sources[source].Small && sources[next].Small && read[source] == read[next] && w.counts[w.Sources[source].Source] == read[source]+1
 }
 
 // countRead counts a source's chunk.

@@ -11,20 +11,28 @@ import (
 
 // Plan is what the workflow needs to know of the plan.
 type Plan struct {
-	Pipeline string   `json:"pipeline"`
-	Sources  []string `json:"sources"`            // in document order
-	Barriers []string `json:"barriers,omitempty"` // in node order
-	Sinks    []Sink   `json:"sinks"`              // in document order
-	Bytes    int64    `json:"bytes"`              // of the sources' files, as they lie on disk
-	Ordered  bool     `json:"ordered,omitempty"`  // chunks must go through the steps one after the other
-
-	Small  []bool `json:"small,omitempty"`  // of each source, in document order: it holds so little that it may be read together with others; nil if none does
-	Depths []int  `json:"depths,omitempty"` // of each barrier, in node order: how many barriers its rows meet before it, at most; nil if there are none
-
-	Whole bool `json:"whole,omitempty"` // the run holds so little that it is read, processed and written in one activity
+	Pipeline string    `json:"pipeline"`
+	Sources  []Source  `json:"sources"`            // in document order
+	Barriers []Barrier `json:"barriers,omitempty"` // in node order
+	Sinks    []Sink    `json:"sinks"`              // in document order
+	Bytes    int64     `json:"bytes"`              // of the sources' files, as they are on disk
+	Ordered  bool      `json:"ordered,omitempty"`  // chunks must be recorded in the order of their turns
+	Small    bool      `json:"small,omitempty"`    // the run holds so little that one activity reads, passes and writes all of it
 
 	Queue  string `json:"queue,omitempty"`  // task queue of the workers that see the run's files; "" if any worker can do the run
 	Worker string `json:"worker,omitempty"` // task queue of the process that opened the run; "" if it works alone
+}
+
+// Source is one source of the plan.
+type Source struct {
+	Name  string `json:"name"`
+	Small bool   `json:"small,omitempty"` // it holds so little that it may be read in one batch with others
+}
+
+// Barrier is one barrier of the plan.
+type Barrier struct {
+	Name  string `json:"name"`
+	Depth int    `json:"depth"` // how many barriers its rows meet before it, at most
 }
 
 // Sink is one sink of the plan.
@@ -51,36 +59,33 @@ func PlanOf(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (Plan, error
 	}
 	for _, i := range compiled.Sources() {
 		node := &compiled.Nodes[i]
-		out.Sources = append(out.Sources, node.Name)
 		for _, file := range pins[node.Name].Files {
 			out.Bytes += file.Bytes
 		}
-		out.Small = append(out.Small, IsSmall(pins[node.Name]))
-	}
-	out.Whole = !slices.Contains(out.Small, false) && len(out.Small)+len(out.Sinks) <= mostWhole && !out.Ordered && compiled.Chunk.Rows >= wholeRows
-	if !slices.Contains(out.Small, true) {
-		out.Small = nil
+		out.Sources = append(out.Sources, Source{node.Name, IsSmall(pins[node.Name])})
 	}
 	depths := compiled.Depths()
 	for i := range compiled.Nodes {
 		if compiled.Nodes[i].Barrier {
-			out.Whole = false
-			out.Barriers, out.Depths = append(out.Barriers, compiled.Nodes[i].Name), append(out.Depths, depths[i])
+			out.Barriers = append(out.Barriers, Barrier{compiled.Nodes[i].Name, depths[i]})
 		}
 	}
+	large := slices.ContainsFunc(out.Sources, func(s Source) bool { return !s.Small })
+	out.Small = !large && out.Barriers == nil && !out.Ordered &&
+		len(out.Sources)+len(out.Sinks) <= mostSmall && compiled.Chunk.Rows >= smallRows
 	return out, nil
 }
 
-// smallBytes is the size up to which a source's files are read together with those of other sources. What they hold is a few times as
+// smallBytes is the size up to which a source's files are read in one batch with those of other sources. What they hold is a few times as
 // much if they are compressed.
 const smallBytes = 32 << 10
 
 const (
-	// mostWhole is how many sources and sinks a run has at most that is done as a whole.
-	mostWhole = 16
+	// mostSmall is how many sources and sinks a small run has at most.
+	mostSmall = 16
 
-	// wholeRows is how many rows a chunk has room for, so that what a small source holds is one.
-	wholeRows = smallBytes / 2
+	// smallRows is how many rows a chunk has room for in a small run, so that what a small source holds is one.
+	smallRows = smallBytes / 2
 )
 
 // IsSmall reports whether it is known that a source holds little.

@@ -60,8 +60,13 @@ func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*d
 	if err != nil {
 		return nil, err
 	}
-	for _, source := range slices.Concat(plan.Sources, plan.Barriers) {
-		if err := d.readChunks(ctx, log, source); err != nil {
+	for _, source := range plan.Sources {
+		if err := d.readChunks(ctx, log, source.Name); err != nil {
+			return nil, err
+		}
+	}
+	for _, barrier := range plan.Barriers {
+		if err := d.readChunks(ctx, log, barrier.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -134,15 +139,15 @@ func follows(chunk landscape.Chunk, row int64) (int64, error) {
 }
 
 // readFolds reads the folds of all barriers and brings those for deadlines into their order.
-func (d *done) readFolds(ctx context.Context, log *landscape.Reader, barriers []string) error {
+func (d *done) readFolds(ctx context.Context, log *landscape.Reader, barriers []Barrier) error {
 	for _, barrier := range barriers {
-		folds, err := log.Folds(ctx, d.run, barrier)
+		folds, err := log.Folds(ctx, d.run, barrier.Name)
 		if err != nil {
 			return err
 		}
-		d.folds[barrier] = folds
+		d.folds[barrier.Name] = folds
 		for i, fold := range folds {
-			if err := d.addFold(barrier, fold, folds[:i]); err != nil {
+			if err := d.addFold(barrier.Name, fold, folds[:i]); err != nil {
 				return err
 			}
 		}

@@ -90,10 +90,10 @@ func NewState(plan Plan) State {
 		state.Outputs[i].Offset = sink.HeaderBytes
 	}
 	for _, source := range plan.Sources {
-		state.Sources = append(state.Sources, Reading{Source: source})
+		state.Sources = append(state.Sources, Reading{Source: source.Name})
 	}
 	for _, barrier := range plan.Barriers {
-		state.Held = append(state.Held, BarrierState{Barrier: barrier})
+		state.Held = append(state.Held, BarrierState{Barrier: barrier.Name})
 	}
 	return state
 }

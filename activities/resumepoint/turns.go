@@ -41,9 +41,9 @@ func (d *done) passedInTurn(plan Plan) ([]landscape.Chunk, error) {
 		}
 	}
 	for _, barrier := range plan.Barriers {
-		folds := d.folds[barrier]
+		folds := d.folds[barrier.Name]
 		if last := len(folds) - 1; last >= 0 && folds[last].Kind == landscape.EndFold {
-			passed = d.appendOut(passed, barrier, folds[last].Fold)
+			passed = d.appendOut(passed, barrier.Name, folds[last].Fold)
 		}
 	}
 	return passed, nil

@@ -8,7 +8,7 @@ import (
 )
 
 func TestParsePlanReadsEveryAction(t *testing.T) {
-	plan, err := ParsePlan(" payload.renamed=kill; activity.ReadChunk.begin@3=stop ;a=error;b=error:ENOSPC;c=error:EIO;d=error:no luck;" +
+	plan, err := ParsePlan(" payload.renamed=kill; activity.Read.begin@3=stop ;a=error;b=error:ENOSPC;c=error:EIO;d=error:no luck;" +
 		"e=short;f=short:0;g=delay:200ms;sink.part.check@2=unknown;a@2=kill;goroutine.outbox=panic")
 	require.NoError(t, err)
 	var read []string
@@ -16,7 +16,7 @@ func TestParsePlanReadsEveryAction(t *testing.T) {
 		read = append(read, p.Name+" "+string(p.Action))
 	}
 	require.Equal(t, []string{
-		"payload.renamed kill", "activity.ReadChunk.begin stop", "a error", "b error", "c error", "d error",
+		"payload.renamed kill", "activity.Read.begin stop", "a error", "b error", "c error", "d error",
 		"e short", "f short", "g delay", "sink.part.check unknown", "a kill", "goroutine.outbox panic",
 	}, read)
 	require.Equal(t, []int64{1, 3, 1}, []int64{plan[0].N, plan[1].N, plan[2].N})

@@ -93,7 +93,7 @@ func lookBack(state, run string, pid int) (again takenUp, err error) {
 	if first.Valid {
 		again.first = time.UnixMicro(first.Int64)
 	}
-	sent, err := activitiesOf(state, run, "ProcessChunk")
+	sent, err := activitiesOf(state, run, "Pass")
 	again.redone = sent - (again.chunks - again.before)
 	return again, err
 }

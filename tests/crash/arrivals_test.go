@@ -21,7 +21,7 @@ func TestServeIsKilledAtMomentsOfAnArrival(t *testing.T) {
 	binary := build(t)
 	for _, moment := range []string{
 		"arrival.found", "arrival.taken", "arrival.started", "landscape.triggers.committed", "landscape.watches.begin", "landscape.watches.committing", "landscape.watches.committed", "landscape.watches.inserted@2",
-		"landscape.watches.committing@2", "landscape.watches.committed@2", "landscape.watches.committing@3", "landscape.watches.committed@3", "activity.OpenRun.begin", "landscape.runs.committed", "activity.OpenRun.end", "activity.ConcludeRun.end",
+		"landscape.watches.committing@2", "landscape.watches.committed@2", "landscape.watches.committing@3", "landscape.watches.committed@3", "activity.OpenRun.begin", "landscape.runs.committed", "activity.OpenRun.end", "activity.FinishRun.end",
 	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
@@ -78,7 +78,7 @@ func TestServeIsKilledAtMomentsOfRows(t *testing.T) {
 	sample.Rarely(t)
 	binary, server := build(t), pg.Private(t)
 	for _, moment := range []string{
-		"arrival.stored", "arrival.stored@2", "arrival.found", "landscape.watches.committing@2", "landscape.watches.committed@2", "arrival.taken", "arrival.started", "activity.ConcludeRun.end",
+		"arrival.stored", "arrival.stored@2", "arrival.found", "landscape.watches.committing@2", "landscape.watches.committed@2", "arrival.taken", "arrival.started", "activity.FinishRun.end",
 	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting

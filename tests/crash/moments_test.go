@@ -159,7 +159,7 @@ func TestEveryMomentIsReached(t *testing.T) {
 			require.NotZero(t, reached[name], "nothing comes to %s", name)
 		}
 	}
-	require.Subset(t, activities, []string{"OpenRun", "ReadChunk", "ProcessChunk", "PassAhead", "PassInTurn", "FoldBarrier", "WriteChunk", "PublishSink", "FinishRun", "StopRun", "ResumeRun"})
+	require.Subset(t, activities, []string{"OpenRun", "Read", "Pass", "Fold", "Write", "Publish", "FinishRun", "SmallRun", "StopRun", "ResumeRun"})
 }
 
 // peopleDoMore does to runs what the laboratory does not. It returns the log of a process that was held up.
@@ -167,7 +167,7 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 	t.Helper()
 	p := in(t, binary, "plain.yaml", "orders.csv")
 	p.at("sink.part.written=kill").run(t, -1, "run", "plain.yaml", "--run-id", "given-up")
-	p.at("activity.WriteChunk.end@2=kill").run(t, -1, "resume", "given-up")
+	p.at("activity.Write.end@2=kill").run(t, -1, "resume", "given-up")
 	p.at("").run(t, 0, "cancel", "given-up", "--final", "--why", "it is not needed any more")
 	p.run(t, 0, "purge", "--keep-source", "1ms", "--why", "it is not needed any more")
 	p.write(t, "person.yaml", "name: person\nchunk: {rows: 7}\n"+
@@ -188,7 +188,7 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 		"sources: {orders: {csv: {path: "+web.URL+"/orders.csv}, schema: {fields: {id: int, customer: string, country: \"string?\", total: decimal, placed: date}}}}\n"+
 		"sinks: {out: {csv: {path: out/held.csv}}}\n")
 	cancelled := p.start(t, "run", "held.yaml", "--run-id", "cancelled", "--allow-network", held.Networks)
-	p.await(t, "activity.WriteChunk.end 1")
+	p.await(t, "activity.Write.end 1")
 	p.run(t, 0, "cancel", "cancelled", "--why", "to see what comes of it")
 	require.ErrorContains(t, cancelled.Wait(), "exit status 130")
 

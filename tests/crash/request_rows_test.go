@@ -22,7 +22,7 @@ func TestServeIsKilledAtMomentsOfARequest(t *testing.T) {
 	binary := build(t)
 	for _, moment := range []string{
 		"request.stored", "request.stored@3", "payload.renamed", "landscape.starts.begin@2", "landscape.starts.inserted@2", "landscape.starts.committed@2", "run.prepared", "run.started@2",
-		"activity.OpenRun.begin", "landscape.runs.committed", "activity.OpenRun.end", "activity.ConcludeRun.end",
+		"activity.OpenRun.begin", "landscape.runs.committed", "activity.OpenRun.end", "activity.FinishRun.end",
 	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting

@@ -20,7 +20,7 @@ func TestServeIsKilledAtMomentsOfASlot(t *testing.T) {
 	binary := build(t)
 	for _, moment := range []string{
 		"slot.due", "slot.taken", "slot.started", "landscape.slots.committing", "landscape.slots.committed", "landscape.slot_events.committing", "landscape.slot_events.committed", "landscape.schedules.committed", "activity.OpenRun.begin",
-		"landscape.starts.committed", "landscape.runs.committed", "activity.OpenRun.end", "activity.PassSmall.end", "activity.ConcludeRun.end",
+		"landscape.starts.committed", "landscape.runs.committed", "activity.OpenRun.end", "activity.SmallRun.end", "activity.FinishRun.end",
 	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting

@@ -18,7 +18,7 @@ func TestServeIsKilledAtMomentsOfAStart(t *testing.T) {
 	sample.Rarely(t)
 	binary := build(t)
 	for _, moment := range []string{
-		"run.prepared", "landscape.starts.begin", "landscape.starts.committed", "run.started", "activity.OpenRun.begin", "landscape.runs.committed", "activity.ConcludeRun.end",
+		"run.prepared", "landscape.starts.begin", "landscape.starts.committed", "run.started", "activity.OpenRun.begin", "landscape.runs.committed", "activity.FinishRun.end",
 	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting

@@ -21,7 +21,7 @@ func TestServeIsKilledAtMomentsOfADelivery(t *testing.T) {
 	binary := build(t)
 	for _, moment := range []string{
 		"webhook.stored", "webhook.recorded", "webhook.stored@2", "webhook.recorded@3", "landscape.arrivals.begin", "landscape.arrivals.inserted", "landscape.arrivals.committing", "landscape.arrivals.committed", "landscape.arrivals.committed@2",
-		"arrival.taken", "arrival.started", "activity.OpenRun.begin", "landscape.runs.committed", "activity.ConcludeRun.end",
+		"arrival.taken", "arrival.started", "activity.OpenRun.begin", "landscape.runs.committed", "activity.FinishRun.end",
 	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel() // most of it is waiting

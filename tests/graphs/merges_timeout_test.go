@@ -73,11 +73,11 @@ func TestTimeouts(t *testing.T) {
 			for i := range others(policy) {
 				fmt.Fprintf(&rest, "{\"id\":%d}\n", i+2)
 			}
-			files := map[string]string{"one.jsonl": "{\"id\":1}\n", "more.jsonl": rest.String()}
+			files := map[string]string{"one.jsonl": "{\"id\":1}\n", "more.jsonl": large + rest.String()}
 			err := r.Run(t, "timeout", fmt.Sprintf(waiting, others(policy)*2/5, policy), files, func(env *testsuite.TestWorkflowEnvironment) {
 				env.SetOnActivityStartedListener(func(_ *sdk.Info, _ context.Context, args converter.EncodedValues) {
-					var in activities.FoldInput
-					if args.Get(&in) == nil && in.Kind == activities.FoldTick && in.Barrier == "clock" {
+					var in activities.Batch[activities.FoldInput]
+					if args.Get(&in) == nil && len(in.Each) > 0 && in.Each[0].Kind == activities.FoldTick && in.Each[0].Barrier == "clock" {
 						tick()
 					}
 				})
@@ -170,3 +170,6 @@ func (s idle) Open(ctx context.Context, at plugin.Cursor, pin plugin.SourceInfo)
 		return nil, ctx.Err()
 	}
 }
+
+// large is blanks that make a file too large to be read in one batch with others.
+var large = strings.Repeat(" ", 33<<10)

@@ -31,9 +31,9 @@ func TestASlowChunkKeepsItsTurn(t *testing.T) {
 	r := &record{inprocess.New(t)}
 	overtaken, once := make(chan struct{}), sync.Once{}
 	r.Planner = wrapping{r.Planner, 0, func(source plugin.Source) plugin.Source { return slow{source, overtaken} }}
-	err := r.Run(t, "turns", twoSources, map[string]string{"one.jsonl": "{\"id\":1}\n", "more.jsonl": "{\"id\":2}\n"}, func(env *testsuite.TestWorkflowEnvironment) {
+	err := r.Run(t, "turns", twoSources, map[string]string{"one.jsonl": "{\"id\":1}" + large + "\n", "more.jsonl": "{\"id\":2}\n"}, func(env *testsuite.TestWorkflowEnvironment) {
 		env.SetOnActivityCompletedListener(func(info *sdk.Info, _ converter.EncodedValue, _ error) {
-			if info.ActivityType.Name == "ProcessChunk" {
+			if info.ActivityType.Name == "Pass" {
 				once.Do(func() { close(overtaken) })
 			}
 		})

@@ -226,7 +226,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "a process does not catch up", never: "a row is in the output that is repeated in a chunk which another process sent through the steps",
-		file: "activities/turn.go", old: "if r.order.held >= before {", new: "if true {",
+		file: "activities/turn.go", old: "if r.unique.held >= before {", new: "if true {",
 		pkg: "./activities", run: "^TestAheadOfTurns$",
 	},
 }

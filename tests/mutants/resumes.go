@@ -24,9 +24,9 @@ var resumes = []mutant{
 	},
 	{
 		name: "a part is complete before the target confirmed it", never: "the record says that rows are delivered, and they are not", again: earlyCompletion,
-		file: "activities/write.go", old: "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
+		file: "activities/write.go", old: "if err := a.apply(ctx, r, node.Sink.Target(r.id), effect); err != nil {",
 		new: "_ = a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect))\n" +
-			"\tif err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
+			"\tif err := a.apply(ctx, r, node.Sink.Target(r.id), effect); err != nil {",
 		pkg: "./tests/resume", run: sinksTest,
 	},
 	{
@@ -105,7 +105,7 @@ var resumes = []mutant{
 	},
 	{
 		name: "a paused run reads on", never: "somebody pauses a run to save what is left, and it continues",
-		file: "workflows/flow.go", old: "f.going < f.window() && f.state.Paused == nil", new: "f.going < f.window()",
+		file: "workflows/flow.go", old: "f.inFlight < f.window() && f.state.Paused == nil", new: "f.inFlight < f.window()",
 		pkg: "./tests/resume", run: "^TestAPausedRunBeginsNothing$",
 	},
 	{
@@ -170,8 +170,9 @@ var epochs = []mutant{
 	{
 		name: "an order is obeyed before it is recorded", never: "a run stands still and the record does not say who wanted it",
 		file: "workflows/commands.go",
-		old:  "if err != nil {\n\t\treturn err\n\t}\n\tswitch name {", new: "_ = err\n\tswitch name {",
-		pkg: "./workflows", run: "^TestAnOrderThatIsNotOnRecordIsNotObeyed$",
+		old:  "if err := local(ctx, summary, act.RecordAction, action, &labelled, schedule); err != nil {\n\t\treturn err\n\t}\n",
+		new:  "_ = local(ctx, summary, act.RecordAction, action, &labelled, schedule)\n",
+		pkg:  "./workflows", run: "^TestAnOrderThatIsNotOnRecordIsNotObeyed$",
 	},
 	{
 		name: "a full disk is a failure", never: "a run gives up because somebody was slow to make space",
@@ -278,7 +279,7 @@ var retries = []mutant{
 	},
 	{
 		name: "a run with values that must be unique is done as a whole", never: "a value comes twice",
-		file: "activities/resumepoint/plan.go", old: "!out.Ordered && compiled", new: "compiled",
+		file: "activities/resumepoint/plan.go", old: " && !out.Ordered &&\n", new: " &&\n",
 		pkg: "./activities", run: "^TestWhatIsSmall$",
 	},
 }

@@ -6,7 +6,7 @@ const routeTests = "./workflows"
 var routes = []mutant{
 	{
 		name: "parts of a sink that needs order are written side by side", never: "an older value replaces a newer one",
-		file: "workflows/flow.go", old: "if !p.inOrder {", new: "if true {",
+		file: "workflows/flow.go", old: "case p.inOrder:", new: "case false:",
 		pkg: routeTests, run: "^TestOrderedSinkKeepsOrder$",
 	},
 	{
@@ -16,7 +16,7 @@ var routes = []mutant{
 	},
 	{
 		name: "a process that is gone is asked for everything", never: "each chunk waits for a process that does not come",
-		file: "workflows/route.go", old: "\t\tf.state.Home = worker\n", new: "",
+		file: "workflows/route.go", old: "\t\tf.state.Sticky = worker\n", new: "",
 		pkg: routeTests, run: "^TestTakeoverFromDeadProcess$",
 	},
 	{
@@ -26,7 +26,7 @@ var routes = []mutant{
 	},
 	{
 		name: "one process does everything", never: "further workers stand by and watch",
-		file: "workflows/route.go", old: "if spread && f.near >= nearChunks {", new: "if spread && f.near >= nearChunks && false {",
+		file: "workflows/route.go", old: "if spread && f.stickyChunks >= maxStickyChunks {", new: "if spread && f.stickyChunks >= maxStickyChunks && false {",
 		pkg: routeTests, run: "^TestChunksAreSpreadOverProcesses$",
 	},
 	{

@@ -59,14 +59,14 @@ const atTheEnd = "when nothing comes to barriers any more"
 
 // pauses are moments at which a run is paused: when an activity is done, the first of its kind.
 var pauses = map[string]func(name string, result converter.EncodedValue) bool{
-	"amid the rows": func(name string, _ converter.EncodedValue) bool { return name == "FoldBarrier" },
+	"amid the rows": func(name string, _ converter.EncodedValue) bool { return name == "Fold" },
 	"at the end of a source": func(name string, result converter.EncodedValue) bool {
-		var read activities.ReadResult
-		return name == "ReadChunk" && result.Get(&read) == nil && read.Done && read.Cursor.Row > 7
+		var read activities.Results[activities.ReadResult]
+		return name == "Read" && result.Get(&read) == nil && read.Each[0].Done && read.Each[0].Cursor.Row > 7
 	},
 	atTheEnd: func(name string, result converter.EncodedValue) bool {
-		var fold activities.FoldResult
-		return name == "FoldBarrier" && result.Get(&fold) == nil && fold.Rows > 0 && fold.Deadline == 0
+		var fold activities.Results[activities.FoldResult]
+		return name == "Fold" && result.Get(&fold) == nil && fold.Each[0].Rows > 0 && fold.Each[0].Deadline == 0
 	},
 }
 
@@ -130,14 +130,14 @@ func (p *pausing) note(info *activity.Info, _ context.Context, args converter.En
 	default:
 		return
 	}
-	var fold activities.FoldInput
+	var fold activities.Batch[activities.FoldInput]
 	switch {
 	case p.over.Load():
-	case info.ActivityType.Name == "ReadChunk":
+	case info.ActivityType.Name == "Read":
 		p.reads.Add(1)
-	case info.ActivityType.Name == "FoldBarrier" && args.Get(&fold) == nil && fold.Kind != activities.FoldChunk:
+	case info.ActivityType.Name == "Fold" && args.Get(&fold) == nil && fold.Each[0].Kind != activities.FoldChunk:
 		p.folds.Add(1)
-		if fold.Kind == activities.FoldEnd {
+		if fold.Each[0].Kind == activities.FoldEnd {
 			p.ends.Add(1)
 		}
 	}
@@ -155,7 +155,7 @@ func TestARunThatIsPausedCanBeTakenUp(t *testing.T) {
 		return true, nil
 	}
 	err := b.Start(t, everything, activities.OpenInput{Run: "paused", File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
-		afterFirst(env, named("FoldBarrier"), func() {
+		afterFirst(env, named("Fold"), func() {
 			order(t, env, workflows.PauseUpdate, workflows.Command{Actor: "ann", Why: "lunch"}, func() {})
 			env.RegisterDelayedCallback(func() {
 				dead.Store(true)
@@ -220,7 +220,7 @@ func TestARunThatIsCancelledForGoodIsOver(t *testing.T) {
 func (b *bench) cancelEarly(run string, o workflows.Command) error {
 	b.t.Helper()
 	return b.Start(b.t, everything, activities.OpenInput{Run: run, File: "pipeline.yaml", Folder: b.Folder}, func(env *testsuite.TestWorkflowEnvironment) {
-		afterFirst(env, named("WriteChunk"), func() { order(b.t, env, workflows.CancelUpdate, o, func() {}) })
+		afterFirst(env, named("Write"), func() { order(b.t, env, workflows.CancelUpdate, o, func() {}) })
 	})
 }
 

@@ -105,7 +105,7 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 			b.collect()
 		})
 	}
-	require.Equal(t, []string{"FinishRun", "FoldBarrier", "OpenRun", "PassInTurn", "PublishSink", "ReadChunk", "StopRun", "WriteChunk"},
+	require.Equal(t, []string{"FinishRun", "Fold", "OpenRun", "Pass", "Read", "StopRun", "Write"},
 		slices.Sorted(maps.Keys(refused)), "what was refused at least once")
 	t.Logf("refused: %v", refused)
 }
@@ -117,7 +117,7 @@ func TestEarlierAttemptCountsUntilEpoch(t *testing.T) {
 	b.write(everyInput)
 	asked, _ := b.attempts("undisturbed", everything)
 	outputs, work := b.collect(), b.Work(t, "undisturbed")
-	asked = slices.DeleteFunc(asked, func(a attempt) bool { return a.activity == "PublishSink" || a.activity == "FinishRun" })
+	asked = slices.DeleteFunc(asked, func(a attempt) bool { return a.activity == "FinishRun" })
 	b.Fate = inprocess.DiesAt(12, true).Fate
 	require.Error(t, b.begin("raced", everything))
 
@@ -138,7 +138,7 @@ func TestEarlierAttemptCountsUntilEpoch(t *testing.T) {
 			done = append(done, info.ActivityType.Name)
 		})
 	}))
-	require.Equal(t, []string{"ResumeRun", "PublishSink", "PublishSink", "PublishSink", "FinishRun"}, done)
+	require.Equal(t, []string{"ResumeRun", "FinishRun"}, done)
 	require.Equal(t, outputs, b.collect())
 	require.Equal(t, work, b.Work(t, "raced"))
 }

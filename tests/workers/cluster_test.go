@@ -49,7 +49,7 @@ func (c *topology) reached(run string, rows int) {
 func (c *topology) reader(run *client.Execution) (queue string) {
 	c.t.Helper()
 	for _, event := range system.Events(c.t, c.temporal, run.Workflow, "") {
-		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled.GetActivityType().GetName() == "ReadChunk" {
+		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled.GetActivityType().GetName() == "Read" {
 			queue = scheduled.GetTaskQueue().GetName()
 		}
 	}

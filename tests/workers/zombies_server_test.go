@@ -38,7 +38,7 @@ func TestKilledServer(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel()
 	u := observe(t, startTemporal(t))
-	for _, name := range []string{"landscape.chunks.committed", "activity.WriteChunk.end", "activity.FinishRun.end"} {
+	for _, name := range []string{"landscape.chunks.committed", "activity.Write.end", "activity.FinishRun.end"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database, port := filepath.Join(t.TempDir(), "temporal.db"), freePort(t)

@@ -189,7 +189,7 @@ func (e event) ended(pipeline string) (status string, ended bool) {
 	switch in := e.in.(type) {
 	case activities.StopInput:
 		return string(in.Status), !neverBegan(in, pipeline)
-	case activities.FinishInput, activities.ConcludeInput:
+	case activities.FinishInput:
 		out, ok := e.out.(activities.FinishResult)
 		return string(out.Status), ok
 	}
@@ -213,59 +213,63 @@ func (c *counts) addEnd(ctx context.Context, status string, of Run) {
 	}
 }
 
-// apart returns what an activity did for each of its inputs, as if each had had an activity of its own. Of one that failed it
-// returns the inputs for which it failed.
+// batch is the input of an activity that does several pieces of work.
+type batch interface {
+	Work() (run string, each []any)
+}
+
+// apart returns what an activity did for each piece of work, as if each had had an activity of its own. Of one that failed
+// it returns the pieces that failed: all, if the error does not say which.
 func (e event) apart() []event {
 	switch in := e.in.(type) {
-	case activities.Together[activities.ReadInput]:
-		return split[activities.ReadInput, activities.ReadResult](e, in)
-	case activities.Together[activities.ProcessInput]:
-		return split[activities.ProcessInput, activities.ProcessResult](e, in)
-	case activities.Together[activities.FoldInput]:
-		return split[activities.FoldInput, activities.FoldResult](e, in)
-	case activities.Together[activities.WriteInput]:
-		return split[activities.WriteInput, activities.WriteResult](e, in)
-	case activities.Together[activities.SinkInput]:
-		return split[activities.SinkInput, struct{}](e, in)
-	case activities.SmallInput:
-		did, _ := e.out.(activities.SmallResult)
-		return slices.Concat(deeds(did.Reads), deeds(did.Passes), deeds(did.Writes))
-	case activities.ConcludeInput:
-		events := []event{e}
+	case batch:
+		_, pieces := in.Work()
+		return e.split(pieces)
+	case activities.SmallRunInput:
+		did, _ := e.out.(activities.SmallRunResult)
+		return slices.Concat(eachDone(did.Reads), eachDone(did.Passes), eachDone(did.Writes))
+	case activities.FinishInput:
+		var outputs []any
 		for _, sink := range in.Sinks {
-			if e.err == nil {
-				events = append(events, event{in: activities.SinkInput{Run: in.Run, Epoch: in.Epoch, Sink: sink}})
-			}
+			outputs = append(outputs, activities.PublishInput{Sink: sink})
 		}
-		return events
+		if e.err != nil && activities.FailedOf(e.err) == nil { // it failed after they were published
+			return []event{e}
+		}
+		return append(e.split(outputs), e)
 	default:
 		return []event{e}
 	}
 }
 
-// deeds returns what an activity did as if each had had an activity of its own.
-func deeds[In, Out any](did []activities.Deed[In, Out]) []event {
+// eachDone returns what an activity did as if each had had an activity of its own.
+func eachDone[In, Out any](did []activities.Done[In, Out]) []event {
 	events := make([]event, len(did))
-	for i, deed := range did {
-		events[i] = event{in: deed.In, out: deed.Out}
+	for i, done := range did {
+		events[i] = event{in: done.In, out: done.Out}
 	}
 	return events
 }
 
-func split[In, Out any](e event, in activities.Together[In]) (events []event) {
+// split returns an event for each piece of work that was done, or failed.
+func (e event) split(pieces []any) (events []event) {
 	if e.err != nil {
-		for _, i := range activities.FailedOf(e.err) {
-			if i < len(in.Each) {
-				events = append(events, event{in: in.Each[i], err: e.err})
+		failed := activities.FailedOf(e.err)
+		for i, piece := range pieces {
+			if failed == nil || slices.Contains(failed, i) {
+				events = append(events, event{in: piece, err: e.err})
 			}
 		}
 		return events
 	}
-	out, _ := e.out.(activities.Answers[Out])
-	for i := range in.Each {
-		one := event{in: in.Each[i]}
-		if i < len(out.Each) {
-			one.out = out.Each[i]
+	var all []any
+	if results, ok := e.out.(interface{ All() []any }); ok {
+		all = results.All()
+	}
+	for i, piece := range pieces {
+		one := event{in: piece}
+		if i < len(all) {
+			one.out = all[i]
 		}
 		events = append(events, one)
 	}
@@ -277,7 +281,7 @@ func (c *counts) addFailed(ctx context.Context, e event, pipeline string) {
 	switch in := e.in.(type) {
 	case activities.WriteInput:
 		sink = in.Sink
-	case activities.SinkInput:
+	case activities.PublishInput:
 		sink = in.Sink
 	default:
 		return
@@ -301,7 +305,7 @@ func (c *counts) addRows(ctx context.Context, e event, pipeline string) {
 		if in, ok := e.in.(activities.ReadInput); ok {
 			add(in.Source, rowsRead, int64(out.Rows))
 		}
-	case activities.ProcessResult:
+	case activities.PassResult:
 		for node, rows := range out.RefusedBy {
 			add(node, rowsRefused, int64(rows))
 		}
@@ -331,7 +335,7 @@ func (c *counts) addSteps(ctx context.Context, e event, pipeline string) {
 	switch in := e.in.(type) {
 	case activities.WriteInput:
 		effect(in.Sink, effectFinalized)
-	case activities.SinkInput:
+	case activities.PublishInput:
 		effect(in.Sink, effectPublished)
 	case activities.OpenInput:
 		if begins(e) {

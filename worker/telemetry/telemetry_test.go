@@ -83,7 +83,7 @@ func TestHistogramsAreOfSeconds(t *testing.T) {
 	var o client.Options
 	tel.ClientOptions(&o)
 	o.MetricsHandler.Timer("temporal_test").Record(30 * time.Millisecond)
-	tel.counts.add(event{activity: "ReadChunk", took: 30 * time.Millisecond}, Run{Pipeline: "orders"})
+	tel.counts.add(event{activity: "Read", took: 30 * time.Millisecond}, Run{Pipeline: "orders"})
 	for _, name := range []string{"temporal_test", "waymark_chunk"} {
 		lines := strings.Join(metrics(t, tel, name+"_seconds_bucket"), "\n")
 		require.Contains(t, lines, `le="0.025"} 0`)

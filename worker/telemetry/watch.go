@@ -56,7 +56,7 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	began := time.Now()
 	out, err := i.Next.ExecuteActivity(ctx, in)
 	e := event{
-		activity: activities.Does(info.ActivityType.Name), took: time.Since(began), lag: max(info.StartedTime.Sub(info.ScheduledTime), 0), out: out, err: err,
+		activity: info.ActivityType.Name, took: time.Since(began), lag: max(info.StartedTime.Sub(info.ScheduledTime), 0), out: out, err: err,
 	}
 	_ = defect.Catch("telemetry", func() error { i.tell(e, in); return nil })
 	return out, err
@@ -66,13 +66,7 @@ func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 func (i *inbound) tell(e event, in *interceptor.ExecuteActivityInput) {
 	if len(in.Args) == 1 {
 		e.in = in.Args[0]
-		if here, ok := e.in.(interface{ Asked() any }); ok {
-			e.in = here.Asked()
-		}
 		e.run = runOf(e.in)
-	}
-	if concluded, ok := e.out.(activities.Concluded); ok {
-		e.out = concluded.FinishResult
 	}
 	i.watcher.tell(e)
 }
@@ -127,37 +121,18 @@ func runOf(in any) string {
 		return in.Run
 	case activities.FindInput:
 		return in.Run
-	case activities.ReadInput:
-		return in.Run
-	case activities.ProcessInput:
-		return in.Run
-	case activities.FoldInput:
-		return in.Run
-	case activities.WriteInput:
-		return in.Run
-	case activities.SinkInput:
-		return in.Run
+	case batch:
+		run, _ := in.Work()
+		return run
 	case activities.FinishInput:
 		return in.Run
-	case activities.SmallInput:
-		return in.Run
-	case activities.ConcludeInput:
+	case activities.SmallRunInput:
 		return in.Run
 	case activities.StopInput:
 		return in.Run
 	case activities.ResumeInput:
 		return in.Run
 	case activities.ActionInput:
-		return in.Run
-	case activities.Together[activities.ReadInput]:
-		return in.Run
-	case activities.Together[activities.ProcessInput]:
-		return in.Run
-	case activities.Together[activities.FoldInput]:
-		return in.Run
-	case activities.Together[activities.WriteInput]:
-		return in.Run
-	case activities.Together[activities.SinkInput]:
 		return in.Run
 	}
 	return ""

@@ -75,20 +75,30 @@ func (d done) function() any {
 	switch d.in.(type) {
 	case activities.OpenInput:
 		return act[activities.OpenInput, activities.Opened](d)
-	case activities.ReadInput:
-		return act[activities.ReadInput, activities.ReadResult](d)
-	case activities.ProcessInput:
-		return act[activities.ProcessInput, activities.ProcessResult](d)
+	case activities.Batch[activities.ReadInput]:
+		return act[activities.Batch[activities.ReadInput], activities.Results[activities.ReadResult]](d)
+	case activities.Batch[activities.PassInput]:
+		return act[activities.Batch[activities.PassInput], activities.Results[activities.PassResult]](d)
 	case activities.FinishInput:
 		return act[activities.FinishInput, activities.FinishResult](d)
 	case activities.ResumeInput:
 		return act[activities.ResumeInput, activities.Resumed](d)
 	case activities.StopInput:
 		return func(context.Context, activities.StopInput) error { return d.err }
-	case activities.SinkInput:
-		return func(context.Context, activities.SinkInput) error { return d.err }
+	case activities.Batch[activities.PublishInput]:
+		return func(context.Context, activities.Batch[activities.PublishInput]) error { return d.err }
 	}
-	return act[activities.WriteInput, activities.WriteResult](d)
+	return act[activities.Batch[activities.WriteInput], activities.Results[activities.WriteResult]](d)
+}
+
+// batchOf is a batch of one piece of work.
+func batchOf[In any](run string, in In) activities.Batch[In] {
+	return activities.Batch[In]{Run: run, Each: []In{in}}
+}
+
+// resultOf is the answer to it.
+func resultOf[Out any](out Out) activities.Results[Out] {
+	return activities.Results[Out]{Each: []Out{out}}
 }
 
 func act[In, Out any](d done) any {
@@ -110,18 +120,18 @@ func TestActivitiesAreCounted(t *testing.T) {
 	blocked := temporal.NewNonRetryableApplicationError("who knows", activities.TypeBlocked, nil)
 	perform(t, w,
 		done{name: "OpenRun", in: activities.OpenInput{Run: "r1"}, out: activities.Opened{Plan: resumepoint.Plan{Pipeline: "orders"}}},
-		done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Rows: 10}},
-		done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Done: true}},
-		done{name: "ProcessChunk", in: activities.ProcessInput{Run: "r1", Source: "in"}, out: activities.ProcessResult{
+		done{name: "Read", in: batchOf("r1", activities.ReadInput{Source: "in"}), out: resultOf(activities.ReadResult{Rows: 10})},
+		done{name: "Read", in: batchOf("r1", activities.ReadInput{Source: "in"}), out: resultOf(activities.ReadResult{Done: true})},
+		done{name: "Pass", in: batchOf("r1", activities.PassInput{Source: "in"}), out: resultOf(activities.PassResult{
 			Rows: 10, Refused: 2, Ended: 3, RefusedBy: map[string]int{"in": 1, "share": 1}, EndedBy: map[string]int{"known": 3}, Parts: []activities.PartSize{{Sink: "out", Rows: 5}},
-		}},
-		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, err: errors.New("disk on fire")},
-		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, err: blocked},
-		done{name: "WriteChunk", in: activities.WriteInput{Run: "r1", Sink: "out"}, out: activities.WriteResult{Rows: 4, Refused: 1}},
-		done{name: "PublishSink", in: activities.SinkInput{Run: "r1", Sink: "out"}},
+		})},
+		done{name: "Write", in: batchOf("r1", activities.WriteInput{Sink: "out"}), err: errors.New("disk on fire")},
+		done{name: "Write", in: batchOf("r1", activities.WriteInput{Sink: "out"}), err: blocked},
+		done{name: "Write", in: batchOf("r1", activities.WriteInput{Sink: "out"}), out: resultOf(activities.WriteResult{Rows: 4, Refused: 1})},
+		done{name: "Publish", in: batchOf("r1", activities.PublishInput{Sink: "out"})},
 		done{name: "FinishRun", in: activities.FinishInput{Run: "r1"}, out: activities.FinishResult{Status: pipeline.CompletedWithFailures}},
 		done{name: "ResumeRun", in: activities.ResumeInput{Run: "r2"}},
-		done{name: "ReadChunk", in: activities.ReadInput{Run: "r2", Source: "in"}, out: activities.ReadResult{Rows: 7}},
+		done{name: "Read", in: batchOf("r2", activities.ReadInput{Source: "in"}), out: resultOf(activities.ReadResult{Rows: 7})},
 		done{name: "StopRun", in: activities.StopInput{Run: "r2", Status: pipeline.Cancelled}},
 	)
 	require.Equal(t, 1, asked, "only of what it was not told, and once")
@@ -157,16 +167,16 @@ func TestActivitiesAreCounted(t *testing.T) {
 	require.Regexp(t, `^waymark_run_last_success_timestamp_seconds\{pipeline="orders"\} 1\.\d+e\+09$`, success[0])
 	require.ElementsMatch(t, []string{
 		`waymark_chunk_seconds_count{activity="OpenRun",outcome="done"} 1`,
-		`waymark_chunk_seconds_count{activity="ReadChunk",outcome="done"} 3`,
-		`waymark_chunk_seconds_count{activity="ProcessChunk",outcome="done"} 1`,
-		`waymark_chunk_seconds_count{activity="WriteChunk",outcome="failed"} 2`,
-		`waymark_chunk_seconds_count{activity="WriteChunk",outcome="done"} 1`,
-		`waymark_chunk_seconds_count{activity="PublishSink",outcome="done"} 1`,
+		`waymark_chunk_seconds_count{activity="Read",outcome="done"} 3`,
+		`waymark_chunk_seconds_count{activity="Pass",outcome="done"} 1`,
+		`waymark_chunk_seconds_count{activity="Write",outcome="failed"} 2`,
+		`waymark_chunk_seconds_count{activity="Write",outcome="done"} 1`,
+		`waymark_chunk_seconds_count{activity="Publish",outcome="done"} 1`,
 		`waymark_chunk_seconds_count{activity="FinishRun",outcome="done"} 1`,
 		`waymark_chunk_seconds_count{activity="ResumeRun",outcome="done"} 1`,
 		`waymark_chunk_seconds_count{activity="StopRun",outcome="done"} 1`,
 	}, metrics(t, tel, "waymark_chunk_seconds_count"))
-	require.Contains(t, metrics(t, tel, "waymark_schedule_to_start_seconds_count"), `waymark_schedule_to_start_seconds_count{activity="WriteChunk"} 3`)
+	require.Contains(t, metrics(t, tel, "waymark_schedule_to_start_seconds_count"), `waymark_schedule_to_start_seconds_count{activity="Write"} 3`)
 	require.Equal(t, []string{`waymark_build_info{code="waymark test"} 1`}, metrics(t, tel, "waymark_build_info"))
 }
 
@@ -200,18 +210,20 @@ func TestStartsThatComeToNothing(t *testing.T) {
 func TestWhatIsDoneTogetherIsCountedApart(t *testing.T) {
 	tel := start(t, nil)
 	w := newWatcher(tel.counts, func(context.Context, string) (Run, error) { return Run{Pipeline: "orders"}, nil })
-	writes := activities.Together[activities.WriteInput]{Run: "r1", Each: []activities.WriteInput{{Sink: "a"}, {Sink: "b"}, {Sink: "c"}}}
-	blocked := temporal.NewNonRetryableApplicationError("who knows", activities.TypeBlocked, nil, []int{1})
+	writes := activities.Batch[activities.WriteInput]{Run: "r1", Each: []activities.WriteInput{{Sink: "a"}, {Sink: "b"}, {Sink: "c"}}}
+	failures, second := temporal.GetDefaultFailureConverter(), map[string]any{"failed": []int{1}}
+	blocked := temporal.NewNonRetryableApplicationError("who knows", activities.TypeBlocked, nil, second)
+	blocked = failures.FailureToError(failures.ErrorToFailure(blocked))
 	for _, e := range []event{
-		{in: activities.Together[activities.ReadInput]{Run: "r1", Each: []activities.ReadInput{{Source: "x"}, {Source: "y"}}},
-			out: activities.Answers[activities.ReadResult]{Each: []activities.ReadResult{{Rows: 3}, {Done: true}}}},
-		{in: activities.Together[activities.ProcessInput]{Run: "r1", Each: []activities.ProcessInput{{Source: "x"}}},
-			out: activities.Answers[activities.ProcessResult]{Each: []activities.ProcessResult{{RefusedBy: map[string]int{"x": 1}}}}},
-		{in: activities.Together[activities.FoldInput]{Run: "r1", Each: []activities.FoldInput{{Barrier: "sums"}}}, out: activities.Answers[activities.FoldResult]{}},
-		{in: writes, err: &activities.TogetherError{Failed: []int{0, 2}}},
+		{in: activities.Batch[activities.ReadInput]{Run: "r1", Each: []activities.ReadInput{{Source: "x"}, {Source: "y"}}},
+			out: activities.Results[activities.ReadResult]{Each: []activities.ReadResult{{Rows: 3}, {Done: true}}}},
+		{in: activities.Batch[activities.PassInput]{Run: "r1", Each: []activities.PassInput{{Source: "x"}}},
+			out: activities.Results[activities.PassResult]{Each: []activities.PassResult{{RefusedBy: map[string]int{"x": 1}}}}},
+		{in: activities.Batch[activities.FoldInput]{Run: "r1", Each: []activities.FoldInput{{Barrier: "sums"}}}, out: activities.Results[activities.FoldResult]{}},
+		{in: writes, err: &activities.BatchError{Failed: []int{0, 2}}},
 		{in: writes, err: blocked},
-		{in: writes, out: activities.Answers[activities.WriteResult]{Each: []activities.WriteResult{{Rows: 1}, {Rows: 2}, {}}}},
-		{in: activities.Together[activities.SinkInput]{Run: "r1", Each: []activities.SinkInput{{Sink: "a"}, {Sink: "b"}}}},
+		{in: writes, out: activities.Results[activities.WriteResult]{Each: []activities.WriteResult{{Rows: 1}, {Rows: 2}, {}}}},
+		{in: activities.Batch[activities.PublishInput]{Run: "r1", Each: []activities.PublishInput{{Sink: "a"}, {Sink: "b"}}}},
 	} {
 		e.run = runOf(e.in)
 		require.Equal(t, "r1", e.run)
@@ -238,7 +250,7 @@ func TestWhatIsDoneTogetherIsCountedApart(t *testing.T) {
 func TestARunThatNobodyKnowsIsCountedAllTheSame(t *testing.T) {
 	tel := start(t, nil)
 	w := newWatcher(tel.counts, func(context.Context, string) (Run, error) { return Run{}, errors.New("the record is away") })
-	perform(t, w, done{name: "ReadChunk", in: activities.ReadInput{Run: "r1", Source: "in"}, out: activities.ReadResult{Rows: 7}})
+	perform(t, w, done{name: "Read", in: batchOf("r1", activities.ReadInput{Source: "in"}), out: resultOf(activities.ReadResult{Rows: 7})})
 	require.Equal(t, []string{`waymark_rows_total{kind="read",node="in",pipeline="unknown"} 7`}, metrics(t, tel, "waymark_rows_total"))
 }
 
@@ -256,7 +268,7 @@ func TestTheInterceptorCountsByItself(t *testing.T) {
 	counted := make(chan struct{})
 	w, ok := tel.Interceptor(func(context.Context, string) (Run, error) { close(counted); return Run{Pipeline: "orders"}, nil }).(*watcher)
 	require.True(t, ok)
-	w.tell(event{activity: "ReadChunk", run: "r1"})
+	w.tell(event{activity: "Read", run: "r1"})
 	<-counted
 }
 
@@ -264,7 +276,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	tel := start(t, nil)
 	for i := range maxSeries + 10 {
 		tel.counts.add(event{
-			activity: "ReadChunk", in: activities.ReadInput{Source: "in"}, out: activities.ReadResult{Rows: 1},
+			activity: "Read", in: batchOf("r1", activities.ReadInput{Source: "in"}), out: resultOf(activities.ReadResult{Rows: 1}),
 		}, Run{Pipeline: strings.Repeat("p", i)})
 	}
 	lines := metrics(t, tel, "waymark_rows_total")
@@ -283,8 +295,9 @@ func TestNamesAreBounded(t *testing.T) {
 
 func TestEveryActivityIsOfARun(t *testing.T) {
 	for _, in := range []any{
-		activities.OpenInput{Run: "r"}, activities.ReadInput{Run: "r"}, activities.ProcessInput{Run: "r"}, activities.FoldInput{Run: "r"},
-		activities.WriteInput{Run: "r"}, activities.SinkInput{Run: "r"}, activities.FinishInput{Run: "r"}, activities.StopInput{Run: "r"},
+		activities.OpenInput{Run: "r"}, batchOf("r", activities.ReadInput{}), batchOf("r", activities.PassInput{}),
+		batchOf("r", activities.FoldInput{}), batchOf("r", activities.WriteInput{}), batchOf("r", activities.PublishInput{}),
+		activities.SmallRunInput{Run: "r"}, activities.FinishInput{Run: "r"}, activities.StopInput{Run: "r"},
 		activities.ResumeInput{Run: "r"}, activities.ActionInput{Run: "r"},
 	} {
 		require.Equal(t, "r", runOf(in), "%T", in)

@@ -124,46 +124,35 @@ func (r *record) holdsMarked(ctx context.Context, marker *history.MarkerRecorded
 	return r.holds(ctx, did.ActivityType, nil, marker.GetDetails()[whatItAnswered])
 }
 
-// holds compares what an activity answered with the record. Of one that was done within a task, what it was asked is not known.
+// holds compares what an activity answered with the record. Of one that was done within a task, what it was asked is not
+// known.
 func (r *record) holds(ctx context.Context, activity string, input, result *common.Payloads) error {
 	switch activity {
-	case "OpenRun", "OpenRunHere", "ResumeRun":
+	case "OpenRun", "ResumeRun":
 		return r.holdsRun(ctx)
-	case "ReadChunk":
-		return compare(ctx, r, input, result, r.holdsRead)
-	case "ProcessChunk", "PassInTurn":
-		return compare(ctx, r, input, result, r.holdsPassage)
-	case "FoldBarrier":
-		return compare(ctx, r, input, result, r.holdsFold)
-	case "WriteChunk":
-		return compare(ctx, r, input, result, r.holdsWrite)
-	case "PublishSink":
-		return compare(ctx, r, input, result, r.holdsOutput)
-	case "PassSmall", "PassSmallHere":
-		return compare(ctx, r, input, result, r.holdsSmall)
-	case "ConcludeRun":
-		return compare(ctx, r, input, result, r.holdsConcluded)
-	case "ConcludeRunHere":
-		return compare(ctx, r, input, result, func(ctx context.Context, _ activities.ConcludeInput, out activities.Concluded) error {
-			return r.holdsConcluded(ctx, activities.ConcludeInput{Sinks: out.Sinks}, out.FinishResult)
-		})
-	case "ReadChunks":
+	case "Read":
 		return compare(ctx, r, input, result, each(r.holdsRead))
-	case "ProcessChunks":
+	case "Pass":
 		return compare(ctx, r, input, result, each(r.holdsPassage))
-	case "FoldBarriers":
+	case "Fold":
 		return compare(ctx, r, input, result, each(r.holdsFold))
-	case "WriteChunks":
+	case "Write":
 		return compare(ctx, r, input, result, each(r.holdsWrite))
-	case "PublishSinks":
+	case "Publish":
 		return compare(ctx, r, input, result, each(r.holdsOutput))
+	case "SmallRun":
+		return compare(ctx, r, input, result, r.holdsSmall)
+	case "FinishRun":
+		return compare(ctx, r, input, result, r.holdsFinished)
 	}
 	return nil
 }
 
-// each compares what an activity answered for each of several inputs. One that only does something answers nothing.
-func each[In, Out any](holds func(context.Context, In, Out) error) func(context.Context, activities.Together[In], activities.Answers[Out]) error {
-	return func(ctx context.Context, in activities.Together[In], out activities.Answers[Out]) error {
+// each compares what an activity answered for each piece of a batch. One that only does something answers nothing.
+func each[In, Out any](
+	holds func(context.Context, In, Out) error,
+) func(context.Context, activities.Batch[In], activities.Results[Out]) error {
+	return func(ctx context.Context, in activities.Batch[In], out activities.Results[Out]) error {
 		for i := range in.Each {
 			var answer Out
 			if i < len(out.Each) {
@@ -209,8 +198,8 @@ func (r *record) holdsRead(ctx context.Context, in activities.ReadInput, out act
 	return err
 }
 
-// holdsSmall compares what was done in one activity, deed by deed.
-func (r *record) holdsSmall(ctx context.Context, _ activities.SmallInput, out activities.SmallResult) error {
+// holdsSmall compares what was done in one activity, piece by piece.
+func (r *record) holdsSmall(ctx context.Context, _ activities.SmallRunInput, out activities.SmallRunResult) error {
 	for _, read := range out.Reads {
 		if err := r.holdsRead(ctx, read.In, read.Out); err != nil {
 			return err
@@ -229,16 +218,19 @@ func (r *record) holdsSmall(ctx context.Context, _ activities.SmallInput, out ac
 	return nil
 }
 
-func (r *record) holdsConcluded(ctx context.Context, in activities.ConcludeInput, _ activities.FinishResult) error {
-	for _, sink := range in.Sinks {
-		if err := r.holdsOutput(ctx, activities.SinkInput{Sink: sink}, struct{}{}); err != nil {
+func (r *record) holdsFinished(ctx context.Context, _ activities.FinishInput, out activities.FinishResult) error {
+	for _, sink := range out.Published {
+		if err := r.holdsOutput(ctx, activities.PublishInput{Sink: sink}, struct{}{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *record) holdsPassage(ctx context.Context, in activities.ProcessInput, out activities.ProcessResult) error {
+func (r *record) holdsPassage(ctx context.Context, in activities.PassInput, out activities.PassResult) error {
+	if in.Mode == activities.PassAhead { // nothing is recorded of it
+		return nil
+	}
 	passed, err := r.passages(ctx, in.Source)
 	if err != nil {
 		return err
@@ -284,7 +276,7 @@ func (r *record) holdsWrite(ctx context.Context, in activities.WriteInput, out a
 	return nil
 }
 
-func (r *record) holdsOutput(ctx context.Context, in activities.SinkInput, _ struct{}) error {
+func (r *record) holdsOutput(ctx context.Context, in activities.PublishInput, _ struct{}) error {
 	published, err := r.artifacts(ctx)
 	if err == nil && !published[in.Sink] {
 		err = contradict("the output of sink %s was published, and that is not recorded", in.Sink)

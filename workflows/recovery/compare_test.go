@@ -3,7 +3,6 @@ package recovery_test
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,7 +59,7 @@ func tell(t *testing.T, state *workflows.State, deed *did) told {
 	if deed.out != nil {
 		result = encoded(t, deed.out)
 	}
-	if strings.HasSuffix(deed.name, "Here") {
+	if deed.in == nil { // done within a task
 		return told{events: append(events, &history.HistoryEvent{EventId: 2, Attributes: &history.HistoryEvent_MarkerRecordedEventAttributes{
 			MarkerRecordedEventAttributes: &history.MarkerRecordedEventAttributes{MarkerName: "LocalActivity", Details: map[string]*common.Payloads{
 				"data": encoded(t, map[string]any{"ActivityID": "1", "ActivityType": deed.name}), "result": result,
@@ -101,16 +100,16 @@ func TestContradictions(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, log.FinalizeEffect(t.Context(), begun.Attempt("w"), `{}`, landscape.Rejection{Index: 0, Code: "SINK_UNIQUE", Line: 1}))
 	wrote := func(refused int64) *did {
-		return &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "all"}, activities.WriteResult{Refused: refused}}
+		return batch("Write", activities.WriteInput{Source: landscapetest.Source, Sink: "all"}, activities.WriteResult{Refused: refused})
 	}
 	writes := scene.Passage(0).Writes
 	review := writes[slices.IndexFunc(writes, func(w landscape.Write) bool { return w.Sink == "review" })]
 	read := func(chunk int64, row int64) *did {
-		return &did{"ReadChunk", activities.ReadInput{Source: landscapetest.Source, Chunk: chunk}, activities.ReadResult{Cursor: plugin.Cursor{Row: row}}}
+		return batch("Read", activities.ReadInput{Source: landscapetest.Source, Chunk: chunk}, activities.ReadResult{Cursor: plugin.Cursor{Row: row}})
 	}
 	processed := func(chunk, bytes int64) *did {
 		part := activities.PartSize{Sink: review.Sink, Rows: 2, Bytes: bytes}
-		return &did{"ProcessChunk", activities.ProcessInput{Source: landscapetest.Source, Chunk: chunk}, activities.ProcessResult{Parts: []activities.PartSize{part}}}
+		return batch("Pass", activities.PassInput{Source: landscapetest.Source, Chunk: chunk}, activities.PassResult{Parts: []activities.PartSize{part}})
 	}
 	for name, c := range map[string]struct {
 		state *workflows.State
@@ -124,30 +123,28 @@ func TestContradictions(t *testing.T) {
 		"steps":                          {deed: processed(0, review.Bytes)},
 		"steps that were not taken":      {deed: processed(1, review.Bytes), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
 		"steps that gave something else": {deed: processed(0, review.Bytes+1), says: "chunk 0 of strikes had 2 rows for sink review in "},
-		"a write that is not confirmed":  {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "review"}, nil}, says: "chunk 0 of strikes was written to sink review as part 0 at byte 0, and that is not recorded"},
+		"a write that is not confirmed":  {deed: batch("Write", activities.WriteInput{Source: landscapetest.Source, Sink: "review"}, activities.WriteResult{}), says: "chunk 0 of strikes was written to sink review as part 0 at byte 0, and that is not recorded"},
 		"a write":                        {deed: wrote(1)},
-		"a write of old":                 {deed: &did{"WriteChunk", activities.WriteInput{Source: landscapetest.Source, Sink: "all"}, nil}},
 		"a write that refused more rows": {deed: wrote(2), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are recorded"},
-		"a fold that is not there":       {deed: &did{"FoldBarrier", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}, says: "barrier sums took 4 steps, and 0 are recorded"},
-		"an output that is not there":    {deed: &did{"PublishSink", activities.SinkInput{Sink: "review"}, nil}, says: "the output of sink review was published, and that is not recorded"},
-		"an end":                         {deed: &did{"ReadChunk", activities.ReadInput{Source: landscapetest.Source}, activities.ReadResult{Done: true}}},
-		"an end that is not there":       {deed: &did{"ReadChunk", activities.ReadInput{Source: "more"}, activities.ReadResult{Done: true}}, says: "source more was read to its end, and its end is not recorded"},
-		"steps of several chunks":        {deed: several("ProcessChunks", processed(0, review.Bytes), processed(1, review.Bytes)), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
-		"several chunks":                 {deed: several("ReadChunks", read(1, 20), read(2, 30)), says: "chunk 2 of strikes was read, and it is not recorded"},
-		"folds of several barriers": {
-			deed: several("FoldBarriers", &did{"", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}}), says: "barrier sums took 4 steps, and 0 are recorded"},
-		"several writes":                 {deed: several("WriteChunks", wrote(1), wrote(2)), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are recorded"},
-		"several writes on record":       {deed: several("WriteChunks", wrote(1), wrote(1))},
-		"several outputs":                {deed: several("PublishSinks", &did{"", activities.SinkInput{Sink: "review"}, nil}), says: "the output of sink review was published, and that is not recorded"},
+		"a fold that is not there":       {deed: batch("Fold", activities.FoldInput{Barrier: "sums", Fold: 3}, activities.FoldResult{}), says: "barrier sums took 4 steps, and 0 are recorded"},
+		"an output that is not there":    {deed: published("review"), says: "the output of sink review was published, and that is not recorded"},
+		"an end":                         {deed: batch("Read", activities.ReadInput{Source: landscapetest.Source}, activities.ReadResult{Done: true})},
+		"an end that is not there":       {deed: batch("Read", activities.ReadInput{Source: "more"}, activities.ReadResult{Done: true}), says: "source more was read to its end, and its end is not recorded"},
+		"steps of several chunks":        {deed: several(processed(0, review.Bytes), processed(1, review.Bytes)), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
+		"several chunks":                 {deed: several(read(1, 20), read(2, 30)), says: "chunk 2 of strikes was read, and it is not recorded"},
+		"several writes":                 {deed: several(wrote(1), wrote(2)), says: "of chunk 0 of strikes the target of sink all refused 2 rows, and 1 are recorded"},
+		"several writes on record":       {deed: several(wrote(1), wrote(1))},
+		"a chunk ahead of its turn": {
+			deed: batch("Pass", activities.PassInput{Mode: activities.PassAhead, Source: landscapetest.Source, Chunk: 1}, activities.PassResult{})},
 		"a small run":                    {deed: small(read(1, 20), processed(0, review.Bytes), wrote(1))},
 		"a small run without its chunk":  {deed: small(read(2, 30), processed(0, review.Bytes), wrote(1)), says: "chunk 2 of strikes was read, and it is not recorded"},
 		"a small run with other steps":   {deed: small(read(1, 20), processed(1, review.Bytes), wrote(1)), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
 		"a small run that wrote more":    {deed: small(read(1, 20), processed(0, review.Bytes), wrote(2)), says: "the target of sink all refused 2 rows, and 1 are recorded"},
-		"a small run without its output": {deed: &did{"ConcludeRun", activities.ConcludeInput{Sinks: []string{"review"}}, activities.FinishResult{}}, says: "the output of sink review was published, and that is not recorded"},
-		"a small run within its task":    {deed: here(small(read(1, 20), processed(0, review.Bytes), wrote(1)))},
-		"one that read another chunk":    {deed: here(small(read(2, 30), processed(0, review.Bytes), wrote(1))), says: "chunk 2 of strikes was read, and it is not recorded"},
+		"a small run without its output": {deed: &did{"FinishRun", activities.FinishInput{}, activities.FinishResult{Published: []string{"review"}}}, says: "the output of sink review was published, and that is not recorded"},
+		"a small run within its task":    {deed: local(small(read(1, 20), processed(0, review.Bytes), wrote(1)))},
+		"one that read another chunk":    {deed: local(small(read(2, 30), processed(0, review.Bytes), wrote(1))), says: "chunk 2 of strikes was read, and it is not recorded"},
 		"one that published more": {
-			deed: &did{"ConcludeRunHere", nil, activities.Concluded{Sinks: []string{"review"}}}, says: "the output of sink review was published, and that is not recorded"},
+			deed: local(&did{"FinishRun", nil, activities.FinishResult{Published: []string{"review"}}}), says: "the output of sink review was published, and that is not recorded"},
 		"the run":                         {deed: &did{"OpenRun", activities.OpenInput{}, resumepoint.Plan{}}},
 		"a state":                         {state: began(2, 20, 0)},
 		"a state with a chunk more":       {state: began(3, 30, 0), says: "chunk 2 of strikes was read, and it is not recorded"},
@@ -168,17 +165,25 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// several is an activity that did the same for several inputs.
-func several(name string, deeds ...*did) *did {
-	var in activities.Together[any]
-	var out activities.Answers[any]
+// batch is an activity that did one piece of work.
+func batch(name string, in, out any) *did {
+	return &did{name, activities.Batch[any]{Each: []any{in}}, activities.Results[any]{Each: []any{out}}}
+}
+
+// published is an activity that published the output of a sink.
+func published(sink string) *did {
+	return &did{"Publish", activities.Batch[any]{Each: []any{activities.PublishInput{Sink: sink}}}, nil}
+}
+
+// several is one activity that did what these did.
+func several(deeds ...*did) *did {
+	var in activities.Batch[any]
+	var out activities.Results[any]
 	for _, deed := range deeds {
-		in.Each, out.Each = append(in.Each, deed.in), append(out.Each, deed.out)
+		in.Each = append(in.Each, deed.in.(activities.Batch[any]).Each...)
+		out.Each = append(out.Each, deed.out.(activities.Results[any]).Each...)
 	}
-	if deeds[0].out == nil {
-		return &did{name, in, nil}
-	}
-	return &did{name, in, out}
+	return &did{deeds[0].name, in, out}
 }
 
 // began is a state in which a source and a barrier are so far.
@@ -189,14 +194,20 @@ func began(chunks, row, folds int64) *workflows.State {
 	}}
 }
 
-// here is an activity that was done within a task of the workflow.
-func here(deed *did) *did { return &did{deed.name + "Here", nil, deed.out} }
+// local is an activity that was done within a task of the workflow, by which Temporal does not keep what it was asked.
+func local(deed *did) *did { return &did{deed.name, nil, deed.out} }
 
-// small is what PassSmall answers when it did these.
+// small is what SmallRun answers when it did these.
 func small(read, passed, wrote *did) *did {
-	return &did{"PassSmall", activities.SmallInput{}, activities.SmallResult{
-		Reads:  []activities.Deed[activities.ReadInput, activities.ReadResult]{{In: read.in.(activities.ReadInput), Out: read.out.(activities.ReadResult)}},
-		Passes: []activities.Deed[activities.ProcessInput, activities.ProcessResult]{{In: passed.in.(activities.ProcessInput), Out: passed.out.(activities.ProcessResult)}},
-		Writes: []activities.Deed[activities.WriteInput, activities.WriteResult]{{In: wrote.in.(activities.WriteInput), Out: wrote.out.(activities.WriteResult)}},
+	return &did{"SmallRun", activities.SmallRunInput{}, activities.SmallRunResult{
+		Reads:  []activities.Done[activities.ReadInput, activities.ReadResult]{doneBy[activities.ReadInput, activities.ReadResult](read)},
+		Passes: []activities.Done[activities.PassInput, activities.PassResult]{doneBy[activities.PassInput, activities.PassResult](passed)},
+		Writes: []activities.Done[activities.WriteInput, activities.WriteResult]{doneBy[activities.WriteInput, activities.WriteResult](wrote)},
 	}}
+}
+
+// doneBy is the one piece of work that a batch did.
+func doneBy[In, Out any](deed *did) activities.Done[In, Out] {
+	in, out := deed.in.(activities.Batch[any]).Each[0], deed.out.(activities.Results[any]).Each[0]
+	return activities.Done[In, Out]{In: in.(In), Out: out.(Out)}
 }
