@@ -9,10 +9,10 @@ import (
 // State is where a run stands at a moment when no chunk is in flight: all that its workflow must know to go on.
 type State struct {
 	Plan    Plan           `json:"plan"`
-	Epoch   int64          `json:"epoch,omitempty"`   // how often the run was resumed
-	Sources []Reading      `json:"sources,omitempty"` // one for each source of the plan, in its order
-	Outputs []Output       `json:"outputs"`           // one for each sink of the plan, in its order
-	Held    []BarrierState `json:"held,omitempty"`    // one for each barrier of the plan, in its order
+	Epoch   int64          `json:"epoch,omitempty"` // how often the run was resumed
+	Sources []Reading      `json:"sources"`         // one for each source of the plan, in its order
+	Outputs []Output       `json:"outputs"`         // one for each sink of the plan, in its order
+	Held    []BarrierState `json:"held,omitempty"`  // one for each barrier of the plan, in its order
 	Progress
 	Redo  *Redo  `json:"redo,omitempty"`  // what is recorded beyond this state; nil if nothing is
 	Pause *Pause `json:"pause,omitempty"` // of the run that was resumed, and outlasts that; nil if there is none
