@@ -2946,7 +2946,9 @@ end $$;
 
 create function arrivals_change() returns trigger language plpgsql set search_path from current as $$
 begin
-  if (old.trigger, old.item, old.revision, old.place, old.arrived_us) is distinct from (new.trigger, new.item, new.revision, new.place, new.arrived_us) then
+  if (old.trigger, old.item, old.revision, old.place, old.arrived_us, old.payload)
+    is distinct from (new.trigger, new.item, new.revision, new.place, new.arrived_us, new.payload)
+  then
     raise exception 'arrivals: only what became of an arrival changes' using errcode = 'integrity_constraint_violation';
   end if;
   if new.changes <> old.changes + 1
@@ -2965,19 +2967,10 @@ begin
   return new;
 end $$;
 
-create function arrivals_payload() returns trigger language plpgsql set search_path from current as $$
-begin
-  if old.payload <> new.payload then
-    raise exception 'arrivals: only what became of an arrival changes' using errcode = 'integrity_constraint_violation';
-  end if;
-  return new;
-end $$;
-
 create trigger birth after insert on arrivals referencing new table as added
   for each statement execute function arrivals_birth();
 create trigger change before update on arrivals for each row execute function arrivals_change();
 create trigger keep before delete or truncate on arrivals for each statement execute function refuse();
-create trigger payload before update on arrivals for each row execute function arrivals_payload();
 create trigger purged after insert on arrivals referencing new table as added
   for each statement execute function refer('payload');
 
