@@ -666,7 +666,7 @@ def order_signed(record, run, approvers):
 
 LEAVES = """runs nodes edges sources lanes tables source_ends folds chunks passages ways way_steps chunk_ways way_totals errors feeds merge_kinds
     chunk_merges batches members merges retried resumptions executions effects effect_events rejected_totals artifacts actions run_events policies policy_results chunk_seals""".split()
-BY_CHUNK = "chunk_rows chunk_ways passages hashes keys repeats errors merge_codes chunk_merges parents forgotten field_roots".split()
+BY_CHUNK = "chunk_rows chunk_ways passages hashes key_hashes repeats errors merge_codes chunk_merges parents forgotten field_roots".split()
 SLICE = 1024
 NONE = 0xFFFF
 
@@ -835,7 +835,7 @@ class Records:
         forgotten = {r["slot"]: bytes.fromhex(r["leaf"]) for r in own["forgotten"]}
         body = bodies(
             first, rows, self.codes(n, own["passages"], own["chunk_ways"], "way_codes", "way"), self.columns(n, own["hashes"], "hashes", 32),
-            list(enumerate(bytes.fromhex(r["hashes"]) for r in sorted(own["keys"], key=lambda r: r["field"].encode()))), self.columns(n, own["repeats"], "firsts", 8),
+            list(enumerate(bytes.fromhex(r["hashes"]) for r in sorted(own["key_hashes"], key=lambda r: r["field"].encode()))), self.columns(n, own["repeats"], "firsts", 8),
             {i: sorted(of) for i, of in errors.items()}, self.codes(n, own["merge_codes"], own["chunk_merges"], "codes", "kind"), parents)
         fields = b"".join(values for _, _, values in self.columns(n, own["field_roots"], "roots", 32))
         return tree(leaves(self.cover(chunk["source"], chunk["chunk"], n, forgotten), body, forgotten, fields)).hex()

@@ -16,7 +16,7 @@ var Blanked = map[string]string{
 	"chunks.cursor":         "without the state of the file's hash, which holds the last bytes before the chunk's end",
 	"chunk_rows.raw_hashes": "the row's slot is zero",
 	"hashes.hashes":         "the row's slots are zero",
-	"keys.hashes":           "the row's slots are zero",
+	"key_hashes.hashes":     "the row's slots are zero",
 	"errors.message":        "empty",
 	"errors.raw":            "empty",
 	"errors.error_hash":     "zeros",
@@ -215,7 +215,7 @@ type hashesToBlank struct {
 	Hashes []byte `db:"hashes,move"`
 }
 
-// keysToBlank is what changes of a KeysRecord.
+// keysToBlank is what changes of a KeyHashes.
 type keysToBlank struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
@@ -242,8 +242,8 @@ func (rowsToBlank) Table() string { return ChunkRowsRecord{}.Table() }
 // Table returns hashes.
 func (hashesToBlank) Table() string { return HashesRecord{}.Table() }
 
-// Table returns keys.
-func (keysToBlank) Table() string { return KeysRecord{}.Table() }
+// Table returns key_hashes.
+func (keysToBlank) Table() string { return KeyHashes{}.Table() }
 
 // Table returns errors.
 func (errorToBlank) Table() string { return RowError{}.Table() }

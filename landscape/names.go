@@ -50,8 +50,8 @@ func (HashesRecord) Table() string { return "hashes" }
 // Table returns errors.
 func (RowError) Table() string { return "errors" }
 
-// Table returns keys.
-func (KeysRecord) Table() string { return "keys" }
+// Table returns key_hashes.
+func (KeyHashes) Table() string { return "key_hashes" }
 
 // Table returns repeats.
 func (RepeatsRecord) Table() string { return "repeats" }

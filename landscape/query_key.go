@@ -16,7 +16,7 @@ func (r *Reader) KeyCandidates(ctx context.Context, run, source string, hashes m
 		if err != nil {
 			return nil, nil, err
 		}
-		columns, err := Select[KeysRecord](ctx, r.from, run, source, chunk.Chunk)
+		columns, err := Select[KeyHashes](ctx, r.from, run, source, chunk.Chunk)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -36,10 +36,10 @@ func (r *Reader) KeyCandidates(ctx context.Context, run, source string, hashes m
 }
 
 // matchKeys returns the indexes of the rows that have all the hashes.
-func matchKeys(columns []KeysRecord, hashes map[string][4]byte) ([]int, error) {
+func matchKeys(columns []KeyHashes, hashes map[string][4]byte) ([]int, error) {
 	var wanted [][]byte // pairs of column and hash
 	for field, hash := range hashes {
-		at := slices.IndexFunc(columns, func(c KeysRecord) bool { return c.Field == field })
+		at := slices.IndexFunc(columns, func(c KeyHashes) bool { return c.Field == field })
 		if at < 0 {
 			return nil, fmt.Errorf("key field %s: %w", field, ErrNotFound)
 		}

@@ -20,7 +20,7 @@ func TestScopes(t *testing.T) {
 			landscape.BatchRecord{Run: "r", Node: "n", Batch: 1},
 			landscape.MergeRecord{Run: "r", Node: "n", Batch: 1},
 		},
-		"part of a key": {landscape.KeysRecord{Run: "r", Chunk: 0xd800}, landscape.KeysRecord{Run: "r", Chunk: 0xd801}},
+		"part of a key": {landscape.KeyHashes{Run: "r", Chunk: 0xd800}, landscape.KeyHashes{Run: "r", Chunk: 0xd801}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scope := func(r landscape.Record) string {

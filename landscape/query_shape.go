@@ -240,7 +240,7 @@ func (h HashesRecord) fits(n int) bool {
 }
 
 func (r *Reader) checkKeyColumns(ctx context.Context, chunk Chunk) error {
-	columns, err := Select[KeysRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
+	columns, err := Select[KeyHashes](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (r *Reader) comparePassage(ctx context.Context, p Passage, refused *RowErro
 		PassageRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkWayRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		WayTotalRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
-		KeysRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
+		KeyHashes{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		MergeCodes{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		ChunkMerge{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
 		FieldRootsRecord{Run: p.Run, Source: p.Source, Chunk: p.Chunk},
@@ -158,7 +158,7 @@ func (r *rehearsal) Commit(_ context.Context, tx Tx) error {
 // Of the other tables each record is looked for by itself.
 var scopeKeys = map[string]int{
 	"nodes": 1, "edges": 1, "sources": 1, "lanes": 1, "tables": 1, "passages": 3, "way_steps": 2, "chunk_ways": 3, "way_totals": 3, "rejected_totals": 4, "hashes": 3,
-	"keys": 3, "errors": 3, "feeds": 3, "repeats": 3, "merge_codes": 3, "chunk_merges": 3, "members": 4, "chunk_rows": 3, "parents": 3, "field_roots": 3,
+	"key_hashes": 3, "errors": 3, "feeds": 3, "repeats": 3, "merge_codes": 3, "chunk_merges": 3, "members": 4, "chunk_rows": 3, "parents": 3, "field_roots": 3,
 }
 
 // scope is some records of one table, by key.

@@ -137,9 +137,9 @@ type HashesRecord struct {
 	Hashes []byte `db:"hashes"`
 }
 
-// KeysRecord is a look-up column for one business-key field: 4 bytes per row of the chunk, the first of the SHA-256 of
+// KeyHashes is a look-up column for one business-key field: 4 bytes per row of the chunk, the first of the SHA-256 of
 // the value's canonical bytes, zero for a row that the source refused.
-type KeysRecord struct {
+type KeyHashes struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`
 	Chunk  int64  `db:"chunk,key"`

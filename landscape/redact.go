@@ -28,7 +28,7 @@ type zeroed struct{}
 
 // RedactedValues says what stands there in place of values of rows, and of hashes by which they could be guessed; nil is NULL.
 var RedactedValues = map[string]any{
-	"source_ends.digests": "[]", "chunks.pack": NoHash, "chunks.cursor": "{}", "chunk_rows.raw_hashes": zeroed{}, "hashes.hashes": zeroed{}, "keys.hashes": zeroed{},
+	"source_ends.digests": "[]", "chunks.pack": NoHash, "chunks.cursor": "{}", "chunk_rows.raw_hashes": zeroed{}, "hashes.hashes": zeroed{}, "key_hashes.hashes": zeroed{},
 	"errors.message": "", "errors.raw": []byte{}, "errors.error_hash": NoHash, "way_totals.amount": "0", "rejected_totals.amount": "0", "effects.sha256": NoHash, "folds.state": nil,
 	"artifacts.sha256": NoHash, "policy_results.figures": "{}",
 }

@@ -299,7 +299,7 @@ func (r *Reader) passage(ctx context.Context, chunk Chunk) (p Passage, err error
 	if p.Hashes, err = r.Hashes(ctx, chunk.Run, key); err != nil {
 		return p, err
 	}
-	keys, err := Select[KeysRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
+	keys, err := Select[KeyHashes](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return p, err
 	}

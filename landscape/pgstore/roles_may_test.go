@@ -17,7 +17,7 @@ import (
 // tables that are not listed no role inserts, and TestRoles requires that all are listed.
 var inserts = map[string]string{
 	"writer": "runs nodes edges sources lanes tables source_ends folds chunks chunk_rows passages ways way_steps " +
-		"chunk_ways way_totals hashes errors keys repeats field_roots feeds merge_kinds merge_codes chunk_merges " +
+		"chunk_ways way_totals hashes errors key_hashes repeats field_roots feeds merge_kinds merge_codes chunk_merges " +
 		"batches members merges parents retried resumptions executions effects effect_events rejected_totals " +
 		"artifacts actions run_events policies policy_results salts chunk_seals run_seals sign_offs heals " +
 		"starts bundles pipeline_versions deployments environments schedules slot_requests slots slot_events " +
@@ -35,7 +35,7 @@ var inserts = map[string]string{
 var executes = map[string]string{
 	"writer": "move_runs move_effects move_starts move_slots move_gates move_watches move_arrivals move_outbox " +
 		"move_outbox_head move_endpoint_states move_deliveries hold_run append_log",
-	"purger": "move_chunks move_chunk_rows move_hashes move_keys move_errors move_salts remove_run hold_run append_log",
+	"purger": "move_chunks move_chunk_rows move_hashes move_key_hashes move_errors move_salts remove_run hold_run append_log",
 }
 
 // rolesMayWhatIsListed asks the catalog of Postgres what each role may do with each relation and each function: a new

@@ -135,7 +135,7 @@ var purging = []string{
 }
 
 // blanking are the functions by which a purger blanks what is forgotten, destroys salts, removes archived runs, and says so in the log.
-var blanking = []string{"move_chunks", "move_chunk_rows", "move_hashes", "move_keys", "move_errors", "move_salts", "remove_run", "hold_run", "append_log"}
+var blanking = []string{"move_chunks", "move_chunk_rows", "move_hashes", "move_key_hashes", "move_errors", "move_salts", "remove_run", "hold_run", "append_log"}
 
 // functions are what a writer moves and holds records by, and appends to the log.
 var functions = []string{"move_runs", "move_effects", "move_starts", "move_slots", "move_gates", "move_watches", "move_arrivals", "move_outbox", "move_outbox_head", "move_endpoint_states", "move_deliveries", "hold_run", "append_log"}

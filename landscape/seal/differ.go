@@ -13,7 +13,7 @@ var tables = []struct {
 	{"chunk_rows", func(r *Rows, i int) []byte { return r.appendRecord(nil, i) }},
 	{"passages", func(r *Rows, i int) []byte { return appendCodes(nil, wayPart, r.Ways, i) }},
 	{"hashes", func(r *Rows, i int) []byte { return appendColumns(nil, hashPart, r.Columns, i, 32) }},
-	{"keys", func(r *Rows, i int) []byte { return r.appendKeys(nil, i) }},
+	{"key_hashes", func(r *Rows, i int) []byte { return r.appendKeys(nil, i) }},
 	{"repeats", func(r *Rows, i int) []byte { return appendColumns(nil, firstPart, r.Firsts, i, 8) }},
 	{"errors", func(r *Rows, i int) []byte { return r.appendErrors(nil, i) }},
 	{"merge_codes", func(r *Rows, i int) []byte { return appendCodes(nil, joinPart, r.Joins, i) }},

@@ -110,7 +110,7 @@ func TestEveryPartCounts(t *testing.T) {
 		"the lane of ways":    {"passages", func(r *seal.Rows) { r.Ways[0].Lane = 1 }},
 		"a hash of a node":    {"hashes", func(r *seal.Rows) { r.Columns[1].Values[32*39]++ }},
 		"the node of a hash":  {"hashes", func(r *seal.Rows) { r.Columns[1].Node = 9 }},
-		"a key":               {"keys", func(r *seal.Rows) { r.Keys[0].Values[159] = 1 }},
+		"a key":               {"key_hashes", func(r *seal.Rows) { r.Keys[0].Values[159] = 1 }},
 		"a repeat":            {"repeats", func(r *seal.Rows) { r.Firsts[0].Values[319] = 1 }},
 		"an error":            {"errors", func(r *seal.Rows) { r.Errors = append(r.Errors, seal.Error{Row: 39}) }},
 		"what an error says":  {"errors", func(r *seal.Rows) { r.Errors = append(r.Errors[:0], seal.Error{Row: 39, Digest: seal.Hash{1}}) }},

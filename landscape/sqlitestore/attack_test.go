@@ -169,8 +169,8 @@ func TestOtherKeys(t *testing.T) {
 			select rowid, run_id, source, chunk, lane, node, slice + 100, rows, slots, hashes from hashes`,
 		"passages": `replace into passages (rowid, run_id, source, chunk, lane, rows, code_bytes, way_codes, started_us, finished_us, attempt, worker)
 			select rowid, run_id, source, chunk, lane + 100, rows, code_bytes, way_codes, 1, 1, 1, '' from passages`,
-		"keys": `replace into keys (rowid, run_id, source, chunk, field, hashes)
-			select rowid, run_id, source, chunk, 'other', hashes from keys`,
+		"key_hashes": `replace into key_hashes (rowid, run_id, source, chunk, field, hashes)
+			select rowid, run_id, source, chunk, 'other', hashes from key_hashes`,
 		"lanes": `replace into lanes select run_id, lane + 100, source, name, parent, node, branch, fork from lanes`,
 		"folds": `replace into folds select run_id, node, fold + 100, kind, source, chunk, at_us, state, opened_batches, open_batches, held_rows, out_rows, turn, deadline_us
 			from folds where kind <> 'end'`,

@@ -45,8 +45,8 @@ func TestForgets(t *testing.T) {
 		`update chunk_rows set raw_hashes = zeroblob(length(raw_hashes))`,
 		`update chunk_rows set raw_hashes = zeroblob(length(raw_hashes) + 32)`,
 		`update hashes set hashes = zeroblob(length(hashes))`,
-		`update keys set hashes = zeroblob(length(hashes))`,
-		`update keys set hashes = randomblob(length(hashes)) where exists (select 1 from forgotten f where f.chunk = keys.chunk)`,
+		`update key_hashes set hashes = zeroblob(length(hashes))`,
+		`update key_hashes set hashes = randomblob(length(hashes)) where exists (select 1 from forgotten f where f.chunk = key_hashes.chunk)`,
 		`update errors set code = 'x'`, `update errors set message = 'other'`, `update errors set at_us = at_us + 1`,
 		`update salts set run_id = 'other'`, `update salts set chunk = chunk + 100`,
 	} {

@@ -83,7 +83,7 @@ func TestOwner(t *testing.T) {
 		{name: "4 the hashes of two rows", statements: []string{`update hashes set hashes = swap(hashes, 32)` + inWhole}, want: row + "hashes"},
 		{name: "5 a record, with its pack and its hash", do: otherRecord, want: noRoot},
 		{name: "6 where a record is", statements: []string{`update chunk_rows set offsets = flip(offsets, 3)` + inWhole}, want: row + "chunk_rows"},
-		{name: "7 a key", statements: []string{`update keys set hashes = flip(hashes, 0)` + inWhole}, want: row + "keys"},
+		{name: "7 a key", statements: []string{`update key_hashes set hashes = flip(hashes, 0)` + inWhole}, want: row + "key_hashes"},
 		{name: "8 who was the first with a value", statements: []string{`update repeats set firsts = flip(firsts, 7) where run_id = 'whole'`}, want: row + "repeats"},
 		{name: "9 the code of an error", statements: []string{`update errors set code = 'HARMLESS' where run_id = 'whole'`}, want: row + "errors"},
 		{name: "10 the message of an error", statements: []string{`update errors set message = 'nothing' where run_id = 'whole'`}, want: row + "errors"},

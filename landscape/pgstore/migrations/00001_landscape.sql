@@ -739,7 +739,7 @@ create function move_errors(
 $$;
 
 -- A lookup column for one field of the business key.
-create table keys (
+create table key_hashes (
   run_id text collate "C" not null,
   source text collate "C" not null,
   chunk  bigint not null,
@@ -748,9 +748,9 @@ create table keys (
   primary key (run_id, source, chunk, field),
   foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
 );
-alter table keys alter hashes set storage external;
+alter table key_hashes alter hashes set storage external;
 
-create function keys_blank() returns trigger language plpgsql set search_path from current as $$
+create function key_hashes_blank() returns trigger language plpgsql set search_path from current as $$
 declare
   slots bigint[];
 begin
@@ -758,20 +758,20 @@ begin
   if slots is null or not zeroed(old.hashes, new.hashes, 4, slots)
     or (new.run_id, new.source, new.chunk, new.field) is distinct from (old.run_id, old.source, old.chunk, old.field)
   then
-    raise exception 'keys: append-only' using errcode = 'integrity_constraint_violation';
+    raise exception 'key_hashes: append-only' using errcode = 'integrity_constraint_violation';
   end if;
   return new;
 end $$;
 
-create trigger birth after insert on keys referencing new table as added for each statement execute function passed();
-create trigger blank before update on keys for each row execute function keys_blank();
-create trigger keep before truncate on keys for each statement execute function refuse();
+create trigger birth after insert on key_hashes referencing new table as added for each statement execute function passed();
+create trigger blank before update on key_hashes for each row execute function key_hashes_blank();
+create trigger keep before truncate on key_hashes for each statement execute function refuse();
 
-create function move_keys(run_id text, source text, chunk bigint, field text, from_hashes bytea, to_hashes bytea)
+create function move_key_hashes(run_id text, source text, chunk bigint, field text, from_hashes bytea, to_hashes bytea)
 returns bigint language sql security definer set search_path from current as $$
   with moved as (
-    update keys k set hashes = to_hashes
-    where k.run_id = move_keys.run_id and k.source = move_keys.source and k.chunk = move_keys.chunk and k.field = move_keys.field and k.hashes = from_hashes
+    update key_hashes k set hashes = to_hashes
+    where k.run_id = move_key_hashes.run_id and k.source = move_key_hashes.source and k.chunk = move_key_hashes.chunk and k.field = move_key_hashes.field and k.hashes = from_hashes
     returning 1
   )
   select count(*) from moved
@@ -3101,7 +3101,7 @@ begin
   -- What an archive takes out of the landscape, if its guards need no argument.
   foreach name in array array[
     'edges', 'sources', 'lanes', 'source_ends', 'chunk_rows', 'passages', 'ways', 'way_steps', 'chunk_ways',
-    'way_totals', 'rejected_totals', 'hashes', 'errors', 'keys', 'repeats', 'field_roots', 'feeds', 'batches',
+    'way_totals', 'rejected_totals', 'hashes', 'errors', 'key_hashes', 'repeats', 'field_roots', 'feeds', 'batches',
     'members', 'parents', 'merge_kinds', 'merge_codes', 'chunk_merges', 'merges', 'effects', 'effect_events',
     'resumptions', 'executions', 'actions', 'run_events', 'policies', 'policy_results', 'chunk_seals'
   ] loop
@@ -3136,7 +3136,7 @@ begin
   delete from field_roots t where t.run_id = remove_run.run_id;
   delete from feeds t where t.run_id = remove_run.run_id;
   delete from repeats t where t.run_id = remove_run.run_id;
-  delete from keys t where t.run_id = remove_run.run_id;
+  delete from key_hashes t where t.run_id = remove_run.run_id;
   delete from errors t where t.run_id = remove_run.run_id;
   delete from hashes t where t.run_id = remove_run.run_id;
   delete from way_totals t where t.run_id = remove_run.run_id;
@@ -3882,5 +3882,5 @@ from (
 
 -- What moves, holds and removes records, and appends to the log, is for the roles that `landscape grant` names.
 revoke execute on function move_runs, move_effects, hold_run, move_starts, move_gates, move_slots, append_log,
-  move_chunks, move_chunk_rows, move_hashes, move_keys, move_errors, move_salts, move_outbox, move_outbox_head,
+  move_chunks, move_chunk_rows, move_hashes, move_key_hashes, move_errors, move_salts, move_outbox, move_outbox_head,
   move_endpoint_states, move_deliveries, remove_run, move_arrivals, move_watches from public;

@@ -511,7 +511,7 @@ begin select raise(abort, 'errors: append-only'); end;
 create trigger errors_stay before delete on errors when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'errors: append-only'); end;
 
 -- A lookup column for one field of the business key.
-create table keys (
+create table key_hashes (
   run_id text not null,
   source text not null,
   chunk  integer not null,
@@ -521,15 +521,15 @@ create table keys (
   foreign key (run_id, source, chunk) references chunks (run_id, source, chunk)
 ) strict;
 
-create trigger keys_once before insert on keys when exists (select 1 from keys t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.field = new.field)
-  or exists (select 1 from keys t where t.rowid = new.rowid)
-begin select raise(abort, 'keys: append-only: it is there already'); end;
+create trigger key_hashes_once before insert on key_hashes when exists (select 1 from key_hashes t where t.run_id = new.run_id and t.source = new.source and t.chunk = new.chunk and t.field = new.field)
+  or exists (select 1 from key_hashes t where t.rowid = new.rowid)
+begin select raise(abort, 'key_hashes: append-only: it is there already'); end;
 
 -- Recorded only of chunks that went through the steps.
-create trigger keys_birth before insert on keys
+create trigger key_hashes_birth before insert on key_hashes
 when not exists (select 1 from passages p where p.run_id = new.run_id and p.source = new.source and p.chunk = new.chunk)
-begin select raise(abort, 'keys: the chunk did not go through the steps'); end;
-create trigger keys_keep before update on keys
+begin select raise(abort, 'key_hashes: the chunk did not go through the steps'); end;
+create trigger key_hashes_keep before update on key_hashes
 when not exists (select 1 from forgotten f where f.run_id = old.run_id and f.source = old.source and f.chunk = old.chunk)
   or new.run_id <> old.run_id or new.source <> old.source or new.chunk <> old.chunk or new.field <> old.field or length(new.hashes) <> length(old.hashes)
   or exists (
@@ -539,8 +539,8 @@ when not exists (select 1 from forgotten f where f.run_id = old.run_id and f.sou
       and (substr(new.hashes, 4 * (1024 * m.n + n.n) + 1, 4) <> zeroblob(4) or not exists (
         select 1 from forgotten f
         where f.run_id = old.run_id and f.source = old.source and f.chunk = old.chunk and f.slot = 1024 * m.n + n.n)))
-begin select raise(abort, 'keys: append-only'); end;
-create trigger keys_stay before delete on keys when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'keys: append-only'); end;
+begin select raise(abort, 'key_hashes: append-only'); end;
+create trigger key_hashes_stay before delete on key_hashes when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'key_hashes: append-only'); end;
 
 -- For each token that a deduplicate dropped, the first token with the same key.
 create table repeats (
