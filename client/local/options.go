@@ -82,13 +82,11 @@ func (o Options) filled() Options {
 // User names the user of this process, or its number if nothing does, as in a container that runs as some number.
 //
 // Temporal's server asks package os/user as well, and does not start without an answer. That package remembers the
-// first one, so this function, which is called before, has it look at these variables.
+// first one, so this function, which is called before, has it see a name in the environment.
 func User() string {
 	number := fmt.Sprintf("uid %d", os.Getuid())
-	for variable, value := range map[string]string{"USER": number, "HOME": "/"} {
-		if os.Getenv(variable) == "" && os.Setenv(variable, value) == nil {
-			defer func() { _ = os.Unsetenv(variable) }()
-		}
+	if os.Getenv("USER") == "" && os.Setenv("USER", number) == nil {
+		defer func() { _ = os.Unsetenv("USER") }()
 	}
 	if who, err := user.Current(); err == nil && who.Username != "" {
 		return who.Username
