@@ -150,7 +150,7 @@ func (s *Session) resume(ctx context.Context, id string, r ResumeRequest) (*Exec
 			return nil, conflict(DependencyChanged, err)
 		}
 	}
-	if err := recovery.CompareWith(ctx, s.Temporal, s.Converter, s.Log.Reader, id); err != nil {
+	if err := recovery.Compare(ctx, s.Temporal, s.Converter, s.Log.Reader, id); err != nil {
 		return nil, err
 	}
 	if _, err := s.markInterrupted(ctx, id); err != nil {

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	"waymark/activities/recompute"
 	"waymark/landscape"
@@ -41,6 +42,12 @@ sinks:
   rows: {csv: {path: out/rows.csv, overwrite: true}, from: quick}
 `
 
+// compared returns what recovery.Compare says of a history that is not encrypted.
+func compared(t *testing.T, c client.Client, log *landscape.Reader, run string) error {
+	t.Helper()
+	return recovery.Compare(t.Context(), c, converter.GetDefaultDataConverter(), log, run)
+}
+
 // divergences make the record older than the history, or other, and say what is told then.
 var divergences = []struct{ name, change, says string }{
 	{"no run", "delete from runs", "the run was begun, and it is not recorded"},
@@ -65,7 +72,7 @@ func TestOlderRecordIsNoticed(t *testing.T) {
 	s.Write(t, map[string]string{"first.csv": fixtures.Numbered(0, 130)})
 	_, err := s.Run(t, "diverges", diverging)
 	require.NoError(t, err)
-	require.NoError(t, recovery.Compare(t.Context(), s.Temporal, s.Log.Reader, "diverges"))
+	require.NoError(t, compared(t, s.Temporal, s.Log.Reader, "diverges"))
 	events := system.Events(t, s.Temporal, workflows.WorkflowID("diverges"), "")
 	for _, d := range sample.Of(4, divergences) {
 		t.Run(d.name, func(t *testing.T) {
@@ -75,7 +82,7 @@ func TestOlderRecordIsNoticed(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, store.Close()) }()
 			before := snapshot(t, path)
-			err = recovery.Compare(t.Context(), s.Temporal, landscape.NewReader(store), "diverges")
+			err = compared(t, s.Temporal, landscape.NewReader(store), "diverges")
 			var diverged *recovery.DivergedError
 			require.ErrorAs(t, err, &diverged)
 			require.Equal(t, "diverges", diverged.Run)
@@ -85,11 +92,11 @@ func TestOlderRecordIsNoticed(t *testing.T) {
 		})
 	}
 	for length := 0; length <= len(events); length += sample.Step(9) {
-		require.NoError(t, recovery.Compare(t.Context(), told{events: events[:length]}, s.Log.Reader, "diverges"), "the first %d events", length)
+		require.NoError(t, compared(t, told{events: events[:length]}, s.Log.Reader, "diverges"), "the first %d events", length)
 	}
 	gone := told{err: serviceerror.NewNotFound("the retention is over")}
-	require.NoError(t, recovery.Compare(t.Context(), gone, s.Log.Reader, "diverges"), "a history that is gone says nothing")
-	require.ErrorContains(t, recovery.Compare(t.Context(), told{err: serviceerror.NewUnavailable("down")}, s.Log.Reader, "diverges"), "down")
+	require.NoError(t, compared(t, gone, s.Log.Reader, "diverges"), "a history that is gone says nothing")
+	require.ErrorContains(t, compared(t, told{err: serviceerror.NewUnavailable("down")}, s.Log.Reader, "diverges"), "down")
 }
 
 // TestInitialStateIsCompared compares runs that went on in many executions: only the latest one's
@@ -100,7 +107,7 @@ func TestInitialStateIsCompared(t *testing.T) {
 	s.Write(t, map[string]string{"first.csv": fixtures.Numbered(0, 240)})
 	_, err := s.Run(t, "long", diverging)
 	require.NoError(t, err)
-	require.NoError(t, recovery.Compare(t.Context(), s.Temporal, s.Log.Reader, "long"))
+	require.NoError(t, compared(t, s.Temporal, s.Log.Reader, "long"))
 	events := system.Events(t, s.Temporal, workflows.WorkflowID("long"), "")
 	for says, statement := range map[string]string{
 		"was read, and it is not recorded":      "delete from chunks where source = 'first' and chunk > 0",
@@ -112,7 +119,7 @@ func TestInitialStateIsCompared(t *testing.T) {
 		store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 		require.NoError(t, err)
 		var diverged *recovery.DivergedError
-		require.ErrorAs(t, recovery.Compare(t.Context(), told{events: events[:1]}, landscape.NewReader(store), "long"), &diverged)
+		require.ErrorAs(t, compared(t, told{events: events[:1]}, landscape.NewReader(store), "long"), &diverged)
 		require.Contains(t, diverged.Message, says)
 		require.EqualValues(t, 1, diverged.Event)
 		require.NoError(t, store.Close())
@@ -130,7 +137,7 @@ func TestARunWhoseWorkflowIsGoneIsTakenUp(t *testing.T) {
 		return err == nil && progress.Finalized >= 7
 	}, patience, 20*time.Millisecond)
 	require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), first.Workflow, "", "a test"))
-	require.NoError(t, recovery.Compare(t.Context(), s.Temporal, s.Log.Reader, "gone"))
+	require.NoError(t, compared(t, s.Temporal, s.Log.Reader, "gone"))
 	close(mayEnd)
 	result, err := system.End(t, system.Resume(t, s.Client, "gone", "its workflow is gone"))
 	require.NoError(t, err)

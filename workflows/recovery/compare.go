@@ -32,14 +32,12 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("STATE_DIVERGED: run %s, event %d of its workflow: %s; put back the state folder as one piece, or start over with --fork", e.Run, e.Event, e.Message)
 }
 
-// Compare holds what the workflow's latest history says was done against the record. A history that is gone says nothing. That
-// the record knows more than the history is no contradiction: it is written first. Compare writes nothing.
-func Compare(ctx context.Context, c client.Client, log *landscape.Reader, run string) error {
-	return CompareWith(ctx, c, converter.GetDefaultDataConverter(), log, run)
-}
-
-// CompareWith is Compare for a history whose payloads the converter reads, such as one that is encrypted.
-func CompareWith(ctx context.Context, c client.Client, stored converter.DataConverter, log *landscape.Reader, run string) error {
+// Compare holds what the workflow's latest history says was done against the record. stored reads the payloads of the
+// history, which may be encrypted. A history that is gone says nothing. That the record knows more than the history is no
+// contradiction: it is written first. Compare writes nothing.
+func Compare(
+	ctx context.Context, c client.Client, stored converter.DataConverter, log *landscape.Reader, run string,
+) error {
 	record := &record{log: log, run: run, stored: stored}
 	scheduled := map[int64]*history.ActivityTaskScheduledEventAttributes{}
 	events := c.GetWorkflowHistory(ctx, workflows.WorkflowID(run), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)

@@ -153,7 +153,7 @@ func TestContradictions(t *testing.T) {
 		"a state of before the first row": {state: began(0, 0, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := recovery.Compare(t.Context(), tell(t, c.state, c.deed), log.Reader, "r")
+			err := recovery.Compare(t.Context(), tell(t, c.state, c.deed), converter.GetDefaultDataConverter(), log.Reader, "r")
 			if c.says == "" {
 				require.NoError(t, err)
 				return
