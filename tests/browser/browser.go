@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -46,12 +44,16 @@ func Open(t testing.TB, width, height int) *Browser {
 	t.Cleanup(end)
 	require.NoError(t, chromedp.Do(ctx), "chromium opens no window") // it lasts as long as this context
 	b := &Browser{ctx}
-	b.Do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		focused := emulation.SetFocusEmulationEnabledParams{Enabled: true}
-		_, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled, focused)
-		return chromedp.Void{}, err
-	}, chromedp.EmulateViewport(int64(width), int64(height)))
+	b.Do(t, emulate("FocusEmulationEnabled", map[string]any{"enabled": true}),
+		chromedp.EmulateViewport(int64(width), int64(height)))
 	return b
+}
+
+// emulate sets what the Emulation domain of Chrome's DevTools protocol has under a name.
+func emulate(what string, params map[string]any) func(context.Context, *chromedp.Target) (chromedp.Void, error) {
+	return func(ctx context.Context, target *chromedp.Target) (done chromedp.Void, err error) {
+		return done, target.Call(ctx, "Emulation.set"+what, params, &done)
+	}
 }
 
 // first is the Chromium of this test process, and its first window, which shows nothing.
@@ -180,10 +182,8 @@ func (b *Browser) Dark(t testing.TB, dark bool) {
 	if dark {
 		scheme = "dark"
 	}
-	b.Do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-		return chromedp.Void{}, err
-	})
+	feature := map[string]string{"name": "prefers-color-scheme", "value": scheme}
+	b.Do(t, emulate("EmulatedMedia", map[string]any{"features": []any{feature}}))
 }
 
 // Complaints begins to note what the browser warns of, such as scripts that failed and what a policy forbids; the function returns what it noted.
