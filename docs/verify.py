@@ -664,7 +664,7 @@ def order_signed(record, run, approvers):
 
 # Seals: the roots of a run and of its chunks, from its records (seal.md).
 
-LEAVES = """runs nodes edges sources lanes tables source_ends folds chunks passages ways way_steps chunk_ways way_totals errors feeds merge_kinds
+LEAVES = """runs nodes edges sources lanes lookup_tables source_ends folds chunks passages ways way_steps chunk_ways way_totals errors feeds merge_kinds
     chunk_merges batches members merges retried resumptions executions effects effect_events rejected_totals artifacts actions run_events policies policy_results chunk_seals""".split()
 BY_CHUNK = "chunk_rows chunk_ways passages hashes key_hashes repeats errors merge_codes chunk_merges parents forgotten field_roots".split()
 SLICE = 1024

@@ -20,8 +20,8 @@ func (Source) Table() string { return "sources" }
 // Table returns lanes.
 func (Lane) Table() string { return "lanes" }
 
-// Table returns tables.
-func (LookupTable) Table() string { return "tables" }
+// Table returns lookup_tables.
+func (LookupTable) Table() string { return "lookup_tables" }
 
 // Table returns source_ends.
 func (SourceEnd) Table() string { return "source_ends" }

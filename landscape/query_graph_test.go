@@ -63,7 +63,7 @@ func TestCompareGraph(t *testing.T) {
 		change func(landscape.Record) landscape.Record
 		want   string
 	}{
-		{"table", change(func(r *landscape.LookupTable) bool { r.Rows++; return true }), "tables graph/price: rows should be 5, the record has 6"},
+		{"table", change(func(r *landscape.LookupTable) bool { r.Rows++; return true }), "lookup_tables graph/price: rows should be 5, the record has 6"},
 		{"no table", change(func(*landscape.LookupTable) bool { return false }), "should be one, the record has none"},
 		{"lane of a passage", change(func(p *landscape.PassageRecord) bool { return p.Lane != 2 }), "passages graph/orders/0/2: should be one"},
 		{"lane of a way", change(func(w *landscape.WayRecord) bool { w.Lane++; return true }), "lane should be 0, the record has 1"},

@@ -16,7 +16,7 @@ func TestScopes(t *testing.T) {
 		"beyond Unicode": {chunk(1 << 21), chunk(1<<21 + 1)},
 		"below zero":     {chunk(-1), chunk(-2)},
 		"words":          {landscape.Chunk{Run: "r", Source: "a b"}, landscape.Chunk{Run: "r a", Source: "b"}},
-		"tables": {
+		"lookup_tables": {
 			landscape.BatchRecord{Run: "r", Node: "n", Batch: 1},
 			landscape.MergeRecord{Run: "r", Node: "n", Batch: 1},
 		},

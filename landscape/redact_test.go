@@ -20,7 +20,7 @@ var shown = map[string]string{
 	"ways, and what became of tokens": "way way_codes codes signature outcome ways.path batches.path last_node sent_to batches tokens firsts arrivals slots",
 	"which file arrived":              "item",
 	"where a record was":              "offsets lengths lines",
-	"of a lookup table":               "tables.sha256",
+	"of a lookup table":               "lookup_tables.sha256",
 	"what a program is called":        "worker execution namespace schedule claim was version",
 	"replaced by salts without some":  "keys",
 	"a number, or none":               "finished_us parent turn deadline_us fold quorum timeout_ms of out_row ordinal byte_offset",

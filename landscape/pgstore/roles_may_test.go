@@ -16,7 +16,7 @@ import (
 // inserts says which roles insert into each table: writer, purger, or neither, for those that functions write. Into
 // tables that are not listed no role inserts, and TestRoles requires that all are listed.
 var inserts = map[string]string{
-	"writer": "runs nodes edges sources lanes tables source_ends folds chunks chunk_rows passages ways way_steps " +
+	"writer": "runs nodes edges sources lanes lookup_tables source_ends folds chunks chunk_rows passages ways way_steps " +
 		"chunk_ways way_totals hashes errors key_hashes repeats field_roots feeds merge_kinds merge_codes chunk_merges " +
 		"batches members merges parents retried resumptions executions effects effect_events rejected_totals " +
 		"artifacts actions run_events policies policy_results salts chunk_seals run_seals sign_offs heals " +

@@ -68,8 +68,8 @@ func graphAttacks() map[string]attack {
 		"parents of a chunk that is not there":      {`insert into parents values ('r3', 'totals', 77, 0, 1, zeroblob(4), null)`, "FOREIGN KEY"},
 		"parents that do not cover the rows":        {`insert into parents values ('r3', 'totals', 0, 9, 2, zeroblob(4), null)`, "CHECK"},
 		"half a parent":                             {`insert into parents values ('r3', 'totals', 0, 9, 1, zeroblob(4), zeroblob(4))`, "CHECK"},
-		"a table without its digest":                {`insert into tables values ('r3', 'decide', 'p', '', 1, 1)`, "CHECK"},
-		"a table of no node":                        {`insert into tables values ('r3', 'nowhere', 'p', lower(hex(zeroblob(32))), 1, 1)`, "FOREIGN KEY"},
+		"a table without its digest":                {`insert into lookup_tables values ('r3', 'decide', 'p', '', 1, 1)`, "CHECK"},
+		"a table of no node":                        {`insert into lookup_tables values ('r3', 'nowhere', 'p', lower(hex(zeroblob(32))), 1, 1)`, "FOREIGN KEY"},
 		"keys of a chunk that did not pass":         {`insert into key_hashes values ('r2', 'strikes', 2, 'f', zeroblob(80))`, "did not go through"},
 		"a source whose rows are its records'":      {`insert into nodes select 'r3', 'x', 99, kind, operation, config, determinism, guarantee, 'record' from nodes where kind = 'source' limit 1`, "CHECK"},
 	}

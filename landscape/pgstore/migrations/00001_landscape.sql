@@ -296,7 +296,7 @@ create table lanes (
 );
 
 -- What a lookup read.
-create table tables (
+create table lookup_tables (
   run_id text collate "C" not null,
   node   text collate "C" not null,
   path   text collate "C" not null check (path <> ''),
@@ -306,11 +306,11 @@ create table tables (
   primary key (run_id, node),
   foreign key (run_id, node) references nodes (run_id, node)
 );
-create index tables_by_sha256 on tables (sha256);
+create index lookup_tables_by_sha256 on lookup_tables (sha256);
 
-create trigger archived before delete on tables for each row execute function archived('sha256');
-create trigger archiving before delete on tables for each statement execute function archiving();
-create trigger purged after insert on tables referencing new table as added
+create trigger archived before delete on lookup_tables for each row execute function archived('sha256');
+create trigger archiving before delete on lookup_tables for each statement execute function archiving();
+create trigger purged after insert on lookup_tables referencing new table as added
   for each statement execute function refer('sha256');
 
 -- ========== What was read ==========
@@ -1936,7 +1936,7 @@ begin
     select 1 from added a
     where not exists (select 1 from chunks c where a.class <> 'kept' and c.run_id = a.run_id and c.pack = a.payload and (c.fold is null) = (a.class = 'source'))
       and not exists (select 1 from folds f where a.class = 'derived' and f.run_id = a.run_id and f.state = a.payload)
-      and not exists (select 1 from tables t where a.class = 'kept' and t.run_id = a.run_id and t.sha256 = a.payload)
+      and not exists (select 1 from lookup_tables t where a.class = 'kept' and t.run_id = a.run_id and t.sha256 = a.payload)
   ) then
     raise exception 'archived_payloads: the run does not refer to it' using errcode = 'check_violation';
   end if;
@@ -3091,7 +3091,7 @@ begin
   end loop;
   -- Rows of a run that never change until they are archived, and attempts at deliveries until their event is dropped.
   foreach name in array array[
-    'edges', 'sources', 'lanes', 'tables', 'source_ends', 'passages', 'ways', 'way_steps', 'chunk_ways',
+    'edges', 'sources', 'lanes', 'lookup_tables', 'source_ends', 'passages', 'ways', 'way_steps', 'chunk_ways',
     'way_totals', 'rejected_totals', 'repeats', 'field_roots', 'feeds', 'folds', 'batches', 'members',
     'parents', 'merge_kinds', 'merge_codes', 'chunk_merges', 'merges', 'effect_events', 'resumptions', 'executions',
     'actions', 'run_events', 'policies', 'policy_results', 'chunk_seals', 'delivery_attempts'
@@ -3148,7 +3148,7 @@ begin
   delete from chunks t where t.run_id = remove_run.run_id;
   delete from folds t where t.run_id = remove_run.run_id;
   delete from source_ends t where t.run_id = remove_run.run_id;
-  delete from tables t where t.run_id = remove_run.run_id;
+  delete from lookup_tables t where t.run_id = remove_run.run_id;
   delete from lanes t where t.run_id = remove_run.run_id;
   delete from sources t where t.run_id = remove_run.run_id;
   delete from edges t where t.run_id = remove_run.run_id;
@@ -3743,7 +3743,7 @@ where not exists (select 1 from hold_ends e where e.hold_id = h.hold_id);
 create view payload_refs as
 select c.pack as payload, c.run_id, case when c.fold is null then 'source' else 'derived' end as class from chunks c
 union all select f.state, f.run_id, 'derived' from folds f where f.state is not null
-union all select t.sha256, t.run_id, 'kept' from tables t
+union all select t.sha256, t.run_id, 'kept' from lookup_tables t
 union all select a.payload, a.run_id, a.class collate "default" from archived_payloads a
 union all select a.payload, a.run_id, 'source' from arrivals a where a.payload <> '' and a.state = 'done'
 union all select (g.value ->> 'payload') collate "C", s.run_id, 'source' from starts s

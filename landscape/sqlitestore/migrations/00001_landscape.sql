@@ -170,7 +170,7 @@ begin select raise(abort, 'lanes: append-only: it is there already'); end;
 create trigger lanes_stay before delete on lanes when not exists (select 1 from archives a where a.run_id = old.run_id) begin select raise(abort, 'lanes: append-only'); end;
 
 -- What a lookup read.
-create table tables (
+create table lookup_tables (
   run_id text not null,
   node   text not null,
   path   text not null check (path <> ''),
@@ -180,17 +180,17 @@ create table tables (
   primary key (run_id, node),
   foreign key (run_id, node) references nodes (run_id, node)
 ) strict, without rowid;
-create index tables_by_sha256 on tables (sha256);
+create index lookup_tables_by_sha256 on lookup_tables (sha256);
 
-create trigger tables_keep before update on tables begin select raise(abort, 'tables: append-only'); end;
-create trigger tables_once before insert on tables when exists (select 1 from tables t where t.run_id = new.run_id and t.node = new.node)
-begin select raise(abort, 'tables: append-only: it is there already'); end;
-create trigger tables_purged before insert on tables
+create trigger lookup_tables_keep before update on lookup_tables begin select raise(abort, 'lookup_tables: append-only'); end;
+create trigger lookup_tables_once before insert on lookup_tables when exists (select 1 from lookup_tables t where t.run_id = new.run_id and t.node = new.node)
+begin select raise(abort, 'lookup_tables: append-only: it is there already'); end;
+create trigger lookup_tables_purged before insert on lookup_tables
 when exists (select 1 from deletions d where d.payload = new.sha256 and not exists (select 1 from returned_payloads t where t.payload = d.payload and t.number = d.number))
 begin select raise(abort, 'payload purged: store it again'); end;
-create trigger tables_stay before delete on tables when not exists (select 1 from archives a where a.run_id = old.run_id)
+create trigger lookup_tables_stay before delete on lookup_tables when not exists (select 1 from archives a where a.run_id = old.run_id)
   or not exists (select 1 from archived_payloads p where p.run_id = old.run_id and p.payload = old.sha256)
-begin select raise(abort, 'tables: append-only'); end;
+begin select raise(abort, 'lookup_tables: append-only'); end;
 
 -- ========== What was read ==========
 
@@ -2957,7 +2957,7 @@ where not exists (select 1 from hold_ends e where e.hold_id = h.hold_id);
 create view payload_refs as
 select c.pack as payload, c.run_id, case when c.fold is null then 'source' else 'derived' end as class from chunks c
 union all select f.state, f.run_id, 'derived' from folds f where f.state is not null
-union all select t.sha256, t.run_id, 'kept' from tables t
+union all select t.sha256, t.run_id, 'kept' from lookup_tables t
 union all select a.payload, a.run_id, a.class from archived_payloads a
 union all select a.payload, a.run_id, 'source' from arrivals a where a.payload <> '' and a.state = 'done'
 union all select g.value ->> 'payload', s.run_id, 'source' from starts s
