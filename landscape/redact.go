@@ -16,7 +16,7 @@ const RedactionOrder = 0
 // RedactedAlways says what stands in a redacted record in place of who did something, why, and where. A test asks of every column where it belongs.
 var RedactedAlways = map[string]any{
 	"runs.actor": "", "runs.host": "", "runs.base_dir": "", "runs.document_file": "", "runs.reason": "",
-	"sources.info": "{}", "tables.path": "", "chunks.file": "", "effects.receipt": "{}", "effect_events.detail": "",
+	"sources.info": "{}", "lookup_tables.path": "", "chunks.file": "", "effects.receipt": "{}", "effect_events.detail": "",
 	"artifacts.path": "", "artifacts.latest": "",
 	"resumptions.actor": "", "resumptions.why": "", "resumptions.host": "",
 	"executions.identity": "", "executions.principal": "", "executions.workflow": "", "executions.parent": "",
