@@ -358,9 +358,9 @@ KINDS = [(table, event, word, at, columns.split()) for table, event, word, at, c
     ("run_seals", "run.sealed", "", "at_us", "epoch late leaves root seq"),
     ("attestations", "attested.", "result", "at_us", "actor changed equal looked_at missing replaced replaced_by seq sink unknown"),
     ("sign_offs", "run.signed_off", "", "at_us", "person role seal seq"),
-    ("orders", "order.proposed", "", "at_us", "expires_us order_sha256 person verb"),
-    ("order_approvals", "order.", "kind", "at_us", "order_sha256 person seq"),
-    ("order_executions", "order.executed", "", "at_us", "actor emergency order_sha256 persons why"),
+    ("approval_requests", "order.proposed", "", "at_us", "expires_us person request_sha256 verb"),
+    ("approvals", "order.", "kind", "at_us", "person request_sha256 seq"),
+    ("approved_executions", "order.executed", "", "at_us", "actor emergency persons request_sha256 why"),
 ]]
 TABLES = {kind[0] for kind in KINDS}
 STATE = "bytes kind ordinal refused rows sha256 state".split()
@@ -545,7 +545,7 @@ APPROVER = re.compile(r'([^ ]+) +(?:([a-z-]+="[^"]*"(?:,[a-z-]+="[^"]*")*) +)?([
 STATED = {"approvers_sha256": str, "artifacts": [{"path": str, "sha256": str, "sink": str}], "at": str, "meaning": str, "name": str, "person": str,
           "pipeline": str, "role": str, "root": str, "run": str, "seal": int, "type": str, "v": int}
 ORDER = {"approvers_sha256": str, "args": dict, "at": str, "expires": str, "name": str, "proposer": str, "run": str, "state": dict, "type": str, "v": int, "verb": str, "why": str}
-ASSENT = {"approvers_sha256": str, "at": str, "name": str, "order_sha256": str, "person": str, "type": str, "v": int, "why": str}
+ASSENT = {"approvers_sha256": str, "at": str, "name": str, "person": str, "request_sha256": str, "type": str, "v": int, "why": str}
 
 
 def packed(*parts):
@@ -652,11 +652,11 @@ def order_signed(record, run, approvers):
     """Who proposed or signed an order, with which key; the signature holds."""
     if "kind" in record:
         said, key = signed(record, DANGEROUS, ASSENT, approvers)
-        same = (said["type"], said["order_sha256"], said["v"]) == (record["kind"], record["order_sha256"], 1) and record["kind"] in ("approval", "review")
+        same = (said["type"], said["request_sha256"], said["v"]) == (record["kind"], record["request_sha256"], 1) and record["kind"] in ("approval", "review")
     else:
         said, key = signed(record, DANGEROUS, ORDER, approvers, "proposer")
         same = (said["type"], said["run"], said["verb"], said["expires"], said["v"]) == ("order", run, record["verb"], moment(record["expires_us"]), 1)
-        same = same and sha256((record["statement"] + "\n").encode()).hex() == record["order_sha256"]
+        same = same and sha256((record["statement"] + "\n").encode()).hex() == record["request_sha256"]
         same = same and all(list(of) == sorted(of) and all(type(v) is str for v in of.values()) for of in (said["args"], said["state"]))
     refuse(not same, "%s signed another order than is recorded beside that" % record["person"])
     return record["person"], key
@@ -1098,24 +1098,24 @@ class Bundle:
 
     def orders(self):
         """Verifies the signatures under dangerous orders about the run, and compares all that is recorded of them with the entries of the log, in both directions."""
-        tables, by = [list(self.recorded.both(table)) for table in ("orders", "order_approvals", "order_executions")], {}
+        tables, by = [list(self.recorded.both(table)) for table in ("approval_requests", "approvals", "approved_executions")], {}
         for r, _ in tables[0] + tables[1]:
-            where = "order %.12s: %s of %s: " % (r["order_sha256"], r.get("kind", "proposal"), r["person"])
+            where = "order %.12s: %s of %s: " % (r["request_sha256"], r.get("kind", "proposal"), r["person"])
             try:
                 who, key = order_signed(r, self.said["run"], self.approvers)
             except Refused as reason:
                 raise Refused(where + str(reason))
-            for others in [by.setdefault((r["order_sha256"], kind), []) for kind in ([r["kind"]] if "kind" in r else ["approval", "review"])]:
+            for others in [by.setdefault((r["request_sha256"], kind), []) for kind in ([r["kind"]] if "kind" in r else ["approval", "review"])]:
                 refuse("kind" in r and not others, where + "the order is not recorded")
                 refuse(any(who == person or key == other for person, other in others), where + "it is the second one of this person, or with this key")
                 others.append((who, key))
             self.orders_signed.append(where[:-2])
         for x, _ in tables[2]:
-            enough = len(by.get((x["order_sha256"], "approval"), [])) >= max(x["persons"], 1)
-            refuse(not enough, "order %.12s: it was executed as one that %d persons had signed" % (x["order_sha256"], x["persons"]))
+            enough = len(by.get((x["request_sha256"], "approval"), [])) >= max(x["persons"], 1)
+            refuse(not enough, "order %.12s: it was executed as one that %d persons had signed" % (x["request_sha256"], x["persons"]))
         recorded = {sha256(line + b"\n").hex() for table in tables for _, line in table}
         entries = {e.get("records_sha256") for e in self.ordered}
-        refuse(entries - recorded or recorded - entries and not any(g["what"] == "orders" for g in self.gaps), "record/orders.ndjson: it is not what entries of the log say")
+        refuse(entries - recorded or recorded - entries and not any(g["what"] == "orders" for g in self.gaps), "record/approval_requests.ndjson: it is not what entries of the log say")
 
     def document(self):
         run = json.loads(self.kept["record/runs.ndjson"])

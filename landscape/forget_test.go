@@ -26,7 +26,7 @@ var kept = map[string]string{
 		"ready_us late_us expires_us arrived_us",
 	"who and where":                                              "location actor host base_dir worker execution workflow namespace identity principal environment access_token",
 	"a text that people or services wrote":                       "reason why verb event detail receipt refusal terms request",
-	"what people signed, and who":                                "person role statement signature approver seal order_sha256 emergency persons",
+	"what people signed, and who":                                "person role statement signature approver seal request_sha256 emergency persons",
 	"a count or sum of many rows":                                "figures total amount unreadable unit sample looked_at equal changed missing replaced unknown",
 	"numbers of parts and lines, and what a target said of them": "findings",
 	"which file, and where":                                      "item revision place",

@@ -39,8 +39,8 @@ type OrderRuling struct {
 
 // Order is a dangerous order that somebody proposed. Package persons says what is in its statement, and verifies the signature.
 type Order struct {
-	Run       string    `db:"run_id,key"`       // that it is about; empty if it is not about one
-	Digest    string    `db:"order_sha256,key"` // of the statement with a line end, in hex
+	Run       string    `db:"run_id,key"`         // that it is about; empty if it is not about one
+	Digest    string    `db:"request_sha256,key"` // of the statement with a line end, in hex
 	Verb      OrderVerb `db:"verb"`
 	Person    string    `db:"person"` // who proposed it, as the approvers file names the person
 	Statement string    `db:"statement"`
@@ -53,7 +53,7 @@ type Order struct {
 // Approval is a signature under an order: that it be executed, or that its execution by one person was looked at.
 type Approval struct {
 	Run       string     `db:"run_id,key"` // as of the order
-	Order     string     `db:"order_sha256,key"`
+	Order     string     `db:"request_sha256,key"`
 	Seq       int64      `db:"seq,key"` // from 0; set by Log
 	Kind      AssentKind `db:"kind"`
 	Person    string     `db:"person"`
@@ -75,7 +75,7 @@ const (
 // OrderExecution says that an order was executed, or of one that takes long, that this was begun. It is recorded in the transaction of what was ordered.
 type OrderExecution struct {
 	Run       string `db:"run_id,key"` // as of the order
-	Order     string `db:"order_sha256,key"`
+	Order     string `db:"request_sha256,key"`
 	Persons   int64  `db:"persons"`       // who had signed it
 	Emergency bool   `db:"emergency"`     // one person broke the glass
 	Why       string `db:"why"`           // of an emergency; else empty
@@ -84,17 +84,17 @@ type OrderExecution struct {
 	At        Micros `db:"at_us,first"`   // set by Log
 }
 
-// Table returns order_rules.
-func (OrderRuling) Table() string { return "order_rules" }
+// Table returns approval_rules.
+func (OrderRuling) Table() string { return "approval_rules" }
 
-// Table returns orders.
-func (Order) Table() string { return "orders" }
+// Table returns approval_requests.
+func (Order) Table() string { return "approval_requests" }
 
-// Table returns order_approvals.
-func (Approval) Table() string { return "order_approvals" }
+// Table returns approvals.
+func (Approval) Table() string { return "approvals" }
 
-// Table returns order_executions.
-func (OrderExecution) Table() string { return "order_executions" }
+// Table returns approved_executions.
+func (OrderExecution) Table() string { return "approved_executions" }
 
 // NeedsOrderError says that an order needs more than one person, and was given by one. Nothing was done.
 type NeedsOrderError struct {

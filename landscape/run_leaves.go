@@ -30,7 +30,7 @@ func Unsealed() map[string]string {
 		"deleted_payloads": purges, "returned_payloads": purges, "retention_periods": purges, "retention_turns": purges,
 		"forgotten": purges, "forgotten_leaves": purges, "repacked": purges, "forgettings": purges, "erasures": purges, "erased": purges,
 		"outbox": told, "outbox_head": told, "endpoints": told, "endpoint_states": told, "deliveries": told, "delivery_attempts": told,
-		"order_rules": orders, "orders": orders, "order_approvals": orders, "order_executions": orders,
+		"approval_rules": orders, "approval_requests": orders, "approvals": orders, "approved_executions": orders,
 		"archives": "it says where the run is that its seal binds, and the log has an entry about it", "archived_payloads": purges,
 		"access_tokens": deploys, "disclosures": "who looked at values changes none of them",
 		"attestations": "they come after the run, and the log has an entry about each",

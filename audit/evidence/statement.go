@@ -73,11 +73,11 @@ type Statement struct {
 	N         string `json:"n"`                         // chance, so that nobody guesses an entry by its hash
 	Note      string `json:"note_sha256,omitempty"`     // in hex: of the certificate of an order to forget; of a sign-off; of a person and key; of a key that is too long for an entry
 	Order     int64  `json:"order,omitempty"`           // to forget
-	Digest    string `json:"order_sha256,omitempty"`    // of a dangerous order
 	Origin    string `json:"origin,omitempty"`          // the name of the log
 	Pipeline  string `json:"pipeline,omitempty"`
 	Position  int64  `json:"position,omitempty"`       // of the entry that does not count; of a head that the log did not sign: its size
 	Records   string `json:"records_sha256,omitempty"` // of what was found of outputs: landscape.AttestationDigest; of the line of a record of dangerous orders
+	Digest    string `json:"request_sha256,omitempty"` // of a dangerous order
 	Result    string `json:"result,omitempty"`         // the worst that was found of an output
 	Root      string `json:"root,omitempty"`           // of a seal, and of an archived run: in hex
 	Rows      int64  `json:"rows,omitempty"`           // that were forgotten

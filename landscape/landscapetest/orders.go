@@ -125,7 +125,7 @@ func orders(t *testing.T, d landscape.Driver) {
 	require.EqualValues(t, 1, needed(landscape.OrderWaive))
 	_, err = log.Assent(ctx, AssentTo(o, landscape.Reviews, "cid"))
 	require.NoError(t, err)
-	for kind, want := range map[string]int{"orders": 2, "order_approvals": 2, "order_executions": 2, "order_rules": 4} {
+	for kind, want := range map[string]int{"approval_requests": 2, "approvals": 2, "approved_executions": 2, "approval_rules": 4} {
 		entries, err := log.LogEntriesAbout(ctx, kind)
 		require.NoError(t, err)
 		require.Len(t, entries, want, kind)

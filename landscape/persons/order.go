@@ -39,8 +39,8 @@ type AssentStatement struct {
 	Approvers string               `json:"approvers_sha256"`
 	At        string               `json:"at"`
 	Name      string               `json:"name"`
-	Order     string               `json:"order_sha256"`
 	Person    string               `json:"person"`
+	Order     string               `json:"request_sha256"`
 	Type      landscape.AssentKind `json:"type"`
 	V         int                  `json:"v"`
 	Why       string               `json:"why"`

@@ -23,8 +23,8 @@ var inserts = map[string]string{
 		"starts bundles pipeline_versions deployments environments schedules slot_requests slots slot_events " +
 		"gates limits triggers watches arrivals " +
 		"arrival_orders arrival_runs log_hashes log_heads log_anchors returned_payloads attestations outbox outbox_head " +
-		"endpoints endpoint_states deliveries delivery_attempts access_tokens disclosures order_rules orders " +
-		"order_approvals order_executions retention_turns",
+		"endpoints endpoint_states deliveries delivery_attempts access_tokens disclosures approval_rules approval_requests " +
+		"approvals approved_executions retention_turns",
 	"purger": "holds hold_ends purges purged_runs deletions deleted_payloads forgotten forgotten_leaves erasures " +
 		"erased repacked forgettings salts archives archived_payloads retention_periods",
 	"neither": "log log_head",

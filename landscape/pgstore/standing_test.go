@@ -67,7 +67,7 @@ func onlyAWriterMayWrite(t *testing.T, p peopled) {
 	require.NoError(t, open(t, p.db.DSN()).MayWrite(t.Context()))
 	reader := open(t, p.reader)
 	err := reader.MayWrite(t.Context())
-	require.ErrorContains(t, err, "_reader may not work for runs: it lacks insert on access_tokens, insert on actions, insert on arrival_orders ")
+	require.ErrorContains(t, err, "_reader may not work for runs: it lacks insert on access_tokens, insert on actions, insert on approval_requests ")
 	require.ErrorContains(t, err, "the owner of the schema, "+p.db.Owner()+", gives it that with `waymark landscape grant --writer "+p.db.Owner()+"_reader`")
 
 	for right, back := range map[string]string{

@@ -201,12 +201,12 @@ func runAttacks() map[string]attack {
 		"a sign-off of a run that goes on":               {signOffSQL("'r2', 0, 0"), "not of the last seal"},
 		"a sign-off that leaves one out":                 {signOffSQL("'r5', 2, (select max(seq) from run_seals where run_id = 'r5')"), "not the next one"},
 		"a sign-off of a seal that is not there":         {signOffSQL("'r5', 1, 9"), "not of the last seal"},
-		"a rule that leaves one out":                     {`insert into order_rules values ('waive', 5, 2, 'ann', 'x', 1)`, "not the next one"},
-		"an order about a run that is not there":         {`insert into orders select 'rx', 'a' || substr(order_sha256, 2), verb, person, statement, signature, approver, expires_us, at_us from orders`, "its run is not recorded"},
-		"an order that has two runs":                     {`insert into orders select 'r1', order_sha256, verb, person, statement, signature, approver, expires_us, at_us from orders`, "it is there already"},
+		"a rule that leaves one out":                     {`insert into approval_rules values ('waive', 5, 2, 'ann', 'x', 1)`, "not the next one"},
+		"an order about a run that is not there":         {`insert into approval_requests select 'rx', 'a' || substr(request_sha256, 2), verb, person, statement, signature, approver, expires_us, at_us from approval_requests`, "its run is not recorded"},
+		"an order that has two runs":                     {`insert into approval_requests select 'r1', request_sha256, verb, person, statement, signature, approver, expires_us, at_us from approval_requests`, "it is there already"},
 		"an approval of who proposed the order":          {approvalSQL("review", "ann"), "of who proposed the order"},
 		"an approval of what was executed":               {approvalSQL("approval", "eve"), "an approval of what was executed"},
-		"an execution that nobody proposed":              {`insert into order_executions values ('r5', 'x', 1, 0, '', null, 'ann', 1)`, "FOREIGN KEY"},
+		"an execution that nobody proposed":              {`insert into approved_executions values ('r5', 'x', 1, 0, '', null, 'ann', 1)`, "FOREIGN KEY"},
 		"a limit below nothing":                          {`insert into limits values ('pool:db', 1, -1, '', '', 1)`, "CHECK"},
 		"a resumption that nobody claims":                {`insert into resumptions values ('r2', 1, '', 'running', '', '', '', '', 1)`, "CHECK"},
 		"a retry of a record that is in a sink":          {`insert into retried values ('r1', 'strikes', 10, 'r5')`, "not a quarantined record"},
@@ -456,5 +456,5 @@ func signOffSQL(of string) string {
 
 // approvalSQL signs the order once more.
 func approvalSQL(kind, person string) string {
-	return fmt.Sprintf(`insert into order_approvals select run_id, order_sha256, 1, '%s', '%s', '{}', 's', 'k', 1 from orders`, kind, person)
+	return fmt.Sprintf(`insert into approvals select run_id, request_sha256, 1, '%s', '%s', '{}', 's', 'k', 1 from approval_requests`, kind, person)
 }

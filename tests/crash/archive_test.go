@@ -91,7 +91,7 @@ func TestApprovedArchivingIsKilled(t *testing.T) {
 	p.at("archive.removed=kill").run(t, -1, "execute", order)
 	p.env = nil
 	archived := func() (runs, executions int) {
-		require.NoError(t, open(t, p.folder).QueryRow(`select (select count(*) from archives), (select count(*) from order_executions)`).Scan(&runs, &executions))
+		require.NoError(t, open(t, p.folder).QueryRow(`select (select count(*) from archives), (select count(*) from approved_executions)`).Scan(&runs, &executions))
 		return runs, executions
 	}
 	runs, executions := archived()

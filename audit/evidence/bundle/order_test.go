@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	ordersFile    = "record/orders.ndjson"
-	approvalsFile = "record/order_approvals.ndjson"
+	ordersFile    = "record/approval_requests.ndjson"
+	approvalsFile = "record/approvals.ndjson"
 )
 
 // ordered lets ann propose an order about the run, bob approve it, and cid look at what one person executed.
@@ -100,8 +100,8 @@ func TestOrders(t *testing.T) {
 		"approval with ann's key":    {named + "approval of bob: ", replaced(t, approvals[0], personstest.As(t, "bob", ann.Signer).Sign(t, order, landscape.Approves, approvals[0].At.Time()))},
 		"approval that is taken out": {named + "it was executed as one that 2 persons had signed", func(p *parts) { p.contents[approvalsFile] = secondLine(p.contents[approvalsFile]) }},
 		"proposal that is taken out": {"order " + order.Digest[:12], func(p *parts) { p.remove(ordersFile) }},
-		"execution that is":          {ordersFile + ": ", func(p *parts) { p.remove("record/order_executions.ndjson") }},
-		"approval of a made up eve":  {"record/order", replaced(t, approvals[0], eve.Sign(t, order, landscape.Approves, approvals[0].At.Time()))},
+		"execution that is":          {ordersFile + ": ", func(p *parts) { p.remove("record/approved_executions.ndjson") }},
+		"approval of a made up eve":  {"record/appro", replaced(t, approvals[0], eve.Sign(t, order, landscape.Approves, approvals[0].At.Time()))},
 	} {
 		p := takeApart(t, good)
 		h.change(p)

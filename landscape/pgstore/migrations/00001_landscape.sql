@@ -1408,10 +1408,10 @@ end $$;
 create trigger birth after insert on sign_offs referencing new table as added
   for each statement execute function sign_offs_birth();
 
--- ========== Orders that need several persons ==========
+-- ========== Changes that need several persons ==========
 
--- How many persons a dangerous order needs, its proposer included; the last row of a verb counts.
-create table order_rules (
+-- How many persons a guarded change needs, its proposer included; the last row of a verb counts.
+create table approval_rules (
   verb    text collate "C" not null check (verb <> ''),
   seq     bigint not null check (seq >= 0),
   persons bigint not null check (persons between 1 and 9),
@@ -1421,21 +1421,21 @@ create table order_rules (
   primary key (verb, seq)
 );
 
-create function order_rules_birth() returns trigger language plpgsql set search_path from current as $$
+create function approval_rules_birth() returns trigger language plpgsql set search_path from current as $$
 begin
-  if exists (select 1 from added a where a.seq > 0 and not exists (select 1 from order_rules r where r.verb = a.verb and r.seq = a.seq - 1)) then
-    raise exception 'order_rules: append-only: not the next one' using errcode = 'check_violation';
+  if exists (select 1 from added a where a.seq > 0 and not exists (select 1 from approval_rules r where r.verb = a.verb and r.seq = a.seq - 1)) then
+    raise exception 'approval_rules: append-only: not the next one' using errcode = 'check_violation';
   end if;
   return null;
 end $$;
 
-create trigger birth after insert on order_rules referencing new table as added
-  for each statement execute function order_rules_birth();
+create trigger birth after insert on approval_rules referencing new table as added
+  for each statement execute function approval_rules_birth();
 
--- Dangerous orders that somebody proposed.
-create table orders (
+-- Requests for approval: guarded changes that a person proposed.
+create table approval_requests (
   run_id       text collate "C" not null,
-  order_sha256 text collate "C" not null unique check (length(order_sha256) = 64),
+  request_sha256 text collate "C" not null unique check (length(request_sha256) = 64),
   verb         text collate "C" not null check (verb <> ''),
   person       text collate "C" not null check (person <> ''),
   statement    text collate "C" not null check (statement <> ''),
@@ -1443,24 +1443,24 @@ create table orders (
   approver     text collate "C" not null check (approver <> ''),
   expires_us   bigint not null check (expires_us > at_us),
   at_us        bigint not null check (at_us > 0),
-  primary key (run_id, order_sha256)
+  primary key (run_id, request_sha256)
 );
 
-create function orders_birth() returns trigger language plpgsql set search_path from current as $$
+create function approval_requests_birth() returns trigger language plpgsql set search_path from current as $$
 begin
   if exists (select 1 from added a where a.run_id <> '' and not exists (select 1 from runs r where r.run_id = a.run_id)) then
-    raise exception 'orders: its run is not recorded' using errcode = 'check_violation';
+    raise exception 'approval_requests: its run is not recorded' using errcode = 'check_violation';
   end if;
   return null;
 end $$;
 
-create trigger birth after insert on orders referencing new table as added
-  for each statement execute function orders_birth();
+create trigger birth after insert on approval_requests referencing new table as added
+  for each statement execute function approval_requests_birth();
 
--- Who signed an order besides.
-create table order_approvals (
+-- Who else signed a request.
+create table approvals (
   run_id       text collate "C" not null,
-  order_sha256 text collate "C" not null,
+  request_sha256 text collate "C" not null,
   seq          bigint not null check (seq >= 0),
   kind         text collate "C" not null check (kind in ('approval', 'review')),
   person       text collate "C" not null check (person <> ''),
@@ -1468,29 +1468,29 @@ create table order_approvals (
   signature    text collate "C" not null check (signature <> ''),
   approver     text collate "C" not null check (approver <> ''),
   at_us        bigint not null check (at_us > 0),
-  primary key (run_id, order_sha256, seq),
-  unique (run_id, order_sha256, kind, person),
-  foreign key (run_id, order_sha256) references orders (run_id, order_sha256)
+  primary key (run_id, request_sha256, seq),
+  unique (run_id, request_sha256, kind, person),
+  foreign key (run_id, request_sha256) references approval_requests (run_id, request_sha256)
 );
 
--- The person who proposed an order does not approve it; what was executed is only reviewed.
-create function order_approvals_birth() returns trigger language plpgsql set search_path from current as $$
+-- The person who proposed a request does not approve it; what was executed is only reviewed.
+create function approvals_birth() returns trigger language plpgsql set search_path from current as $$
 begin
   if exists (
     select 1 from added a
-    join orders o using (run_id, order_sha256)
+    join approval_requests o using (run_id, request_sha256)
     where a.seq > 0 and not exists (
-        select 1 from order_approvals b where b.run_id = a.run_id and b.order_sha256 = a.order_sha256 and b.seq = a.seq - 1)
+        select 1 from approvals b where b.run_id = a.run_id and b.request_sha256 = a.request_sha256 and b.seq = a.seq - 1)
       or o.person = a.person
-      or (a.kind = 'review') <> exists (select 1 from order_executions x where x.run_id = a.run_id and x.order_sha256 = a.order_sha256)
+      or (a.kind = 'review') <> exists (select 1 from approved_executions x where x.run_id = a.run_id and x.request_sha256 = a.request_sha256)
   ) then
-    raise exception 'order_approvals: append-only: not the next one, of who proposed the order, or an approval of what was executed' using errcode = 'check_violation';
+    raise exception 'approvals: append-only: not the next one, of who proposed the order, or an approval of what was executed' using errcode = 'check_violation';
   end if;
   return null;
 end $$;
 
-create trigger birth after insert on order_approvals referencing new table as added
-  for each statement execute function order_approvals_birth();
+create trigger birth after insert on approvals referencing new table as added
+  for each statement execute function approvals_birth();
 
 -- Orders to delete payloads.
 create table purges (
@@ -1502,36 +1502,36 @@ create table purges (
   primary key (purge_id)
 );
 
--- Which orders were executed, in the transaction of what was ordered.
-create table order_executions (
+-- Which requests were executed, in the transaction of the change.
+create table approved_executions (
   run_id       text collate "C" not null,
-  order_sha256 text collate "C" not null,
+  request_sha256 text collate "C" not null,
   persons      bigint not null check (persons > 0),
   emergency    bigint not null check (emergency in (0, 1)),
   why          text collate "C" not null check ((why <> '') = (emergency = 1)),
   purge_id     bigint references purges (purge_id),
   actor        text collate "C" not null check (actor <> ''),
   at_us        bigint not null check (at_us > 0),
-  primary key (run_id, order_sha256),
-  foreign key (run_id, order_sha256) references orders (run_id, order_sha256)
+  primary key (run_id, request_sha256),
+  foreign key (run_id, request_sha256) references approval_requests (run_id, request_sha256)
 );
 
 -- As many persons signed as are counted, and as many as the rule says, except in an emergency.
-create function order_executions_birth() returns trigger language plpgsql set search_path from current as $$
+create function approved_executions_birth() returns trigger language plpgsql set search_path from current as $$
 begin
   if exists (
     select 1 from added x
-    join orders o using (run_id, order_sha256)
-    where x.persons > 1 + (select count(*) from order_approvals a where a.run_id = x.run_id and a.order_sha256 = x.order_sha256)
-      or x.emergency = 0 and x.persons < (select r.persons from order_rules r where r.verb = o.verb order by r.seq desc limit 1)
+    join approval_requests o using (run_id, request_sha256)
+    where x.persons > 1 + (select count(*) from approvals a where a.run_id = x.run_id and a.request_sha256 = x.request_sha256)
+      or x.emergency = 0 and x.persons < (select r.persons from approval_rules r where r.verb = o.verb order by r.seq desc limit 1)
   ) then
-    raise exception 'order_executions: fewer persons signed' using errcode = 'check_violation';
+    raise exception 'approved_executions: fewer persons signed' using errcode = 'check_violation';
   end if;
   return null;
 end $$;
 
-create trigger birth after insert on order_executions referencing new table as added
-  for each statement execute function order_executions_birth();
+create trigger birth after insert on approved_executions referencing new table as added
+  for each statement execute function approved_executions_birth();
 
 -- ========== Retention: holds, purges, forgotten rows, archives ==========
 
@@ -3079,8 +3079,8 @@ declare
 begin
   -- Rows that never change.
   foreach name in array array[
-    'nodes', 'artifacts', 'retried', 'run_seals', 'sign_offs', 'order_rules', 'orders', 'order_approvals',
-    'order_executions', 'holds', 'hold_ends', 'purges', 'purged_runs', 'deletions', 'deleted_payloads',
+    'nodes', 'artifacts', 'retried', 'run_seals', 'sign_offs', 'approval_rules', 'approval_requests', 'approvals',
+    'approved_executions', 'holds', 'hold_ends', 'purges', 'purged_runs', 'deletions', 'deleted_payloads',
     'returned_payloads', 'retention_periods', 'retention_turns', 'forgotten', 'forgotten_leaves', 'erasures',
     'erased', 'repacked', 'forgettings', 'archives', 'archived_payloads', 'attestations', 'heals', 'limits', 'log',
     'log_hashes', 'log_heads', 'log_anchors', 'endpoints', 'access_tokens', 'disclosures', 'bundles',

@@ -1210,10 +1210,10 @@ when new.seq <> (select count(*) from sign_offs s where s.run_id = new.run_id)
       and not exists (select 1 from run_seals l where l.run_id = s.run_id and l.seq > s.seq))
 begin select raise(abort, 'sign_offs: append-only: not the next one, or not of the last seal of a run that has ended'); end;
 
--- ========== Orders that need several persons ==========
+-- ========== Changes that need several persons ==========
 
--- How many persons a dangerous order needs, its proposer included; the last row of a verb counts.
-create table order_rules (
+-- How many persons a guarded change needs, its proposer included; the last row of a verb counts.
+create table approval_rules (
   verb    text not null check (verb <> ''),
   seq     integer not null check (seq >= 0),
   persons integer not null check (persons between 1 and 9),
@@ -1223,17 +1223,17 @@ create table order_rules (
   primary key (verb, seq)
 ) strict, without rowid;
 
-create trigger order_rules_keep before update on order_rules begin select raise(abort, 'order_rules: append-only'); end;
-create trigger order_rules_stay before delete on order_rules begin select raise(abort, 'order_rules: append-only'); end;
-create trigger order_rules_once before insert on order_rules when exists (select 1 from order_rules t where t.verb = new.verb and t.seq = new.seq)
-begin select raise(abort, 'order_rules: append-only: it is there already'); end;
-create trigger order_rules_birth before insert on order_rules when new.seq <> (select count(*) from order_rules r where r.verb = new.verb)
-begin select raise(abort, 'order_rules: append-only: not the next one'); end;
+create trigger approval_rules_keep before update on approval_rules begin select raise(abort, 'approval_rules: append-only'); end;
+create trigger approval_rules_stay before delete on approval_rules begin select raise(abort, 'approval_rules: append-only'); end;
+create trigger approval_rules_once before insert on approval_rules when exists (select 1 from approval_rules t where t.verb = new.verb and t.seq = new.seq)
+begin select raise(abort, 'approval_rules: append-only: it is there already'); end;
+create trigger approval_rules_birth before insert on approval_rules when new.seq <> (select count(*) from approval_rules r where r.verb = new.verb)
+begin select raise(abort, 'approval_rules: append-only: not the next one'); end;
 
--- Dangerous orders that somebody proposed.
-create table orders (
+-- Requests for approval: guarded changes that a person proposed.
+create table approval_requests (
   run_id       text not null,
-  order_sha256 text not null check (length(order_sha256) = 64),
+  request_sha256 text not null check (length(request_sha256) = 64),
   verb         text not null check (verb <> ''),
   person       text not null check (person <> ''),
   statement    text not null check (statement <> ''),
@@ -1241,20 +1241,20 @@ create table orders (
   approver     text not null check (approver <> ''),
   expires_us   integer not null check (expires_us > at_us),
   at_us        integer not null check (at_us > 0),
-  primary key (run_id, order_sha256)
+  primary key (run_id, request_sha256)
 ) strict, without rowid;
 
-create trigger orders_keep before update on orders begin select raise(abort, 'orders: append-only'); end;
-create trigger orders_stay before delete on orders begin select raise(abort, 'orders: append-only'); end;
-create trigger orders_once before insert on orders when exists (select 1 from orders t where t.order_sha256 = new.order_sha256)
-begin select raise(abort, 'orders: append-only: it is there already'); end;
-create trigger orders_birth before insert on orders when new.run_id <> '' and not exists (select 1 from runs r where r.run_id = new.run_id)
-begin select raise(abort, 'orders: its run is not recorded'); end;
+create trigger approval_requests_keep before update on approval_requests begin select raise(abort, 'approval_requests: append-only'); end;
+create trigger approval_requests_stay before delete on approval_requests begin select raise(abort, 'approval_requests: append-only'); end;
+create trigger approval_requests_once before insert on approval_requests when exists (select 1 from approval_requests t where t.request_sha256 = new.request_sha256)
+begin select raise(abort, 'approval_requests: append-only: it is there already'); end;
+create trigger approval_requests_birth before insert on approval_requests when new.run_id <> '' and not exists (select 1 from runs r where r.run_id = new.run_id)
+begin select raise(abort, 'approval_requests: its run is not recorded'); end;
 
--- Who signed an order besides.
-create table order_approvals (
+-- Who else signed a request.
+create table approvals (
   run_id       text not null,
-  order_sha256 text not null,
+  request_sha256 text not null,
   seq          integer not null check (seq >= 0),
   kind         text not null check (kind in ('approval', 'review')),
   person       text not null check (person <> ''),
@@ -1262,52 +1262,52 @@ create table order_approvals (
   signature    text not null check (signature <> ''),
   approver     text not null check (approver <> ''),
   at_us        integer not null check (at_us > 0),
-  primary key (run_id, order_sha256, seq),
-  unique (run_id, order_sha256, kind, person),
-  foreign key (run_id, order_sha256) references orders (run_id, order_sha256)
+  primary key (run_id, request_sha256, seq),
+  unique (run_id, request_sha256, kind, person),
+  foreign key (run_id, request_sha256) references approval_requests (run_id, request_sha256)
 ) strict, without rowid;
 
-create trigger order_approvals_keep before update on order_approvals begin select raise(abort, 'order_approvals: append-only'); end;
-create trigger order_approvals_stay before delete on order_approvals begin select raise(abort, 'order_approvals: append-only'); end;
-create trigger order_approvals_once before insert on order_approvals when exists (
-  select 1 from order_approvals t where t.run_id = new.run_id and t.order_sha256 = new.order_sha256 and (t.seq = new.seq or t.kind = new.kind and t.person = new.person))
-begin select raise(abort, 'order_approvals: append-only: it is there already'); end;
+create trigger approvals_keep before update on approvals begin select raise(abort, 'approvals: append-only'); end;
+create trigger approvals_stay before delete on approvals begin select raise(abort, 'approvals: append-only'); end;
+create trigger approvals_once before insert on approvals when exists (
+  select 1 from approvals t where t.run_id = new.run_id and t.request_sha256 = new.request_sha256 and (t.seq = new.seq or t.kind = new.kind and t.person = new.person))
+begin select raise(abort, 'approvals: append-only: it is there already'); end;
 
--- The person who proposed an order does not approve it; what was executed is only reviewed.
-create trigger order_approvals_birth before insert on order_approvals
-when new.seq <> (select count(*) from order_approvals a where a.run_id = new.run_id and a.order_sha256 = new.order_sha256)
-  or exists (select 1 from orders o where o.run_id = new.run_id and o.order_sha256 = new.order_sha256 and o.person = new.person)
-  or (new.kind = 'review') <> exists (select 1 from order_executions x where x.run_id = new.run_id and x.order_sha256 = new.order_sha256)
-begin select raise(abort, 'order_approvals: append-only: not the next one, of who proposed the order, or an approval of what was executed'); end;
+-- The person who proposed a request does not approve it; what was executed is only reviewed.
+create trigger approvals_birth before insert on approvals
+when new.seq <> (select count(*) from approvals a where a.run_id = new.run_id and a.request_sha256 = new.request_sha256)
+  or exists (select 1 from approval_requests o where o.run_id = new.run_id and o.request_sha256 = new.request_sha256 and o.person = new.person)
+  or (new.kind = 'review') <> exists (select 1 from approved_executions x where x.run_id = new.run_id and x.request_sha256 = new.request_sha256)
+begin select raise(abort, 'approvals: append-only: not the next one, of who proposed the order, or an approval of what was executed'); end;
 
--- Which orders were executed, in the transaction of what was ordered.
-create table order_executions (
+-- Which requests were executed, in the transaction of the change.
+create table approved_executions (
   run_id       text not null,
-  order_sha256 text not null,
+  request_sha256 text not null,
   persons      integer not null check (persons > 0),
   emergency    integer not null check (emergency in (0, 1)),
   why          text not null check ((why <> '') = (emergency = 1)),
   purge_id     integer references purges (purge_id),
   actor        text not null check (actor <> ''),
   at_us        integer not null check (at_us > 0),
-  primary key (run_id, order_sha256),
-  foreign key (run_id, order_sha256) references orders (run_id, order_sha256)
+  primary key (run_id, request_sha256),
+  foreign key (run_id, request_sha256) references approval_requests (run_id, request_sha256)
 ) strict, without rowid;
 
-create trigger order_executions_keep before update on order_executions begin select raise(abort, 'order_executions: append-only'); end;
-create trigger order_executions_stay before delete on order_executions begin select raise(abort, 'order_executions: append-only'); end;
-create trigger order_executions_once before insert on order_executions when exists (
-  select 1 from order_executions t where t.run_id = new.run_id and t.order_sha256 = new.order_sha256)
-begin select raise(abort, 'order_executions: append-only: it is there already'); end;
+create trigger approved_executions_keep before update on approved_executions begin select raise(abort, 'approved_executions: append-only'); end;
+create trigger approved_executions_stay before delete on approved_executions begin select raise(abort, 'approved_executions: append-only'); end;
+create trigger approved_executions_once before insert on approved_executions when exists (
+  select 1 from approved_executions t where t.run_id = new.run_id and t.request_sha256 = new.request_sha256)
+begin select raise(abort, 'approved_executions: append-only: it is there already'); end;
 
 -- As many persons signed as are counted, and as many as the rule says, except in an emergency.
-create trigger order_executions_birth before insert on order_executions
-when new.persons > 1 + (select count(*) from order_approvals a where a.run_id = new.run_id and a.order_sha256 = new.order_sha256)
+create trigger approved_executions_birth before insert on approved_executions
+when new.persons > 1 + (select count(*) from approvals a where a.run_id = new.run_id and a.request_sha256 = new.request_sha256)
   or new.emergency = 0 and new.persons < (
-    select r.persons from orders o join order_rules r using (verb)
-    where o.run_id = new.run_id and o.order_sha256 = new.order_sha256
+    select r.persons from approval_requests o join approval_rules r using (verb)
+    where o.run_id = new.run_id and o.request_sha256 = new.request_sha256
     order by r.seq desc limit 1)
-begin select raise(abort, 'order_executions: fewer persons signed'); end;
+begin select raise(abort, 'approved_executions: fewer persons signed'); end;
 
 -- ========== Retention: holds, purges, forgotten rows, archives ==========
 
