@@ -199,7 +199,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "chunks do not wait for their turn", never: "the order of the output hangs on which worker was quicker",
-		file: "workflows/flow.go", old: "f.turns == turn && !f.settling && !f.tickFirst() || f.err != nil", new: "!f.settling || f.err != nil",
+		file: "workflows/turns.go", old: "f.turns == turn && !f.settling && !f.tickFirst() || f.err != nil", new: "!f.settling || f.err != nil",
 		pkg: "./tests/graphs", run: "^TestASlowChunkKeepsItsTurn$",
 	},
 	{
@@ -209,7 +209,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "only the first sink is written", never: "the rows of one of two sinks are dropped", again: oneWatermark,
-		file: "workflows/together.go", old: "parts := f.place(chunk, passed[i])", new: "parts := f.place(chunk, passed[i])\n\t\tparts = parts[:min(1, len(parts))]",
+		file: "workflows/turns.go", old: "parts := f.place(chunk, passed[i])", new: "parts := f.place(chunk, passed[i])\n\t\tparts = parts[:min(1, len(parts))]",
 		pkg: "./workflows", run: "^TestPartsFollowEachOther$",
 	},
 

@@ -110,7 +110,7 @@ var resumes = []mutant{
 	},
 	{
 		name: "a paused run empties its barriers", never: "somebody pauses a run before its sums are made, and they are made",
-		file: "workflows/fold.go", old: "if err := f.unpaused(ctx); err != nil || !f.running() {", new: "if err := error(nil); err != nil || !f.running() {",
+		file: "workflows/barriers.go", old: "if err := f.unpaused(ctx); err != nil || !f.running() {", new: "if err := error(nil); err != nil || !f.running() {",
 		pkg: "./tests/resume", run: "^TestAPausedRunBeginsNothing$",
 	},
 }

@@ -6,7 +6,7 @@ const routeTests = "./workflows"
 var routes = []mutant{
 	{
 		name: "parts of a sink that needs order are written side by side", never: "an older value replaces a newer one",
-		file: "workflows/flow.go", old: "case p.inOrder:", new: "case false:",
+		file: "workflows/write.go", old: "case p.inOrder:", new: "case false:",
 		pkg: routeTests, run: "^TestOrderedSinkKeepsOrder$",
 	},
 	{

@@ -10,9 +10,34 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/activities/resumepoint"
 	"waymark/internal/temporal/attributes"
 	"waymark/pipeline"
 )
+
+// View is what ProgressQuery returns.
+type View struct {
+	Run      string `json:"run,omitempty"`      // empty for a start that was refused, if the run of its id is that of another one
+	Workflow string `json:"workflow,omitempty"` // of the run
+	// Status is accepted while the run is being opened, then waiting, running, paused, or how the run ended.
+	Status string `json:"status"`
+	// Progress is nil if another workflow than the run's answers: one that somebody started for the run, and that
+	// cannot ask the run's.
+	*resumepoint.Progress
+	// Paused says by whom and why; nil if the run is not paused, as far as who answers knows.
+	Paused *Command `json:"paused,omitempty"`
+	Waits  string   `json:"waits,omitempty"` // why the run waits for places; empty if it does not
+
+	Reason string `json:"reason,omitempty"` // why the run did not begin, or stopped, as far as who answers knows
+
+	// Overridden are, by name of a parameter, the values that the run's slot gives, where the input has another one.
+	Overridden map[string]string `json:"overridden,omitempty"`
+}
+
+// view is how the run is.
+func (f *flow) view() View {
+	return View{Run: f.id, Workflow: WorkflowID(f.id), Status: f.state.status(), Progress: &f.state.Progress, Paused: f.state.Paused, Overridden: f.state.Overridden}
+}
 
 // Summary is what lists of workflows show of a run.
 func Summary(pipeline, run string) string {

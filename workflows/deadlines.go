@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -9,90 +8,6 @@ import (
 	"waymark/activities"
 	"waymark/activities/resumepoint"
 )
-
-// foldInput says all that there is to say of a step.
-func (f *flow) foldInput(ctx workflow.Context, step fold) activities.FoldInput {
-	held, in := step.held, step.in
-	in.Barrier, in.Fold, in.Saved, in.Rows, in.Chunks = held.Barrier, held.Folds, held.Saved, held.Rows, held.Chunks
-	in.At = max(workflow.Now(ctx).UnixMicro(), in.At)
-	return in
-}
-
-// folded notes what a step gave.
-func (f *flow) folded(step fold, out activities.FoldResult) {
-	held := step.held
-	f.stickTo(out.Worker)
-	f.lastRows[held.Barrier] = out.Rows
-	held.Folds++
-	held.Rows += out.Rows
-	held.Chunks += out.Chunks
-	held.Deadline = out.Deadline
-	held.Ended = step.in.Kind == activities.FoldEnd
-	if out.Saved.Digest != "" {
-		held.Saved = out.Saved
-	}
-}
-
-// sendOn sends what came out of a barrier through the steps after it, chunk by chunk, until all is gone or enough says so. With
-// enough it begins nothing while the run is paused.
-func (f *flow) sendOn(ctx workflow.Context, held *resumepoint.BarrierState, enough func() bool) error {
-	for held.Passed < held.Chunks {
-		if enough != nil {
-			if err := f.unpaused(ctx); err != nil || enough() {
-				return err
-			}
-		}
-		if err := f.sendChunks(ctx, []*resumepoint.BarrierState{held}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sendChunks sends the next chunk of each of the barriers through the steps, and waits until its parts are written: so no more parts
-// wait in memory than one chunk has, or several small ones.
-func (f *flow) sendChunks(ctx workflow.Context, from []*resumepoint.BarrierState) error {
-	var group passing
-	for _, held := range from {
-		group.chunks = append(group.chunks, activities.PassInput{Mode: f.way.mode(), Source: held.Barrier, Chunk: held.Passed})
-	}
-	results, err := f.pass(ctx, group)
-	if err != nil {
-		return err
-	}
-	for i, held := range from {
-		held.Passed++
-		f.state.Refused += int64(results[i].Refused)
-	}
-	writes, err := f.settle(ctx, group.chunks, results, 0)
-	if err != nil {
-		return err
-	}
-	return f.await(ctx, writes)
-}
-
-// endBarriers empties the barriers, in the order of the plan: what comes out of one may come to a later one. It leaves off
-// when somebody stops the run or the history is long enough to be continued as new.
-func (f *flow) endBarriers(ctx workflow.Context) error {
-	enough := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || !f.running() }
-	for rest := f.holdings(); len(rest) > 0; {
-		if err := f.unpaused(ctx); err != nil || !f.running() {
-			return err
-		}
-		ended, err := f.end(ctx, rest)
-		if err != nil {
-			return err
-		}
-		if err := f.sendAll(ctx, rest[:ended], enough); err != nil {
-			return err
-		}
-		if enough() {
-			return nil
-		}
-		rest = rest[ended:]
-	}
-	return nil
-}
 
 // watchDeadlines lets barriers take their step when a batch is due, also while nothing is read. It is of no effect for plans
 // without barriers.
@@ -179,13 +94,4 @@ func (f *flow) fireDue(ctx workflow.Context, now int64) error {
 		}
 	}
 	return nil
-}
-
-func (f *flow) held(barrier string) *resumepoint.BarrierState {
-	for i := range f.state.Held {
-		if f.state.Held[i].Barrier == barrier {
-			return &f.state.Held[i]
-		}
-	}
-	panic(&senseless{fmt.Sprintf("the plan has no barrier named %.64q", barrier)})
 }

@@ -1,0 +1,90 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+	"waymark/activities/resumepoint"
+)
+
+// What is small is done in one batch with its like: to schedule an activity takes Temporal longer than to do something
+// small.
+const (
+	// maxBatch bounds one activity: what is begun must be finished before a command to stop counts.
+	maxBatch = 128
+
+	// smallBytes is the size up to which a part is written, and an output published, together with others.
+	smallBytes = 64 << 10
+
+	// smallRows is how many rows come out of a barrier that go through the steps together with others.
+	smallRows = 1_000
+)
+
+// doBatch lets an activity do a batch, and waits for the results.
+func doBatch[In, Out any](ctx workflow.Context, f *flow, sticky string, activity any, each []In) ([]Out, error) {
+	var results activities.Results[Out]
+	in := activities.Batch[In]{Run: f.id, Epoch: f.state.Epoch, Each: each}
+	if err := f.perform(ctx, sticky, activity, in).Get(ctx, &results); err != nil {
+		return nil, err
+	}
+	if len(results.Each) != len(each) {
+		return nil, nonsense("an activity answered %d of %d things", len(results.Each), len(each))
+	}
+	return results.Each, nil
+}
+
+// next returns the sources that are read next, each a chunk: the next in turn, with those after it if all are small.
+func (f *flow) next() []*resumepoint.Reading {
+	first := f.state.Next()
+	var sources []*resumepoint.Reading
+	for i := range f.state.Sources {
+		source := &f.state.Sources[i]
+		if source.AtEnd || source.Chunk != first.Chunk {
+			continue
+		}
+		if !f.state.Plan.Sources[i].Small || len(sources) == maxBatch {
+			break
+		}
+		sources = append(sources, source)
+	}
+	if len(sources) == 0 {
+		return []*resumepoint.Reading{first}
+	}
+	return sources
+}
+
+// passing is chunks in flight, in the order of their turns.
+type passing struct {
+	chunks []activities.PassInput
+	rows   []int // of each; nil for those of barriers
+}
+
+// grouped divides chunks that were read into those that go on together: all, or each alone. Where chunks must go through the steps one
+// after the other, or deadlines on record come between their turns, each goes alone.
+func (f *flow) grouped(group passing) (groups []passing) {
+	if !f.way.inTurns && f.state.Redo.Next() == nil && len(group.chunks) > 0 {
+		return []passing{group}
+	}
+	for i := range group.chunks {
+		groups = append(groups, passing{group.chunks[i : i+1], group.rows[i : i+1]})
+	}
+	return groups
+}
+
+// summary says what goes through the steps.
+func (g passing) summary() string {
+	what := fmt.Sprintf("process %d chunks", len(g.chunks))
+	if len(g.chunks) == 1 {
+		what = fmt.Sprintf("process %s · chunk %d", g.chunks[0].Source, g.chunks[0].Chunk)
+	}
+	if g.rows == nil {
+		return what
+	}
+	rows := 0
+	for _, some := range g.rows {
+		rows += some
+	}
+	return fmt.Sprintf("%s · %d rows", what, rows)
+}

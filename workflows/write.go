@@ -1,0 +1,119 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
+)
+
+// part is a part of a sink's output that has its place.
+type part struct {
+	activities.WriteInput
+	rows, bytes int64
+	inOrder     bool // it must be written behind the one before it
+}
+
+// place gives every part its place behind the parts of earlier chunks.
+func (f *flow) place(chunk activities.PassInput, passed activities.PassResult) []part {
+	parts := make([]part, len(passed.Parts))
+	for i, size := range passed.Parts {
+		sink := f.sink(size.Sink)
+		place := f.state.Place(size.Sink, size.Rows, size.Bytes)
+		in := activities.WriteInput{
+			Source: chunk.Source, Chunk: chunk.Chunk, Sink: size.Sink, Ordinal: place.Ordinal, Offset: place.Offset,
+		}
+		parts[i] = part{WriteInput: in, rows: size.Rows, bytes: size.Bytes, inOrder: f.state.Plan.Sinks[sink].InOrder}
+	}
+	return parts
+}
+
+// write begins to write parts: those that are small in batches. The process that sent the chunk through the steps, which
+// has the sticky queue, has them in memory.
+func (f *flow) write(ctx workflow.Context, sticky string, parts []part) (writes []workflow.Future) {
+	var small []part
+	for _, p := range parts {
+		switch {
+		case p.inOrder:
+			writes = append(writes, f.writeInOrder(ctx, sticky, p))
+		case p.bytes <= smallBytes:
+			small = append(small, p)
+		default:
+			writes = append(writes, f.writeBatch(ctx, sticky, []part{p}))
+		}
+	}
+	for share := range slices.Chunk(small, maxBatch) {
+		writes = append(writes, f.writeBatch(ctx, sticky, share))
+	}
+	return writes
+}
+
+// writeBatch begins to write parts in one activity.
+func (f *flow) writeBatch(ctx workflow.Context, sticky string, parts []part) workflow.Future {
+	in := activities.Batch[activities.WriteInput]{Run: f.id, Epoch: f.state.Epoch}
+	sinks, rows := map[string]bool{}, int64(0)
+	for _, p := range parts {
+		in.Each = append(in.Each, p.WriteInput)
+		sinks[p.Sink], rows = true, rows+p.rows
+	}
+	what := parts[0].Sink
+	if len(parts) > 1 {
+		what = fmt.Sprintf("%d sinks", len(sinks))
+	}
+	return f.perform(withActivity(ctx, "write %s · chunk %d · %d rows", what, parts[0].Chunk, rows), sticky, act.Write, in)
+}
+
+// writeInOrder begins to write a part when the one before it is written.
+func (f *flow) writeInOrder(ctx workflow.Context, sticky string, p part) workflow.Future {
+	before := f.written[p.Sink]
+	done, settle := workflow.NewFuture(ctx)
+	f.written[p.Sink] = done
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if before != nil {
+			if err := before.Get(ctx, nil); err != nil {
+				settle.SetError(err)
+				return
+			}
+		}
+		settle.Chain(f.writeBatch(ctx, sticky, []part{p}))
+	})
+	return done
+}
+
+// await waits until parts are written.
+func (f *flow) await(ctx workflow.Context, writes []workflow.Future) error {
+	for _, write := range writes {
+		var results activities.Results[activities.WriteResult]
+		if err := write.Get(ctx, &results); err != nil {
+			return err
+		}
+		for _, result := range results.Each {
+			f.state.Refused += result.Refused
+		}
+	}
+	return nil
+}
+
+// sink returns the index of a sink in the plan.
+func (f *flow) sink(name string) int {
+	for i := range f.state.Plan.Sinks {
+		if f.state.Plan.Sinks[i].Name == name {
+			return i
+		}
+	}
+	panic(&senseless{fmt.Sprintf("the plan has no sink named %.64q", name)})
+}
+
+// putOff adds to later the parts that may be written later, and returns those that may not.
+func (f *flow) putOff(parts, later []part) (now, put []part) {
+	for _, p := range parts {
+		if p.inOrder {
+			now = append(now, p)
+		} else {
+			later = append(later, p)
+		}
+	}
+	return now, later
+}
