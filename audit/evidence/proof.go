@@ -34,13 +34,6 @@ func (p Proof) Rotates() bool {
 // ErrUnsigned says that an entry is under no signed head yet.
 var ErrUnsigned = errors.New("no signed head covers the run's entry yet: the process with the log's key signs within seconds; try again then")
 
-// ProofsOf returns the entries that say which keys count, the one that says that a run began, and those about seals of it, each with its proof under one
-// signed head, in the order of the log. Of the heads that cover them all it is the newest of those with the most cosignatures, and has these. The error wraps landscape.ErrNotFound if there is no such entry, and ErrUnsigned if no head covers one yet.
-func ProofsOf(ctx context.Context, log *landscape.Reader, run string, seals ...landscape.RunSeal) ([]Proof, error) {
-	found, _, err := ProofsWith(ctx, log, run, Beside{}, seals...)
-	return found, err
-}
-
 // Beside is what the log has entries about beside the beginning and the seals of a run.
 type Beside struct {
 	Looks    [][]landscape.Attestation // each of one number
@@ -51,8 +44,13 @@ type Beside struct {
 // Uncovered says of which kinds some have no entry that a signed head covers.
 type Uncovered struct{ Looks, SignOffs, Orders bool }
 
-// ProofsWith is ProofsOf with the entries about what else there is, as far as a signed head covers them.
-func ProofsWith(ctx context.Context, log *landscape.Reader, run string, beside Beside, seals ...landscape.RunSeal) (found []Proof, without Uncovered, err error) {
+// ProofsOf returns the entries that say which keys count, the one that says that a run began, and those about seals of it,
+// each with its proof under one signed head, in the order of the log. Of the heads that cover them all it is the newest of
+// those with the most cosignatures, and has these. The entries about what else there is follow as far as a head covers them.
+// The error wraps landscape.ErrNotFound if there is no such entry, and ErrUnsigned if no head covers one yet.
+func ProofsOf(
+	ctx context.Context, log *landscape.Reader, run string, beside Beside, seals ...landscape.RunSeal,
+) (found []Proof, without Uncovered, err error) {
 	of := []Statement{{Type: Began, Run: run}}
 	for _, seal := range seals {
 		of = append(of, sealed(seal))

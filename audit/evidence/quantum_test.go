@@ -44,7 +44,7 @@ func (p *place) checkpoint() (text string, signatures []string) {
 // policyWith is the policy that trusts a log by these keys.
 func policyWith(t *testing.T, vkeys ...string) string {
 	t.Helper()
-	text, err := trust.TextOf(vkeys)
+	text, err := trust.Text(vkeys)
 	require.NoError(t, err)
 	return text
 }
@@ -163,7 +163,7 @@ func TestWrongQuantumSignatures(t *testing.T) {
 			parsed, wrong := trust.Parse(policy)
 			require.NoError(t, wrong)
 			p.read(func(ctx context.Context, log *landscape.Reader) {
-				proofs, wrong := evidence.ProofsOf(ctx, log, "r1")
+				proofs, _, wrong := evidence.ProofsOf(ctx, log, "r1", evidence.Beside{})
 				require.NoError(t, wrong)
 				for i := range proofs {
 					before, _, _ := strings.Cut(proofs[i].Text, "\n\n")
@@ -269,7 +269,7 @@ func TestQuantumKeyOfARotatedLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []uint32{verifierOf(t, done.New).KeyHash(), verifierOf(t, done.Old).KeyHash(), quantum.KeyHash()}, []uint32{n.Sigs[0].Hash, n.Sigs[1].Hash, n.Sigs[2].Hash})
 	for _, log := range []string{done.Old, done.New} {
-		policy, err := trust.TextOf([]string{log, key.VKey}, evidence.Witness(o.anchor()).Trust())
+		policy, err := trust.Text([]string{log, key.VKey}, evidence.Witness(o.anchor()).Trust())
 		require.NoError(t, err)
 		parsed, err := trust.Parse(policy)
 		require.NoError(t, err)

@@ -50,7 +50,7 @@ func (p *place) known() (known []evidence.KnownKey) {
 // only is the policy that trusts the log with a key.
 func only(t *testing.T, key string) string {
 	t.Helper()
-	text, err := trust.Text(key)
+	text, err := trust.Text([]string{key})
 	require.NoError(t, err)
 	return text
 }
@@ -192,7 +192,7 @@ func TestFalseRotations(t *testing.T) {
 			head := p.headBy(named)
 			var proofs []evidence.Proof
 			p.read(func(ctx context.Context, log *landscape.Reader) {
-				proofs, err = evidence.ProofsOf(ctx, log, "r1")
+				proofs, _, err = evidence.ProofsOf(ctx, log, "r1", evidence.Beside{})
 				require.NoError(t, err)
 			})
 			for i := range proofs { // as the thief would show them
@@ -357,7 +357,7 @@ func TestWitnessOfARotatedLog(t *testing.T) {
 	require.Empty(t, report.Problems)
 	require.Equal(t, report.Entries, report.Anchors[1].Entries)
 	for _, key := range []string{done.Old, done.New} {
-		text, err := trust.Text(key, evidence.Witness(o.anchor()).Trust())
+		text, err := trust.Text([]string{key}, evidence.Witness(o.anchor()).Trust())
 		require.NoError(t, err)
 		proven, err := p.proven("r2", text)
 		require.NoError(t, err)
@@ -376,7 +376,7 @@ func TestWitnessOfARotatedLog(t *testing.T) {
 	require.Empty(t, report.Problems)
 	require.Equal(t, report.Entries, report.Anchors[1].Entries)
 	for _, key := range []string{done.Old, done.New} {
-		text, err := trust.Text(key, evidence.Witness(o.anchor()).Trust())
+		text, err := trust.Text([]string{key}, evidence.Witness(o.anchor()).Trust())
 		require.NoError(t, err)
 		proven, err := p.proven("r1", text)
 		require.NoError(t, err)

@@ -202,7 +202,7 @@ func TestTesseraAndWitnesses(t *testing.T) {
 	folder := t.TempDir()
 	theirs := witnesstest.Log(t, folder, "tessera.example/log")
 	of, _ := witnesstest.Start(t, "w.example/witness", theirs)
-	policy, err := trust.Text(theirs, of)
+	policy, err := trust.Text([]string{theirs}, of)
 	require.NoError(t, err)
 	file := filepath.Join(folder, "trust.policy")
 	require.NoError(t, os.WriteFile(file, []byte(policy), 0o600))
@@ -225,7 +225,7 @@ func TestTesseraAndWitnesses(t *testing.T) {
 	require.NoError(t, err)
 	head := filepath.Join(folder, "head")
 	p.read(func(ctx context.Context, log *landscape.Reader) {
-		proofs, err := evidence.ProofsOf(ctx, log, "r1")
+		proofs, _, err := evidence.ProofsOf(ctx, log, "r1", evidence.Beside{})
 		require.NoError(t, err)
 		_, _, text, err := evidence.ParseProof(proofs[0].Text)
 		require.NoError(t, err)

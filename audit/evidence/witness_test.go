@@ -132,7 +132,7 @@ func (p *place) policy(witnesses ...*observer) string {
 	for _, o := range witnesses {
 		trusted = append(trusted, evidence.Witness(o.anchor()).Trust())
 	}
-	text, err := trust.Text(key.VKey, trusted...)
+	text, err := trust.Text([]string{key.VKey}, trusted...)
 	require.NoError(p.t, err)
 	return text
 }
@@ -166,7 +166,7 @@ func (p *place) proven(run, policy string) (proven *evidence.Proven, err error) 
 	parsed, wrong := trust.Parse(policy)
 	require.NoError(p.t, wrong)
 	p.read(func(ctx context.Context, log *landscape.Reader) {
-		proofs, wrong := evidence.ProofsOf(ctx, log, run)
+		proofs, _, wrong := evidence.ProofsOf(ctx, log, run, evidence.Beside{})
 		require.NoError(p.t, wrong)
 		proven, err = evidence.VerifyProofs(parsed, proofs)
 	})

@@ -30,7 +30,7 @@ func garbage(size int64) landscape.SignedHead {
 // provable requires that the entry of a run is under a head that verifies.
 func provable(t *testing.T, log *landscape.Reader, run string) {
 	t.Helper()
-	proofs, err := evidence.ProofsOf(t.Context(), log, run)
+	proofs, _, err := evidence.ProofsOf(t.Context(), log, run, evidence.Beside{})
 	require.NoError(t, err)
 	proven, err := evidence.VerifyProofs(nil, proofs)
 	require.NoError(t, err)

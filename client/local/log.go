@@ -218,7 +218,7 @@ func (h *Home) TrustPolicy(ctx context.Context) (TrustPolicy, error) {
 			now = append([]string{key.Key}, now...)
 		}
 	}
-	text, err := trust.TextOf(now, witnesses...)
+	text, err := trust.Text(now, witnesses...)
 	if err != nil {
 		return TrustPolicy{}, invalidOption(fmt.Errorf("--log-anchor: two witnesses have one name or key: %w", err))
 	}

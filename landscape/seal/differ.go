@@ -26,14 +26,6 @@ var tables = []struct {
 	}},
 }
 
-// Tables returns the tables whose columns the bodies of rows cover, in the order of their parts.
-func Tables() (names []string) {
-	for _, t := range tables {
-		names = append(names, t.name)
-	}
-	return names
-}
-
 // Differ returns the tables in which a row is recorded otherwise than in other; nil if it is not.
 func (r *Rows) Differ(other *Rows, i int) (names []string) {
 	r.sort()

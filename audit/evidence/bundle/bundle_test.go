@@ -125,7 +125,7 @@ func verifyBy(t testing.TB, file []byte, policy string) *bundle.Report {
 // policyOf returns the policy that trusts a log, and asks for no witness.
 func policyOf(t testing.TB, key string) string {
 	t.Helper()
-	text, err := trust.Text(key)
+	text, err := trust.Text([]string{key})
 	require.NoError(t, err)
 	return text
 }

@@ -206,10 +206,10 @@ func (e *export) entries(ctx context.Context) (proofs []evidence.Proof, err erro
 		return nil, err
 	}
 	beside := evidence.Beside{Looks: looks, SignOffs: e.signed, Orders: all.records()}
-	proofs, without, err := evidence.ProofsWith(ctx, e.log, e.run.ID, beside, seals...)
+	proofs, without, err := evidence.ProofsOf(ctx, e.log, e.run.ID, beside, seals...)
 	if seals != nil && errors.Is(err, evidence.ErrUnsigned) {
 		e.gap(sealGap, err)
-		proofs, without, err = evidence.ProofsWith(ctx, e.log, e.run.ID, beside)
+		proofs, without, err = evidence.ProofsOf(ctx, e.log, e.run.ID, beside)
 	}
 	if without.Looks || err != nil && looks != nil {
 		e.gap(attestationGap, errUncovered)

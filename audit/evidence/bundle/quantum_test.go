@@ -24,7 +24,7 @@ func TestBundleUnderAQuantumSignature(t *testing.T) {
 	require.NoError(t, s.notary.Pass(t.Context()))
 	after, _ := s.export(t, s.log.Reader, bundle.NoPayloads)
 	require.Equal(t, []int{1, 2}, []int{signaturesOfHead(t, before), signaturesOfHead(t, after)})
-	both, err := trust.TextOf([]string{log.VKey, quantum.VKey})
+	both, err := trust.Text([]string{log.VKey, quantum.VKey})
 	require.NoError(t, err)
 	files := [][]byte{before, after}
 	for _, file := range files {

@@ -23,7 +23,7 @@ func TestWitnessedBundle(t *testing.T) {
 	again, _ := s.export(t, s.log.Reader, bundle.NoPayloads)
 	require.Equal(t, file, again)
 
-	good, err := trust.Text(log, of)
+	good, err := trust.Text([]string{log}, of)
 	require.NoError(t, err)
 	report := verifyBy(t, file, good)
 	require.Empty(t, report.Problem)
@@ -32,7 +32,7 @@ func TestWitnessedBundle(t *testing.T) {
 	require.NoError(t, report.WriteText(&b))
 	require.Contains(t, b.String(), "the witness a.example/witness cosigned the head of the log, 20")
 
-	bad, err := trust.Text(log, other)
+	bad, err := trust.Text([]string{log}, other)
 	require.NoError(t, err)
 	report = verifyBy(t, file, bad)
 	require.Equal(t, "log: the head of the log: the witness b.example/witness did not cosign the head, and the policy requires it", report.Problem)

@@ -37,7 +37,7 @@ func TestProofUnderAQuantumSignature(t *testing.T) {
 	files = append(files, text(t, p))
 	p.Head = strings.Join(lines[:at], "") + lines[at][:len(lines[at])-9] + "AAAAAAA=\n"
 	files = append(files, text(t, p))
-	both, err := trust.TextOf([]string{log.VKey, quantum.VKey})
+	both, err := trust.Text([]string{log.VKey, quantum.VKey})
 	require.NoError(t, err)
 	short := strings.Join(strings.SplitN(quantum.VKey, "+", 3)[:2], "+")
 	for policy, wants := range map[string][]string{
@@ -52,7 +52,7 @@ func TestProofUnderAQuantumSignature(t *testing.T) {
 			require.Equal(t, policy == both && wants[i] == "", report.Quantum == short)
 		}
 	}
-	alone, err := trust.TextOf([]string{quantum.VKey})
+	alone, err := trust.Text([]string{quantum.VKey})
 	require.NoError(t, err)
 	require.Empty(t, rowproof.Verify(files[0], parsed(t, alone), nil).Problem)
 }

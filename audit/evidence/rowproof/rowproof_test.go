@@ -55,7 +55,7 @@ func (s *scene) prove(t *testing.T, run string, row int64) (*rowproof.Proof, err
 // policyOf returns the policy that trusts a log, and asks for no witness.
 func policyOf(t testing.TB, key string) string {
 	t.Helper()
-	text, err := trust.Text(key)
+	text, err := trust.Text([]string{key})
 	require.NoError(t, err)
 	return text
 }

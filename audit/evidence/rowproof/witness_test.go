@@ -39,7 +39,7 @@ func witnessedProof(t *testing.T) (proof *rowproof.Proof, log string, witnesses 
 func TestWitnesses(t *testing.T) {
 	proof, log, witnesses := witnessedProof(t)
 	policy := func(of ...trust.Witness) string {
-		text, err := trust.Text(log, of...)
+		text, err := trust.Text([]string{log}, of...)
 		require.NoError(t, err)
 		return text
 	}

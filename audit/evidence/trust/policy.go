@@ -218,13 +218,9 @@ func (p *Policy) LogOf(key string) (log Log, ok bool) {
 	return log, false
 }
 
-// Text writes the policy for a log and its witnesses: more than half of them must have cosigned a head. The error says that witnesses share a name or key.
-func Text(log string, witnesses ...Witness) (string, error) {
-	return TextOf([]string{log}, witnesses...)
-}
-
-// TextOf is Text for a log with several keys, such as one of ML-DSA-44.
-func TextOf(logs []string, witnesses ...Witness) (string, error) {
+// Text writes the policy for the keys of a log, one of them perhaps of ML-DSA-44, and its witnesses: more than half of them
+// must have cosigned a head. The error says that witnesses share a name or key.
+func Text(logs []string, witnesses ...Witness) (string, error) {
 	var b strings.Builder
 	for _, log := range logs {
 		fmt.Fprintf(&b, "log %s\n", log)

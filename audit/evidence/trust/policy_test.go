@@ -97,7 +97,7 @@ func TestText(t *testing.T) {
 	log := key(t, keys.Log, "p.example/log")
 	var witnesses []trust.Witness
 	for i, want := range []string{"quorum none\n", "quorum a.example\n", "group witnesses 2 a.example b.example\nquorum witnesses\n", "group witnesses 2 a.example b.example c.example\nquorum witnesses\n"} {
-		text, err := trust.Text(log, witnesses...)
+		text, err := trust.Text([]string{log}, witnesses...)
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(text, "log "+log+"\n"))
 		require.True(t, strings.HasSuffix(text, "\n"+want), text)
@@ -109,14 +109,14 @@ func TestText(t *testing.T) {
 		name := string(rune('a'+i)) + ".example"
 		witnesses = append(witnesses, trust.Witness{Name: name, Key: key(t, keys.Witness, name), URL: "https://" + name})
 	}
-	_, err := trust.Text(log, witnesses[0], witnesses[0])
+	_, err := trust.Text([]string{log}, witnesses[0], witnesses[0])
 	require.ErrorContains(t, err, "another line has the key of this witness")
 }
 
 // TestQuantumLog: a log may have a key of ML-DSA-44 beside its own, and no witness may.
 func TestQuantumLog(t *testing.T) {
 	log, quantum := key(t, keys.Log, "p.example/log"), key(t, keys.Quantum, "p.example/log")
-	text, err := trust.TextOf([]string{log, quantum})
+	text, err := trust.Text([]string{log, quantum})
 	require.NoError(t, err)
 	require.Equal(t, "log "+log+"\nlog "+quantum+"\nquorum none\n", text)
 	policy, err := trust.Parse(text)

@@ -26,7 +26,7 @@ func Start(t testing.TB, name, log string) (of trust.Witness, anchor string) {
 	t.Helper()
 	key, err := keys.Generate(t.TempDir(), keys.Witness, name)
 	require.NoError(t, err)
-	text, err := trust.Text(log)
+	text, err := trust.Text([]string{log})
 	require.NoError(t, err)
 	policy, err := trust.Parse(text)
 	require.NoError(t, err)
