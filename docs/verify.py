@@ -477,7 +477,7 @@ def moment(at):
     return (datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=at)).isoformat(timespec="microseconds") + "Z"
 
 
-SEALER = "began sealed attested signed-off order approved executed".split()  # types of entries that a sealer signs
+SEALER = "began sealed attested signed-off requested approved executed".split()  # types of entries that a sealer signs
 
 
 class Log:
@@ -540,7 +540,7 @@ class Log:
 
 # What people signed with their SSH keys: sign-offs (sign-off.md) and dangerous orders (orders.md).
 
-SIGN_OFF, DANGEROUS = "waymark-sign-off", "waymark-order"
+SIGN_OFF, DANGEROUS = "waymark-sign-off", "waymark-approval"
 APPROVER = re.compile(r'([^ ]+) +(?:([a-z-]+="[^"]*"(?:,[a-z-]+="[^"]*")*) +)?([a-z0-9@.-]+) +([A-Za-z0-9+/=]+)(?: +(.*))?')
 STATED = {"approvers_sha256": str, "artifacts": [{"path": str, "sha256": str, "sink": str}], "at": str, "meaning": str, "name": str, "person": str,
           "pipeline": str, "role": str, "root": str, "run": str, "seal": int, "type": str, "v": int}
@@ -655,7 +655,7 @@ def order_signed(record, run, approvers):
         same = (said["type"], said["request_sha256"], said["v"]) == (record["kind"], record["request_sha256"], 1) and record["kind"] in ("approval", "review")
     else:
         said, key = signed(record, DANGEROUS, ORDER, approvers, "proposer")
-        same = (said["type"], said["run"], said["verb"], said["expires"], said["v"]) == ("order", run, record["verb"], moment(record["expires_us"]), 1)
+        same = (said["type"], said["run"], said["verb"], said["expires"], said["v"]) == ("approval_request", run, record["verb"], moment(record["expires_us"]), 1)
         same = same and sha256((record["statement"] + "\n").encode()).hex() == record["request_sha256"]
         same = same and all(list(of) == sorted(of) and all(type(v) is str for v in of.values()) for of in (said["args"], said["state"]))
     refuse(not same, "%s signed another order than is recorded beside that" % record["person"])
@@ -1024,7 +1024,7 @@ class Bundle:
                 refuse(not same, name + ": it is about another run, pipeline or document")
                 began, self.sealed = began or document, self.sealed if document else entry
             self.attested += [entry] if entry.get("type") == "attested" else []
-            self.ordered += [entry] if entry.get("type") in ("order", "approved", "executed") else []
+            self.ordered += [entry] if entry.get("type") in ("requested", "approved", "executed") else []
         if not log.keys:
             refuse(self.policy or not any(g["what"] == "log" for g in self.gaps), "the bundle contains no log entry: nothing vouches for the key that signed it")
             return

@@ -133,7 +133,7 @@ func oneSignature(n *note.Note, text string) bool {
 // bySealer reports whether a sealer signs entries of a type, and not the key of the log.
 func bySealer(of Type) bool {
 	switch of {
-	case Began, Sealed, Forgot, Attested, SignedOff, Archived, Ruled, Ordered, Approved, Executed, Saw:
+	case Began, Sealed, Forgot, Attested, SignedOff, Archived, Ruled, Requested, Approved, Executed, Saw:
 		return true
 	}
 	return false

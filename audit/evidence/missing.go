@@ -37,7 +37,7 @@ func (m Missing) String() string {
 		said = fmt.Sprintf("to forget rows (%d) was carried out, says entry %d, and that is not recorded", m.Rows, m.Position)
 	case Archived:
 		said = fmt.Sprintf("was archived, says entry %d, and the place of its bundle is not recorded so", m.Position)
-	case Ruled, Ordered, Approved, Executed:
+	case Ruled, Requested, Approved, Executed:
 		said, cause = fmt.Sprintf("entry %d is about it, and it is not recorded", m.Position), ": somebody removed it"
 		if m.Run != "" {
 			said, cause = fmt.Sprintf("has %s, says entry %d, and that is not recorded so", m.ofOrder(), m.Position), ": somebody removed or changed it"
@@ -142,7 +142,7 @@ func otherMissing(ctx context.Context, log *landscape.Reader, run string) ([]Mis
 
 // ordersAbout returns the entries about dangerous orders about a run. It reads those about all such orders.
 func ordersAbout(ctx context.Context, log *landscape.Reader, run string) (about []landscape.LogEntry, err error) {
-	for _, kind := range []Type{Ordered, Approved, Executed} {
+	for _, kind := range []Type{Requested, Approved, Executed} {
 		found, err := log.LogEntriesAbout(ctx, string(kind))
 		if err != nil {
 			return nil, err
@@ -195,7 +195,7 @@ func (s Statement) recorded(ctx context.Context, log *landscape.Reader) (bool, e
 			return false, nil
 		}
 		return s.forgets(done), err
-	case Ruled, Ordered, Approved, Executed:
+	case Ruled, Requested, Approved, Executed:
 		return s.ordered(ctx, log)
 	}
 	return true, nil

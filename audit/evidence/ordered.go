@@ -22,7 +22,7 @@ func noted(r landscape.Record) (s Statement, at landscape.Micros) {
 	case landscape.OrderRuling:
 		s.Type, s.Verb, s.Rule, at = Ruled, string(r.Verb), r.Seq, r.At
 	case landscape.Order:
-		s.Type, s.Digest, s.Run, at = Ordered, r.Digest, r.Run, r.At
+		s.Type, s.Digest, s.Run, at = Requested, r.Digest, r.Run, r.At
 	case landscape.Approval:
 		s.Type, s.Digest, s.Run, s.Approval, at = Approved, r.Order, r.Run, r.Seq, r.At
 	case landscape.OrderExecution:

@@ -43,11 +43,11 @@ const (
 	SignedOff Type = "signed-off" // a person signed off a run
 	Archived  Type = "archived"   // the records of a run are in a bundle elsewhere, and not here any more
 
-	Ruled    Type = "rule"     // how many persons a dangerous order needs
-	Ordered  Type = "order"    // a person proposed a dangerous order
-	Approved Type = "approved" // a person signed it
-	Executed Type = "executed" // it was executed
-	Saw      Type = "approver" // a person's key was in the approvers file for the first time
+	Ruled     Type = "rule"      // how many persons a guarded change needs
+	Requested Type = "requested" // a person proposed a guarded change
+	Approved  Type = "approved"  // a person signed it
+	Executed  Type = "executed"  // it was executed
+	Saw       Type = "approver"  // a person's key was in the approvers file for the first time
 )
 
 // aboutKeys are the types of the entries that say which keys count.
@@ -141,7 +141,7 @@ func (s Statement) place() string {
 		return fmt.Sprintf("%s/%s/%d/%s", s.Type, s.Digest, s.Approval, s.At)
 	case Executed:
 		return fmt.Sprintf("%s/%s/%s", s.Type, s.Digest, s.At)
-	case Ordered:
+	case Requested:
 		return fmt.Sprintf("%s/%s", s.Type, s.Digest)
 	case Saw, Secured:
 		return fmt.Sprintf("%s/%s", s.Type, s.Note)

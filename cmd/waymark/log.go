@@ -71,7 +71,7 @@ func aboutText(e evidence.Entry) string {
 		return e.Key
 	case evidence.Secured:
 		return fmt.Sprintf("key with SHA-256 %.12s", e.Note)
-	case evidence.Ordered, evidence.Approved, evidence.Executed:
+	case evidence.Requested, evidence.Approved, evidence.Executed:
 		return fmt.Sprintf("order %.12s", e.Digest)
 	case evidence.Ruled:
 		return e.Verb

@@ -98,7 +98,7 @@ func TestLookAtOrders(t *testing.T) {
 		personstest.File(ann, cid): "approval of bob: the signature of bob does not count: the key ",
 		personstest.File(bob, cid): "proposal of ann: the signature of ann does not count: the key ",
 		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob valid-before="20260901Z" `, 1):      "may not sign from 2026-09-01T00:00:00Z on",
-		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob namespaces="waymark-sign-off" `, 1): "may not sign in the namespace waymark-order",
+		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob namespaces="waymark-sign-off" `, 1): "may not sign in the namespace waymark-approval",
 		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob valid-before="20270101Z" `, 1):      "",
 		strings.Replace(personstest.File(ann, bob, cid), "bob ", "rob ", 1):                               "approval of bob: the signature of bob does not count: its key is rob's now",
 	} {

@@ -16,7 +16,7 @@ import (
 )
 
 // Orders is the namespace of signatures under dangerous orders. Stored; never rename.
-const Orders = "waymark-order"
+const Orders = "waymark-approval"
 
 // OrderStatement is a dangerous order as who proposes it signs it. Its JSON is in one form, in the order of the names; its SHA-256, with a line end, names the order.
 type OrderStatement struct {
@@ -28,7 +28,7 @@ type OrderStatement struct {
 	Proposer  string              `json:"proposer"`         // as the approvers file names the person
 	Run       string              `json:"run"`              // that it is about; empty if it is not about one
 	State     map[string]string   `json:"state"`            // in which it was seen: it is executed in no other; not nil
-	Type      string              `json:"type"`             // order
+	Type      string              `json:"type"`             // approval_request
 	V         int                 `json:"v"`
 	Verb      landscape.OrderVerb `json:"verb"`
 	Why       string              `json:"why"`
@@ -46,7 +46,7 @@ type AssentStatement struct {
 	Why       string               `json:"why"`
 }
 
-const orderType = "order"
+const orderType = "approval_request"
 
 // NewOrder returns what a person signs who proposes an order. args and state must not be nil. The error wraps ErrUnusable if the reason cannot be printed.
 func NewOrder(verb landscape.OrderVerb, run string, args, state map[string]string, why string, by Approver, approvers string, at, expires time.Time) (OrderStatement, error) {

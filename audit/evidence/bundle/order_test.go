@@ -138,10 +138,10 @@ func ordersBy(t *testing.T, file []byte, ann, bob, cid personstest.Person) {
 		personstest.File(bob, cid): "proposal of ann: ",
 		personstest.File(ann, bob): "review of cid: ",
 		"# nobody":                 "proposal of ann: ",
-		"rob" + bob.Line[len("bob"):] + "\n" + personstest.File(ann, cid):            "approval of bob: ",
-		strings.Replace(all, "bob ", `bob valid-before="20200101Z" `, 1):             "approval of bob: ",
-		strings.Replace(all, "bob ", `bob namespaces="waymark-sign-off" `, 1):        "approval of bob: ",
-		strings.Replace(all, "bob ", `bob namespaces="waymark-order,waymark-x" `, 1): "",
+		"rob" + bob.Line[len("bob"):] + "\n" + personstest.File(ann, cid):               "approval of bob: ",
+		strings.Replace(all, "bob ", `bob valid-before="20200101Z" `, 1):                "approval of bob: ",
+		strings.Replace(all, "bob ", `bob namespaces="waymark-sign-off" `, 1):           "approval of bob: ",
+		strings.Replace(all, "bob ", `bob namespaces="waymark-approval,waymark-x" `, 1): "",
 	}
 	texts, lines := slices.Sorted(maps.Keys(by)), filepath.Join(t.TempDir(), "approvers")
 	said, codes := pythonBy(t, file, texts)

@@ -320,7 +320,7 @@ func (v *verification) entries(all []evidence.Entry) error {
 		switch {
 		case e.Type == evidence.Attested:
 			v.attested = append(v.attested, e)
-		case e.Type == evidence.Ordered || e.Type == evidence.Approved || e.Type == evidence.Executed:
+		case e.Type == evidence.Requested || e.Type == evidence.Approved || e.Type == evidence.Executed:
 			v.ordered = append(v.ordered, e)
 		case e.Type == evidence.SignedOff && e.Run == v.Run:
 			v.entriesOf[e.SignOff] = e
