@@ -185,7 +185,7 @@ func (c *checker) entry(e landscape.LogEntry) error {
 		c.looks[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == SignedOff:
 		c.signed[s.about()] = sealedEntry{s, e.Position}
-	case s.Type == Ruled || s.Type == Ordered || s.Type == Approved || s.Type == Executed:
+	case s.Type == Ruled || s.Type == Requested || s.Type == Approved || s.Type == Executed:
 		c.ordered[s.about()] = sealedEntry{s, e.Position}
 	case s.Type == Forgot:
 		c.forgot[s.about()] = sealedEntry{s, e.Position}
