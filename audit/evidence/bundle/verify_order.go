@@ -70,7 +70,7 @@ func (v *verification) ordersAreLogged(all orders) error {
 		}
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("%sorders%s: entry %d of the log is about order %.12s, which is not recorded so", recordFolder, recordSuffix, entries[0].Position, entries[0].Digest)
+		return fmt.Errorf("%sapproval_requests%s: entry %d of the log is about order %.12s, which is not recorded so", recordFolder, recordSuffix, entries[0].Position, entries[0].Digest)
 	}
 	return nil
 }
