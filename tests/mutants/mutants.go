@@ -88,7 +88,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "timeouts fire in order of opening", never: "rows come out in another order after a resume",
-		file: "engine/barrier/held.go", old: "return cmp.Or(cmp.Compare(h.deadlineOf(a), h.deadlineOf(b)), cmp.Compare(a.number, b.number))", new: "return cmp.Compare(a.number, b.number)",
+		file: "engine/barrier/held_coalesce.go", old: "return cmp.Or(cmp.Compare(h.deadlineOf(a), h.deadlineOf(b)), cmp.Compare(a.number, b.number))", new: "return cmp.Compare(a.number, b.number)",
 		pkg: "./engine/barrier", run: "^TestTimeoutsInOrder$",
 	},
 
@@ -110,7 +110,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "a decided entry is forgotten at once", never: "a branch that comes late is merged a second time",
-		file: "engine/barrier/held.go", old: "if e.coalescer.decided && e.coalescer.complete() {", new: "if e.coalescer.decided {",
+		file: "engine/barrier/held_coalesce.go", old: "if e.coalescer.decided && e.coalescer.complete() {", new: "if e.coalescer.decided {",
 		pkg: "./engine/barrier", run: "^TestLateBranches$",
 	},
 	{
