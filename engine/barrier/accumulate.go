@@ -15,8 +15,8 @@ type accumulator interface {
 	result() (row.Value, error)
 	// bytes returns what it keeps that grows with the rows.
 	bytes() int
-	// own makes what it keeps independent of the memory of the values that were added.
-	own()
+	// detach makes what it keeps independent of the memory of the values that were added.
+	detach()
 	save(w *writer)
 	load(r *reader)
 }
@@ -34,7 +34,7 @@ func newAccumulator(call *expr.Call) accumulator {
 	case expr.First, expr.Last:
 		return &edge{last: call.Func == expr.Last}
 	case expr.VarSamp, expr.VarPop, expr.StddevSamp, expr.StddevPop:
-		return newSpread(call.Func)
+		return newVariance(call.Func)
 	case expr.CountDistinct:
 		return &distinct{known: map[row.Value]struct{}{}}
 	default:
@@ -48,16 +48,16 @@ type counter struct{ n int64 }
 func (c *counter) add(row.Value)              { c.n++ }
 func (c *counter) result() (row.Value, error) { return row.IntValue(c.n), nil }
 func (c *counter) bytes() int                 { return 0 }
-func (c *counter) own()                       {}
+func (c *counter) detach()                    {}
 func (c *counter) save(w *writer)             { w.signed(c.n) }
 func (c *counter) load(r *reader)             { c.n = r.signed() }
 
 // extreme is min(x) and max(x).
 type extreme struct {
-	sign  int // of row.Compare between a better value and the best so far
-	best  row.Value
-	mixed mixture
-	owned bool
+	sign     int // of row.Compare between a better value and the best so far
+	best     row.Value
+	mixed    mixture
+	detached bool
 }
 
 func (e *extreme) add(v row.Value) {
@@ -65,16 +65,16 @@ func (e *extreme) add(v row.Value) {
 		return
 	}
 	if e.best.IsNull() || row.Compare(v, e.best)*e.sign > 0 {
-		e.best, e.owned = v, false
+		e.best, e.detached = v, false
 	}
 }
 
 func (e *extreme) result() (row.Value, error) { return e.best, e.mixed.fault(e.best.Kind()) }
 func (e *extreme) bytes() int                 { return 0 }
 
-func (e *extreme) own() {
-	if !e.owned {
-		e.best, e.owned = own(e.best), true
+func (e *extreme) detach() {
+	if !e.detached {
+		e.best, e.detached = detach(e.best), true
 	}
 }
 
@@ -84,30 +84,30 @@ func (e *extreme) save(w *writer) {
 }
 
 func (e *extreme) load(r *reader) {
-	e.best, e.owned = r.value(), true
+	e.best, e.detached = r.value(), true
 	e.mixed.load(r)
 }
 
 // edge is first(x) and last(x). A null counts.
 type edge struct {
-	last  bool
-	any   bool
-	value row.Value
-	owned bool
+	last     bool
+	any      bool
+	value    row.Value
+	detached bool
 }
 
 func (e *edge) add(v row.Value) {
 	if e.last || !e.any {
-		e.value, e.any, e.owned = v, true, false
+		e.value, e.any, e.detached = v, true, false
 	}
 }
 
 func (e *edge) result() (row.Value, error) { return e.value, nil }
 func (e *edge) bytes() int                 { return 0 }
 
-func (e *edge) own() {
-	if !e.owned {
-		e.value, e.owned = own(e.value), true
+func (e *edge) detach() {
+	if !e.detached {
+		e.value, e.detached = detach(e.value), true
 	}
 }
 
@@ -118,7 +118,7 @@ func (e *edge) save(w *writer) {
 
 func (e *edge) load(r *reader) {
 	e.any = r.bool()
-	e.value, e.owned = r.value(), true
+	e.value, e.detached = r.value(), true
 }
 
 // mixture is the first kind that an aggregate function got besides the kind of the values before; Null as long as there is

@@ -203,10 +203,10 @@ func (g *aggregator) away(a *Arrival) Out {
 func (g *aggregator) lose(*batch, *Settlement)        {}
 func (g *aggregator) order(batches []*batch) []*batch { return batches }
 
-func (g *aggregator) own(b *batch) {
-	b.ownMembers()
+func (g *aggregator) detach(b *batch) {
+	b.detachMembers()
 	for _, total := range b.totals {
-		total.own()
+		total.detach()
 	}
 }
 

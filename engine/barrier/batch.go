@@ -10,28 +10,28 @@ import (
 
 // batch is an open batch.
 type batch struct {
-	number  uint32
-	rows    int64
-	opened  int64 // µs
-	latest  int64 // which of all tokens that ever arrived came last
-	key     string
-	group   []row.Value
-	owned   bool          // group has memory of its own
-	members []member      // rows that may come out again, in order of arrival
-	passed  [][]Token     // of a deduplicate: the open forks of the rows before the last, in order of arrival
-	totals  []accumulator // of an aggregate, one for each call
-	bytes   int           // of what it keeps
-	growing bool          // it is in gathering.grown
-	queued  *list.Element
-	place   int // in gathering.large, plan.None if it is not there
+	number   uint32
+	rows     int64
+	opened   int64 // µs
+	latest   int64 // which of all tokens that ever arrived came last
+	key      string
+	group    []row.Value
+	detached bool          // group has memory of its own
+	members  []member      // rows that may come out again, in order of arrival
+	passed   [][]Token     // of a deduplicate: the open forks of the rows before the last, in order of arrival
+	totals   []accumulator // of an aggregate, one for each call
+	bytes    int           // of what it keeps
+	growing  bool          // it is in gathering.grown
+	queued   *list.Element
+	place    int // in gathering.large, plan.None if it is not there
 }
 
 // member is a row that may come out again.
 type member struct {
-	token Token
-	keys  []Token
-	row   row.Row
-	owned bool // it has memory of its own
+	token    Token
+	keys     []Token
+	row      row.Row
+	detached bool // it has memory of its own
 }
 
 // What things take in memory, about: a member besides its open forks, values and texts; a token; a slice.
@@ -84,19 +84,19 @@ func (m *member) out(b *batch) Out {
 	return Out{Batch: b.number, Parent: &m.token, Keys: m.keys, Row: m.row}
 }
 
-func (b *batch) ownGroup() {
-	if !b.owned {
-		b.group, b.owned = ownValues(b.group), true
+func (b *batch) detachGroup() {
+	if !b.detached {
+		b.group, b.detached = detachValues(b.group), true
 	}
 }
 
-// ownMembers gives the rows of the batch memory of their own.
-func (b *batch) ownMembers() {
+// detachMembers gives the rows of the batch memory of their own.
+func (b *batch) detachMembers() {
 	for i := range b.members {
-		if m := &b.members[i]; !m.owned {
-			m.owned = true
+		if m := &b.members[i]; !m.detached {
+			m.detached = true
 			m.keys = slices.Clone(m.keys)
-			m.row.Values = ownValues(m.row.Values)
+			m.row.Values = detachValues(m.row.Values)
 		}
 	}
 }

@@ -50,8 +50,8 @@ type operation interface {
 	away(a *Arrival) Out
 	// order returns batches that fire together, which are in order of opening, in the order in which their rows come out.
 	order(batches []*batch) []*batch
-	// own makes what the batch keeps independent of the memory of the fold.
-	own(b *batch)
+	// detach makes what the batch keeps independent of the memory of the fold.
+	detach(b *batch)
 	save(b *batch, w *writer)
 	load(b *batch, r *reader)
 }
@@ -82,8 +82,8 @@ func (g *batcher) accept(at int64, in *Arrivals, s *Settlement) error {
 	g.settleAway(at, s)
 	for _, b := range g.grown {
 		if b.growing = false; b.queued != nil {
-			b.ownGroup()
-			g.operation.own(b)
+			b.detachGroup()
+			g.operation.detach(b)
 		}
 	}
 	g.grown = g.grown[:0]

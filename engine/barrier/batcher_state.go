@@ -20,7 +20,7 @@ func (g *batcher) load(r *reader) {
 		number := uint32(r.natural(int64(g.number)))
 		rows, opened, latest := r.signed(), r.signed(), r.signed()
 		b := g.newBatch(number, opened, r.values(len(g.spec.GroupBy)))
-		b.rows, b.latest, b.owned = rows, latest, true
+		b.rows, b.latest, b.detached = rows, latest, true
 		g.operation.load(b, r)
 		if r.err == nil {
 			g.readmit(b, r)

@@ -18,7 +18,7 @@ func (d *distinct) add(v row.Value) {
 	if _, found := d.known[v]; found || v.IsNull() {
 		return
 	}
-	v = own(v)
+	v = detach(v)
 	d.known[v] = struct{}{}
 	d.list = append(d.list, v)
 	d.size += keyBytes + cellBytes + len(v.Text())
@@ -29,7 +29,7 @@ const keyBytes = 48
 
 func (d *distinct) result() (row.Value, error) { return row.IntValue(int64(len(d.list))), nil }
 func (d *distinct) bytes() int                 { return d.size }
-func (d *distinct) own()                       {}
+func (d *distinct) detach()                    {}
 func (d *distinct) save(w *writer)             { w.list(d.list) }
 
 func (d *distinct) load(r *reader) {
@@ -44,11 +44,11 @@ func (d *distinct) load(r *reader) {
 
 // collection is collect(x) and quantile(x, q), which need all values.
 type collection struct {
-	call  *expr.Call
-	list  []row.Value
-	mixed mixture
-	owned int // that many have memory of their own
-	size  int
+	call     *expr.Call
+	list     []row.Value
+	mixed    mixture
+	detached int // that many have memory of their own
+	size     int
 }
 
 func (c *collection) add(v row.Value) {
@@ -72,9 +72,9 @@ func (c *collection) result() (row.Value, error) {
 
 func (c *collection) bytes() int { return c.size }
 
-func (c *collection) own() {
-	copy(c.list[c.owned:], ownValues(c.list[c.owned:]))
-	c.owned = len(c.list)
+func (c *collection) detach() {
+	copy(c.list[c.detached:], detachValues(c.list[c.detached:]))
+	c.detached = len(c.list)
 }
 
 func (c *collection) save(w *writer) {
@@ -85,5 +85,5 @@ func (c *collection) save(w *writer) {
 func (c *collection) load(r *reader) {
 	c.list = r.list()
 	c.mixed.load(r)
-	c.owned, c.size = len(c.list), valueBytes(c.list)
+	c.detached, c.size = len(c.list), valueBytes(c.list)
 }

@@ -18,23 +18,23 @@ func valueBytes(values []row.Value) int {
 	return bytes
 }
 
-// own returns the value with text of its own, so that it does not keep that of a whole chunk in memory.
-func own(value row.Value) row.Value { return withText(value, strings.Clone(value.Text())) }
+// detach returns the value with text of its own, so that it does not keep that of a whole chunk in memory.
+func detach(value row.Value) row.Value { return withText(value, strings.Clone(value.Text())) }
 
-// ownValues returns the values with memory of their own; their texts are together in one.
-func ownValues(values []row.Value) []row.Value {
+// detachValues returns the values with memory of their own; their texts are together in one.
+func detachValues(values []row.Value) []row.Value {
 	var all strings.Builder
 	for _, value := range values {
 		all.WriteString(value.Text())
 	}
 	text := all.String()
-	owned := make([]row.Value, len(values))
+	detached := make([]row.Value, len(values))
 	for i, value := range values {
 		n := len(value.Text())
-		owned[i] = withText(value, text[:n])
+		detached[i] = withText(value, text[:n])
 		text = text[n:]
 	}
-	return owned
+	return detached
 }
 
 // withText returns the value with another copy of its text.

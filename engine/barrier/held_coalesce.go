@@ -40,11 +40,11 @@ type entry struct {
 
 // comer is a token that came in time.
 type comer struct {
-	branch int
-	token  Token
-	at     int64
-	bytes  int  // that its row takes
-	owned  bool // its row has memory of its own
+	branch   int
+	token    Token
+	at       int64
+	bytes    int  // that its row takes
+	detached bool // its row has memory of its own
 }
 
 func newHeldCoalesce(core *core, spec *plan.Coalescing) *heldCoalesce {
@@ -71,7 +71,7 @@ func (h *heldCoalesce) accept(at int64, in *Arrivals, s *Settlement) error {
 		}
 		h.forget(e)
 	}
-	h.ownRows()
+	h.detachRows()
 	if h.kept > h.memoryBudget {
 		return &FullError{Cure: "branches wait too long for each other; give it a timeout, or the barriers in its branches a trigger"}
 	}
@@ -180,14 +180,14 @@ func (h *heldCoalesce) forget(e *entry) {
 	}
 }
 
-// ownRows gives the rows that wait beyond the fold memory of their own.
-func (h *heldCoalesce) ownRows() {
+// detachRows gives the rows that wait beyond the fold memory of their own.
+func (h *heldCoalesce) detachRows() {
 	for _, e := range h.touched {
 		e.touched = false
 		for i := range e.came {
-			if c := &e.came[i]; !c.owned {
-				c.owned = true
-				e.coalescer.rows[c.branch].Values = ownValues(e.coalescer.rows[c.branch].Values)
+			if c := &e.came[i]; !c.detached {
+				c.detached = true
+				e.coalescer.rows[c.branch].Values = detachValues(e.coalescer.rows[c.branch].Values)
 			}
 		}
 	}

@@ -86,7 +86,7 @@ func (h *heldCoalesce) load(r *reader) {
 
 func (h *heldCoalesce) loadComer(e *entry, r *reader) {
 	branch := int(r.natural(int64(len(h.spec.Branches) - 1)))
-	c := comer{branch: branch, token: r.token(), at: r.signed(), owned: true}
+	c := comer{branch: branch, token: r.token(), at: r.signed(), detached: true}
 	in := r.row()
 	if e.coalescer.decided || !e.coalescer.states[branch].arrived || slices.Contains(e.coalescer.decision.Arrived, branch) {
 		r.failf("a row waits that did not come, or twice")

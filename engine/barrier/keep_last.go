@@ -12,7 +12,7 @@ type lastKeeper struct{ *core }
 
 func (k *lastKeeper) fresh(*batch)      {}
 func (k *lastKeeper) ready(*batch) bool { return false }
-func (k *lastKeeper) own(b *batch)      { b.ownMembers() }
+func (k *lastKeeper) detach(b *batch)   { b.detachMembers() }
 
 // add puts the row in the place of the one before. Of that one, only its open forks are kept, and only if there is a coalesce
 // to hear of it when the batch fires.

@@ -142,7 +142,7 @@ func (r *reader) list() []row.Value { return r.values(r.count()) }
 func (r *reader) members() []member {
 	var members []member
 	r.each(func() {
-		members = append(members, member{token: r.token(), keys: r.tokens(), row: r.row(), owned: true})
+		members = append(members, member{token: r.token(), keys: r.tokens(), row: r.row(), detached: true})
 	})
 	return members
 }

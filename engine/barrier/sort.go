@@ -21,7 +21,7 @@ func newSorter(core *core, node *plan.Node) *sorter {
 
 func (o *sorter) fresh(*batch)             {}
 func (o *sorter) ready(*batch) bool        { return false }
-func (o *sorter) own(b *batch)             { b.ownMembers() }
+func (o *sorter) detach(b *batch)          { b.detachMembers() }
 func (o *sorter) save(b *batch, w *writer) { w.members(b.members) }
 
 func (o *sorter) load(b *batch, r *reader) { b.members = r.members() }

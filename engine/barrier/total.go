@@ -60,7 +60,7 @@ func (t *total) result() (row.Value, error) {
 }
 
 func (t *total) bytes() int { return 0 }
-func (t *total) own()       {}
+func (t *total) detach()    {}
 
 func (t *total) save(w *writer) {
 	w.signed(t.n)

@@ -10,9 +10,9 @@ import (
 	"waymark/pipeline/row"
 )
 
-// spread is var_samp(x), var_pop(x), stddev_samp(x) and stddev_pop(x). It adds the numbers and their squares exactly, so
+// variance is var_samp(x), var_pop(x), stddev_samp(x) and stddev_pop(x). It adds the numbers and their squares exactly, so
 // that neither the order of the values nor their size shows, and rounds once, at the end.
-type spread struct {
+type variance struct {
 	sample bool // the divisor is n - 1
 	root   bool // the standard deviation, and not the variance
 	n      int64
@@ -23,14 +23,14 @@ type spread struct {
 	mixed  mixture
 }
 
-func newSpread(of expr.Func) *spread {
-	return &spread{
+func newVariance(of expr.Func) *variance {
+	return &variance{
 		sample: of == expr.VarSamp || of == expr.StddevSamp,
 		root:   of == expr.StddevSamp || of == expr.StddevPop,
 	}
 }
 
-func (s *spread) add(v row.Value) {
+func (s *variance) add(v row.Value) {
 	if v.IsNull() || !s.mixed.fits(v.Kind(), s.kind) {
 		return
 	}
@@ -82,14 +82,14 @@ func binaryDigits(f float64) (number *big.Int, scale int64) {
 }
 
 // power returns base^exponent.
-func (s *spread) power(exponent int64) *big.Int {
+func (s *variance) power(exponent int64) *big.Int {
 	if s.kind == row.Decimal {
 		return new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil)
 	}
 	return new(big.Int).Lsh(big.NewInt(1), uint(exponent))
 }
 
-func (s *spread) result() (row.Value, error) {
+func (s *variance) result() (row.Value, error) {
 	if err := s.mixed.fault(s.kind); err != nil {
 		return row.NullValue(), err
 	}
@@ -100,10 +100,10 @@ func (s *spread) result() (row.Value, error) {
 	if divisor < 1 {
 		return row.NullValue(), nil
 	}
-	variance := s.variance(divisor)
-	result, _ := variance.Float64()
+	exact := s.exact(divisor)
+	result, _ := exact.Float64()
 	if s.root {
-		result, _ = new(big.Float).Sqrt(new(big.Float).SetPrec(rootBits).SetRat(variance)).Float64()
+		result, _ = new(big.Float).Sqrt(new(big.Float).SetPrec(rootBits).SetRat(exact)).Float64()
 	}
 	if math.IsInf(result, 0) {
 		return row.NullValue(), &expr.EvalError{Code: expr.CodeOverflow, Message: "the variance is outside the range of float"}
@@ -114,8 +114,8 @@ func (s *spread) result() (row.Value, error) {
 // rootBits is the precision of a root before it is rounded to the 53 bits of a float.
 const rootBits = 256
 
-// variance returns (n Σx² - (Σx)²) / (n × divisor), which is exact.
-func (s *spread) variance(divisor int64) *big.Rat {
+// exact returns (n Σx² - (Σx)²) / (n × divisor), which is exact.
+func (s *variance) exact(divisor int64) *big.Rat {
 	n := big.NewInt(s.n)
 	above := new(big.Int).Mul(n, &s.square)
 	above.Sub(above, new(big.Int).Mul(&s.sum, &s.sum))
@@ -123,10 +123,10 @@ func (s *spread) variance(divisor int64) *big.Rat {
 	return new(big.Rat).SetFrac(above, below.Mul(below, s.power(-2*s.scale)))
 }
 
-func (s *spread) bytes() int { return 0 }
-func (s *spread) own()       {}
+func (s *variance) bytes() int { return 0 }
+func (s *variance) detach()    {}
 
-func (s *spread) save(w *writer) {
+func (s *variance) save(w *writer) {
 	w.signed(s.n)
 	w.number(uint64(s.kind))
 	w.signed(s.scale)
@@ -141,7 +141,7 @@ const bigBase = 16
 // leastScale is less than the scale of any float and of any decimal.
 const leastScale = -1100
 
-func (s *spread) load(r *reader) {
+func (s *variance) load(r *reader) {
 	s.n = r.signed()
 	s.kind = row.Kind(r.natural(int64(row.JSON)))
 	s.scale = r.within(leastScale, 0)

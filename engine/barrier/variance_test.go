@@ -12,8 +12,8 @@ import (
 	"waymark/pipeline/row"
 )
 
-// exactSpread is the mean square of the distances from the mean, or its root.
-func exactSpread(values []row.Value, divisor int, root bool) row.Value {
+// exactVariance is the mean square of the distances from the mean, or its root.
+func exactVariance(values []row.Value, divisor int, root bool) row.Value {
 	if divisor < 1 {
 		return row.NullValue()
 	}
@@ -65,7 +65,7 @@ func TestVariancesAreThoseOfTheExactValues(t *testing.T) {
 				values = append(values, one())
 			}
 			for _, f := range []expr.Func{expr.VarSamp, expr.VarPop, expr.StddevSamp, expr.StddevPop} {
-				s := newSpread(f)
+				s := newVariance(f)
 				for i, value := range values {
 					if i%2 == 1 {
 						s = reloaded(t, s, f)
@@ -79,25 +79,25 @@ func TestVariancesAreThoseOfTheExactValues(t *testing.T) {
 				}
 				got, err := s.result()
 				require.NoError(t, err)
-				require.Equal(t, exactSpread(values, divisor, s.root), got, "%s %s of %v", name, f, values)
+				require.Equal(t, exactVariance(values, divisor, s.root), got, "%s %s of %v", name, f, values)
 			}
 		}
 	}
 }
 
-// reloaded returns the spread as it is after it was saved and loaded.
-func reloaded(t *testing.T, s *spread, f expr.Func) *spread {
+// reloaded returns the variance as it is after it was saved and loaded.
+func reloaded(t *testing.T, s *variance, f expr.Func) *variance {
 	w := newWriter()
 	s.save(w)
 	r := &reader{data: w.body}
-	again := newSpread(f)
+	again := newVariance(f)
 	again.load(r)
 	require.NoError(t, r.err)
 	return again
 }
 
 func TestVariancesRefuseWhatIsNoNumber(t *testing.T) {
-	s := newSpread(expr.VarPop)
+	s := newVariance(expr.VarPop)
 	s.add(row.FloatValue(math.MaxFloat64))
 	s.add(row.FloatValue(-math.MaxFloat64))
 	_, err := s.result()
