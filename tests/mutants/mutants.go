@@ -145,7 +145,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "a state does not say what was decided", never: "after a resume a row is merged a second time",
-		file: "engine/barrier/held_state.go", old: "w.bool(e.coalescer.decided)", new: "w.bool(false)",
+		file: "engine/barrier/held_coalesce_state.go", old: "w.bool(e.coalescer.decided)", new: "w.bool(false)",
 		pkg: "./engine/barrier", run: "^TestRestoredMachinesGoOnAlike$", flags: []string{"-rapid.nofailfile"},
 	},
 
