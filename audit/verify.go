@@ -34,7 +34,7 @@ type Report struct {
 	Sealed     *Sealed           `json:"sealed,omitempty"` // the run's seal; nil if it has none, or is running
 	SignOffs   []persons.SignOff `json:"sign_offs,omitempty"`
 
-	Orders []persons.SignedOrder `json:"orders,omitempty"` // dangerous orders about the run, by digest
+	Orders []persons.SignedOrder `json:"approval_requests,omitempty"` // by digest
 
 	purged []Problem // payloads that were purged: what hangs on them cannot be looked at again
 }
@@ -64,7 +64,7 @@ const (
 	CheckedPolicies = "policies"  // what the policies of the document come to
 	CheckedSeals    = "seals"     // the roots that seal what is recorded of each row
 	CheckedSignOffs = "sign-offs" // what people signed about the run
-	CheckedOrders   = "orders"    // dangerous orders about the run, with the signatures under them
+	CheckedOrders   = "approvals" // approval requests about the run, with the signatures under them
 )
 
 // Problem is one thing on record that is not true, or not to be had.
@@ -88,7 +88,7 @@ const (
 	SchemaDiffers    = "schema_differs"    // an object of the database's schema is not as this program makes it
 	SealBroken       = "seal_broken"       // what is recorded is not what was sealed
 	SignOffBroken    = "sign_off_broken"   // what a person is said to have signed about the run does not count
-	OrderBroken      = "order_broken"      // a dangerous order about the run, or a signature under it, does not hold
+	OrderBroken      = "approval_broken"   // an approval request about the run, or a signature under it, does not hold
 	EntryMissed      = "entry_missed"      // the log has an entry about something of the run that is not recorded so
 )
 

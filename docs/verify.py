@@ -358,9 +358,9 @@ KINDS = [(table, event, word, at, columns.split()) for table, event, word, at, c
     ("run_seals", "run.sealed", "", "at_us", "epoch late leaves root seq"),
     ("attestations", "attested.", "result", "at_us", "actor changed equal looked_at missing replaced replaced_by seq sink unknown"),
     ("sign_offs", "run.signed_off", "", "at_us", "person role seal seq"),
-    ("approval_requests", "order.proposed", "", "at_us", "expires_us person request_sha256 verb"),
-    ("approvals", "order.", "kind", "at_us", "person request_sha256 seq"),
-    ("approved_executions", "order.executed", "", "at_us", "actor emergency persons request_sha256 why"),
+    ("approval_requests", "approval_request.proposed", "", "at_us", "expires_us person request_sha256 verb"),
+    ("approvals", "approval_request.", "kind", "at_us", "person request_sha256 seq"),
+    ("approved_executions", "approval_request.executed", "", "at_us", "actor emergency persons request_sha256 why"),
 ]]
 TABLES = {kind[0] for kind in KINDS}
 STATE = "bytes kind ordinal refused rows sha256 state".split()
@@ -538,7 +538,7 @@ class Log:
         refuse(position >= self.head[1] or root(position, self.head[1], sha256(b"\0" + note), hashes) != self.head[2], name + ": it is not in the log")
 
 
-# What people signed with their SSH keys: sign-offs (sign-off.md) and dangerous orders (orders.md).
+# What people signed with their SSH keys: sign-offs (sign-off.md) and approval requests (orders.md).
 
 SIGN_OFF, DANGEROUS = "waymark-sign-off", "waymark-approval"
 APPROVER = re.compile(r'([^ ]+) +(?:([a-z-]+="[^"]*"(?:,[a-z-]+="[^"]*")*) +)?([a-z0-9@.-]+) +([A-Za-z0-9+/=]+)(?: +(.*))?')
@@ -1096,8 +1096,8 @@ class Bundle:
             self.signed.append(said)
         refuse(self.logged, "the log has more entries about sign-offs of the run than the bundle has")
 
-    def orders(self):
-        """Verifies the signatures under dangerous orders about the run, and compares all that is recorded of them with the entries of the log, in both directions."""
+    def approvals(self):
+        """Verifies the signatures under approval requests about the run, and compares all that is recorded of them with the entries of the log, in both directions."""
         tables, by = [list(self.recorded.both(table)) for table in ("approval_requests", "approvals", "approved_executions")], {}
         for r, _ in tables[0] + tables[1]:
             where = "order %.12s: %s of %s: " % (r["request_sha256"], r.get("kind", "proposal"), r["person"])
@@ -1115,7 +1115,7 @@ class Bundle:
             refuse(not enough, "order %.12s: it was executed as one that %d persons had signed" % (x["request_sha256"], x["persons"]))
         recorded = {sha256(line + b"\n").hex() for table in tables for _, line in table}
         entries = {e.get("records_sha256") for e in self.ordered}
-        refuse(entries - recorded or recorded - entries and not any(g["what"] == "orders" for g in self.gaps), "record/approval_requests.ndjson: it is not what entries of the log say")
+        refuse(entries - recorded or recorded - entries and not any(g["what"] == "approvals" for g in self.gaps), "record/approval_requests.ndjson: it is not what entries of the log say")
 
     def document(self):
         run = json.loads(self.kept["record/runs.ndjson"])
@@ -1186,7 +1186,7 @@ CHECKS = [
     ("records", "the records of the run and of each of its rows are those that were sealed: none was changed, added or removed since, as far as they are not redacted; and attestations are what the log has entries about", "that they follow from what the source held"),
     ("account", "where the rows went, the results of policies and the outputs are in the signed statement as they follow from the records", "that a policy's assertion is true: nothing evaluates it here"),
     ("sign-offs", "each person's key signed the root of one of the run's seals and the digests of its outputs, and the log has an entry about each signature, unless a gap says that there is none", "that a key is that of the person: the line of the approvers file that is recorded says so, or the file of --approvers"),
-    ("orders", "each signature under a dangerous order about the run holds, nobody signed one twice, as many signed it as its execution says, and the log has entries about all this, unless a gap says that there are none", "that a key is that of the person, as for sign-offs; or that two keys are two people"),
+    ("approvals", "each signature under an approval request about the run holds, nobody signed one twice, as many signed it as its execution says, and the log has entries about all this, unless a gap says that there are none", "that a key is that of the person, as for sign-offs; or that two keys are two people"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
     ("artifacts", "each output in the bundle is what the run published, and none is missing without a gap that says why", "that the place where it was published still holds it"),

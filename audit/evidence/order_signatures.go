@@ -11,7 +11,7 @@ import (
 
 // OrderSignatures says what was verified of the signatures under dangerous orders.
 type OrderSignatures struct {
-	Orders     int  `json:"orders"`     // whose signatures were verified, those about no run among them
+	Orders     int  `json:"requests"`   // whose signatures were verified, those about no run among them
 	Signatures int  `json:"signatures"` // of who proposed, approved or reviewed them
 	OwnWord    bool `json:"own_word"`   // no approvers file was looked at: whose key it is, only the line says that is recorded with each signature
 }
@@ -33,7 +33,7 @@ func (r *Report) VerifyOrders(ctx context.Context, log *landscape.Reader, approv
 	for _, o := range all {
 		r.OrderSignatures.Signatures += len(o.Signers)
 		for _, problem := range o.Problems() {
-			r.Problems = append(r.Problems, Problem{fmt.Sprintf("order_broken order %.12s", o.Digest), problem})
+			r.Problems = append(r.Problems, Problem{fmt.Sprintf("approval_broken order %.12s", o.Digest), problem})
 		}
 	}
 	return nil

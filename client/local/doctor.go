@@ -84,7 +84,7 @@ func (d doctor) looks() []look {
 		}
 	}
 	return append(checks,
-		look{name: "orders", look: d.orders},
+		look{name: "approvals", look: d.orders},
 		look{name: "outputs", look: d.outputs},
 		look{name: "archives", look: d.archives},
 		look{name: "retention", look: d.retention},

@@ -19,7 +19,7 @@ const MinAge = 24 * time.Hour
 // Case is an order with the signatures under it, and what they are worth now.
 type Case struct {
 	OrderStatement
-	Digest  string   `json:"order"`
+	Digest  string   `json:"request"`
 	Signers []Signer `json:"signers"`           // who proposed it, and then those who approved or reviewed it, the oldest first
 	Problem string   `json:"problem,omitempty"` // why nobody can execute it: the order itself does not hold, or expired
 }

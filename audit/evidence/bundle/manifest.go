@@ -46,7 +46,7 @@ const (
 	sealGap = "seal" // the seal of the run, or the entry about it
 
 	attestationGap = "attestations" // the entries about some of them
-	orderGap       = "orders"       // the entries about some dangerous orders about the run
+	orderGap       = "approvals"    // the entries about some approval requests about the run
 	signOffGap     = "sign-offs"    // the entries about sign-offs of the run
 	rowsGap        = "rows"         // that were forgotten
 )

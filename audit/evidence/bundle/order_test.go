@@ -59,7 +59,7 @@ func TestOrders(t *testing.T) {
 	ann, bob, cid, eve := personstest.New(t, "ann"), personstest.New(t, "bob"), personstest.New(t, "cid"), personstest.New(t, "eve")
 	order := s.ordered(t, ann, bob, cid)
 	early, manifest := s.export(t, s.log.Reader, bundle.NoPayloads)
-	require.Equal(t, "orders", manifest.Gaps[0].What, "no signed head has the entries yet")
+	require.Equal(t, "approvals", manifest.Gaps[0].What, "no signed head has the entries yet")
 	require.Empty(t, verify(t, early, s.trusted).Problem)
 	require.NoError(t, s.notary.Pass(t.Context()))
 	good, manifest := s.export(t, s.log.Reader, bundle.NoPayloads)
@@ -107,7 +107,7 @@ func TestOrders(t *testing.T) {
 		h.change(p)
 		file := p.signed(t, s.key)
 		problem := verify(t, file, s.trusted).Problem
-		require.True(t, strings.HasPrefix(problem, "orders: "+h.want), "%s: %s", name, problem)
+		require.True(t, strings.HasPrefix(problem, "approvals: "+h.want), "%s: %s", name, problem)
 		files, wants = append(files, file), append(wants, h.want)
 	}
 	for i, said := range python(t, files, policyOf(t, s.trusted)) {
@@ -115,7 +115,7 @@ func TestOrders(t *testing.T) {
 			require.True(t, strings.HasPrefix(said, "0 "), said)
 			continue
 		}
-		require.True(t, strings.HasPrefix(said, "4 NOT verified: orders: "+wants[i]), "%s: %s", wants[i], said)
+		require.True(t, strings.HasPrefix(said, "4 NOT verified: approvals: "+wants[i]), "%s: %s", wants[i], said)
 	}
 	ordersBy(t, good, ann, bob, cid)
 }
@@ -158,7 +158,7 @@ func ordersBy(t *testing.T, file []byte, ann, bob, cid personstest.Person) {
 			require.Contains(t, said[i], "verified without a trust policy: ")
 			continue
 		}
-		want := "orders: order [0-9a-f]{12}: " + by[text]
+		want := "approvals: order [0-9a-f]{12}: " + by[text]
 		require.Regexp(t, "^"+want, report.Problem, text)
 		require.NotZero(t, codes[i], text)
 		want += "the key of (ann|bob|cid) is of none of the approvers, or may not sign then"

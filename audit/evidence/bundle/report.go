@@ -29,8 +29,8 @@ type Report struct {
 	Balance  *Balance `json:"balance,omitempty"`  // where the rows went
 	Policies []Policy `json:"policies,omitempty"` // what the document says must be true of the run, with the last results
 
-	SignOffs []persons.SignOff     `json:"sign_offs,omitempty"` // what people signed about the run
-	Orders   []persons.SignedOrder `json:"orders,omitempty"`    // dangerous orders about the run, by digest
+	SignOffs []persons.SignOff     `json:"sign_offs,omitempty"`         // what people signed about the run
+	Orders   []persons.SignedOrder `json:"approval_requests,omitempty"` // by digest
 
 	Cosigned []evidence.Cosignature `json:"cosigned"` // that the policy's witnesses put under the head of the log; empty, not nil, if there are none
 

@@ -1432,7 +1432,7 @@ end $$;
 create trigger birth after insert on approval_rules referencing new table as added
   for each statement execute function approval_rules_birth();
 
--- Requests for approval: guarded changes that a person proposed.
+-- What people proposed to do.
 create table approval_requests (
   run_id       text collate "C" not null,
   request_sha256 text collate "C" not null unique check (length(request_sha256) = 64),

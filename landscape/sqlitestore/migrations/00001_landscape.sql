@@ -1230,7 +1230,7 @@ begin select raise(abort, 'approval_rules: append-only: it is there already'); e
 create trigger approval_rules_birth before insert on approval_rules when new.seq <> (select count(*) from approval_rules r where r.verb = new.verb)
 begin select raise(abort, 'approval_rules: append-only: not the next one'); end;
 
--- Requests for approval: guarded changes that a person proposed.
+-- What people proposed to do.
 create table approval_requests (
   run_id       text not null,
   request_sha256 text not null check (length(request_sha256) = 64),
