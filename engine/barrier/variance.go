@@ -10,8 +10,8 @@ import (
 	"waymark/pipeline/row"
 )
 
-// variance is var_samp(x), var_pop(x), stddev_samp(x) and stddev_pop(x). It adds the numbers and their squares exactly, so
-// that neither the order of the values nor their size shows, and rounds once, at the end.
+// variance is var_samp(x), var_pop(x), stddev_samp(x) and stddev_pop(x). It adds the numbers and their squares exactly,
+// so that neither the order of the values nor their size shows, and rounds once, at the end.
 type variance struct {
 	sample bool // the divisor is n - 1
 	root   bool // the standard deviation, and not the variance
