@@ -12,6 +12,14 @@ import (
 // Params are values of a pipeline's parameters, as texts, by name.
 type Params map[string]string
 
+// MarshalJSON writes an object, also of no parameters.
+func (p Params) MarshalJSON() ([]byte, error) {
+	if p == nil {
+		return []byte("{}"), nil
+	}
+	return json.Marshal(map[string]string(p))
+}
+
 // UnmarshalJSON reads an object. A number, true or false stands for its own text: people write JSON that way.
 func (p *Params) UnmarshalJSON(text []byte) error {
 	var values map[string]json.RawMessage

@@ -42,8 +42,10 @@ func TestParamsAreTextsHoweverTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestParamsAreStoredAsBefore(t *testing.T) {
-	text, err := json.Marshal(activities.OpenInput{Params: map[string]string{"limit": "2500"}})
-	require.NoError(t, err)
-	require.Contains(t, string(text), `"params":{"limit":"2500"}`)
+func TestParamsAreAnObject(t *testing.T) {
+	for want, params := range map[string]activities.Params{`{"limit":"2500"}`: {"limit": "2500"}, `{}`: nil} {
+		text, err := json.Marshal(params)
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
 }

@@ -102,15 +102,7 @@ func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) err
 func (in OpenInput) asksFor(open, asked landscape.Start) bool {
 	own := in.Pipeline == "" && (open.Environment == "" || in.Version > 0) && pipeline.CheckName(open.Pipeline) == nil
 	return (own || open.Pipeline == asked.Pipeline) && (in.Environment == "" || open.Environment == asked.Environment) &&
-		open.Rows == asked.Rows && withoutNull(open.Params) == withoutNull(asked.Params)
-}
-
-// withoutNull returns parameters as JSON: none are written in two ways.
-func withoutNull(params string) string {
-	if params == "null" {
-		return "{}"
-	}
-	return params
+		open.Rows == asked.Rows && open.Params == asked.Params
 }
 
 // startOf returns the start that an input asks for, with what Temporal knows of who asked.

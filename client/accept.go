@@ -37,7 +37,7 @@ func (e *Execution) asked() landscape.Start {
 }
 
 func startBy(by By, run, name string, params map[string]string) landscape.Start {
-	given, err := json.Marshal(params)
+	given, err := json.Marshal(activities.Params(params))
 	if err != nil {
 		panic(err) // texts always encode
 	}

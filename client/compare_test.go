@@ -16,9 +16,9 @@ func TestParamChanges(t *testing.T) {
 		was, is string
 		want    []ParamChange
 	}{
-		{`{"least":"1"}`, `{"least":"1"}`, []ParamChange{}}, {"null", "null", []ParamChange{}}, {"{}", "null", []ParamChange{}},
+		{`{"least":"1"}`, `{"least":"1"}`, []ParamChange{}}, {"{}", "{}", []ParamChange{}},
 		{`{"least":"1","b":"1"}`, `{"least":"2","a":"1","b":"1"}`, []ParamChange{{"a", nil, &one}, {"least", &one, &two}}},
-		{`{"least":"1"}`, "null", []ParamChange{{"least", &one, nil}}},
+		{`{"least":"1"}`, "{}", []ParamChange{{"least", &one, nil}}},
 	} {
 		changes, err := paramChanges(run(c.was), run(c.is))
 		require.NoError(t, err)

@@ -207,9 +207,6 @@ func paramsOf(run landscape.Run, given map[string]string) (map[string]string, er
 	if err := json.Unmarshal([]byte(run.Params), &params); err != nil {
 		return nil, fmt.Errorf("run %s: the parameters on record: %w", run.ID, err)
 	}
-	if params == nil { // none was given: null stands there
-		params = map[string]string{}
-	}
 	maps.Copy(params, given)
 	return params, nil
 }

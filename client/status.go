@@ -138,7 +138,7 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 	if status.Files, err = c.Files(ctx, id); err != nil {
 		return nil, err
 	}
-	if params := []byte(run.Params); json.Valid(params) && run.Params != "null" && run.Params != "{}" {
+	if params := []byte(run.Params); json.Valid(params) && run.Params != "{}" {
 		status.Params = params
 	}
 	if status.Staged, err = staged(run); err != nil {
