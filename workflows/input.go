@@ -261,10 +261,10 @@ func (in *RunInput) misplaced(ctx workflow.Context) []fault {
 // key would begin a run for each start.
 var named = []string{"pipeline", "environment", "run", "for", "schedule", "key"}
 
-// emptied says which names of the input are empty. Earlier releases hand on an empty run beside a key, which gives the run its id.
+// emptied says which names of the input are empty.
 func (in *RunInput) emptied() (wrong []fault) {
 	for _, key := range in.faults.empty {
-		if slices.Contains(named, key) && (key != "run" || in.Key == "") {
+		if slices.Contains(named, key) {
 			wrong = append(wrong, fault{at(key), codeInvalid, fmt.Sprintf("the input's %s is empty: give it a value, or leave it out", key)})
 		}
 	}
