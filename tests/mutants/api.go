@@ -53,7 +53,7 @@ var doors = []mutant{
 		pkg: "./tests/pages", run: pagesTest,
 	},
 	{
-		name: "an older schema is taken as it is", never: "a landscape of an earlier release is opened, and nothing can be recorded in it",
+		name: "an older schema is taken as it is", never: "a landscape whose schema must be migrated first is opened, and nothing can be recorded in it",
 		file: "landscape/sqlitestore/store.go", old: "err == nil && version == chain.Version() {", new: "err == nil {",
 		pkg: "./landscape/sqlitestore", run: "^TestALaterVersion$",
 	},
