@@ -11,9 +11,9 @@ import (
 
 // verifyOrders verifies the signatures of the dangerous orders about the run.
 func (v *verification) verifyOrders(ctx context.Context) error {
-	orders, unread := landscape.Select[landscape.Order](ctx, v.log, v.run.ID)
+	orders, unread := landscape.Select[landscape.ApprovalRequest](ctx, v.log, v.run.ID)
 	approvals, unsigned := landscape.Select[landscape.Approval](ctx, v.log, v.run.ID)
-	executions, err := landscape.Select[landscape.OrderExecution](ctx, v.log, v.run.ID)
+	executions, err := landscape.Select[landscape.ApprovedExecution](ctx, v.log, v.run.ID)
 	if err := errors.Join(unread, unsigned, err); err != nil {
 		return err
 	}

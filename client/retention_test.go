@@ -14,7 +14,7 @@ import (
 // refused before anything is read.
 func TestAPurgeThatWasExecutedIsContinued(t *testing.T) {
 	log := landscape.New(blank.New(t), time.Now)
-	rule := landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"}
+	rule := landscape.ApprovalRule{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"}
 	_, err := log.Rule(t.Context(), rule)
 	require.NoError(t, err)
 	request := PurgeRequest{By: By{Why: "old"}, Keep: map[landscape.Class]string{landscape.SourceClass: "1d"}}

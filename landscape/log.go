@@ -12,8 +12,8 @@ type Log struct {
 	plain  Driver
 	clock  func() time.Time
 
-	sealer Sealer          // nil: the landscape's log is left alone
-	under  *OrderExecution // the order that is executed; nil: orders are given by one person
+	sealer Sealer             // nil: the landscape's log is left alone
+	under  *ApprovedExecution // the order that is executed; nil: orders are given by one person
 }
 
 // A writer is what of a Driver stores.

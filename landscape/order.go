@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// OrderVerb names a dangerous order: one that may need several persons. Stored; never rename.
+// OrderVerb names a guarded change: one that may need several persons. Stored; never rename.
 type OrderVerb string
 
-// The dangerous orders.
+// The guarded changes.
 const (
 	OrderPurge  OrderVerb = "purge"        // delete payloads that are due
 	OrderForget OrderVerb = "forget"       // overwrite the records of a person
@@ -24,11 +24,11 @@ const (
 	OrderArchive OrderVerb = "archive" // move what is recorded of old runs out of the landscape
 )
 
-// OrderVerbs are the dangerous orders for which a rule says how many persons they need.
+// OrderVerbs are the guarded changes for which a rule says how many persons they need.
 var OrderVerbs = []OrderVerb{OrderPurge, OrderForget, OrderWaive, OrderDecide, OrderRevoke, OrderCancel, OrderArchive}
 
-// OrderRuling says how many persons orders of a verb need from a moment on.
-type OrderRuling struct {
+// ApprovalRule says how many persons orders of a verb need from a moment on.
+type ApprovalRule struct {
 	Verb    OrderVerb `db:"verb,key"`
 	Seq     int64     `db:"seq,key"` // from 0; set by Log
 	Persons int64     `db:"persons"` // who proposes it is one of them; at least 1
@@ -37,8 +37,8 @@ type OrderRuling struct {
 	At      Micros    `db:"at_us"` // set by Log
 }
 
-// Order is a dangerous order that somebody proposed. Package persons says what is in its statement, and verifies the signature.
-type Order struct {
+// ApprovalRequest is a guarded change that a person proposed. Package persons says what is in its statement, and verifies the signature.
+type ApprovalRequest struct {
 	Run       string    `db:"run_id,key"`         // that it is about; empty if it is not about one
 	Digest    string    `db:"request_sha256,key"` // of the statement with a line end, in hex
 	Verb      OrderVerb `db:"verb"`
@@ -72,8 +72,8 @@ const (
 	Reviews  AssentKind = "review"   // somebody looked at what one person executed in an emergency
 )
 
-// OrderExecution says that an order was executed, or of one that takes long, that this was begun. It is recorded in the transaction of what was ordered.
-type OrderExecution struct {
+// ApprovedExecution says that an order was executed, or of one that takes long, that this was begun. It is recorded in the transaction of what was ordered.
+type ApprovedExecution struct {
 	Run       string `db:"run_id,key"` // as of the order
 	Order     string `db:"request_sha256,key"`
 	Persons   int64  `db:"persons"`       // who had signed it
@@ -85,16 +85,16 @@ type OrderExecution struct {
 }
 
 // Table returns approval_rules.
-func (OrderRuling) Table() string { return "approval_rules" }
+func (ApprovalRule) Table() string { return "approval_rules" }
 
 // Table returns approval_requests.
-func (Order) Table() string { return "approval_requests" }
+func (ApprovalRequest) Table() string { return "approval_requests" }
 
 // Table returns approvals.
 func (Approval) Table() string { return "approvals" }
 
 // Table returns approved_executions.
-func (OrderExecution) Table() string { return "approved_executions" }
+func (ApprovedExecution) Table() string { return "approved_executions" }
 
 // NeedsOrderError says that an order needs more than one person, and was given by one. Nothing was done.
 type NeedsOrderError struct {
@@ -115,13 +115,13 @@ var (
 )
 
 // Rulings returns what was ruled about orders of a verb, the oldest first; nil if nothing was.
-func (r *Reader) Rulings(ctx context.Context, verb OrderVerb) ([]OrderRuling, error) {
-	return Select[OrderRuling](ctx, r.from, verb)
+func (r *Reader) Rulings(ctx context.Context, verb OrderVerb) ([]ApprovalRule, error) {
+	return Select[ApprovalRule](ctx, r.from, verb)
 }
 
 // NeededPersons returns how many persons orders of a verb need: 1 if nothing was ruled.
 func (r *Reader) NeededPersons(ctx context.Context, verb OrderVerb) (int64, error) {
-	last, err := lastOf[OrderRuling](ctx, r.from, string(verb))
+	last, err := lastOf[ApprovalRule](ctx, r.from, string(verb))
 	if err != nil || last == nil {
 		return 1, err
 	}
@@ -129,41 +129,43 @@ func (r *Reader) NeededPersons(ctx context.Context, verb OrderVerb) (int64, erro
 }
 
 // Orders returns all orders that were proposed, by run and digest; nil if there are none.
-func (r *Reader) Orders(ctx context.Context) ([]Order, error) { return Select[Order](ctx, r.from) }
+func (r *Reader) Orders(ctx context.Context) ([]ApprovalRequest, error) {
+	return Select[ApprovalRequest](ctx, r.from)
+}
 
 // OrdersAbout returns the orders about a run, by digest; nil if there are none.
-func (r *Reader) OrdersAbout(ctx context.Context, run string) ([]Order, error) {
-	return Select[Order](ctx, r.from, run)
+func (r *Reader) OrdersAbout(ctx context.Context, run string) ([]ApprovalRequest, error) {
+	return Select[ApprovalRequest](ctx, r.from, run)
 }
 
 // FindOrder returns the order whose digest begins so. The error wraps ErrNotFound if there is none, and is an *AmbiguousError if there are several.
-func (r *Reader) FindOrder(ctx context.Context, prefix string) (Order, error) {
+func (r *Reader) FindOrder(ctx context.Context, prefix string) (ApprovalRequest, error) {
 	all, err := r.Orders(ctx)
-	found := slices.DeleteFunc(all, func(o Order) bool { return !strings.HasPrefix(o.Digest, prefix) })
+	found := slices.DeleteFunc(all, func(o ApprovalRequest) bool { return !strings.HasPrefix(o.Digest, prefix) })
 	switch {
 	case err != nil:
-		return Order{}, err
+		return ApprovalRequest{}, err
 	case len(found) == 0:
-		return Order{}, fmt.Errorf("order %.70q: %w", prefix, ErrNotFound)
+		return ApprovalRequest{}, fmt.Errorf("order %.70q: %w", prefix, ErrNotFound)
 	case len(found) > 1:
-		return Order{}, &AmbiguousError{fmt.Sprintf("the digests of %d orders begin with %s: %.12s and others", len(found), prefix, found[0].Digest)}
+		return ApprovalRequest{}, &AmbiguousError{fmt.Sprintf("the digests of %d orders begin with %s: %.12s and others", len(found), prefix, found[0].Digest)}
 	}
 	return found[0], nil
 }
 
 // Approvals returns the signatures under an order, the oldest first; nil if there are none.
-func (r *Reader) Approvals(ctx context.Context, o Order) ([]Approval, error) {
+func (r *Reader) Approvals(ctx context.Context, o ApprovalRequest) ([]Approval, error) {
 	return Select[Approval](ctx, r.from, o.Run, o.Digest)
 }
 
 // ExecutionOf returns the execution of an order; nil if it was not executed.
-func (r *Reader) ExecutionOf(ctx context.Context, o Order) (*OrderExecution, error) {
-	return lastOf[OrderExecution](ctx, r.from, o.Run, o.Digest)
+func (r *Reader) ExecutionOf(ctx context.Context, o ApprovalRequest) (*ApprovedExecution, error) {
+	return lastOf[ApprovedExecution](ctx, r.from, o.Run, o.Digest)
 }
 
-// Under returns a Log whose next dangerous order is the execution of one that was proposed: that is recorded in its transaction, with the entry that says so.
+// Under returns a Log whose next guarded change is the execution of one that was proposed: that is recorded in its transaction, with the entry that says so.
 // The caller has verified the signatures.
-func (l *Log) Under(x OrderExecution) *Log {
+func (l *Log) Under(x ApprovedExecution) *Log {
 	under := *l
 	under.under = &x
 	return &under
@@ -181,7 +183,7 @@ func (l *Log) MayOrder(ctx context.Context, verb OrderVerb) error {
 	return err
 }
 
-// Executes reports whether the next dangerous order of the Log is the execution of one that was proposed.
+// Executes reports whether the next guarded change of the Log is the execution of one that was proposed.
 func (l *Log) Executes() bool { return l.under != nil }
 
 // executed adds to a transaction that it executes an order, if it does. purge is the number of an order in purges, or nil.
@@ -191,7 +193,7 @@ func (l *Log) executed(ctx context.Context, tx *Tx, purge *int64) error {
 	}
 	x := *l.under
 	x.Purge, x.At = purge, l.now()
-	before, err := l.ExecutionOf(ctx, Order{Run: x.Run, Digest: x.Order})
+	before, err := l.ExecutionOf(ctx, ApprovalRequest{Run: x.Run, Digest: x.Order})
 	if err != nil {
 		return err
 	}
@@ -206,8 +208,8 @@ func (l *Log) executed(ctx context.Context, tx *Tx, purge *int64) error {
 }
 
 // enough requires that as many persons signed an order as its execution says, and as many as the rule says. The error wraps ErrTooFew.
-func (l *Log) enough(ctx context.Context, x OrderExecution) error {
-	o, err := get[Order](ctx, l, x.Run, x.Order)
+func (l *Log) enough(ctx context.Context, x ApprovedExecution) error {
+	o, err := get[ApprovalRequest](ctx, l, x.Run, x.Order)
 	if err != nil {
 		return err
 	}
@@ -244,7 +246,7 @@ func (l *Log) Saw(ctx context.Context, person, key string) error {
 	return l.AppendToLog(ctx, entry)
 }
 
-// AppendOrdered does what AppendToLog does, as a dangerous order of a verb: with its execution, whose entry comes first. The error is a *NeedsOrderError if one person may
+// AppendOrdered does what AppendToLog does, as a guarded change of a verb: with its execution, whose entry comes first. The error is a *NeedsOrderError if one person may
 // not.
 func (l *Log) AppendOrdered(ctx context.Context, verb OrderVerb, entries ...LogEntry) error {
 	err := l.MayOrder(ctx, verb)
@@ -261,9 +263,9 @@ func (l *Log) AppendOrdered(ctx context.Context, verb OrderVerb, entries ...LogE
 
 // Rule records how many persons orders of a verb need from now on, with its entry; Seq and At are set. changed is false if that was so. The error is a
 // *NeedsOrderError if they are fewer than before: that itself needs as many persons as before.
-func (l *Log) Rule(ctx context.Context, rule OrderRuling) (changed bool, err error) {
+func (l *Log) Rule(ctx context.Context, rule ApprovalRule) (changed bool, err error) {
 	err = settle(rule.Table(), func() error {
-		last, err := lastOf[OrderRuling](ctx, l, string(rule.Verb))
+		last, err := lastOf[ApprovalRule](ctx, l, string(rule.Verb))
 		if err != nil {
 			return err
 		}
@@ -288,7 +290,7 @@ func (l *Log) Rule(ctx context.Context, rule OrderRuling) (changed bool, err err
 }
 
 // Propose records an order that somebody proposed, with its entry. Repeating it changes nothing.
-func (l *Log) Propose(ctx context.Context, o Order) error {
+func (l *Log) Propose(ctx context.Context, o ApprovalRequest) error {
 	tx := Tx{Insert: []Record{o}}
 	if err := l.noted(&tx, o); err != nil {
 		return err
@@ -299,7 +301,7 @@ func (l *Log) Propose(ctx context.Context, o Order) error {
 // MayAssent says why a person cannot sign an order so; nil if the person can. The error wraps ErrAssented if the person has, or proposed it, and ErrNotOpen if an order
 // that was executed is to be approved, or one that was not executed in an emergency is to be reviewed.
 func (r *Reader) MayAssent(ctx context.Context, a Approval) error {
-	o, err := get[Order](ctx, r.from, a.Run, a.Order)
+	o, err := get[ApprovalRequest](ctx, r.from, a.Run, a.Order)
 	if err != nil {
 		return err
 	}
@@ -331,7 +333,7 @@ func (l *Log) Assent(ctx context.Context, a Approval) (Approval, error) {
 		if err := l.MayAssent(ctx, a); err != nil {
 			return err
 		}
-		before, err := l.Approvals(ctx, Order{Run: a.Run, Digest: a.Order})
+		before, err := l.Approvals(ctx, ApprovalRequest{Run: a.Run, Digest: a.Order})
 		if err != nil {
 			return err
 		}

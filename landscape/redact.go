@@ -35,7 +35,7 @@ var RedactedValues = map[string]any{
 
 // RedactedTables are left out of a redacted record: they are full of both, and no seal binds them.
 var RedactedTables = []string{
-	Start{}.Table(), SignOff{}.Table(), Attestation{}.Table(), Order{}.Table(), Approval{}.Table(), OrderExecution{}.Table(), Archive{}.Table(), ArchivedPayload{}.Table(),
+	Start{}.Table(), SignOff{}.Table(), Attestation{}.Table(), ApprovalRequest{}.Table(), Approval{}.Table(), ApprovedExecution{}.Table(), Archive{}.Table(), ArchivedPayload{}.Table(),
 }
 
 // Redaction is what a redacted record of a run does not show.

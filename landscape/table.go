@@ -46,7 +46,7 @@ var records = []Record{
 	Hold{}, HoldEnd{}, Purge{}, PurgedRun{}, Deletion{}, DeletedPayload{}, ReturnedPayload{},
 	Forgotten{}, ForgottenLeaf{}, Erasure{}, Erased{}, Repacked{}, Forgetting{}, Attestation{}, Event{}, OutboxHead{}, Endpoint{}, EndpointState{}, Delivery{}, DeliveryAttempt{},
 	AccessToken{}, Disclosure{},
-	OrderRuling{}, Order{}, Approval{}, OrderExecution{}, Archive{}, ArchivedPayload{},
+	ApprovalRule{}, ApprovalRequest{}, Approval{}, ApprovedExecution{}, Archive{}, ArchivedPayload{},
 	RetentionPeriods{}, RetentionTurn{},
 }
 

@@ -21,7 +21,7 @@ type OrderSignatures struct {
 func (r *Report) VerifyOrders(ctx context.Context, log *landscape.Reader, approvers *persons.Approvers) error {
 	orders, unread := log.Orders(ctx)
 	approvals, unsigned := landscape.Select[landscape.Approval](ctx, log)
-	executions, err := landscape.Select[landscape.OrderExecution](ctx, log)
+	executions, err := landscape.Select[landscape.ApprovedExecution](ctx, log)
 	if err := errors.Join(unread, unsigned, err); err != nil {
 		return err
 	}

@@ -19,13 +19,13 @@ func noted(r landscape.Record) (s Statement, at landscape.Micros) {
 	sum := sha256.Sum256(append(landscape.TableOf(r).AppendLine(nil, r), '\n'))
 	s.Records = hex.EncodeToString(sum[:])
 	switch r := r.(type) {
-	case landscape.OrderRuling:
+	case landscape.ApprovalRule:
 		s.Type, s.Verb, s.Rule, at = Ruled, string(r.Verb), r.Seq, r.At
-	case landscape.Order:
+	case landscape.ApprovalRequest:
 		s.Type, s.Digest, s.Run, at = Requested, r.Digest, r.Run, r.At
 	case landscape.Approval:
 		s.Type, s.Digest, s.Run, s.Approval, at = Approved, r.Order, r.Run, r.Seq, r.At
-	case landscape.OrderExecution:
+	case landscape.ApprovedExecution:
 		s.Type, s.Digest, s.Run, at = Executed, r.Order, r.Run, r.At
 	}
 	s.At = at.Time().UTC().Format(moment)
@@ -87,10 +87,10 @@ func (c *checker) orders(ctx context.Context) error {
 		return nil
 	}
 	err := errors.Join(
-		landscape.Each(ctx, c.log, func(r landscape.OrderRuling) bool { return c.order(r, "rule %d of %s", r.Seq, r.Verb) }),
-		landscape.Each(ctx, c.log, func(r landscape.Order) bool { return c.order(r, "order %.12s", r.Digest) }),
+		landscape.Each(ctx, c.log, func(r landscape.ApprovalRule) bool { return c.order(r, "rule %d of %s", r.Seq, r.Verb) }),
+		landscape.Each(ctx, c.log, func(r landscape.ApprovalRequest) bool { return c.order(r, "order %.12s", r.Digest) }),
 		landscape.Each(ctx, c.log, func(r landscape.Approval) bool { return c.order(r, "signature %d under order %.12s", r.Seq, r.Order) }),
-		landscape.Each(ctx, c.log, func(r landscape.OrderExecution) bool { return c.order(r, "execution of order %.12s", r.Order) }),
+		landscape.Each(ctx, c.log, func(r landscape.ApprovedExecution) bool { return c.order(r, "execution of order %.12s", r.Order) }),
 	)
 	c.missing(c.ordered)
 	return err
@@ -103,10 +103,10 @@ func (s Statement) ordered(ctx context.Context, log *landscape.Reader) (is bool,
 		return !is
 	}
 	err = errors.Join(
-		landscape.Each(ctx, log, func(r landscape.OrderRuling) bool { return same(r) }),
-		landscape.Each(ctx, log, func(r landscape.Order) bool { return same(r) }),
+		landscape.Each(ctx, log, func(r landscape.ApprovalRule) bool { return same(r) }),
+		landscape.Each(ctx, log, func(r landscape.ApprovalRequest) bool { return same(r) }),
 		landscape.Each(ctx, log, func(r landscape.Approval) bool { return same(r) }),
-		landscape.Each(ctx, log, func(r landscape.OrderExecution) bool { return same(r) }),
+		landscape.Each(ctx, log, func(r landscape.ApprovedExecution) bool { return same(r) }),
 	)
 	return is, err
 }

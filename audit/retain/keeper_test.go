@@ -175,7 +175,7 @@ func TestPeriodsAreShortened(t *testing.T) {
 	}
 	l.turn(l.keeper("{source: 60d}"))
 	expect("source 60d", "")
-	ruling := landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"}
+	ruling := landscape.ApprovalRule{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"}
 	_, err := l.log.Rule(ctx, ruling)
 	require.NoError(t, err)
 
@@ -196,7 +196,7 @@ func TestPeriodsAreShortened(t *testing.T) {
 	require.NoError(t, err)
 	_, asked, err := l.log.Periods(ctx)
 	require.NoError(t, err)
-	under := l.log.Under(landscape.OrderExecution{Order: order.Digest, Persons: 2, Actor: "ann"})
+	under := l.log.Under(landscape.ApprovedExecution{Order: order.Digest, Persons: 2, Actor: "ann"})
 	_, err = retain.Approve(ctx, under, asked, "ann, bob", "20 days suffice")
 	require.NoError(t, err)
 	expect("source 20d", "")

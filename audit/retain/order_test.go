@@ -19,7 +19,7 @@ func TestAnExecutedOrderIsContinued(t *testing.T) {
 	ctx := t.Context()
 	log, payloads := landscape.New(blank.New(t), nil), payload.New(&memstore.Store{}, payload.Options{})
 	require.NoError(t, useAndEnd(ctx, log, payloads, "r", 0))
-	_, err := log.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"})
+	_, err := log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"})
 	require.NoError(t, err)
 	order := landscapetest.OrderOf("", "purge", landscape.OrderPurge)
 	require.NoError(t, log.Propose(ctx, order))
@@ -38,7 +38,7 @@ func TestAnExecutedOrderIsContinued(t *testing.T) {
 	require.ErrorAs(t, err, new(*landscape.NeedsOrderError))
 	require.Len(t, plan().Payloads, perRun)
 
-	begun, err := log.Under(landscape.OrderExecution{Order: order.Digest, Persons: 2, Actor: "ann"}).
+	begun, err := log.Under(landscape.ApprovedExecution{Order: order.Digest, Persons: 2, Actor: "ann"}).
 		BeginPurge(ctx, landscape.Purge{Actor: "ann, bob", Why: "old", Rules: "{}"}, plan().Runs)
 	require.NoError(t, err, "and then the process was killed")
 	x, err := log.ExecutionOf(ctx, order)

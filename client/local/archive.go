@@ -318,7 +318,7 @@ func (d archiveDeed) do(ctx context.Context, by client.By) (string, error) {
 }
 
 // finish archives what an execution left, as a part of it. Of the same moment there is nothing but what was approved.
-func (d archiveDeed) finish(ctx context.Context, x *landscape.OrderExecution) (string, error) {
+func (d archiveDeed) finish(ctx context.Context, x *landscape.ApprovedExecution) (string, error) {
 	d.log = d.log.Under(*x)
 	return d.do(ctx, client.By{Actor: x.Actor, Why: "what was left of order " + x.Order[:12]})
 }

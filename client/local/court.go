@@ -123,7 +123,7 @@ func (c *court) refuses(j *juryOf, s persons.Signature, others []persons.Signatu
 }
 
 // others are the signatures of a kind that are under an order, and that of who proposed it.
-func (c *court) others(ctx context.Context, o landscape.Order, first ssh.PublicKey, kind landscape.AssentKind) ([]persons.Signature, error) {
+func (c *court) others(ctx context.Context, o landscape.ApprovalRequest, first ssh.PublicKey, kind landscape.AssentKind) ([]persons.Signature, error) {
 	all := []persons.Signature{{Person: o.Person, Key: first, At: o.At.Time()}}
 	approvals, err := c.log.Approvals(ctx, o)
 	for _, a := range approvals {
@@ -135,7 +135,7 @@ func (c *court) others(ctx context.Context, o landscape.Order, first ssh.PublicK
 }
 
 // consider verifies an order and the signatures under it, and says what became of it.
-func (c *court) consider(ctx context.Context, o landscape.Order) (*OrderCase, error) {
+func (c *court) consider(ctx context.Context, o landscape.ApprovalRequest) (*OrderCase, error) {
 	approvals, err := c.log.Approvals(ctx, o)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (c *court) consider(ctx context.Context, o landscape.Order) (*OrderCase, er
 }
 
 // execution is ExecutionOf, unless there was an error before.
-func (c *court) execution(ctx context.Context, o landscape.Order, err error) (*landscape.OrderExecution, error) {
+func (c *court) execution(ctx context.Context, o landscape.ApprovalRequest, err error) (*landscape.ApprovedExecution, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (c *court) execution(ctx context.Context, o landscape.Order, err error) (*l
 }
 
 // look is consider, and says of an order that somebody could execute whether it is stale, unless that takes a value that is not recorded.
-func (c *court) look(ctx context.Context, o landscape.Order) (*OrderCase, error) {
+func (c *court) look(ctx context.Context, o landscape.ApprovalRequest) (*OrderCase, error) {
 	found, err := c.consider(ctx, o)
 	if err != nil || found.State != client.OrderProposed && found.State != client.OrderApproved || o.Verb == landscape.OrderForget {
 		return found, err

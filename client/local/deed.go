@@ -28,7 +28,7 @@ type deed interface {
 	do(ctx context.Context, by client.By) (string, error)
 
 	// finish does what an execution left, and says what; empty for nothing.
-	finish(ctx context.Context, x *landscape.OrderExecution) (string, error)
+	finish(ctx context.Context, x *landscape.ApprovedExecution) (string, error)
 }
 
 // deed returns what an order does, when it is executed under a log. The error is an *Error of kind Invalid if the order makes no sense.
@@ -71,7 +71,7 @@ func nothingToOrder(format string, args ...any) error {
 // once is the finish of what is done in one transaction.
 type once struct{}
 
-func (once) finish(context.Context, *landscape.OrderExecution) (string, error) { return "", nil }
+func (once) finish(context.Context, *landscape.ApprovedExecution) (string, error) { return "", nil }
 
 // periodsDeed brings retention periods into force that wait for approval.
 type periodsDeed struct {
@@ -178,7 +178,7 @@ func (d purgeDeed) purge(ctx context.Context, by client.By, order int64) (string
 	return told, nil
 }
 
-func (d purgeDeed) finish(ctx context.Context, x *landscape.OrderExecution) (string, error) {
+func (d purgeDeed) finish(ctx context.Context, x *landscape.ApprovedExecution) (string, error) {
 	return d.purge(ctx, client.By{Actor: x.Actor, Why: "what was left of order " + x.Order[:12]}, *x.Purge)
 }
 
@@ -248,7 +248,7 @@ func (d forgetDeed) do(ctx context.Context, by client.By) (string, error) {
 	return told, nil
 }
 
-func (d forgetDeed) finish(ctx context.Context, _ *landscape.OrderExecution) (string, error) {
+func (d forgetDeed) finish(ctx context.Context, _ *landscape.ApprovedExecution) (string, error) {
 	done, err := d.client.FinishForgetting(ctx, client.FinishForgettingRequest{})
 	if err != nil || len(done.Finished) == 0 {
 		return "", err
@@ -363,7 +363,7 @@ func (d cancelDeed) do(ctx context.Context, by client.By) (string, error) {
 }
 
 // finish removes what is still staged.
-func (d cancelDeed) finish(ctx context.Context, x *landscape.OrderExecution) (string, error) {
+func (d cancelDeed) finish(ctx context.Context, x *landscape.ApprovedExecution) (string, error) {
 	return d.do(ctx, client.By{Actor: x.Actor, Why: "what was left of order " + x.Order[:12]})
 }
 
@@ -414,7 +414,7 @@ func (d ruleDeed) look(ctx context.Context) (map[string]string, error) {
 }
 
 func (d ruleDeed) do(ctx context.Context, by client.By) (string, error) {
-	_, err := d.client.RuleOrders(ctx, landscape.OrderRuling{Verb: d.verb, Persons: d.persons, Actor: by.Actor, Why: by.Why})
+	_, err := d.client.RuleOrders(ctx, landscape.ApprovalRule{Verb: d.verb, Persons: d.persons, Actor: by.Actor, Why: by.Why})
 	return fmt.Sprintf("%s needs %d from now on", d.verb, d.persons), err
 }
 

@@ -31,8 +31,8 @@ type ProposeRequest struct {
 type OrderCase struct {
 	client.OrderCase
 
-	record landscape.Order
-	done   *landscape.OrderExecution
+	record landscape.ApprovalRequest
+	done   *landscape.ApprovedExecution
 }
 
 // Signed is what was signed: one line of JSON, with its end.
@@ -182,7 +182,7 @@ func (h *Home) Execute(ctx context.Context, r ExecuteRequest) (*OrderDone, error
 	if err != nil {
 		return nil, err
 	}
-	under, x := court.log, landscape.OrderExecution{Run: order.Run, Order: order.Digest, Persons: found.Counted, Actor: cmp.Or(r.Actor, h.Actor)}
+	under, x := court.log, landscape.ApprovedExecution{Run: order.Run, Order: order.Digest, Persons: found.Counted, Actor: cmp.Or(r.Actor, h.Actor)}
 	if found.done == nil {
 		if err := found.executable(r); err != nil {
 			return nil, err
@@ -258,7 +258,7 @@ func (h *Home) Orders(ctx context.Context) ([]*OrderCase, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(records, func(a, b landscape.Order) int { return cmp.Compare(b.At, a.At) })
+	slices.SortStableFunc(records, func(a, b landscape.ApprovalRequest) int { return cmp.Compare(b.At, a.At) })
 	return h.lookAt(ctx, records)
 }
 
@@ -290,7 +290,7 @@ func (h *Home) OrdersAbout(ctx context.Context, run string) ([]*client.OrderCase
 }
 
 // lookAt looks at each of the orders, and changes nothing; not nil.
-func (h *Home) lookAt(ctx context.Context, records []landscape.Order) ([]*OrderCase, error) {
+func (h *Home) lookAt(ctx context.Context, records []landscape.ApprovalRequest) ([]*OrderCase, error) {
 	court, err := h.readingCourt()
 	if err != nil {
 		return nil, err
@@ -305,10 +305,10 @@ func (h *Home) lookAt(ctx context.Context, records []landscape.Order) ([]*OrderC
 }
 
 // findOrder returns the order whose digest begins so.
-func (h *Home) findOrder(ctx context.Context, prefix string) (landscape.Order, error) {
+func (h *Home) findOrder(ctx context.Context, prefix string) (landscape.ApprovalRequest, error) {
 	const least = 6
 	if len(prefix) < least {
-		return landscape.Order{}, invalidOption(fmt.Errorf("%.70q is no digest of an order: give at least its first %d digits", prefix, least))
+		return landscape.ApprovalRequest{}, invalidOption(fmt.Errorf("%.70q is no digest of an order: give at least its first %d digits", prefix, least))
 	}
 	order, err := h.stores.Log.FindOrder(ctx, prefix)
 	_, ambiguous := errors.AsType[*landscape.AmbiguousError](err)

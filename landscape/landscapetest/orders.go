@@ -11,33 +11,33 @@ import (
 )
 
 // OrderOf is an order that ann proposed, with a signature that is none.
-func OrderOf(run, name string, verb landscape.OrderVerb) landscape.Order {
-	return landscape.Order{
+func OrderOf(run, name string, verb landscape.OrderVerb) landscape.ApprovalRequest {
+	return landscape.ApprovalRequest{
 		Run: run, Digest: digest(name), Verb: verb, Person: "ann", Statement: "{}", Signature: "s", Approver: "ann key", At: 1_700_000_000_000_000, Expires: 1_700_000_000_000_001,
 	}
 }
 
 // AssentTo is a signature of a person under an order that is none.
-func AssentTo(o landscape.Order, kind landscape.AssentKind, person string) landscape.Approval {
+func AssentTo(o landscape.ApprovalRequest, kind landscape.AssentKind, person string) landscape.Approval {
 	return landscape.Approval{Run: o.Run, Order: o.Digest, Kind: kind, Person: person, Statement: "{}", Signature: "s", Approver: person + " key", At: o.At}
 }
 
 // Ordered lets two persons make waivers need two, and one again.
 func Ordered(ctx context.Context, log *landscape.Log, run string) error {
 	o := OrderOf(run, "rule", landscape.OrderRule)
-	_, ruled := log.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"})
+	_, ruled := log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"})
 	err := errors.Join(ruled, log.Propose(ctx, o))
 	if err == nil {
 		_, err = log.Assent(ctx, AssentTo(o, landscape.Approves, "bob"))
 	}
 	if err == nil {
-		under := log.Under(landscape.OrderExecution{Run: run, Order: o.Digest, Persons: 2, Actor: "ann"})
-		_, err = under.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderWaive, Persons: 1, Actor: "ann, bob", Why: "we are few"})
+		under := log.Under(landscape.ApprovedExecution{Run: run, Order: o.Digest, Persons: 2, Actor: "ann"})
+		_, err = under.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 1, Actor: "ann, bob", Why: "we are few"})
 	}
 	return err
 }
 
-// orders holds what a log says of dangerous orders.
+// orders holds what a log says of guarded changes.
 func orders(t *testing.T, d landscape.Driver) {
 	ctx := t.Context()
 	log := landscape.New(d, nil).SealedBy(Sealer{})
@@ -52,7 +52,7 @@ func orders(t *testing.T, d landscape.Driver) {
 		return n
 	}
 	require.EqualValues(t, 1, needed(landscape.OrderWaive))
-	rule := landscape.OrderRuling{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"}
+	rule := landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"}
 	for _, changes := range []bool{true, false} {
 		changed, err := log.Rule(ctx, rule)
 		require.NoError(t, err)
@@ -66,7 +66,7 @@ func orders(t *testing.T, d landscape.Driver) {
 	_, err = log.WaivePolicy(ctx, "r", "few refused", "ann", "they are known")
 	require.ErrorAs(t, err, new(*landscape.NeedsOrderError))
 	for _, verb := range []landscape.OrderVerb{landscape.OrderPurge, landscape.OrderForget} {
-		_, err = log.Rule(ctx, landscape.OrderRuling{Verb: verb, Persons: 2, Actor: "ann", Why: "four eyes"})
+		_, err = log.Rule(ctx, landscape.ApprovalRule{Verb: verb, Persons: 2, Actor: "ann", Why: "four eyes"})
 		require.NoError(t, err)
 	}
 	_, err = log.BeginPurge(ctx, landscape.Purge{Actor: "ann", Why: "old", Rules: "{}"}, nil)
@@ -91,8 +91,8 @@ func orders(t *testing.T, d landscape.Driver) {
 	_, err = log.Assent(ctx, AssentTo(o, landscape.Reviews, "bob"))
 	require.ErrorIs(t, err, landscape.ErrNotOpen, "there is nothing to review")
 
-	x := landscape.OrderExecution{Run: "r", Order: o.Digest, Persons: 2, Actor: "ann"}
-	under := func(x landscape.OrderExecution) error {
+	x := landscape.ApprovedExecution{Run: "r", Order: o.Digest, Persons: 2, Actor: "ann"}
+	under := func(x landscape.ApprovedExecution) error {
 		_, err := log.Under(x).WaivePolicy(ctx, "r", "few refused", "ann, bob", "they are known")
 		return err
 	}
@@ -119,7 +119,7 @@ func orders(t *testing.T, d landscape.Driver) {
 
 	o = OrderOf("", "rule", landscape.OrderRule)
 	require.NoError(t, log.Propose(ctx, o))
-	emergency := log.Under(landscape.OrderExecution{Order: o.Digest, Persons: 1, Emergency: true, Why: "fire", Actor: "ann"})
+	emergency := log.Under(landscape.ApprovedExecution{Order: o.Digest, Persons: 1, Emergency: true, Why: "fire", Actor: "ann"})
 	_, err = emergency.Rule(ctx, rule)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, needed(landscape.OrderWaive))
@@ -145,7 +145,7 @@ func cancelOrders(t *testing.T, log *landscape.Log) {
 	}
 	begin("ordered", "")
 	require.NoError(t, log.RecordOrder(ctx, "ordered", landscape.VerbCancelFinal, "ann", "never again", 0))
-	_, err := log.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann", Why: "four eyes"})
+	_, err := log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann", Why: "four eyes"})
 	require.NoError(t, err)
 	require.NoError(t, log.CancelRun(ctx, "ordered", true, "ann", "never again"), "it was ordered before the rule")
 
@@ -155,7 +155,7 @@ func cancelOrders(t *testing.T, log *landscape.Log) {
 	require.ErrorAs(t, log.CancelRun(ctx, "c", true, "ann", "no"), new(*landscape.NeedsOrderError))
 	o := OrderOf("c", "cancel", landscape.OrderCancel)
 	require.NoError(t, log.Propose(ctx, o))
-	under := log.Under(landscape.OrderExecution{Run: "c", Order: o.Digest, Persons: 2, Actor: "ann"})
+	under := log.Under(landscape.ApprovedExecution{Run: "c", Order: o.Digest, Persons: 2, Actor: "ann"})
 	require.False(t, log.Executes())
 	require.True(t, under.Executes())
 	require.ErrorIs(t, under.CancelRun(ctx, "c", true, "ann, bob", "no"), landscape.ErrTooFew)

@@ -61,7 +61,7 @@ func retention(t *testing.T, d landscape.Driver) {
 	require.Equal(t, one, set(periods("1", `{"source":"90d"}`), shorter), "they are in force")
 	expect(`{"source":"90d"}`, "")
 
-	ruling := landscape.OrderRuling{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"}
+	ruling := landscape.ApprovalRule{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"}
 	_, err := log.Rule(ctx, ruling)
 	require.NoError(t, err)
 	two := set(periods("2", `{"source":"7d"}`), shorter)
@@ -78,7 +78,7 @@ func retention(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.Propose(ctx, approved))
 	_, err = log.Assent(ctx, AssentTo(approved, landscape.Approves, "bob"))
 	require.NoError(t, err)
-	under := log.Under(landscape.OrderExecution{Order: approved.Digest, Persons: 2, Actor: "ann"})
+	under := log.Under(landscape.ApprovedExecution{Order: approved.Digest, Persons: 2, Actor: "ann"})
 	seven, err := under.SetPeriods(ctx, periods("2", `{"source":"7d"}`), shorter)
 	require.NoError(t, err)
 	require.True(t, seven.InForce)

@@ -13,7 +13,7 @@ import (
 	"waymark/landscape"
 )
 
-// MinAge is how long a key must be known before its signature under a dangerous order counts: who can add a line to the approvers file is not two persons at once.
+// MinAge is how long a key must be known before its signature under a guarded change counts: who can add a line to the approvers file is not two persons at once.
 const MinAge = 24 * time.Hour
 
 // Case is an order with the signatures under it, and what they are worth now.
@@ -106,7 +106,7 @@ func (s Signature) allowed(approvers *Approvers, at time.Time) error {
 }
 
 // Open says why nobody can approve or execute an order; nil if somebody can.
-func (j *Jury) Open(o landscape.Order) error {
+func (j *Jury) Open(o landscape.ApprovalRequest) error {
 	if !j.Now.Before(o.Expires.Time()) {
 		return fmt.Errorf("order %.12s expired at %s: propose it again", o.Digest, o.Expires.Time().UTC().Format(time.RFC3339))
 	}
@@ -114,7 +114,7 @@ func (j *Jury) Open(o landscape.Order) error {
 }
 
 // Consider verifies an order and the signatures under it.
-func (j *Jury) Consider(o landscape.Order, approvals []landscape.Approval) Case {
+func (j *Jury) Consider(o landscape.ApprovalRequest, approvals []landscape.Approval) Case {
 	c := consider(o, approvals, j.Counts)
 	if err := j.Open(o); err != nil && c.Problem == "" {
 		c.Problem = err.Error()
@@ -123,7 +123,7 @@ func (j *Jury) Consider(o landscape.Order, approvals []landscape.Approval) Case 
 }
 
 // consider verifies an order and the signatures under it. counts says why one that holds does not count beside others of its kind.
-func consider(o landscape.Order, approvals []landscape.Approval, counts func(Signature, []Signature) error) Case {
+func consider(o landscape.ApprovalRequest, approvals []landscape.Approval, counts func(Signature, []Signature) error) Case {
 	s, key, err := VerifyOrder(o)
 	c := Case{OrderStatement: s, Digest: o.Digest}
 	proposer := Signer{Kind: "proposal", Person: o.Person, Name: s.Name, At: o.At.Time().UTC(), Why: s.Why}

@@ -164,7 +164,7 @@ func (c *fourEyes) execute(do func(*landscape.Log) error, state map[string]strin
 		log.RecordPolicies(ctx, "r", []landscape.PolicyResult{{Policy: "few refused", Result: landscape.PolicyFailed, Detail: "12 of 20 rows", Figures: "{}"}}),
 		log.StopRun(ctx, "r", pipeline.Blocked, "POLICY"))
 	if err == nil {
-		_, err = log.Rule(ctx, landscape.OrderRuling{Verb: c.verb, Persons: 2, Actor: "ann", Why: "four eyes"})
+		_, err = log.Rule(ctx, landscape.ApprovalRule{Verb: c.verb, Persons: 2, Actor: "ann", Why: "four eyes"})
 	}
 	require.NoError(c.t, err)
 	require.ErrorAs(c.t, do(log), new(*landscape.NeedsOrderError))
@@ -198,7 +198,7 @@ func (c *fourEyes) execute(do func(*landscape.Log) error, state map[string]strin
 	if changed := found.Changed(state); changed != nil {
 		return errors.New(strings.Join(changed, "; "))
 	}
-	x := landscape.OrderExecution{Run: "r", Order: order.Digest, Persons: found.Persons(), Actor: "ann"}
+	x := landscape.ApprovedExecution{Run: "r", Order: order.Digest, Persons: found.Persons(), Actor: "ann"}
 	require.NoError(c.t, do(log.Under(x)))
 	executed, err := log.ExecutionOf(ctx, order)
 	require.NoError(c.t, err)

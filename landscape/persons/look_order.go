@@ -8,17 +8,17 @@ import (
 	"waymark/landscape"
 )
 
-// SignedOrder is a dangerous order as it is recorded, with the signatures under it, and whether they hold.
+// SignedOrder is a guarded change as it is recorded, with the signatures under it, and whether they hold.
 type SignedOrder struct {
 	Case
 	Executed bool `json:"executed"`
 	OwnWord  bool `json:"own_word,omitempty"` // no approvers file was looked at: whose key it is, only the line says that is recorded with each signature
 }
 
-// LookAtOrders verifies what is recorded of dangerous orders: each signature, whose key that is by the approvers of now or, if they are nil, by the line that is recorded
+// LookAtOrders verifies what is recorded of guarded changes: each signature, whose key that is by the approvers of now or, if they are nil, by the line that is recorded
 // with it, that nobody signed twice, and that as many signed an order as its execution says. Unlike a Jury it does not ask whether somebody could execute one now. There is one
 // SignedOrder for each order, in the order of orders, and one for each that is signed or executed and not among them.
-func LookAtOrders(orders []landscape.Order, approvals []landscape.Approval, executions []landscape.OrderExecution, approvers *Approvers) (all []SignedOrder) {
+func LookAtOrders(orders []landscape.ApprovalRequest, approvals []landscape.Approval, executions []landscape.ApprovedExecution, approvers *Approvers) (all []SignedOrder) {
 	counts := func(s Signature, others []Signature) error {
 		if err := s.another(others); err != nil || approvers == nil {
 			return err
@@ -42,7 +42,7 @@ func LookAtOrders(orders []landscape.Order, approvals []landscape.Approval, exec
 }
 
 // executed compares an order with its execution.
-func (s *SignedOrder) executed(x landscape.OrderExecution) {
+func (s *SignedOrder) executed(x landscape.ApprovedExecution) {
 	s.Executed = true
 	if signed := s.Persons(); signed < x.Persons && s.Problem == "" {
 		s.Problem = fmt.Sprintf("it was executed as one that %d persons had signed, and the signatures of %d count", x.Persons, signed)
@@ -50,7 +50,7 @@ func (s *SignedOrder) executed(x landscape.OrderExecution) {
 }
 
 // strays are the digests of orders that are signed or executed, and not recorded.
-func strays(orders []landscape.Order, approvals []landscape.Approval, executions []landscape.OrderExecution) (digests []string) {
+func strays(orders []landscape.ApprovalRequest, approvals []landscape.Approval, executions []landscape.ApprovedExecution) (digests []string) {
 	for _, a := range approvals {
 		digests = append(digests, a.Order)
 	}
@@ -59,7 +59,7 @@ func strays(orders []landscape.Order, approvals []landscape.Approval, executions
 	}
 	slices.Sort(digests)
 	return slices.DeleteFunc(slices.Compact(digests), func(digest string) bool {
-		return slices.ContainsFunc(orders, func(o landscape.Order) bool { return o.Digest == digest })
+		return slices.ContainsFunc(orders, func(o landscape.ApprovalRequest) bool { return o.Digest == digest })
 	})
 }
 

@@ -14,15 +14,15 @@ import (
 
 // orderScene is an order that ann proposed and bob approved, that was executed, and at which cid looked.
 type orderScene struct {
-	order landscape.Order
+	order landscape.ApprovalRequest
 	bob   landscape.Approval
 	cid   landscape.Approval
-	done  landscape.OrderExecution
+	done  landscape.ApprovedExecution
 }
 
 // look returns what is wrong with the scene.
 func (s orderScene) look(approvers *persons.Approvers) string {
-	all := persons.LookAtOrders([]landscape.Order{s.order}, []landscape.Approval{s.bob, s.cid}, []landscape.OrderExecution{s.done}, approvers)
+	all := persons.LookAtOrders([]landscape.ApprovalRequest{s.order}, []landscape.Approval{s.bob, s.cid}, []landscape.ApprovedExecution{s.done}, approvers)
 	var found []string
 	for _, o := range all {
 		found = append(found, o.Problems()...)
@@ -37,13 +37,13 @@ func TestLookAtOrders(t *testing.T) {
 	later := noon.Add(time.Minute)
 	good := orderScene{
 		order, bob.Sign(t, order, landscape.Approves, later), cid.Sign(t, order, landscape.Reviews, later),
-		landscape.OrderExecution{Run: "one", Order: order.Digest, Persons: 2, Actor: "ann"},
+		landscape.ApprovedExecution{Run: "one", Order: order.Digest, Persons: 2, Actor: "ann"},
 	}
 	file, err := persons.ParseApprovers(personstest.File(ann, bob, cid))
 	require.NoError(t, err)
 	require.Empty(t, good.look(nil))
 	require.Empty(t, good.look(file))
-	all := persons.LookAtOrders([]landscape.Order{order}, []landscape.Approval{good.bob}, []landscape.OrderExecution{good.done}, nil)
+	all := persons.LookAtOrders([]landscape.ApprovalRequest{order}, []landscape.Approval{good.bob}, []landscape.ApprovedExecution{good.done}, nil)
 	require.Equal(t, order.Digest[:12]+" to waive, executed; proposal of ann; approval of bob; by its own word: no approvers file here says whose keys these are", all[0].String())
 	require.Nil(t, persons.LookAtOrders(nil, nil, nil, nil))
 

@@ -15,10 +15,10 @@ import (
 	"waymark/landscape"
 )
 
-// Orders is the namespace of signatures under dangerous orders. Stored; never rename.
+// Orders is the namespace of signatures under guarded changes. Stored; never rename.
 const Orders = "waymark-approval"
 
-// OrderStatement is a dangerous order as who proposes it signs it. Its JSON is in one form, in the order of the names; its SHA-256, with a line end, names the order.
+// OrderStatement is a guarded change as who proposes it signs it. Its JSON is in one form, in the order of the names; its SHA-256, with a line end, names the order.
 type OrderStatement struct {
 	Approvers string              `json:"approvers_sha256"` // of the approvers file that let the key sign
 	Args      map[string]string   `json:"args"`             // what exactly is ordered; not nil
@@ -83,18 +83,18 @@ func signed(statement any, key ssh.Signer) (text, signature string, err error) {
 }
 
 // Sign signs the order, and returns what is recorded of it.
-func (s OrderStatement) Sign(key ssh.Signer, by Approver) (landscape.Order, error) {
+func (s OrderStatement) Sign(key ssh.Signer, by Approver) (landscape.ApprovalRequest, error) {
 	at, unread := time.Parse(moment, s.At)
 	expires, wrong := time.Parse(moment, s.Expires)
 	text, signature, err := signed(s, key)
-	return landscape.Order{
+	return landscape.ApprovalRequest{
 		Run: s.Run, Digest: lineDigest(text), Verb: s.Verb, Person: s.Proposer, Statement: text, Signature: signature, Approver: by.Line,
 		Expires: landscape.MicrosOf(expires), At: landscape.MicrosOf(at),
 	}, errors.Join(unread, wrong, err)
 }
 
 // Record returns what is recorded of a signature under an order, without the signature.
-func (s AssentStatement) Record(o landscape.Order, by Approver) (landscape.Approval, error) {
+func (s AssentStatement) Record(o landscape.ApprovalRequest, by Approver) (landscape.Approval, error) {
 	at, err := time.Parse(moment, s.At)
 	return landscape.Approval{Run: o.Run, Order: s.Order, Kind: s.Type, Person: s.Person, Approver: by.Line, At: landscape.MicrosOf(at)}, err
 }
@@ -111,7 +111,7 @@ func lineDigest(text string) string {
 }
 
 // ReadOrder reads the statement of an order. Its signature is not verified.
-func ReadOrder(record landscape.Order) (OrderStatement, error) {
+func ReadOrder(record landscape.ApprovalRequest) (OrderStatement, error) {
 	s, err := strictjson.Decode[OrderStatement]([]byte(record.Statement + "\n"))
 	if err != nil || s.Type != orderType || s.V != formVersion || s.Args == nil || s.State == nil {
 		err = errors.Join(errors.New("what was signed is not an order"), err)
@@ -121,7 +121,7 @@ func ReadOrder(record landscape.Order) (OrderStatement, error) {
 
 // VerifyOrder verifies an order as it is recorded: the signature, that the line of the approver let the key sign then, and that the columns beside the statement
 // say the same. The error names what does not hold.
-func VerifyOrder(record landscape.Order) (s OrderStatement, key ssh.PublicKey, err error) {
+func VerifyOrder(record landscape.ApprovalRequest) (s OrderStatement, key ssh.PublicKey, err error) {
 	if key, err = Verify(record.Signature, Orders, record.Statement+"\n"); err != nil {
 		return s, nil, err
 	}

@@ -25,17 +25,17 @@ const (
 )
 
 // ordered lets ann propose an order about the run, bob approve it, and cid look at what one person executed.
-func (s *scene) ordered(t *testing.T, ann, bob, cid personstest.Person) landscape.Order {
+func (s *scene) ordered(t *testing.T, ann, bob, cid personstest.Person) landscape.ApprovalRequest {
 	t.Helper()
 	ctx, args := t.Context(), map[string]string{"verb": "waive", "persons": "1"}
-	_, err := s.log.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"})
+	_, err := s.log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"})
 	require.NoError(t, err)
 	order := ann.Propose(t, landscape.OrderRule, run, args, time.Now())
 	require.NoError(t, s.log.Propose(ctx, order))
 	_, err = s.log.Assent(ctx, bob.Sign(t, order, landscape.Approves, time.Now()))
 	require.NoError(t, err)
-	under := s.log.Under(landscape.OrderExecution{Run: run, Order: order.Digest, Persons: 2, Emergency: true, Why: "fire", Actor: "ann"})
-	_, err = under.Rule(ctx, landscape.OrderRuling{Verb: landscape.OrderWaive, Persons: 1, Actor: "ann, bob", Why: "we are few"})
+	under := s.log.Under(landscape.ApprovedExecution{Run: run, Order: order.Digest, Persons: 2, Emergency: true, Why: "fire", Actor: "ann"})
+	_, err = under.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 1, Actor: "ann, bob", Why: "we are few"})
 	require.NoError(t, err)
 	_, err = s.log.Assent(ctx, cid.Sign(t, order, landscape.Reviews, time.Now()))
 	require.NoError(t, err)

@@ -13,17 +13,17 @@ import (
 
 // orders are what is recorded of dangerous orders about a run.
 type orders struct {
-	proposed   []landscape.Order
+	proposed   []landscape.ApprovalRequest
 	approvals  []landscape.Approval
-	executions []landscape.OrderExecution
+	executions []landscape.ApprovedExecution
 }
 
 // ordersOf reads them; by digest.
 func ordersOf(ctx context.Context, from landscape.RecordReader, run string) (all orders, err error) {
 	var unread, unsigned error
-	all.proposed, unread = landscape.Select[landscape.Order](ctx, from, run)
+	all.proposed, unread = landscape.Select[landscape.ApprovalRequest](ctx, from, run)
 	all.approvals, unsigned = landscape.Select[landscape.Approval](ctx, from, run)
-	all.executions, err = landscape.Select[landscape.OrderExecution](ctx, from, run)
+	all.executions, err = landscape.Select[landscape.ApprovedExecution](ctx, from, run)
 	return all, errors.Join(unread, unsigned, err)
 }
 
