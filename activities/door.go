@@ -46,7 +46,7 @@ func (a *Activities) served(workflow, queue, asked string) error {
 var orders = []string{"pause", "continue", "cancel"}
 
 // handsOn requires that what is handed on is an order to a run.
-func (in OrderInput) handsOn() error {
+func (in HandOnInput) handsOn() error {
 	run, is := strings.CutPrefix(in.Workflow, WorkflowID(""))
 	if !is || run == "" || !slices.Contains(orders, in.Name) {
 		err := fmt.Errorf("update %.64q of workflow %.64q is not an order to a run", in.Name, in.Workflow)

@@ -51,8 +51,8 @@ const TypeCancelled = "RunCancelled"
 
 // Types of refusals of orders. Stored; never rename one.
 const (
-	TypeOrder        = "OrderInvalid" // the order makes no sense
-	TypeOrderRefused = "OrderRefused" // the run does not obey it now, or ever
+	TypeCommand        = "CommandInvalid" // the order makes no sense
+	TypeCommandRefused = "CommandRefused" // the run does not obey it now, or ever
 )
 
 // Types of refusals of starts alone. Stored; never rename one.
@@ -194,7 +194,7 @@ func finalKind(err error) string {
 	case errors.Is(err, landscape.ErrSuperseded), errors.Is(err, landscape.ErrEnded), errors.Is(err, landscape.ErrCalledOff):
 		return TypeSuperseded
 	case errors.As(err, &needs):
-		return TypeOrderRefused
+		return TypeCommandRefused
 	case errors.Is(err, landscape.ErrQueueFull):
 		return TypeQueueFull
 	case errors.Is(err, landscape.ErrQueueTimeout):

@@ -42,12 +42,12 @@ type OrderState string
 
 // The states of an order.
 const (
-	OrderProposed OrderState = "proposed" // too few signatures count yet
-	OrderApproved OrderState = "approved" // enough signatures count
-	OrderExpired  OrderState = "expired"
-	OrderInvalid  OrderState = "invalid" // its own signature does not count
-	OrderIsStale  OrderState = "stale"   // what it is about changed since
-	OrderExecuted OrderState = "executed"
+	OrderProposed  OrderState = "proposed" // too few signatures count yet
+	OrderApproved  OrderState = "approved" // enough signatures count
+	OrderExpired   OrderState = "expired"
+	CommandInvalid OrderState = "invalid" // its own signature does not count
+	OrderIsStale   OrderState = "stale"   // what it is about changed since
+	OrderExecuted  OrderState = "executed"
 )
 
 // OrderCase is an order, who signed it, and what became of it.

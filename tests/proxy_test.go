@@ -144,7 +144,7 @@ func TestOnePersonCancelsNoRunForGood(t *testing.T) {
 	err = system.Give(t, s.Temporal, started.GetID(), workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see", "final": true})
 	var refused *temporal.ApplicationError
 	require.ErrorAs(t, err, &refused)
-	require.Equal(t, activities.TypeOrderRefused, refused.Type())
+	require.Equal(t, activities.TypeCommandRefused, refused.Type())
 	require.ErrorContains(t, err, "cancel_final needs 2 persons")
 	require.Equal(t, "paused", asked(t, s, started.GetID()).Status)
 	require.NoError(t, system.Give(t, s.Temporal, started.GetID(), workflows.ContinueUpdate, order))

@@ -318,12 +318,12 @@ func TestARefusedOrderSaysWhy(t *testing.T) {
 	for _, workflow := range []string{"run-w", "mine"} {
 		var refused *temporal.ApplicationError
 		require.ErrorAs(t, system.Give(t, d.Temporal, workflow, workflows.PauseUpdate, map[string]any{"actor": "ann", "why": "to see"}), &refused)
-		require.Equal(t, activities.TypeOrderRefused, refused.Type())
+		require.Equal(t, activities.TypeCommandRefused, refused.Type())
 		require.Equal(t, "run w waits for places, and can only be cancelled until it begins", refused.Message())
 		require.NotContains(t, strings.TrimPrefix(refused.Error(), refused.Message()), "waits for places")
 		var problem activities.Problem
 		require.NoError(t, refused.Details(&problem))
-		require.Equal(t, activities.ProblemOf(activities.TypeOrderRefused, refused.Message()), problem)
+		require.Equal(t, activities.ProblemOf(activities.TypeCommandRefused, refused.Message()), problem)
 	}
 	require.NoError(t, system.Give(t, d.Temporal, "mine", workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "enough"}))
 	require.Equal(t, pipeline.Cancelled, result(t, waiting).Status)

@@ -63,7 +63,7 @@ func (c *Command) validate(name string) error {
 	if wrong == nil {
 		return nil
 	}
-	return faulty(activities.TypeOrder, wrong)
+	return faulty(activities.TypeCommand, wrong)
 }
 
 // cancelGrace is how long work in flight when a run is cancelled may take to be finished. Whatever is not is done again
@@ -72,7 +72,7 @@ const cancelGrace = time.Second
 
 // refused rejects an order that makes sense.
 func refused(format string, args ...any) error {
-	return failure(activities.TypeOrderRefused, format, args...)
+	return failure(activities.TypeCommandRefused, format, args...)
 }
 
 // Sentence says for the record who cancelled the run, and why.

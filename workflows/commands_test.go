@@ -196,7 +196,7 @@ func TestAnOrderSaysWhoAndWhy(t *testing.T) {
 			var application *temporal.ApplicationError
 			require.ErrorAs(t, told, &application)
 			require.Contains(t, application.Message(), c.says)
-			require.Equal(t, activities.TypeOrder, application.Type())
+			require.Equal(t, activities.TypeCommand, application.Type())
 			require.Zero(t, w.asked.Load())
 		})
 	}

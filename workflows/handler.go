@@ -8,42 +8,42 @@ import (
 	"waymark/activities"
 )
 
-// desk answers questions about a run and takes orders to it, from before the run is opened. An order that comes before it is known who obeys
-// waits until that is.
-type desk struct {
+// commandHandler answers questions about a run and takes commands to it, from before the run is opened. A command that
+// arrives before the run is open waits until it is.
+type commandHandler struct {
 	run    string
-	to     taker  // nil while the run is being opened
-	closed error  // why nobody ever obeys; nil while somebody does, or may
-	why    string // the same for questions
-	ended  string // what became of a run that did not begin; empty if it did, or may
+	to     commandTarget // nil while the run is being opened
+	closed error         // why no command is obeyed any more; nil before that
+	why    string        // the same for questions
+	ended  string        // how a run ended that did not begin; empty if it did, or may
 }
 
-// taker obeys orders: a run that waits for places, or one that has begun.
-type taker interface {
+// commandTarget obeys commands: a run that waits for places, or one that has begun.
+type commandTarget interface {
 	view() View
-	refuses(name string) error // why an order of this name is not obeyed now; nil if it is
+	refuses(name string) error // why a command of this name is not obeyed now; nil if it is
 	obey(ctx workflow.Context, name string, command Command) error
 }
 
-// close refuses all orders from now on, also those that wait: no run begins. The first cause counts.
-func (d *desk) close(cause error) {
-	if d.closed != nil {
+// close refuses all commands from now on, also those that wait: no run begins. The first cause counts.
+func (h *commandHandler) close(cause error) {
+	if h.closed != nil {
 		return
 	}
-	d.closed = failure(cmp.Or(kind(cause), activities.TypeOrderRefused), "run %s did not begin: %s", d.run, reason(cause))
-	d.why = activities.BeforeRun(reason(cause))
+	h.closed = failure(cmp.Or(kind(cause), activities.TypeCommandRefused), "run %s did not begin: %s", h.run, reason(cause))
+	h.why = activities.BeforeRun(reason(cause))
 }
 
-// listen answers questions and takes orders from now on.
-func (d *desk) listen(ctx workflow.Context) error {
-	if err := workflow.SetQueryHandler(ctx, ProgressQuery, func() (View, error) { return d.view(), nil }); err != nil {
+// listen answers questions and takes commands from now on.
+func (h *commandHandler) listen(ctx workflow.Context) error {
+	if err := workflow.SetQueryHandler(ctx, ProgressQuery, func() (View, error) { return h.view(), nil }); err != nil {
 		return err
 	}
 	for _, name := range []string{PauseUpdate, ContinueUpdate, CancelUpdate} {
-		take := func(ctx workflow.Context, command Command) error { return d.take(ctx, name, command) }
+		take := func(ctx workflow.Context, command Command) error { return h.handle(ctx, name, command) }
 		err := workflow.SetUpdateHandlerWithOptions(ctx, name, take, workflow.UpdateHandlerOptions{
 			Validator: func(command Command) error {
-				if err := d.refuses(name); err != nil {
+				if err := h.refuses(name); err != nil {
 					return err
 				}
 				return command.validate(name)
@@ -57,30 +57,30 @@ func (d *desk) listen(ctx workflow.Context) error {
 	return nil
 }
 
-func (d *desk) view() View {
-	if d.to == nil || d.ended != "" {
-		return View{Run: d.run, Workflow: WorkflowID(d.run), Status: cmp.Or(d.ended, accepted), Reason: d.why}
+func (h *commandHandler) view() View {
+	if h.to == nil || h.ended != "" {
+		return View{Run: h.run, Workflow: WorkflowID(h.run), Status: cmp.Or(h.ended, accepted), Reason: h.why}
 	}
-	return d.to.view()
+	return h.to.view()
 }
 
-func (d *desk) refuses(name string) error {
-	if d.closed != nil || d.to == nil {
-		return d.closed
+func (h *commandHandler) refuses(name string) error {
+	if h.closed != nil || h.to == nil {
+		return h.closed
 	}
-	return d.to.refuses(name)
+	return h.to.refuses(name)
 }
 
-// take has an order obeyed. One that had to wait may be refused only now.
-func (d *desk) take(ctx workflow.Context, name string, command Command) (err error) {
+// handle has a command obeyed. One that had to wait may be refused only now.
+func (h *commandHandler) handle(ctx workflow.Context, name string, command Command) (err error) {
 	defer stopped(&err)
-	if d.to == nil {
-		if err := workflow.Await(ctx, func() bool { return d.to != nil || d.closed != nil }); err != nil {
+	if h.to == nil {
+		if err := workflow.Await(ctx, func() bool { return h.to != nil || h.closed != nil }); err != nil {
 			return err
 		}
-		if err := d.refuses(name); err != nil {
+		if err := h.refuses(name); err != nil {
 			return err
 		}
 	}
-	return d.to.obey(ctx, name, command)
+	return h.to.obey(ctx, name, command)
 }

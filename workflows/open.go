@@ -25,7 +25,7 @@ func (in *RunInput) resumed(found activities.Found) RunInput {
 	if in.Resume != nil {
 		resume.Files = in.Resume.Files
 	}
-	return RunInput{OpenInput: activities.OpenInput{Run: in.Run, Files: in.Files}, Resume: &resume, desk: in.desk}
+	return RunInput{OpenInput: activities.OpenInput{Run: in.Run, Files: in.Files}, Resume: &resume, handler: in.handler}
 }
 
 // begin opens a run, or finds out where the one stands that is resumed: one that is recorded is never begun a second
@@ -41,7 +41,7 @@ func begin(ctx workflow.Context, in *RunInput) (*State, activities.Labels, error
 
 func beginOnce(ctx workflow.Context, in *RunInput) (*State, activities.Labels, error) {
 	if in.Resume == nil {
-		return open(ctx, in.desk, &in.OpenInput)
+		return open(ctx, in.handler, &in.OpenInput)
 	}
 	in.Resume.Run = in.Run
 	var resumed activities.Resumed

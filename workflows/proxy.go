@@ -100,8 +100,8 @@ func (p *proxy) handOn(ctx workflow.Context, name string, command Command) error
 	if !p.begun {
 		return p.tooLate()
 	}
-	order := activities.OrderInput{Workflow: WorkflowID(p.in.Run), Name: name, ID: workflow.GetCurrentUpdateInfo(ctx).ID, Order: command}
-	err := workflow.ExecuteActivity(withActivity(ctx, "%s by %s", name, command.Actor), act.HandOn, order).Get(ctx, nil)
+	handed := activities.HandOnInput{Workflow: WorkflowID(p.in.Run), Name: name, ID: workflow.GetCurrentUpdateInfo(ctx).ID, Command: command}
+	err := workflow.ExecuteActivity(withActivity(ctx, "%s by %s", name, command.Actor), act.HandOn, handed).Get(ctx, nil)
 	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return application // without what it went through
 	}

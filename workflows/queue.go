@@ -33,7 +33,7 @@ func (w *withheld) Error() string {
 // queue is a run that waits for places. Its workflow sleeps: no worker knows of it.
 type queue struct {
 	in        *activities.OpenInput
-	desk      *desk
+	handler   *commandHandler
 	held      *activities.Held
 	pause     time.Duration
 	cancelled *Command
@@ -41,8 +41,8 @@ type queue struct {
 }
 
 // open begins the run's record, when the run may begin.
-func open(ctx workflow.Context, d *desk, in *activities.OpenInput) (*State, activities.Labels, error) {
-	q := &queue{in: in, desk: d, pause: firstAsk}
+func open(ctx workflow.Context, d *commandHandler, in *activities.OpenInput) (*State, activities.Labels, error) {
+	q := &queue{in: in, handler: d, pause: firstAsk}
 	for {
 		opened, err := openNow(ctx, *q.in)
 		if q.held != nil && q.cancelled != nil { // while it asked
@@ -66,9 +66,9 @@ func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
 	q.held, q.in.Again = opened.Held, true
 	showRun(ctx, q.in.Run, opened.Labels, string(q.held.State))
 	q.detail(ctx, string(q.held.State), q.held.Reason)
-	q.desk.to = q
+	q.handler.to = q
 	if q.held.State != landscape.StartWaiting {
-		q.desk.close(errors.New(q.held.Reason))
+		q.handler.close(errors.New(q.held.Reason))
 	}
 	switch {
 	case q.held.Joined != "":

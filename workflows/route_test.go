@@ -19,11 +19,11 @@ import (
 // scheduled for a process that is gone is not fetched.
 type team struct {
 	world
-	barriers []resumepoint.Barrier
-	inOrder  bool
-	bound    string                              // queue of the workers that see the run's files
-	gone     map[string]bool                     // queues that nobody listens on
-	taker    func(activity, queue string) string // who does what comes by the common queue
+	barriers      []resumepoint.Barrier
+	inOrder       bool
+	bound         string                              // queue of the workers that see the run's files
+	gone          map[string]bool                     // queues that nobody listens on
+	commandTarget func(activity, queue string) string // who does what comes by the common queue
 
 	mu   sync.Mutex
 	took map[string][]string // by activity: the queues by which it came
@@ -37,7 +37,7 @@ func (w *team) take(ctx context.Context) (worker string, err error) {
 	if w.gone[info.TaskQueue] {
 		return "", temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
 	}
-	return w.taker(info.ActivityType.Name, info.TaskQueue), nil
+	return w.commandTarget(info.ActivityType.Name, info.TaskQueue), nil
 }
 
 func (w *team) OpenRun(ctx context.Context, in activities.OpenInput) (resumepoint.Plan, error) {
@@ -103,7 +103,7 @@ func (w *team) Publish(ctx context.Context, in activities.Batch[activities.Publi
 const common = "default-test-taskqueue"
 
 func newTeam(chunks int) *team {
-	w := &team{took: map[string][]string{}, gone: map[string]bool{}, taker: func(_, queue string) string {
+	w := &team{took: map[string][]string{}, gone: map[string]bool{}, commandTarget: func(_, queue string) string {
 		if queue == common {
 			return "one"
 		}
@@ -138,7 +138,7 @@ func TestChunksAreSpreadOverProcesses(t *testing.T) {
 	w := newTeam(40)
 	helped := make(chan struct{})
 	help := sync.OnceFunc(func() { close(helped) })
-	w.taker = func(activity, queue string) string {
+	w.commandTarget = func(activity, queue string) string {
 		switch {
 		case queue == "one" && activity == "Pass":
 			<-helped // it has enough to do until others have begun to help
@@ -163,7 +163,7 @@ func TestChunksAreSpreadOverProcesses(t *testing.T) {
 func TestTakeoverFromDeadProcess(t *testing.T) {
 	w := newTeam(5)
 	w.gone["one"] = true
-	w.taker = func(activity, queue string) string {
+	w.commandTarget = func(activity, queue string) string {
 		if activity == "OpenRun" {
 			return "one"
 		}
@@ -181,7 +181,7 @@ func TestFilesBindRunToWorkers(t *testing.T) {
 	in := input()
 	in.Files = "shelf"
 	w.gone["two"] = true
-	w.taker = func(string, string) string { return "two" } // and is gone at once
+	w.commandTarget = func(string, string) string { return "two" } // and is gone at once
 	require.NoError(t, runTeam(t, w, in))
 	for activity, queues := range w.took {
 		require.Subset(t, []string{w.bound, "two"}, queues, activity)

@@ -19,8 +19,8 @@ type RunInput struct {
 	// State is what a run that continues as new hands on; nil at the beginning. Nobody else is believed to know it.
 	State *State `json:"state,omitempty"`
 
-	faults faults // what is wrong with the input as it was written
-	desk   *desk  // takes the orders to the run; nil in the workflow of another id
+	faults  faults          // what is wrong with the input as it was written
+	handler *commandHandler // takes the orders to the run; nil in the workflow of another id
 }
 
 // RunResult is how a run ended.
@@ -48,12 +48,12 @@ func RunPipeline(ctx workflow.Context, in RunInput) (RunResult, error) {
 	case named:
 		return showStart(ctx, in, (*proxy).startNamed)
 	}
-	in.desk = &desk{run: in.Run}
+	in.handler = &commandHandler{run: in.Run}
 	result, err := runPipeline(ctx, &in)
 	if in.State != nil {
 		return conclude(ctx, in, result, err)
 	}
-	in.desk.close(err)
+	in.handler.close(err)
 	result, err = conclude(ctx, in, result, err)
 	if handled := awaitHandlers(ctx); err == nil {
 		err = handled
@@ -69,7 +69,7 @@ func (in *RunInput) answerRefused(ctx workflow.Context, cause error) error {
 
 func runPipeline(ctx workflow.Context, in *RunInput) (result RunResult, err error) {
 	defer stopped(&err)
-	if err := in.desk.listen(ctx); err != nil {
+	if err := in.handler.listen(ctx); err != nil {
 		return RunResult{}, err
 	}
 	if in.State == nil {
@@ -81,7 +81,7 @@ func runPipeline(ctx workflow.Context, in *RunInput) (result RunResult, err erro
 		showRun(ctx, in.Run, labels, state.status())
 	}
 	flow := newFlow(in.Run, in.State)
-	in.desk.to = flow
+	in.handler.to = flow
 	flow.show(ctx)
 	err = flow.run(ctx)
 	if handled := awaitHandlers(ctx); err == nil {

@@ -117,8 +117,8 @@ func (in *RunInput) detail(ctx workflow.Context, status, reason string, next [][
 	}
 	if in.State != nil {
 		in.State.ended = status
-	} else if in.desk != nil {
-		in.desk.ended = status
+	} else if in.handler != nil {
+		in.handler.ended = status
 	}
 	for _, command := range next {
 		text = fmt.Appendf(text, "\n- `%s` %s", command[0], command[1])

@@ -157,7 +157,7 @@ func (c *court) consider(ctx context.Context, o landscape.ApprovalRequest) (*Ord
 	case !c.now.Before(o.Expires.Time()):
 		found.State = client.OrderExpired
 	case found.Problem != "":
-		found.State = client.OrderInvalid
+		found.State = client.CommandInvalid
 	case found.Counted < found.Needed:
 		found.State = client.OrderProposed
 	default:

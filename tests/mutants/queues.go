@@ -4,7 +4,7 @@ package main
 var queues = []mutant{
 	{
 		name: "no order is taken while the run is opened", never: "an order that comes with the start is unknown",
-		file: "workflows/run.go", old: "in.desk.listen(ctx); err != nil", new: "error(nil); err != nil",
+		file: "workflows/run.go", old: "in.handler.listen(ctx); err != nil", new: "error(nil); err != nil",
 		pkg: "./workflows", run: "^TestAnOrderThatComesBeforeTheRunIsOpenWaits$",
 	},
 	{
