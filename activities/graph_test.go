@@ -52,7 +52,8 @@ func TestRunOfAGraphLeavesWhatTheDocumentSays(t *testing.T) {
 		`{"kind":"c","n":2,"total":8}`, "",
 	}, "\n"), outputs["sums.jsonl"])
 	require.Equal(t, "id,all\n1,3\n2,3\n3,3\n4,3\n7,3\n8,3\n9,3\n5,3\n10,3\n", outputs["quick.csv"])
-	for _, table := range []string{"lanes", "folds", "batches", "members", "merge_kinds", "merge_codes", "chunk_merges", "merges", "parents", "lookup_tables", "repeats"} {
+	for _, table := range []string{"lanes", "folds", "batches", "members", "merge_kinds", "merge_codes", "chunk_merges",
+		"merges", "parents", "lookup_tables", "repeats"} {
 		require.NotEmpty(t, records[table], table)
 	}
 	children, err := r.log.ChildrenOf(t.Context(), runID, landscape.Token{Source: "first", Row: 1, Lane: laneOf(r, "first", "list")})

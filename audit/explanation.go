@@ -137,7 +137,8 @@ type Fate struct {
 	Refused   *Rejection `json:"refused,omitempty"`      // why
 	Held      *Holding   `json:"held,omitempty"`         // of a token that came to a barrier
 	Merge     *Decision  `json:"merge,omitempty"`        // of a token that a coalesce of this pass made: of what
-	Merged    *Decision  `json:"merged,omitempty"`       // of a forked token: what a coalesce made of its branches, unless that is a token of this record
+	// of a forked token: what a coalesce made of its branches, unless that is a token of this record
+	Merged *Decision `json:"merged,omitempty"`
 }
 
 // Origin is where the row came from.

@@ -10,9 +10,12 @@ type RunReport struct {
 	*Status
 	Log    *RunInLog    `json:"log,omitempty"`               // nil if the record's log has not begun
 	Orders []*OrderCase `json:"approval_requests,omitempty"` // about the run
-	Seal   *RunSeal     `json:"seal,omitempty"`              // nil if the run is running, or was not sealed when it ended
-	Start  *Start       `json:"start,omitempty"`             // of a run that is not recorded: what became of the request
-	Tables []string     `json:"table_sinks,omitempty"`       // that write into tables: what they wrote is there part by part, also if the run publishes nothing
+	// nil if the run is running, or was not sealed when it ended
+	Seal *RunSeal `json:"seal,omitempty"`
+	// of a run that is not recorded: what became of the request
+	Start *Start `json:"start,omitempty"`
+	// that write into tables: what they wrote is there part by part, also if the run publishes nothing
+	Tables []string `json:"table_sinks,omitempty"`
 }
 
 // RunInLog says where a run is in the landscape's log, and how far that is.

@@ -44,7 +44,8 @@ const KeptClass Class = "kept"
 var kept = []string{
 	Node{}.Table(), ArtifactRecord{}.Table(),
 	Run{}.Table(), RunSeal{}.Table(), Salts{}.Table(), SignOff{}.Table(), Attestation{}.Table(), Start{}.Table(), RetriedRow{}.Table(), Archive{}.Table(), ArchivedPayload{}.Table(),
-	Forgotten{}.Table(), ForgottenLeaf{}.Table(), ApprovalRequest{}.Table(), Approval{}.Table(), ApprovedExecution{}.Table(),
+	Forgotten{}.Table(), ForgottenLeaf{}.Table(), ApprovalRequest{}.Table(), Approval{}.Table(),
+	ApprovedExecution{}.Table(),
 }
 
 // Archivable returns the tables whose records of a run are removed when it is archived, parents before children: those that its seals bind, by leaves of their own

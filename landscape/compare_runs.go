@@ -12,8 +12,10 @@ import (
 
 // results are the tables that say what became of rows: equal runs have equal records there, but for the columns in incidental.
 var results = []Record{
-	SourceEnd{}, Chunk{}, ChunkRowsRecord{}, KeyHashes{}, WayRecord{}, WayStepRecord{}, PassageRecord{}, ChunkWayRecord{}, HashesRecord{}, RowError{},
-	RepeatsRecord{}, FeedRecord{}, MergeKindRecord{}, MergeCodes{}, ChunkMerge{}, FoldRecord{}, BatchRecord{}, MembersRecord{}, MergeRecord{},
+	SourceEnd{}, Chunk{}, ChunkRowsRecord{}, KeyHashes{}, WayRecord{}, WayStepRecord{}, PassageRecord{},
+	ChunkWayRecord{}, HashesRecord{}, RowError{},
+	RepeatsRecord{}, FeedRecord{}, MergeKindRecord{}, MergeCodes{}, ChunkMerge{}, FoldRecord{}, BatchRecord{},
+	MembersRecord{}, MergeRecord{},
 	ParentsRecord{}, Effect{},
 }
 

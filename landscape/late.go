@@ -58,7 +58,8 @@ type RejectedTotal struct {
 // Table returns rejected_totals.
 func (RejectedTotal) Table() string { return "rejected_totals" }
 
-// rejectedTotals returns what the totals of refused rows come to, by name. It rejects rows that have other totals than the first.
+// rejectedTotals returns what the totals of refused rows come to, by name. It rejects rows that have other totals than
+// the first.
 func rejectedTotals(key EffectKey, refused []Rejection) ([]Record, error) {
 	if len(refused) == 0 {
 		return nil, nil

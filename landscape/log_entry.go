@@ -94,7 +94,8 @@ type Sealer interface {
 	// Archived returns the entry that says that a run is archived.
 	Archived(a Archive) (LogEntry, error)
 
-	// Noted returns the entry about a record of guarded changes: an ApprovalRule, an ApprovalRequest, an Approval or an ApprovedExecution.
+	// Noted returns the entry about a record of guarded changes: an ApprovalRule, an ApprovalRequest, an Approval or an
+	// ApprovedExecution.
 	Noted(r Record) (LogEntry, error)
 
 	// Saw returns the entry that says that a person's key was in the approvers file at a moment.

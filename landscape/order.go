@@ -37,7 +37,8 @@ type ApprovalRule struct {
 	At      Micros    `db:"at_us"` // set by Log
 }
 
-// ApprovalRequest is a guarded change that a person proposed. Package persons says what is in its statement, and verifies the signature.
+// ApprovalRequest is a guarded change that a person proposed. Package persons says what is in its statement, and
+// verifies the signature.
 type ApprovalRequest struct {
 	Run       string    `db:"run_id,key"`         // that it is about; empty if it is not about one
 	Digest    string    `db:"request_sha256,key"` // of the statement with a line end, in hex
@@ -72,7 +73,8 @@ const (
 	Reviews  AssentKind = "review"   // somebody looked at what one person executed in an emergency
 )
 
-// ApprovedExecution says that an order was executed, or of one that takes long, that this was begun. It is recorded in the transaction of what was ordered.
+// ApprovedExecution says that an order was executed, or of one that takes long, that this was begun. It is recorded in
+// the transaction of what was ordered.
 type ApprovedExecution struct {
 	Run       string `db:"run_id,key"` // as of the order
 	Order     string `db:"request_sha256,key"`
@@ -148,7 +150,9 @@ func (r *Reader) FindOrder(ctx context.Context, prefix string) (ApprovalRequest,
 	case len(found) == 0:
 		return ApprovalRequest{}, fmt.Errorf("order %.70q: %w", prefix, ErrNotFound)
 	case len(found) > 1:
-		return ApprovalRequest{}, &AmbiguousError{fmt.Sprintf("the digests of %d orders begin with %s: %.12s and others", len(found), prefix, found[0].Digest)}
+		return ApprovalRequest{},
+			&AmbiguousError{fmt.Sprintf("the digests of %d orders begin with %s: %.12s and others", len(found), prefix,
+				found[0].Digest)}
 	}
 	return found[0], nil
 }
@@ -163,8 +167,8 @@ func (r *Reader) ExecutionOf(ctx context.Context, o ApprovalRequest) (*ApprovedE
 	return lastOf[ApprovedExecution](ctx, r.from, o.Run, o.Digest)
 }
 
-// Under returns a Log whose next guarded change is the execution of one that was proposed: that is recorded in its transaction, with the entry that says so.
-// The caller has verified the signatures.
+// Under returns a Log whose next guarded change is the execution of one that was proposed: that is recorded in its
+// transaction, with the entry that says so. The caller has verified the signatures.
 func (l *Log) Under(x ApprovedExecution) *Log {
 	under := *l
 	under.under = &x
@@ -246,8 +250,8 @@ func (l *Log) Saw(ctx context.Context, person, key string) error {
 	return l.AppendToLog(ctx, entry)
 }
 
-// AppendOrdered does what AppendToLog does, as a guarded change of a verb: with its execution, whose entry comes first. The error is a *NeedsOrderError if one person may
-// not.
+// AppendOrdered does what AppendToLog does, as a guarded change of a verb: with its execution, whose entry comes first.
+// The error is a *NeedsOrderError if one person may not.
 func (l *Log) AppendOrdered(ctx context.Context, verb OrderVerb, entries ...LogEntry) error {
 	err := l.MayOrder(ctx, verb)
 	var tx Tx

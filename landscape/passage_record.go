@@ -51,7 +51,8 @@ func (l *Log) passageRecords(ctx context.Context, chunk Chunk, p Passage) ([]Rec
 		if len(k.Hashes) != 4*int(chunk.Rows) {
 			return nil, fmt.Errorf("key %s: %d bytes for %d rows", k.Field, len(k.Hashes), chunk.Rows)
 		}
-		insert = append(insert, KeyHashes{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Field: k.Field, Hashes: k.Hashes})
+		insert = append(insert, KeyHashes{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Field: k.Field,
+			Hashes: k.Hashes})
 	}
 	now := l.now()
 	insert = t.appendErrors(insert, chunk, p.Errors, now)

@@ -63,13 +63,16 @@ func TestCompareGraph(t *testing.T) {
 		change func(landscape.Record) landscape.Record
 		want   string
 	}{
-		{"table", change(func(r *landscape.LookupTable) bool { r.Rows++; return true }), "lookup_tables graph/price: rows should be 5, the record has 6"},
+		{"table", change(func(r *landscape.LookupTable) bool { r.Rows++; return true }),
+			"lookup_tables graph/price: rows should be 5, the record has 6"},
 		{"no table", change(func(*landscape.LookupTable) bool { return false }), "should be one, the record has none"},
 		{"lane of a passage", change(func(p *landscape.PassageRecord) bool { return p.Lane != 2 }), "passages graph/orders/0/2: should be one"},
 		{"lane of a way", change(func(w *landscape.WayRecord) bool { w.Lane++; return true }), "lane should be 0, the record has 1"},
 		{"first step", change(func(w *landscape.WayRecord) bool { w.FirstSeq++; return true }), "first_seq should be 0, the record has 1"},
-		{"merge_codes", change(func(j *landscape.MergeCodes) bool { j.Codes[0] = 1; return true }), "merge_codes graph/orders/0/3: codes should be 6 bytes"},
-		{"use of a kind", change(func(j *landscape.ChunkMerge) bool { return j.Code != 0 }), "chunk_merges graph/orders/0/3/0: should be one"},
+		{"merge_codes", change(func(j *landscape.MergeCodes) bool { j.Codes[0] = 1; return true }),
+			"merge_codes graph/orders/0/3: codes should be 6 bytes"},
+		{"use of a kind", change(func(j *landscape.ChunkMerge) bool { return j.Code != 0 }),
+			"chunk_merges graph/orders/0/3/0: should be one"},
 		{"kind", change(func(k *landscape.MergeKindRecord) bool { k.Lost = "{}"; return true }), "lost should be "},
 		{"state", change(func(f *landscape.FoldRecord) bool { f.State = "x"; return true }), "state should be "},
 		{"fold", change(func(f *landscape.FoldRecord) bool { f.Out++; return true }), "out_rows should be "},
@@ -185,10 +188,11 @@ func TestDamagedGraph(t *testing.T) {
 			_, err := log.MergeOfFork(t.Context(), s.Run, key)
 			return err
 		}},
-		{"code of a merge", change(func(j *landscape.MergeCodes) bool { j.Codes[0] = 0xFF; return true }), func() error {
-			_, err := log.MergeOfFork(t.Context(), s.Run, row)
-			return err
-		}},
+		{"code of a merge", change(func(j *landscape.MergeCodes) bool { j.Codes[0] = 0xFF; return true }),
+			func() error {
+				_, err := log.MergeOfFork(t.Context(), s.Run, row)
+				return err
+			}},
 		{"branch that arrived", change(func(k *landscape.MergeKindRecord) bool { k.Arrived = `["other"]`; return true }), func() error {
 			_, err := log.MergeOfFork(t.Context(), s.Run, row)
 			return err

@@ -121,7 +121,8 @@ func (r *Reader) checkJoinShapes(ctx context.Context, chunk Chunk) error {
 	}
 	for _, j := range joins {
 		if j.Rows != chunk.Rows || j.CodeBytes != 1 && j.CodeBytes != 2 || int64(len(j.Codes)) != j.CodeBytes*j.Rows {
-			return incomplete("merge_codes has %d codes of %d bytes in %d bytes for %d rows", j.Rows, j.CodeBytes, len(j.Codes), chunk.Rows)
+			return incomplete("merge_codes has %d codes of %d bytes in %d bytes for %d rows", j.Rows, j.CodeBytes,
+				len(j.Codes), chunk.Rows)
 		}
 	}
 	return nil

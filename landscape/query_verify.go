@@ -157,8 +157,10 @@ func (r *rehearsal) Commit(_ context.Context, tx Tx) error {
 // scopeKeys says how many key columns a table's records share of which, if there is one, all must be there and no other.
 // Of the other tables each record is looked for by itself.
 var scopeKeys = map[string]int{
-	"nodes": 1, "edges": 1, "sources": 1, "lanes": 1, "lookup_tables": 1, "passages": 3, "way_steps": 2, "chunk_ways": 3, "way_totals": 3, "rejected_totals": 4, "hashes": 3,
-	"key_hashes": 3, "errors": 3, "feeds": 3, "repeats": 3, "merge_codes": 3, "chunk_merges": 3, "members": 4, "chunk_rows": 3, "parents": 3, "field_roots": 3,
+	"nodes": 1, "edges": 1, "sources": 1, "lanes": 1, "lookup_tables": 1, "passages": 3, "way_steps": 2,
+	"chunk_ways": 3, "way_totals": 3, "rejected_totals": 4, "hashes": 3,
+	"key_hashes": 3, "errors": 3, "feeds": 3, "repeats": 3, "merge_codes": 3, "chunk_merges": 3, "members": 4,
+	"chunk_rows": 3, "parents": 3, "field_roots": 3,
 }
 
 // scope is some records of one table, by key.

@@ -103,7 +103,8 @@ func TestCompare(t *testing.T) {
 		{"way", change(func(w *landscape.WayRecord) bool { w.Signature = ""; return true }), `the record has ""`},
 		{"step", change(func(w *landscape.WayStepRecord) bool { return w.Seq != 1 }), "should be one, the record has none"},
 		{"hashes", change(func(h *landscape.HashesRecord) bool { h.Slots = nil; return true }), "slots should be 2048 bytes "},
-		{"key_hashes", change(func(k *landscape.KeyHashes) bool { k.Field = "other"; return true }), "other: should be none, the record has one"},
+		{"key_hashes", change(func(k *landscape.KeyHashes) bool { k.Field = "other"; return true }),
+			"other: should be none, the record has one"},
 		{"error", change(func(e *landscape.RowError) bool { e.ErrorHash = "x"; return true }), "error_hash should be "},
 		{"write", change(func(e *landscape.Effect) bool { e.SHA256 = ""; return true }), "the record has nothing"},
 	} {

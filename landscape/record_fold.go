@@ -78,7 +78,8 @@ type MergeCodes struct {
 	Lane      int64  `db:"lane,key"`   // of what the coalesce made
 	Rows      int64  `db:"rows"`       // of the chunk
 	CodeBytes int64  `db:"code_bytes"` // 1 or 2
-	Codes     []byte `db:"codes"`      // code_bytes × rows: code of the merge's kind in chunk_merges; all ones for a row that was not forked
+	// code_bytes × rows: code of the merge's kind in chunk_merges; all ones for a row that was not forked
+	Codes []byte `db:"codes"`
 }
 
 // ChunkMerge is how many merges of a chunk are of a kind.

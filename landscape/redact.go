@@ -16,8 +16,9 @@ const RedactionOrder = 0
 // RedactedAlways says what stands in a redacted record in place of who did something, why, and where. A test asks of every column where it belongs.
 var RedactedAlways = map[string]any{
 	"runs.actor": "", "runs.host": "", "runs.base_dir": "", "runs.document_file": "", "runs.reason": "",
-	"sources.info": "{}", "lookup_tables.path": "", "chunks.file": "", "effects.receipt": "{}", "effect_events.detail": "",
-	"artifacts.path": "", "artifacts.latest": "",
+	"sources.info": "{}", "lookup_tables.path": "", "chunks.file": "", "effects.receipt": "{}",
+	"effect_events.detail": "",
+	"artifacts.path":       "", "artifacts.latest": "",
 	"resumptions.actor": "", "resumptions.why": "", "resumptions.host": "",
 	"executions.identity": "", "executions.principal": "", "executions.workflow": "", "executions.parent": "",
 	"actions.actor": "", "actions.why": "", "run_events.detail": "", "policy_results.actor": "", "policy_results.detail": "",
@@ -28,14 +29,17 @@ type zeroed struct{}
 
 // RedactedValues says what stands there in place of values of rows, and of hashes by which they could be guessed; nil is NULL.
 var RedactedValues = map[string]any{
-	"source_ends.digests": "[]", "chunks.pack": NoHash, "chunks.cursor": "{}", "chunk_rows.raw_hashes": zeroed{}, "hashes.hashes": zeroed{}, "key_hashes.hashes": zeroed{},
-	"errors.message": "", "errors.raw": []byte{}, "errors.error_hash": NoHash, "way_totals.amount": "0", "rejected_totals.amount": "0", "effects.sha256": NoHash, "folds.state": nil,
+	"source_ends.digests": "[]", "chunks.pack": NoHash, "chunks.cursor": "{}", "chunk_rows.raw_hashes": zeroed{},
+	"hashes.hashes": zeroed{}, "key_hashes.hashes": zeroed{},
+	"errors.message": "", "errors.raw": []byte{}, "errors.error_hash": NoHash, "way_totals.amount": "0",
+	"rejected_totals.amount": "0", "effects.sha256": NoHash, "folds.state": nil,
 	"artifacts.sha256": NoHash, "policy_results.figures": "{}",
 }
 
 // RedactedTables are left out of a redacted record: they are full of both, and no seal binds them.
 var RedactedTables = []string{
-	Start{}.Table(), SignOff{}.Table(), Attestation{}.Table(), ApprovalRequest{}.Table(), Approval{}.Table(), ApprovedExecution{}.Table(), Archive{}.Table(), ArchivedPayload{}.Table(),
+	Start{}.Table(), SignOff{}.Table(), Attestation{}.Table(), ApprovalRequest{}.Table(), Approval{}.Table(),
+	ApprovedExecution{}.Table(), Archive{}.Table(), ArchivedPayload{}.Table(),
 }
 
 // Redaction is what a redacted record of a run does not show.

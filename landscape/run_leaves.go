@@ -19,8 +19,9 @@ func Unsealed() map[string]string {
 	const told = "it only tells others what is recorded elsewhere, and is dropped when it is old"
 	const orders = "people signed it, and the log has an entry about each"
 	return map[string]string{
-		"chunk_rows": rows, "hashes": rows, "key_hashes": rows, "repeats": rows, "merge_codes": rows, "parents": rows, "field_roots": rows,
-		"salts": "with others no root fits", "run_seals": "it is the seal", "sign_offs": "each names the seal that was signed, and the log has its digest", "heals": "payloads are shared by runs",
+		"chunk_rows": rows, "hashes": rows, "key_hashes": rows, "repeats": rows, "merge_codes": rows, "parents": rows,
+		"field_roots": rows,
+		"salts":       "with others no root fits", "run_seals": "it is the seal", "sign_offs": "each names the seal that was signed, and the log has its digest", "heals": "payloads are shared by runs",
 		"starts": "it is what was asked for; of what began, runs and executions say it",
 		"log":    log, "log_head": log, "log_hashes": log, "log_heads": log, "log_anchors": log,
 		"bundles": deploys, "pipeline_versions": deploys, "deployments": deploys, "environments": deploys, "schedules": deploys, "slot_requests": deploys,

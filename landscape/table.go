@@ -37,9 +37,11 @@ type Column struct {
 // records holds a zero record per table, parents before children.
 var records = []Record{
 	Run{}, Node{}, Edge{}, Source{}, Lane{}, LookupTable{}, SourceEnd{}, FoldRecord{}, Chunk{}, ChunkRowsRecord{},
-	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, WayTotalRecord{}, HashesRecord{}, RowError{}, KeyHashes{}, RepeatsRecord{}, FieldRootsRecord{}, FeedRecord{},
+	PassageRecord{}, WayRecord{}, WayStepRecord{}, ChunkWayRecord{}, WayTotalRecord{}, HashesRecord{}, RowError{},
+	KeyHashes{}, RepeatsRecord{}, FieldRootsRecord{}, FeedRecord{},
 	MergeKindRecord{}, MergeCodes{}, ChunkMerge{}, BatchRecord{}, MembersRecord{}, MergeRecord{}, ParentsRecord{},
-	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, RejectedTotal{}, ArtifactRecord{}, Action{}, RunEvent{}, PolicyRecord{}, PolicyResult{},
+	RetriedRow{}, Resumption{}, Execution{}, Effect{}, EffectEvent{}, RejectedTotal{}, ArtifactRecord{}, Action{},
+	RunEvent{}, PolicyRecord{}, PolicyResult{},
 	Salts{}, ChunkSeal{}, RunSeal{}, SignOff{}, Heal{}, Start{},
 	Bundle{}, PipelineVersion{}, Deployment{}, Environment{}, Schedule{}, SlotRequest{}, Slot{}, SlotEvent{}, Gate{}, Limit{}, Trigger{}, Watch{}, Arrival{}, ArrivalOrder{}, ArrivalRun{},
 	LogEntry{}, LogHead{}, LogHash{}, SignedHead{}, Anchored{},

@@ -139,7 +139,8 @@ func TestOnePersonCancelsNoRunForGood(t *testing.T) {
 	order := map[string]any{"actor": "ann", "why": "to see"}
 	started, err := startPaused(t, s.Temporal, "run-r", map[string]any{"pipeline": "recorded", "run": "r"}, order)
 	require.NoError(t, err)
-	_, err = s.Log.Rule(t.Context(), landscape.ApprovalRule{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann", Why: "four eyes"})
+	_, err = s.Log.Rule(t.Context(), landscape.ApprovalRule{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann",
+		Why: "four eyes"})
 	require.NoError(t, err)
 	err = system.Give(t, s.Temporal, started.GetID(), workflows.CancelUpdate, map[string]any{"actor": "ann", "why": "to see", "final": true})
 	var refused *temporal.ApplicationError

@@ -46,8 +46,10 @@ func TestAttacks(t *testing.T) {
 			want:       []string{"log_hashes: the hash", "log_heads 5: a head of 5 entries was signed, and 4 are there"},
 		},
 		"32 the newest run, with its entry, hashes and heads": {
-			statements: append(without("r3"), `delete from log where about = 'began/r3'`, `update log_head set size = 4`, `delete from log_heads`, `delete from log_anchors`, `delete from log_hashes where number > 6`),
-			want:       []string{"anchor: a head of 5 entries was signed, and 4 are there"},
+			statements: append(without("r3"), `delete from log where about = 'began/r3'`,
+				`update log_head set size = 4`, `delete from log_heads`, `delete from log_anchors`,
+				`delete from log_hashes where number > 6`),
+			want: []string{"anchor: a head of 5 entries was signed, and 4 are there"},
 		},
 		"33 a forged run": {
 			statements: []string{forgedRun("r9")}, want: []string{"run r9: has no entry in the log"},

@@ -260,7 +260,8 @@ func (a Authority) check(ctx context.Context, c *checker, said int64) error {
 		}
 		switch {
 		case wrong != nil:
-			c.problem("log_anchors", "the stamp of %s under the head of %d entries does not verify: %v", a, k.Size, wrong)
+			c.problem("log_anchors", "the stamp of %s under the head of %d entries does not verify: %v",
+				a, k.Size, wrong)
 		case k.Size > anchor.Entries:
 			anchor.Entries, anchor.Stamped = k.Size, at.UTC()
 		}

@@ -49,27 +49,31 @@ type Problem struct {
 
 // Report is what a check of the log found.
 type Report struct {
-	Origin   string    `json:"origin"`            // of the log; empty if it has not begun
-	Key      string    `json:"key"`               // that signs its heads
-	Before   []string  `json:"before"`            // keys that signed them before, the first one first; nil if there are none
-	Entries  int64     `json:"entries"`           // that were read
-	Signed   int64     `json:"signed"`            // of them, under a head
-	Root     string    `json:"root"`              // of all entries
-	Anchors  []Anchor  `json:"anchors"`           // with how many entries they have
-	Runs     int64     `json:"runs"`              // with an entry, that are recorded as it says
-	Sealed   int64     `json:"sealed"`            // seals of runs, that are recorded as their entries say
-	Unsealed int64     `json:"unsealed"`          // seals of runs that have no entries either
-	Signoffs int64     `json:"sign_offs"`         // of runs, that are recorded as their entries say
-	Orders   int64     `json:"approval_requests"` // records of those, that are as their entries say
-	Older    int64     `json:"older"`             // runs that are older than the log
-	Lost     int64     `json:"lost"`              // runs with an entry that were lost when the record was restored
-	Attested int64     `json:"attested"`          // looks at the outputs of runs, that are recorded as their entries say
-	Archived int64     `json:"archived"`          // runs that are archived, as their entries say
-	Refused  int64     `json:"refused"`           // entries that do not count, and are refused in the log
-	Problems []Problem `json:"problems"`          // nil if there are none
-	Warnings []Problem `json:"warnings"`          // what contradicts nothing, and deserves a look; nil if there are none
+	Origin string `json:"origin"` // of the log; empty if it has not begun
+	Key    string `json:"key"`    // that signs its heads
+	// keys that signed them before, the first one first; nil if there are none
+	Before   []string `json:"before"`
+	Entries  int64    `json:"entries"`           // that were read
+	Signed   int64    `json:"signed"`            // of them, under a head
+	Root     string   `json:"root"`              // of all entries
+	Anchors  []Anchor `json:"anchors"`           // with how many entries they have
+	Runs     int64    `json:"runs"`              // with an entry, that are recorded as it says
+	Sealed   int64    `json:"sealed"`            // seals of runs, that are recorded as their entries say
+	Unsealed int64    `json:"unsealed"`          // seals of runs that have no entries either
+	Signoffs int64    `json:"sign_offs"`         // of runs, that are recorded as their entries say
+	Orders   int64    `json:"approval_requests"` // records of those, that are as their entries say
+	Older    int64    `json:"older"`             // runs that are older than the log
+	Lost     int64    `json:"lost"`              // runs with an entry that were lost when the record was restored
+	// looks at the outputs of runs, that are recorded as their entries say
+	Attested int64     `json:"attested"`
+	Archived int64     `json:"archived"` // runs that are archived, as their entries say
+	Refused  int64     `json:"refused"`  // entries that do not count, and are refused in the log
+	Problems []Problem `json:"problems"` // nil if there are none
+	// what contradicts nothing, and deserves a look; nil if there are none
+	Warnings []Problem `json:"warnings"`
 
-	OrderSignatures *OrderSignatures `json:"approval_signatures,omitempty"` // set by VerifyOrders; nil if there are no requests
+	// set by VerifyOrders; nil if there are no requests
+	OrderSignatures *OrderSignatures `json:"approval_signatures,omitempty"`
 }
 
 // Anchor is how far an anchor is.

@@ -70,7 +70,8 @@ func (c *checker) compareSaid(said []landscape.Anchored) {
 	var last landscape.Anchored
 	for _, s := range said {
 		if !c.heads[s.Size] {
-			c.problem("log_anchors", "%d entries are said to be at %s, and no head of that size was signed", s.Size, s.Anchor)
+			c.problem("log_anchors", "%d entries are said to be at %s, and no head of that size was signed",
+				s.Size, s.Anchor)
 		}
 		if s.Size > last.Size {
 			last = s

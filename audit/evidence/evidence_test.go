@@ -338,7 +338,8 @@ func TestNotarySignsNoSmallerSize(t *testing.T) {
 	p := newPlace(t)
 	p.runs("r1", "r2")
 	require.NoError(t, p.open(func(e *evidence.Evidence) {
-		p.attack(`delete from log where position = 3`, `update log_head set size = 3`, `delete from log_heads`, `delete from log_hashes`, `delete from log_anchors`)
+		p.attack(`delete from log where position = 3`, `update log_head set size = 3`, `delete from log_heads`,
+			`delete from log_hashes`, `delete from log_anchors`)
 		var back *evidence.RolledBackError
 		require.ErrorAs(t, e.Notary.Pass(t.Context()), &back)
 		require.Equal(t, evidence.RolledBackError{Here: 3, There: 4, Place: filepath.Join(p.keys, "notary.state")}, *back)
@@ -396,7 +397,8 @@ func TestNotaryIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	for name, undo := range map[string]func(*place){
 		"after the state": func(p *place) {
-			p.attack(`delete from log_anchors`, `delete from log_heads where size > 3`, `delete from log_hashes where number > 3`)
+			p.attack(`delete from log_anchors`, `delete from log_heads where size > 3`,
+				`delete from log_hashes where number > 3`)
 			require.NoError(p.t, os.RemoveAll(p.anchor))
 			require.NoError(p.t, os.Mkdir(p.anchor, 0o700))
 		},

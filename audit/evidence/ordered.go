@@ -87,10 +87,16 @@ func (c *checker) orders(ctx context.Context) error {
 		return nil
 	}
 	err := errors.Join(
-		landscape.Each(ctx, c.log, func(r landscape.ApprovalRule) bool { return c.order(r, "rule %d of %s", r.Seq, r.Verb) }),
-		landscape.Each(ctx, c.log, func(r landscape.ApprovalRequest) bool { return c.order(r, "order %.12s", r.Digest) }),
+		landscape.Each(ctx, c.log, func(r landscape.ApprovalRule) bool {
+			return c.order(r, "rule %d of %s", r.Seq, r.Verb)
+		}),
+		landscape.Each(ctx, c.log, func(r landscape.ApprovalRequest) bool {
+			return c.order(r, "order %.12s", r.Digest)
+		}),
 		landscape.Each(ctx, c.log, func(r landscape.Approval) bool { return c.order(r, "signature %d under order %.12s", r.Seq, r.Order) }),
-		landscape.Each(ctx, c.log, func(r landscape.ApprovedExecution) bool { return c.order(r, "execution of order %.12s", r.Order) }),
+		landscape.Each(ctx, c.log, func(r landscape.ApprovedExecution) bool {
+			return c.order(r, "execution of order %.12s", r.Order)
+		}),
 	)
 	c.missing(c.ordered)
 	return err

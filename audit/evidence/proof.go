@@ -38,7 +38,8 @@ var ErrUnsigned = errors.New("no signed head covers the run's entry yet: the pro
 type Beside struct {
 	Looks    [][]landscape.Attestation // each of one number
 	SignOffs []landscape.SignOff
-	Orders   []landscape.Record // dangerous orders about the run: landscape.ApprovalRequest, landscape.Approval and landscape.ApprovedExecution
+	// dangerous orders about the run: landscape.ApprovalRequest, landscape.Approval and landscape.ApprovedExecution
+	Orders []landscape.Record
 }
 
 // Uncovered says of which kinds some have no entry that a signed head covers.

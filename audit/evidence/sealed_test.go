@@ -134,11 +134,13 @@ func TestEntriesOfOrders(t *testing.T) {
 	require.EqualValues(t, 5, p.check().Orders)
 	require.Empty(t, p.problems())
 	for _, attack := range []struct{ statement, want string }{
-		{`update approval_rules set persons = 1 where seq = 0`, "rule 0 of waive: is recorded otherwise than its entry 4 says"},
+		{`update approval_rules set persons = 1 where seq = 0`,
+			"rule 0 of waive: is recorded otherwise than its entry 4 says"},
 		{`update approval_requests set approver = 'eve key'`, "is recorded otherwise than its entry 5 says"},
 		{`update approvals set person = 'eve'`, "is recorded otherwise than its entry 6 says"},
 		{`insert into approvals select run_id, request_sha256, 1, kind, 'dan', statement, signature, approver, at_us from approvals`, "has no entry: a process without a key recorded it, or it was made up"},
-		{`delete from approved_executions`, "says entry 8, and that is not recorded so: somebody removed or changed it"},
+		{`delete from approved_executions`,
+			"says entry 8, and that is not recorded so: somebody removed or changed it"},
 	} {
 		p.attack(attack.statement)
 		require.Contains(t, p.problems(), attack.want)

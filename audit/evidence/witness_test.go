@@ -387,7 +387,8 @@ func TestChangedCosignatures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := p.copyOf(t)
 			p.attack(fmt.Sprintf(`update log_anchors set receipt = '%s' where receipt <> '' and size = 6`, receipt))
-			require.Contains(t, problems(p), "log_anchors: the cosignature of "+o.server.URL+" under the head of 6 entries does not verify")
+			require.Contains(t, problems(p),
+				"log_anchors: the cosignature of "+o.server.URL+" under the head of 6 entries does not verify")
 		})
 	}
 	p.attack(`insert into log_anchors (anchor, size, at_us, receipt) select 'https://another.name', size, at_us, receipt from log_anchors where receipt <> ''`,

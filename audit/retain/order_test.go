@@ -19,7 +19,8 @@ func TestAnExecutedOrderIsContinued(t *testing.T) {
 	ctx := t.Context()
 	log, payloads := landscape.New(blank.New(t), nil), payload.New(&memstore.Store{}, payload.Options{})
 	require.NoError(t, useAndEnd(ctx, log, payloads, "r", 0))
-	_, err := log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann", Why: "four eyes"})
+	_, err := log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderPurge, Persons: 2, Actor: "ann",
+		Why: "four eyes"})
 	require.NoError(t, err)
 	order := landscapetest.OrderOf("", "purge", landscape.OrderPurge)
 	require.NoError(t, log.Propose(ctx, order))

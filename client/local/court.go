@@ -123,7 +123,9 @@ func (c *court) refuses(j *juryOf, s persons.Signature, others []persons.Signatu
 }
 
 // others are the signatures of a kind that are under an order, and that of who proposed it.
-func (c *court) others(ctx context.Context, o landscape.ApprovalRequest, first ssh.PublicKey, kind landscape.AssentKind) ([]persons.Signature, error) {
+func (c *court) others(
+	ctx context.Context, o landscape.ApprovalRequest, first ssh.PublicKey, kind landscape.AssentKind,
+) ([]persons.Signature, error) {
 	all := []persons.Signature{{Person: o.Person, Key: first, At: o.At.Time()}}
 	approvals, err := c.log.Approvals(ctx, o)
 	for _, a := range approvals {
@@ -167,7 +169,9 @@ func (c *court) consider(ctx context.Context, o landscape.ApprovalRequest) (*Ord
 }
 
 // execution is ExecutionOf, unless there was an error before.
-func (c *court) execution(ctx context.Context, o landscape.ApprovalRequest, err error) (*landscape.ApprovedExecution, error) {
+func (c *court) execution(
+	ctx context.Context, o landscape.ApprovalRequest, err error,
+) (*landscape.ApprovedExecution, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -414,7 +414,8 @@ func (d ruleDeed) look(ctx context.Context) (map[string]string, error) {
 }
 
 func (d ruleDeed) do(ctx context.Context, by client.By) (string, error) {
-	_, err := d.client.RuleOrders(ctx, landscape.ApprovalRule{Verb: d.verb, Persons: d.persons, Actor: by.Actor, Why: by.Why})
+	_, err := d.client.RuleOrders(ctx, landscape.ApprovalRule{Verb: d.verb, Persons: d.persons, Actor: by.Actor,
+		Why: by.Why})
 	return fmt.Sprintf("%s needs %d from now on", d.verb, d.persons), err
 }
 

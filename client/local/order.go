@@ -182,7 +182,8 @@ func (h *Home) Execute(ctx context.Context, r ExecuteRequest) (*OrderDone, error
 	if err != nil {
 		return nil, err
 	}
-	under, x := court.log, landscape.ApprovedExecution{Run: order.Run, Order: order.Digest, Persons: found.Counted, Actor: cmp.Or(r.Actor, h.Actor)}
+	under, x := court.log, landscape.ApprovedExecution{Run: order.Run, Order: order.Digest, Persons: found.Counted,
+		Actor: cmp.Or(r.Actor, h.Actor)}
 	if found.done == nil {
 		if err := found.executable(r); err != nil {
 			return nil, err
@@ -308,7 +309,9 @@ func (h *Home) lookAt(ctx context.Context, records []landscape.ApprovalRequest) 
 func (h *Home) findOrder(ctx context.Context, prefix string) (landscape.ApprovalRequest, error) {
 	const least = 6
 	if len(prefix) < least {
-		return landscape.ApprovalRequest{}, invalidOption(fmt.Errorf("%.70q is no digest of an order: give at least its first %d digits", prefix, least))
+		return landscape.ApprovalRequest{},
+			invalidOption(fmt.Errorf("%.70q is no digest of an order: give at least its first %d digits",
+				prefix, least))
 	}
 	order, err := h.stores.Log.FindOrder(ctx, prefix)
 	_, ambiguous := errors.AsType[*landscape.AmbiguousError](err)

@@ -45,5 +45,6 @@ func (h *Home) RuleOrders(ctx context.Context, verb landscape.OrderVerb, count i
 	if known := court.approvers.Persons(); count > int64(known) {
 		return false, invalidOption(fmt.Errorf("%d persons: %s names %d", count, h.options.approversFile(), known))
 	}
-	return h.clientOn(court.log).RuleOrders(ctx, landscape.ApprovalRule{Verb: verb, Persons: count, Actor: cmp.Or(by.Actor, h.Actor), Why: by.Why})
+	return h.clientOn(court.log).RuleOrders(ctx,
+		landscape.ApprovalRule{Verb: verb, Persons: count, Actor: cmp.Or(by.Actor, h.Actor), Why: by.Why})
 }

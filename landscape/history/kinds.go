@@ -31,9 +31,11 @@ var kinds = []kind{
 	{"run_seals", "run.sealed", "", "at_us", []string{"epoch", "late", "leaves", "root", "seq"}},
 	{"attestations", "attested.", "result", "at_us", []string{"actor", "changed", "equal", "looked_at", "missing", "replaced", "replaced_by", "seq", "sink", "unknown"}},
 	{"sign_offs", "run.signed_off", "", "at_us", []string{"person", "role", "seal", "seq"}},
-	{"approval_requests", "approval_request.proposed", "", "at_us", []string{"expires_us", "person", "request_sha256", "verb"}},
+	{"approval_requests", "approval_request.proposed", "", "at_us",
+		[]string{"expires_us", "person", "request_sha256", "verb"}},
 	{"approvals", "approval_request.", "kind", "at_us", []string{"person", "request_sha256", "seq"}},
-	{"approved_executions", "approval_request.executed", "", "at_us", []string{"actor", "emergency", "persons", "request_sha256", "why"}},
+	{"approved_executions", "approval_request.executed", "", "at_us",
+		[]string{"actor", "emergency", "persons", "request_sha256", "why"}},
 }
 
 // Tables whose records do not give one event each: refusals are counted, and the last event of an effect repeats stateColumns of its record.

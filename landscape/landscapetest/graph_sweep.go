@@ -126,7 +126,8 @@ func extraJoin(s GraphScene) []landscape.Record {
 		Run: s.Run, Kind: "0123456789abcdef", Node: "decide", Policy: pipeline.First, Merge: pipeline.Union, Expected: `["cost","species"]`,
 		Arrived: `["cost"]`, Lost: `{}`, NotNeeded: `["species"]`, FiredBy: "first", Collisions: `[]`, Origins: `{}`, Result: landscape.MergeMerged,
 	}
-	return []landscape.Record{kind, landscape.ChunkMerge{Run: s.Run, Source: Orders, Lane: DecideLane, Code: 9, Kind: kind.Kind, Rows: 1}}
+	return []landscape.Record{kind, landscape.ChunkMerge{Run: s.Run, Source: Orders, Lane: DecideLane, Code: 9,
+		Kind: kind.Kind, Rows: 1}}
 }
 
 func extraConsumed(s GraphScene) []landscape.Record {

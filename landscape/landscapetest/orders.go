@@ -25,14 +25,16 @@ func AssentTo(o landscape.ApprovalRequest, kind landscape.AssentKind, person str
 // Ordered lets two persons make waivers need two, and one again.
 func Ordered(ctx context.Context, log *landscape.Log, run string) error {
 	o := OrderOf(run, "rule", landscape.OrderRule)
-	_, ruled := log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"})
+	_, ruled := log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann",
+		Why: "four eyes"})
 	err := errors.Join(ruled, log.Propose(ctx, o))
 	if err == nil {
 		_, err = log.Assent(ctx, AssentTo(o, landscape.Approves, "bob"))
 	}
 	if err == nil {
 		under := log.Under(landscape.ApprovedExecution{Run: run, Order: o.Digest, Persons: 2, Actor: "ann"})
-		_, err = under.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 1, Actor: "ann, bob", Why: "we are few"})
+		_, err = under.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 1, Actor: "ann, bob",
+			Why: "we are few"})
 	}
 	return err
 }
@@ -119,13 +121,15 @@ func orders(t *testing.T, d landscape.Driver) {
 
 	o = OrderOf("", "rule", landscape.OrderRule)
 	require.NoError(t, log.Propose(ctx, o))
-	emergency := log.Under(landscape.ApprovedExecution{Order: o.Digest, Persons: 1, Emergency: true, Why: "fire", Actor: "ann"})
+	emergency := log.Under(landscape.ApprovedExecution{Order: o.Digest, Persons: 1, Emergency: true, Why: "fire",
+		Actor: "ann"})
 	_, err = emergency.Rule(ctx, rule)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, needed(landscape.OrderWaive))
 	_, err = log.Assent(ctx, AssentTo(o, landscape.Reviews, "cid"))
 	require.NoError(t, err)
-	for kind, want := range map[string]int{"approval_requests": 2, "approvals": 2, "approved_executions": 2, "approval_rules": 4} {
+	for kind, want := range map[string]int{"approval_requests": 2, "approvals": 2, "approved_executions": 2,
+		"approval_rules": 4} {
 		entries, err := log.LogEntriesAbout(ctx, kind)
 		require.NoError(t, err)
 		require.Len(t, entries, want, kind)
@@ -145,7 +149,8 @@ func cancelOrders(t *testing.T, log *landscape.Log) {
 	}
 	begin("ordered", "")
 	require.NoError(t, log.RecordOrder(ctx, "ordered", landscape.VerbCancelFinal, "ann", "never again", 0))
-	_, err := log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann", Why: "four eyes"})
+	_, err := log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderCancel, Persons: 2, Actor: "ann",
+		Why: "four eyes"})
 	require.NoError(t, err)
 	require.NoError(t, log.CancelRun(ctx, "ordered", true, "ann", "never again"), "it was ordered before the rule")
 

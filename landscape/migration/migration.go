@@ -1,9 +1,9 @@
-// Package migration makes the schema of a landscape, and knows which schema it is. Each driver has migrations in its own
-// SQL; which of them made a schema is recorded in the same way.
+// Package migration makes the schema of a landscape, and knows which schema it is. Each driver has migrations in its
+// own SQL; which of them made a schema is recorded in the same way.
 //
-// A landscape carries the digests of its migrations' texts. A digest of the text, unlike one of the resulting schema, is
-// known before a database is open, is the same in every version of the database, and is recorded in the transaction of the
-// migration. Whether the schema is still what these made of it, the command verify compares.
+// A landscape carries the digests of its migrations' texts. A digest of the text, unlike one of the resulting schema,
+// is known before a database is open, is the same in every version of the database, and is recorded in the transaction
+// of the migration. Whether the schema is still what these made of it, the command verify compares.
 package migration
 
 import (
@@ -35,8 +35,8 @@ type Migration struct {
 // Chain are the migrations of a schema. The version of a schema is how many of them made it.
 type Chain []Migration
 
-// Read returns the migrations in a folder, in the order of their numbers. It panics if a file cannot be read or lacks the
-// next number, from 1: the program was built wrong.
+// Read returns the migrations in a folder, in the order of their numbers. It panics if a file cannot be read or lacks
+// the next number, from 1: the program was built wrong.
 func Read(files embed.FS, folder string) Chain {
 	entries, err := files.ReadDir(folder)
 	if err != nil {
@@ -82,8 +82,8 @@ func (e *NewerError) Error() string {
 		e.Version, e.Known)
 }
 
-// Judge returns the version of a schema with the recorded digests. The error is ErrUnreleased or a *NewerError unless the
-// chain made the schema, or can bring it up to date.
+// Judge returns the version of a schema with the recorded digests. The error is ErrUnreleased or a *NewerError unless
+// the chain made the schema, or can bring it up to date.
 func (c Chain) Judge(recorded string) (version int64, err error) {
 	digests := strings.Fields(recorded)
 	version = int64(len(digests))
@@ -108,8 +108,8 @@ func (c Chain) Statements(version int64) []string {
 	return []string{m.SQL, record}
 }
 
-// Up applies the migrations that a database lacks, each in a transaction. It is for an empty database, or one that Judge
-// does not refuse.
+// Up applies the migrations that a database lacks, each in a transaction. It is for an empty database, or one that
+// Judge does not refuse.
 func (c Chain) Up(ctx context.Context, db *sql.DB, dialect goose.Dialect) error {
 	var migrations []*goose.Migration
 	for version := int64(1); version <= c.Version(); version++ {

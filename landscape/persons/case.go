@@ -13,7 +13,8 @@ import (
 	"waymark/landscape"
 )
 
-// MinAge is how long a key must be known before its signature under a guarded change counts: who can add a line to the approvers file is not two persons at once.
+// MinAge is how long a key must be known before its signature under a guarded change counts: who can add a line to the
+// approvers file is not two persons at once.
 const MinAge = 24 * time.Hour
 
 // Case is an order with the signatures under it, and what they are worth now.
@@ -123,7 +124,8 @@ func (j *Jury) Consider(o landscape.ApprovalRequest, approvals []landscape.Appro
 }
 
 // consider verifies an order and the signatures under it. counts says why one that holds does not count beside others of its kind.
-func consider(o landscape.ApprovalRequest, approvals []landscape.Approval, counts func(Signature, []Signature) error) Case {
+func consider(o landscape.ApprovalRequest, approvals []landscape.Approval,
+	counts func(Signature, []Signature) error) Case {
 	s, key, err := VerifyOrder(o)
 	c := Case{OrderStatement: s, Digest: o.Digest}
 	proposer := Signer{Kind: "proposal", Person: o.Person, Name: s.Name, At: o.At.Time().UTC(), Why: s.Why}

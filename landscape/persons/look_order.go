@@ -15,10 +15,12 @@ type SignedOrder struct {
 	OwnWord  bool `json:"own_word,omitempty"` // no approvers file was looked at: whose key it is, only the line says that is recorded with each signature
 }
 
-// LookAtOrders verifies what is recorded of guarded changes: each signature, whose key that is by the approvers of now or, if they are nil, by the line that is recorded
-// with it, that nobody signed twice, and that as many signed an order as its execution says. Unlike a Jury it does not ask whether somebody could execute one now. There is one
-// SignedOrder for each order, in the order of orders, and one for each that is signed or executed and not among them.
-func LookAtOrders(orders []landscape.ApprovalRequest, approvals []landscape.Approval, executions []landscape.ApprovedExecution, approvers *Approvers) (all []SignedOrder) {
+// LookAtOrders verifies what is recorded of guarded changes: each signature, whose key that is by the approvers of now
+// or, if they are nil, by the line that is recorded with it, that nobody signed twice, and that as many signed an order
+// as its execution says. Unlike a Jury it does not ask whether somebody could execute one now. There is one SignedOrder
+// for each order, in the order of orders, and one for each that is signed or executed and not among them.
+func LookAtOrders(orders []landscape.ApprovalRequest, approvals []landscape.Approval,
+	executions []landscape.ApprovedExecution, approvers *Approvers) (all []SignedOrder) {
 	counts := func(s Signature, others []Signature) error {
 		if err := s.another(others); err != nil || approvers == nil {
 			return err
@@ -50,7 +52,8 @@ func (s *SignedOrder) executed(x landscape.ApprovedExecution) {
 }
 
 // strays are the digests of orders that are signed or executed, and not recorded.
-func strays(orders []landscape.ApprovalRequest, approvals []landscape.Approval, executions []landscape.ApprovedExecution) (digests []string) {
+func strays(orders []landscape.ApprovalRequest, approvals []landscape.Approval,
+	executions []landscape.ApprovedExecution) (digests []string) {
 	for _, a := range approvals {
 		digests = append(digests, a.Order)
 	}

@@ -22,7 +22,8 @@ type orderScene struct {
 
 // look returns what is wrong with the scene.
 func (s orderScene) look(approvers *persons.Approvers) string {
-	all := persons.LookAtOrders([]landscape.ApprovalRequest{s.order}, []landscape.Approval{s.bob, s.cid}, []landscape.ApprovedExecution{s.done}, approvers)
+	all := persons.LookAtOrders([]landscape.ApprovalRequest{s.order}, []landscape.Approval{s.bob, s.cid},
+		[]landscape.ApprovedExecution{s.done}, approvers)
 	var found []string
 	for _, o := range all {
 		found = append(found, o.Problems()...)
@@ -43,7 +44,8 @@ func TestLookAtOrders(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, good.look(nil))
 	require.Empty(t, good.look(file))
-	all := persons.LookAtOrders([]landscape.ApprovalRequest{order}, []landscape.Approval{good.bob}, []landscape.ApprovedExecution{good.done}, nil)
+	all := persons.LookAtOrders([]landscape.ApprovalRequest{order}, []landscape.Approval{good.bob},
+		[]landscape.ApprovedExecution{good.done}, nil)
 	require.Equal(t, order.Digest[:12]+" to waive, executed; proposal of ann; approval of bob; by its own word: no approvers file here says whose keys these are", all[0].String())
 	require.Nil(t, persons.LookAtOrders(nil, nil, nil, nil))
 
@@ -97,10 +99,11 @@ func TestLookAtOrders(t *testing.T) {
 	for lines, wrong := range map[string]string{
 		personstest.File(ann, cid): "approval of bob: the signature of bob does not count: the key ",
 		personstest.File(bob, cid): "proposal of ann: the signature of ann does not count: the key ",
-		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob valid-before="20260901Z" `, 1):      "may not sign from 2026-09-01T00:00:00Z on",
-		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob namespaces="waymark-sign-off" `, 1): "may not sign in the namespace waymark-approval",
-		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob valid-before="20270101Z" `, 1):      "",
-		strings.Replace(personstest.File(ann, bob, cid), "bob ", "rob ", 1):                               "approval of bob: the signature of bob does not count: its key is rob's now",
+		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob valid-before="20260901Z" `, 1): "may not sign from 2026-09-01T00:00:00Z on",
+		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob namespaces="waymark-sign-off" `,
+			1): "may not sign in the namespace waymark-approval",
+		strings.Replace(personstest.File(ann, bob, cid), "bob ", `bob valid-before="20270101Z" `, 1): "",
+		strings.Replace(personstest.File(ann, bob, cid), "bob ", "rob ", 1):                          "approval of bob: the signature of bob does not count: its key is rob's now",
 	} {
 		now, err := persons.ParseApprovers(lines)
 		require.NoError(t, err)

@@ -18,7 +18,8 @@ import (
 // Orders is the namespace of signatures under guarded changes. Stored; never rename.
 const Orders = "waymark-approval"
 
-// OrderStatement is a guarded change as who proposes it signs it. Its JSON is in one form, in the order of the names; its SHA-256, with a line end, names the order.
+// OrderStatement is a guarded change as who proposes it signs it. Its JSON is in one form, in the order of the names;
+// its SHA-256, with a line end, names the order.
 type OrderStatement struct {
 	Approvers string              `json:"approvers_sha256"` // of the approvers file that let the key sign
 	Args      map[string]string   `json:"args"`             // what exactly is ordered; not nil

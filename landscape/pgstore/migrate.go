@@ -23,9 +23,9 @@ var known = migration.Read(migrations, "migrations")
 func Version() int64 { return known.Version() }
 
 // Migrate makes the landscape that the URL names, or brings its schema up to date, and returns the versions before and
-// after; 0 is none. The URL's user must be allowed to create the schema, or own it. Every migration is one transaction; of
-// two calls the second waits for the first. A schema that something else made, a newer program, or one before the first
-// release, is refused and left as it is.
+// after; 0 is none. The URL's user must be allowed to create the schema, or own it. Every migration is one transaction;
+// of two calls the second waits for the first. A schema that something else made, a newer program, or one before the
+// first release, is refused and left as it is.
 func Migrate(ctx context.Context, text string) (from, to int64, err error) {
 	at, err := parse(text)
 	if err != nil {

@@ -29,7 +29,8 @@ func TestForgets(t *testing.T) {
 	for _, attack := range []string{
 		`update chunk_rows set raw_hashes = decode(repeat('00', length(raw_hashes)), 'hex')`,
 		`update chunk_rows set raw_hashes = raw_hashes || decode(repeat('00', 32), 'hex')`,
-		`update hashes set hashes = decode(repeat('00', length(hashes)), 'hex')`, `update key_hashes set hashes = decode(repeat('00', length(hashes)), 'hex')`,
+		`update hashes set hashes = decode(repeat('00', length(hashes)), 'hex')`,
+		`update key_hashes set hashes = decode(repeat('00', length(hashes)), 'hex')`,
 		`update key_hashes set hashes = decode(repeat('01', length(hashes)), 'hex') where exists (select 1 from forgotten f where f.chunk = key_hashes.chunk)`,
 		`update errors set code = 'x'`, `update errors set message = 'other'`, `update errors set at_us = at_us + 1`,
 		`update salts set run_id = 'other'`, `update salts set chunk = chunk + 100`, `delete from erased`, `update erased set fate = 'deleted'`, `delete from erasures`,

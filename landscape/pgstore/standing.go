@@ -53,8 +53,8 @@ func unreleased() error {
 	return &refusal{migration.ErrUnreleased.Error() + ": start with a new database or schema"}
 }
 
-// version returns the version of the schema: 0 if it is not there or empty. It refuses one that the chain did not make, and
-// one that the role may not read, with a *denial.
+// version returns the version of the schema: 0 if it is not there or empty. It refuses one that the chain did not make,
+// and one that the role may not read, with a *denial.
 func (s standing) version(ctx context.Context, conn *pgx.Conn, chain migration.Chain) (version int64, err error) {
 	switch {
 	case !s.ours && s.relations > 0 && s.early:
@@ -135,7 +135,8 @@ var purging = []string{
 }
 
 // blanking are the functions by which a purger blanks what is forgotten, destroys salts, removes archived runs, and says so in the log.
-var blanking = []string{"move_chunks", "move_chunk_rows", "move_hashes", "move_key_hashes", "move_errors", "move_salts", "remove_run", "hold_run", "append_log"}
+var blanking = []string{"move_chunks", "move_chunk_rows", "move_hashes", "move_key_hashes", "move_errors", "move_salts",
+	"remove_run", "hold_run", "append_log"}
 
 // functions are what a writer moves and holds records by, and appends to the log.
 var functions = []string{"move_runs", "move_effects", "move_starts", "move_slots", "move_gates", "move_watches", "move_arrivals", "move_outbox", "move_outbox_head", "move_endpoint_states", "move_deliveries", "hold_run", "append_log"}

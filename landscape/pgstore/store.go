@@ -38,10 +38,10 @@ var (
 // which names the landscape's schema, the parameters are those of pgxpool; what the URL leaves out is taken from the PG… variables
 // of the environment, and a password from the pass file as well.
 //
-// The error wraps landscape.ErrNotFound if there is no landscape in the schema: Migrate makes one. A schema that is older
-// or newer than this program, or made before the first release, is refused, and so is a server whose settings may lose what
-// it confirmed. A server that only reads, such as a hot standby, is no error: questions are answered, and a commit gives
-// landscape.ErrReadOnly.
+// The error wraps landscape.ErrNotFound if there is no landscape in the schema: Migrate makes one. A schema that is
+// older or newer than this program, or made before the first release, is refused, and so is a server whose settings may
+// lose what it confirmed. A server that only reads, such as a hot standby, is no error: questions are answered, and a
+// commit gives landscape.ErrReadOnly.
 func Open(ctx context.Context, text string) (*Store, error) {
 	at, err := parse(text)
 	if err != nil {

@@ -101,7 +101,8 @@ func TestOpenRefuses(t *testing.T) {
 			return migrated(t, `drop table schema_versions`)
 		}, "made before the first release: start with a new database or schema"},
 		"a schema of another development": {func(t *testing.T) string {
-			return migrated(t, `alter table schema_versions disable trigger user`, `update schema_versions set sha256 = repeat('0', 64)`)
+			return migrated(t, `alter table schema_versions disable trigger user`,
+				`update schema_versions set sha256 = repeat('0', 64)`)
 		}, "made before the first release: start with a new database or schema"},
 		"a newer schema": {func(t *testing.T) string {
 			return migrated(t, `insert into schema_versions (version, sha256) values (2, repeat('0', 64))`)

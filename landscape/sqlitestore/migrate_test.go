@@ -34,7 +34,8 @@ func TestALaterVersion(t *testing.T) {
 	require.NoError(t, store.Close())
 
 	_, err = openAs(ctx, path, Options{Keep: true}, newer)
-	require.ErrorContains(t, err, path+": its schema has version 1, this program makes version 2: bring it up to date with")
+	require.ErrorContains(t, err,
+		path+": its schema has version 1, this program makes version 2: bring it up to date with")
 	store, err = openAs(ctx, path, Options{}, newer)
 	require.NoError(t, err)
 	log := landscape.New(store, nil)
@@ -57,7 +58,8 @@ func TestALaterVersion(t *testing.T) {
 	require.Equal(t, newer[0].Digest+" "+newer[1].Digest, digests)
 	for _, keep := range []bool{false, true} {
 		_, err = Open(ctx, path, Options{Keep: keep})
-		require.ErrorContains(t, err, path+": its schema has version 2, this program knows versions up to 1: use a newer")
+		require.ErrorContains(t, err,
+			path+": its schema has version 2, this program knows versions up to 1: use a newer")
 	}
 }
 

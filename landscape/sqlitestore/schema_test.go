@@ -26,7 +26,8 @@ func TestSchemaIsCompared(t *testing.T) {
 		`create index more on runs (pipeline)`:                   nil,
 		`drop index effects_by_ordinal`:                          {{Object: "index effects_by_ordinal", What: "is missing"}},
 		`alter table heals add column more text`:                 {{Object: "table heals", What: "was changed"}},
-		`drop trigger goose_db_version_stay`:                     {{Object: "trigger goose_db_version_stay", What: "is missing"}},
+		`drop trigger goose_db_version_stay`: {{Object: "trigger goose_db_version_stay",
+			What: "is missing"}},
 		`drop trigger bytes_keep; update bytes set n = n + 1 where n = 255`: {
 			{Object: "content of bytes", What: "was changed"}, {Object: "trigger bytes_keep", What: "is missing"},
 		},

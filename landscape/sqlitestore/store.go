@@ -91,8 +91,8 @@ func openAs(ctx context.Context, path string, opts Options, chain migration.Chai
 // one, and where there is none. Each connection has to read the whole schema: here it is one that stays.
 //
 // Only SQLite itself opens the file: to close it by other means would let go of the locks of all this process's
-// connections to it, and the next process that is done with the landscape would take itself for the last one, and remove
-// the write-ahead log.
+// connections to it, and the next process that is done with the landscape would take itself for the last one, and
+// remove the write-ahead log.
 func upToDate(ctx context.Context, path string, chain migration.Chain) (*Store, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 		return nil, nil //nolint:nilerr,nilnil // what is done next says what is wrong

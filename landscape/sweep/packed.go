@@ -156,7 +156,8 @@ func (p *packed) loadChunks(ctx context.Context) (err error) {
 	for _, c := range p.chunks {
 		p.known[c.key()] = true
 	}
-	return errors.Join(err, loadStrays[ofWays](ctx, p), loadStrays[ofMergeCodes](ctx, p), loadStrays[ofMerges](ctx, p), loadStrays[ofHashes](ctx, p))
+	return errors.Join(err, loadStrays[ofWays](ctx, p), loadStrays[ofMergeCodes](ctx, p), loadStrays[ofMerges](ctx, p),
+		loadStrays[ofHashes](ctx, p))
 }
 
 // ofChunk is the chunk that a record is of.

@@ -79,7 +79,8 @@ func (d *Driver) prepare(t testing.TB) {
 	t.Helper()
 	statements := []string{"insert into log_head (id, size) values (0, 0)", "insert into outbox_head (id, size, dropped) values (0, 0, 0)"}
 	rows, err := d.db.Query("select 'delete from ' || name from sqlite_schema where type = 'table' and name not like 'sqlite_%' " +
-		"and name not in ('goose_db_version', 'schema_versions', 'numbers', 'bytes')") // which have their rows from the beginning
+		// which have their rows from the beginning
+		"and name not in ('goose_db_version', 'schema_versions', 'numbers', 'bytes')")
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {

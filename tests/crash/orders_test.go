@@ -170,7 +170,8 @@ func (p *program) killedAt(t *testing.T, o ordered, moment string, execute []str
 	}
 	require.Contains(t, p.run(t, 0, execute...), cmp.Or(o.again, "nothing is left to do"))
 	for query, want := range map[string]int{
-		o.record: 1, "select count(*) from approved_executions": 1, "select count(*) from purged_payloads where deleted_us is null": 0,
+		o.record: 1, "select count(*) from approved_executions": 1,
+		"select count(*) from purged_payloads where deleted_us is null":                                                               0,
 		"select count(*) from purges p where rules = '{}' and not exists (select 1 from forgettings f where f.purge_id = p.purge_id)": 0,
 	} {
 		var n int

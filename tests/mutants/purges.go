@@ -14,13 +14,16 @@ var purges = []mutant{
 	},
 	{
 		name: "a deletion forgets runs that were taken up", never: "a run goes on, and its records are gone",
-		file: "landscape/sqlitestore/migrations/00001_landscape.sql", old: " and p.class = f.class and p.epoch = r.epoch)))", new: " and p.class = f.class)))",
+		file: "landscape/sqlitestore/migrations/00001_landscape.sql",
+		old:  " and p.class = f.class and p.epoch = r.epoch)))", new: " and p.class = f.class)))",
 		pkg: "./landscape/sqlitestore", run: "^TestPurges$",
 	},
 	{
 		name: "a chunk may refer to what is being deleted", never: "a worker relies on bytes that go a moment later",
-		file: "landscape/sqlitestore/migrations/00001_landscape.sql", old: "create trigger chunks_purged before insert on chunks\nwhen exists", new: "create trigger chunks_purged before insert on chunks\nwhen 0 and exists",
-		pkg: "./landscape/sqlitestore", run: "^TestPurges$",
+		file: "landscape/sqlitestore/migrations/00001_landscape.sql",
+		old:  "create trigger chunks_purged before insert on chunks\nwhen exists",
+		new:  "create trigger chunks_purged before insert on chunks\nwhen 0 and exists",
+		pkg:  "./landscape/sqlitestore", run: "^TestPurges$",
 	},
 	{
 		name: "a payload that was purged is missing", never: "an order looks like damage",
@@ -73,8 +76,10 @@ var purges = []mutant{
 	},
 	{
 		name: "a hold does not keep rows from being forgotten", never: "evidence of a case is destroyed",
-		file: "landscape/sqlitestore/migrations/00001_landscape.sql", old: "create trigger forgotten_held before insert on forgotten\nwhen exists", new: "create trigger forgotten_held before insert on forgotten\nwhen 0 and exists",
-		pkg: "./landscape/sqlitestore", run: "^TestForgets$",
+		file: "landscape/sqlitestore/migrations/00001_landscape.sql",
+		old:  "create trigger forgotten_held before insert on forgotten\nwhen exists",
+		new:  "create trigger forgotten_held before insert on forgotten\nwhen 0 and exists",
+		pkg:  "./landscape/sqlitestore", run: "^TestForgets$",
 	},
 	{
 		name: "a row that somebody edited is deleted", never: "what somebody else wrote into a table is gone with the person",

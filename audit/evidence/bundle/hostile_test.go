@@ -282,7 +282,8 @@ var hostile = []struct {
 	{"another hash of a row", true, func(_ *testing.T, p *parts, _ *scene) { p.turn(rowsFile, "raw_hashes") }, "records: "},
 	{"another hash of a node", true, func(_ *testing.T, p *parts, _ *scene) { p.turn("record/hashes.ndjson", "hashes") }, "records: "},
 	{"another way", true, func(_ *testing.T, p *parts, _ *scene) { p.turn("record/passages.ndjson", "way_codes") }, "records: "},
-	{"another key", true, func(_ *testing.T, p *parts, _ *scene) { p.turn("record/key_hashes.ndjson", "hashes") }, "records: "},
+	{"another key", true, func(_ *testing.T, p *parts, _ *scene) { p.turn("record/key_hashes.ndjson", "hashes") },
+		"records: "},
 	{"another message", true, func(_ *testing.T, p *parts, _ *scene) {
 		p.replace("record/errors.ndjson", `"message":"`, `"message":"x`)
 	}, "records: "},

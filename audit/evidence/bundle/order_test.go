@@ -28,14 +28,17 @@ const (
 func (s *scene) ordered(t *testing.T, ann, bob, cid personstest.Person) landscape.ApprovalRequest {
 	t.Helper()
 	ctx, args := t.Context(), map[string]string{"verb": "waive", "persons": "1"}
-	_, err := s.log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann", Why: "four eyes"})
+	_, err := s.log.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 2, Actor: "ann",
+		Why: "four eyes"})
 	require.NoError(t, err)
 	order := ann.Propose(t, landscape.OrderRule, run, args, time.Now())
 	require.NoError(t, s.log.Propose(ctx, order))
 	_, err = s.log.Assent(ctx, bob.Sign(t, order, landscape.Approves, time.Now()))
 	require.NoError(t, err)
-	under := s.log.Under(landscape.ApprovedExecution{Run: run, Order: order.Digest, Persons: 2, Emergency: true, Why: "fire", Actor: "ann"})
-	_, err = under.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 1, Actor: "ann, bob", Why: "we are few"})
+	under := s.log.Under(landscape.ApprovedExecution{Run: run, Order: order.Digest, Persons: 2, Emergency: true,
+		Why: "fire", Actor: "ann"})
+	_, err = under.Rule(ctx, landscape.ApprovalRule{Verb: landscape.OrderWaive, Persons: 1, Actor: "ann, bob",
+		Why: "we are few"})
 	require.NoError(t, err)
 	_, err = s.log.Assent(ctx, cid.Sign(t, order, landscape.Reviews, time.Now()))
 	require.NoError(t, err)
@@ -100,8 +103,10 @@ func TestOrders(t *testing.T) {
 		"approval with ann's key":    {named + "approval of bob: ", replaced(t, approvals[0], personstest.As(t, "bob", ann.Signer).Sign(t, order, landscape.Approves, approvals[0].At.Time()))},
 		"approval that is taken out": {named + "it was executed as one that 2 persons had signed", func(p *parts) { p.contents[approvalsFile] = secondLine(p.contents[approvalsFile]) }},
 		"proposal that is taken out": {"order " + order.Digest[:12], func(p *parts) { p.remove(ordersFile) }},
-		"execution that is":          {ordersFile + ": ", func(p *parts) { p.remove("record/approved_executions.ndjson") }},
-		"approval of a made up eve":  {"record/appro", replaced(t, approvals[0], eve.Sign(t, order, landscape.Approves, approvals[0].At.Time()))},
+		"execution that is": {ordersFile + ": ",
+			func(p *parts) { p.remove("record/approved_executions.ndjson") }},
+		"approval of a made up eve": {"record/appro",
+			replaced(t, approvals[0], eve.Sign(t, order, landscape.Approves, approvals[0].At.Time()))},
 	} {
 		p := takeApart(t, good)
 		h.change(p)

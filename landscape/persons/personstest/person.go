@@ -49,7 +49,8 @@ func File(of ...Person) string {
 }
 
 // Propose returns an order about a run that the person signed, and that expires after an hour.
-func (p Person) Propose(t testing.TB, verb landscape.OrderVerb, run string, args map[string]string, at time.Time) landscape.ApprovalRequest {
+func (p Person) Propose(t testing.TB, verb landscape.OrderVerb, run string, args map[string]string,
+	at time.Time) landscape.ApprovalRequest {
 	t.Helper()
 	s, err := persons.NewOrder(verb, run, args, map[string]string{"epoch": "0"}, "they are known", p.Approver, "f00d", at, at.Add(time.Hour))
 	require.NoError(t, err)
@@ -59,7 +60,8 @@ func (p Person) Propose(t testing.TB, verb landscape.OrderVerb, run string, args
 }
 
 // Sign returns what the person signed under an order.
-func (p Person) Sign(t testing.TB, o landscape.ApprovalRequest, kind landscape.AssentKind, at time.Time) landscape.Approval {
+func (p Person) Sign(t testing.TB, o landscape.ApprovalRequest, kind landscape.AssentKind,
+	at time.Time) landscape.Approval {
 	t.Helper()
 	s, err := persons.NewAssent(kind, o.Digest, "I looked", p.Approver, "f00d", at)
 	require.NoError(t, err)
