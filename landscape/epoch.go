@@ -9,7 +9,7 @@ import (
 // this epoch any more, nothing is stored and the error wraps ErrSuperseded. A run that is not recorded is in epoch 0. What
 // it reads is not guarded. Both logs may be used at the same time.
 //
-// What is stored of a run after its end, by attempts that nobody waited for, is sealed again with it; such claims are refused with ErrEnded.
+// What is stored of a run after its end, by attempts that no workflow waited for, is sealed again with it.
 func (l *Log) InEpoch(run string, epoch int64) *Log {
 	plain := &Log{Reader: l.Reader, driver: l.plain, plain: l.plain, clock: l.clock, sealer: l.sealer}
 	in := *plain

@@ -24,7 +24,7 @@ var (
 	// Nothing was stored. No retry cures it.
 	ErrSuperseded = errors.New("the run was resumed by another process")
 
-	// ErrEnded says that the run has ended: what is claimed for it now does not count. Nothing was stored. No retry cures it.
+	// ErrEnded says that the run has ended. Nothing was stored. No retry cures it.
 	ErrEnded = errors.New("the run has ended")
 
 	// ErrFull says that there is no space left for the record. Nothing was stored. The same may work when there is space again.
