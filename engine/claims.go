@@ -174,5 +174,8 @@ func (p *pass) claimed(current row.Row) (label int, err error) {
 }
 
 func onceExits(next int) []exit {
-	return []exit{labelFirst: {label: "first", to: next}, labelDuplicate: {label: Duplicate, ended: pipeline.FilterDropped}}
+	return []exit{
+		labelFirst:     {label: "first", to: next},
+		labelDuplicate: {label: Duplicate, ended: pipeline.FilterDropped},
+	}
 }

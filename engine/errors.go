@@ -30,9 +30,8 @@ func (e *FailedError) Error() string {
 	if e.Field != "" {
 		what += " at field " + e.Field
 	}
-	return fmt.Sprintf(
-		"%s refused row %d (line %d) with %s, and the document says that this stops the run", e.Node, e.Row, e.Line, what,
-	)
+	const stops = "%s refused row %d (line %d) with %s, and the document says that this stops the run"
+	return fmt.Sprintf(stops, e.Node, e.Row, e.Line, what)
 }
 
 // NewRun says that the cure changes the document or the source: the run cannot go on.

@@ -34,7 +34,8 @@ func fillLookup(t *transform, in row.Row, values []row.Value) *plugin.Rejection 
 	var ok bool
 	found, ok, t.text = t.node.Table.Find(t.key, t.text)
 	if !ok && t.node.Spec.Lookup.Missing == "refuse" {
-		return &plugin.Rejection{Code: CodeLookupMissing, Field: t.node.Table.On[0], Message: "the table has no row for " + quote(t.key[0])}
+		message := "the table has no row for " + quote(t.key[0])
+		return &plugin.Rejection{Code: CodeLookupMissing, Field: t.node.Table.On[0], Message: message}
 	}
 	for k, position := range t.current.set {
 		values[position] = row.NullValue()

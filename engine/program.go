@@ -10,7 +10,7 @@ import (
 type program struct {
 	plan     *plan.Plan
 	vertices []vertex // by node
-	branches []int    // by lane: the branch of the innermost open fork, as its coalesce counts them; plan.None: it has none
+	branches []int    // by lane: the number of the innermost open fork's branch at its coalesce; plan.None: it has none
 	roots    []int    // by node: the root lane of an origin
 	totals   *totals  // nil if the plan has none
 

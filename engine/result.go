@@ -18,15 +18,15 @@ const NoToken = 0xFFFF
 // Result is everything that happened to one chunk in one pass.
 type Result struct {
 	Lanes    []LaneRoutes        // in lane order; the root lane always, others if they have a token
-	Columns  []Column            // of the nodes that change rows and got at least one, by lane and node; nil if Input.Hashes took them
-	Keys     []KeyColumn         // of the fields of the business key, in the document's order; nil for a barrier's chunk
+	Columns  []Column            // of the nodes that change rows and got one, by lane and node; nil with Input.Hashes
+	Keys     []KeyColumn         // of the business key's fields, in the document's order; nil for a barrier's chunk
 	Repeats  []RepeatColumn      // of the deduplicates that dropped at least one token, by lane and node
 	Merges   []LaneMerges        // by the lanes of the coalesces that decided something in this pass
 	Rejected []Rejected          // ascending by record, within one in the order in which they were rejected
 	Parts    []Part              // one for each node of the plan, empty unless it is a sink
 	Arrivals []*barrier.Arrivals // one for each node of the plan, nil unless it is a barrier that got something
-	Fields   []FieldColumn       // of the sinks that declare what can be disclosed and got a row, by lane and sink's name
-	Late     map[At][]Held       // by token of Input.Late that ended: one for each total of the plan; nil if there is none
+	Fields   []FieldColumn       // of the sinks that got a row with fields to disclose, by lane and sink's name
+	Late     map[At][]Held       // by token of Input.Late that ended: one per total of the plan; nil if there is none
 
 	root    int // lane
 	rows    int
@@ -66,15 +66,17 @@ type FieldColumn struct {
 	Lane   int
 	Node   int    // the sink
 	Rows   []int  // records, ascending
-	Ends   []int  // by row and field of plan.Node.Shown: where the value ends in Values; it is empty if the row does not have the field
+	Ends   []int  // by row and field of plan.Node.Shown: where its value ends in Values; empty if the row lacks it
 	Values []byte // in canonical form
 }
 
 // RepeatColumn says of which tokens those are repeats that a deduplicate dropped in one lane.
 type RepeatColumn struct {
-	Lane   int
-	Node   int
-	Firsts []barrier.Token // for each record the token that was the first with its key; the zero token for a record that was not dropped
+	Lane int
+	Node int
+	// Firsts has for each record the token that was the first with its key: the zero token for a record that was not
+	// dropped.
+	Firsts []barrier.Token
 }
 
 // LaneMerges is what a coalesce decided about each record.
@@ -99,8 +101,12 @@ type Part struct {
 
 func newResult(p *plan.Plan, origin, root, rows int) *Result {
 	result := &Result{
-		root: root, rows: rows, slice: rows, Parts: make([]Part, len(p.Nodes)), Arrivals: make([]*barrier.Arrivals, len(p.Nodes)),
-		routes: make([]*routes, len(p.Lanes)), columns: make([]*Column, len(p.Lanes)*len(p.Nodes)), merges: make([]*merges, len(p.Lanes)),
+		root: root, rows: rows, slice: rows,
+		Parts:    make([]Part, len(p.Nodes)),
+		Arrivals: make([]*barrier.Arrivals, len(p.Nodes)),
+		routes:   make([]*routes, len(p.Lanes)),
+		columns:  make([]*Column, len(p.Lanes)*len(p.Nodes)),
+		merges:   make([]*merges, len(p.Lanes)),
 	}
 	result.ways.roots = make([][]*wayNode, len(p.Lanes))
 	result.routes[root] = newRoutes(rows)
@@ -132,7 +138,8 @@ func (r *Result) give(hashes *Hashes) {
 	}
 	for at, column := range r.columns {
 		if column != nil {
-			hashes.Take(Column{Lane: column.Lane, Node: column.Node, Hashes: column.Hashes[:sha256.Size*min(r.slice, r.rows-r.from)]}, r.from)
+			made := column.Hashes[:sha256.Size*min(r.slice, r.rows-r.from)]
+			hashes.Take(Column{Lane: column.Lane, Node: column.Node, Hashes: made}, r.from)
 			clear(column.Hashes)
 		}
 		if r.rows-r.from <= r.slice {

@@ -17,10 +17,12 @@ type WaySum struct {
 	None       bool // the rows are not ones that have an amount
 }
 
-// totals adds up amounts while tokens follow their ways. A nil one does nothing: the plan has no totals, or nothing is to be made.
+// totals adds up amounts while tokens follow their ways. A nil one does nothing: the plan has no totals, or nothing is
+// to be made.
 //
-// The amounts of the tokens of one record are in one list, so that a row costs no memory: of each token those with which it began, and those
-// with which it left each step that may change them. A branch begins with those of the token that was forked.
+// The amounts of the tokens of one record are in one list, so that a row costs no memory: of each token those with
+// which it began, and those with which it left each step that may change them. A branch begins with those of the token
+// that was forked.
 type totals struct {
 	count    int
 	readings []reading // by node and total

@@ -19,7 +19,7 @@ type Event struct {
 	Label    string            // by which it went out; "" for nodes without labels
 	Decision *barrier.Decision // of a coalesce in this pass, about the row that it made or rejected
 	Rejected *plugin.Rejection
-	Encoded  []byte // at a sink: the bytes written for it; of a format whose bytes are made for a whole part: the row as JSON
+	Encoded  []byte // at a sink: the bytes written for it, or the row as JSON if bytes are made of a whole part
 }
 
 // Hash returns the SHA-256 of the canonical form of the row that went out.

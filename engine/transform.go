@@ -114,8 +114,11 @@ func layoutSet(t *transform, shape *row.Shape) layout {
 	return layout{out: row.NewShape(names), from: from, set: set}
 }
 
-// positionOf returns the position of a field that is filled in: the one it has in the incoming rows, or a new one after the others.
-func positionOf(shape *row.Shape, name string, names []string, from []int) (position int, longer []string, sources []int) {
+// positionOf returns the position of a field that is filled in: the one it has in the incoming rows, or a new one after
+// the others.
+func positionOf(
+	shape *row.Shape, name string, names []string, from []int,
+) (position int, longer []string, sources []int) {
 	if position, found := shape.Index(name); found {
 		return position, names, from
 	}
@@ -170,7 +173,8 @@ func layoutRename(t *transform, shape *row.Shape) layout {
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return layout{refused: &plugin.Rejection{Code: CodeFieldExists, Field: name, Message: "the row would have two fields of this name"}}
+			const message = "the row would have two fields of this name"
+			return layout{refused: &plugin.Rejection{Code: CodeFieldExists, Field: name, Message: message}}
 		}
 	}
 	return layout{out: row.NewShape(names), from: from}

@@ -40,7 +40,7 @@ type vertex struct {
 	coalesce   int            // of a fork: the node over its branches; plan.None if there is none
 	coalescing *passCoalesce  // of a coalesce whose branches meet in one pass
 	intake     barrier.Intake // of a barrier
-	consumed   pipeline.Path  // of a barrier: how a coalesce lost a token that came here; "" if the token may still come
+	consumed   pipeline.Path  // of a barrier: how a coalesce lost a token that is here; "" if the token may still come
 }
 
 type exit struct {
@@ -92,7 +92,10 @@ func (v *vertex) step(p *plan.Plan, at int) (err error) {
 		v.exits = []exit{labelKept: {to: node.Next}, labelDropped: {ended: pipeline.FilterDropped}}
 	case plan.Sample:
 		v.op = newSample(node.Spec.Sample)
-		v.exits = []exit{labelKept: {label: "kept", to: node.Next}, labelDropped: {label: "dropped", ended: pipeline.FilterDropped}}
+		v.exits = []exit{
+			labelKept:    {label: "kept", to: node.Next},
+			labelDropped: {label: "dropped", ended: pipeline.FilterDropped},
+		}
 	case plan.Deduplicate:
 		v.role, v.op, v.exits = claimRole, once{}, onceExits(node.Next)
 	case plan.Gate:

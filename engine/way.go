@@ -7,7 +7,8 @@ import (
 // noLabel stands for the only way out of a node that has no labels.
 const noLabel = -1
 
-// wayNode is one step of the ways that tokens of a chunk took: a tree, so that a token's whole way so far is one pointer.
+// wayNode is one step of the ways that tokens of a chunk took: a tree, so that a token's whole way so far is one
+// pointer.
 type wayNode struct {
 	parent   *wayNode
 	node     int
@@ -24,7 +25,8 @@ type wayEnd struct {
 	code   uint16
 }
 
-// ways are the steps of one chunk. A branch continues from the way of the token that was forked, a merged row starts over.
+// ways are the steps of one chunk. A branch continues from the way of the token that was forked, a merged row starts
+// over.
 type ways struct {
 	roots [][]*wayNode // by lane
 }
@@ -80,7 +82,7 @@ func (r *routes) end(last *wayNode, path pipeline.Path, sentTo string) uint16 {
 
 // Way is the whole route of the tokens that took it.
 type Way struct {
-	Steps  []Step // from the origin on, or from the coalesce that made the token; never empty; a sink that got the rows is the last
+	Steps  []Step // from the origin, or the coalesce that made the token, to a sink that got the rows; never empty
 	First  int    // number of the first step that is the token's own: those before it are the forked token's
 	Path   pipeline.Path
 	SentTo string // the sink that got the rows, pipeline.QuarantineSink, pipeline.DiscardSink, or ""
@@ -88,8 +90,8 @@ type Way struct {
 	Sums   []WaySum // by step and total; nil if the plan has no totals
 }
 
-// Step is one node of a way, with the label by which rows left it; "" for nodes without labels. Of a fork whose branch the
-// token is, the label is the branch.
+// Step is one node of a way, with the label by which rows left it; "" for nodes without labels. Of a fork whose branch
+// the token is, the label is the branch.
 type Step struct {
 	Node  int
 	Label string
@@ -99,7 +101,8 @@ type Step struct {
 func (r *routes) list(vertices []vertex) []Way {
 	list := make([]Way, len(r.done))
 	for i, ended := range r.done {
-		way := Way{Steps: stepsTo(ended.last, vertices), Path: ended.path, SentTo: ended.sentTo, Rows: ended.rows, Sums: ended.sums}
+		steps := stepsTo(ended.last, vertices)
+		way := Way{Steps: steps, Path: ended.path, SentTo: ended.sentTo, Rows: ended.rows, Sums: ended.sums}
 		for s, step := range way.Steps {
 			if vertices[step.Node].role == forkRole && step.Label != "" {
 				way.First = s + 1
@@ -114,5 +117,6 @@ func stepsTo(last *wayNode, vertices []vertex) []Step {
 	if last == nil {
 		return nil
 	}
-	return append(stepsTo(last.parent, vertices), Step{Node: last.node, Label: vertices[last.node].label(last.label), Lane: last.lane})
+	step := Step{Node: last.node, Label: vertices[last.node].label(last.label), Lane: last.lane}
+	return append(stepsTo(last.parent, vertices), step)
 }
