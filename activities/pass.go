@@ -84,8 +84,10 @@ func span(began, ended time.Time) (landscape.Micros, landscape.Micros) {
 
 // compute runs the engine over a chunk that went through the steps: it gives what it gave then.
 func (a *Activities) compute(ctx context.Context, r *run, key landscape.ChunkKey, in engine.Input) (result *engine.Result, err error) {
-	if in.Firsts, err = a.repeats(ctx, r, key, in); err != nil {
-		return nil, err
+	if len(engine.Claims(r.plan)) > 0 {
+		if in.Firsts, err = recompute.Repeats(ctx, a.log.Reader, r.plan, r.id, key.Chunk, in); err != nil {
+			return nil, err
+		}
 	}
 	return r.pass(ctx, in)
 }

@@ -47,8 +47,7 @@ type run struct {
 	id       string
 	plan     *plan.Plan
 	pins     map[string]plugin.SourceInfo
-	claims   []engine.Claimed // what must be unique
-	unique   uniqueIndex      // of what its tokens have brought
+	unique   uniqueIndex // of what its tokens have brought
 	runners  sync.Pool
 	spare    sync.Pool                                  // chunks that are done with: their memory is for the next ones
 	readings map[string]*reading                        // by source
@@ -261,7 +260,7 @@ func pinsOf(sources []landscape.Source) (map[string]plugin.SourceInfo, error) {
 
 func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *run {
 	r := &run{
-		id: id, plan: compiled, pins: pins, claims: engine.Claims(compiled),
+		id: id, plan: compiled, pins: pins,
 		readings: map[string]*reading{}, held: map[int]*holding{},
 	}
 	for _, i := range compiled.Sources() {
