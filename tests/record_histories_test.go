@@ -109,7 +109,7 @@ func TestRecord(t *testing.T) {
 	recordWaiting(t)
 	recordGaveWay(t, "gave-way")
 	recordOutlived(t, "outlived")
-	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 40})}
+	long := recorder{system.Start(t, map[string]any{"limit.historyCount.suggestContinueAsNew": 100})}
 	long.Write(t, files)
 	long.record(t, "long", recorded, true)
 	long.record(t, "long-graph", recordedGraph, true)
@@ -174,7 +174,7 @@ func (r recorder) recordCancelled(t *testing.T) {
 // recordDeadline has a batch that is due while the rows go on.
 func (r recorder) recordDeadline(t *testing.T) {
 	t.Helper()
-	r.Write(t, map[string]string{"many.csv": canaries(100_000, false)})
+	r.Write(t, map[string]string{"many.csv": canaries(40_000, false)})
 	r.record(t, "deadline", strings.NewReplacer("in.csv", "many.csv", "trigger: {rows: 200}", "trigger: {after: 20ms}", "rows: 100}", "rows: 2000}").Replace(recordedGraph), true)
 }
 
@@ -374,7 +374,7 @@ func (r recorder) recordResumed(t *testing.T, name, document string) {
 	if isRecorded(name) {
 		return
 	}
-	r.Write(t, map[string]string{"some.csv": canaries(10_000, false)})
+	r.Write(t, map[string]string{"some.csv": canaries(3_000, false)})
 	run := r.Begin(t, name, strings.Replace(document, "in.csv", "some.csv", 1))
 	r.awaitRows(t, name)
 	require.NoError(t, r.Temporal.TerminateWorkflow(t.Context(), run.Workflow, "", "to record what follows"))
