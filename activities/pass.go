@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"waymark/activities/recompute"
+	"waymark/activities/resumepoint"
 	"waymark/engine"
 	"waymark/engine/plan"
 	"waymark/landscape"
@@ -27,6 +28,10 @@ func (a *Activities) Pass(ctx context.Context, in Batch[PassInput]) (Results[Pas
 }
 
 func (a *Activities) pass(ctx context.Context, r *run, in PassInput) (PassResult, error) {
+	if r.inTurns == (in.Mode == PassNow) {
+		return PassResult{}, resumepoint.Diverged("chunk %d of %s is to go through the steps in the mode %.64q, "+
+			"which is not that of run %s", in.Chunk, in.Source, in.Mode, r.id)
+	}
 	switch in.Mode {
 	case PassNow:
 		return a.passNow(ctx, r, in)
@@ -84,7 +89,7 @@ func span(began, ended time.Time) (landscape.Micros, landscape.Micros) {
 
 // compute runs the engine over a chunk that went through the steps: it gives what it gave then.
 func (a *Activities) compute(ctx context.Context, r *run, key landscape.ChunkKey, in engine.Input) (result *engine.Result, err error) {
-	if len(engine.Claims(r.plan)) > 0 {
+	if r.inTurns {
 		if in.Firsts, err = recompute.Repeats(ctx, a.log.Reader, r.plan, r.id, key.Chunk, in); err != nil {
 			return nil, err
 		}

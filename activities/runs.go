@@ -47,6 +47,7 @@ type run struct {
 	id       string
 	plan     *plan.Plan
 	pins     map[string]plugin.SourceInfo
+	inTurns  bool        // values must be unique: chunks are recorded in the order of their turns
 	unique   uniqueIndex // of what its tokens have brought
 	runners  sync.Pool
 	spare    sync.Pool                                  // chunks that are done with: their memory is for the next ones
@@ -260,7 +261,7 @@ func pinsOf(sources []landscape.Source) (map[string]plugin.SourceInfo, error) {
 
 func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *run {
 	r := &run{
-		id: id, plan: compiled, pins: pins,
+		id: id, plan: compiled, pins: pins, inTurns: len(engine.Claims(compiled)) > 0,
 		readings: map[string]*reading{}, held: map[int]*holding{},
 	}
 	for _, i := range compiled.Sources() {

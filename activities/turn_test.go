@@ -152,7 +152,8 @@ func requireRepeats(r *rig, rejected map[int]string, dropped map[int]int, kept [
 	require.EqualValues(r.t, len(kept), written)
 }
 
-// TestTurnsAreOnRecordBeforeTheNext asks for a turn that cannot be the next: the chunks before it are not recorded.
+// TestTurnsAreOnRecordBeforeTheNext asks for a turn that cannot be the next, because the chunks before it are not recorded,
+// and for a chunk outside of all turns.
 func TestTurnsAreOnRecordBeforeTheNext(t *testing.T) {
 	text, _, _, _ := repeatsFile(12)
 	r := newRig(t, repeatsDocument, map[string]string{"in.csv": text})
@@ -163,4 +164,6 @@ func TestTurnsAreOnRecordBeforeTheNext(t *testing.T) {
 	}
 	_, err := try[activities.PassResult](r, act.Pass, activities.PassInput{Mode: activities.PassTurn, Source: "in", Chunk: 1, Before: 1})
 	require.ErrorContains(t, err, "0 chunks went through the steps on record, and 1 had their turns")
+	_, err = try[activities.PassResult](r, act.Pass, passInput)
+	require.Contains(t, requireFinal(t, err, activities.TypeStateDiverged), `in the mode "now", which is not that of run r1`)
 }
