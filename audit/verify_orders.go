@@ -9,7 +9,7 @@ import (
 	"waymark/landscape/persons"
 )
 
-// verifyOrders verifies the signatures of the dangerous orders about the run.
+// verifyOrders verifies the signatures of the approval requests about the run.
 func (v *verification) verifyOrders(ctx context.Context) error {
 	orders, unread := landscape.Select[landscape.ApprovalRequest](ctx, v.log, v.run.ID)
 	approvals, unsigned := landscape.Select[landscape.Approval](ctx, v.log, v.run.ID)

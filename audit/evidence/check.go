@@ -95,7 +95,7 @@ type checker struct {
 	ended   map[string]sealedEntry // the newest of each run
 	looks   map[string]sealedEntry // at outputs, by what they are about
 	signed  map[string]sealedEntry // about sign-offs, by what they are about
-	ordered map[string]sealedEntry // about dangerous orders, by what they are about
+	ordered map[string]sealedEntry // about approval requests, by what they are about
 	forgot  map[string]sealedEntry // about orders to forget, by what they are about
 	gone    map[string]sealedEntry // about archived runs, by what they are about
 	gaps    gaps

@@ -57,7 +57,7 @@ func (m Missing) String() string {
 	return said + cause
 }
 
-// ofOrder says what of a dangerous order is not recorded.
+// ofOrder says what of an approval request is not recorded.
 func (m Missing) ofOrder() string {
 	switch m.Type {
 	case Approved:
@@ -79,7 +79,7 @@ func (m Missing) Where() string {
 	return "run " + m.Run
 }
 
-// MissingOf returns what the log says of a run's seals, attestations, sign-offs and archive, and of dangerous orders
+// MissingOf returns what the log says of a run's seals, attestations, sign-offs and archive, and of approval requests
 // about it, and is not recorded so, in the order of the log; before these, the entry that has the place of the one
 // about the run's beginning, if it does not count. It is nil if all is as it should be. Of the other entries signatures
 // are not verified.
@@ -140,7 +140,7 @@ func otherMissing(ctx context.Context, log *landscape.Reader, run string) ([]Mis
 	return missing(ctx, log, about, gaps)
 }
 
-// ordersAbout returns the entries about dangerous orders about a run. It reads those about all such orders.
+// ordersAbout returns the entries about approval requests about a run. It reads those about all such orders.
 func ordersAbout(ctx context.Context, log *landscape.Reader, run string) (about []landscape.LogEntry, err error) {
 	for _, kind := range []Type{Requested, Approved, Executed} {
 		found, err := log.LogEntriesAbout(ctx, string(kind))
@@ -174,7 +174,8 @@ func missing(ctx context.Context, log *landscape.Reader, entries []landscape.Log
 	return all, nil
 }
 
-// recorded reports whether the seal, attestations, sign-off, forgetting or record of dangerous orders that a statement is about are recorded as it says; true for any other statement.
+// recorded reports whether the seal, attestations, sign-off, forgetting or record of approval requests that a statement
+// is about are recorded as it says; true for any other statement.
 func (s Statement) recorded(ctx context.Context, log *landscape.Reader) (bool, error) {
 	switch s.Type {
 	case Sealed:

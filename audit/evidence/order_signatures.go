@@ -9,15 +9,15 @@ import (
 	"waymark/landscape/persons"
 )
 
-// OrderSignatures says what was verified of the signatures under dangerous orders.
+// OrderSignatures says what was verified of the signatures under approval requests.
 type OrderSignatures struct {
 	Orders     int  `json:"requests"`   // whose signatures were verified, those about no run among them
 	Signatures int  `json:"signatures"` // of who proposed, approved or reviewed them
 	OwnWord    bool `json:"own_word"`   // no approvers file was looked at: whose key it is, only the line says that is recorded with each signature
 }
 
-// VerifyOrders verifies the signatures under all dangerous orders, as persons.LookAtOrders does, and adds to the report what does not hold. It changes nothing. An error
-// says that the record could not be read.
+// VerifyOrders verifies the signatures under all approval requests, as persons.LookAtOrders does, and adds to the
+// report what does not hold. It changes nothing. An error says that the record could not be read.
 func (r *Report) VerifyOrders(ctx context.Context, log *landscape.Reader, approvers *persons.Approvers) error {
 	orders, unread := log.Orders(ctx)
 	approvals, unsigned := landscape.Select[landscape.Approval](ctx, log)

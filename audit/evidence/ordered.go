@@ -14,7 +14,7 @@ import (
 	"waymark/landscape"
 )
 
-// noted is what an entry says of a record of dangerous orders. No name is in it.
+// noted is what an entry says of a record of approval requests. No name is in it.
 func noted(r landscape.Record) (s Statement, at landscape.Micros) {
 	sum := sha256.Sum256(append(landscape.TableOf(r).AppendLine(nil, r), '\n'))
 	s.Records = hex.EncodeToString(sum[:])
@@ -32,7 +32,7 @@ func noted(r landscape.Record) (s Statement, at landscape.Micros) {
 	return s, at
 }
 
-// Notes reports whether a statement is about a record of dangerous orders, and says what is recorded.
+// Notes reports whether a statement is about a record of approval requests, and says what is recorded.
 func (s Statement) Notes(r landscape.Record) bool {
 	want, _ := noted(r)
 	want.N, want.V = s.N, s.V
@@ -81,7 +81,7 @@ func SeenSince(ctx context.Context, log *landscape.Reader, person string, key ss
 	return since, true, nil
 }
 
-// orders compares the rules about dangerous orders, what was proposed, signed and executed with the entries about that.
+// orders compares the rules about guarded changes, what was proposed, signed and executed with the entries about that.
 func (c *checker) orders(ctx context.Context) error {
 	if c.ring.log == nil {
 		return nil
@@ -102,7 +102,7 @@ func (c *checker) orders(ctx context.Context) error {
 	return err
 }
 
-// ordered reports whether the record of dangerous orders that a statement is about is there as it says.
+// ordered reports whether the record of approval requests that a statement is about is there as it says.
 func (s Statement) ordered(ctx context.Context, log *landscape.Reader) (is bool, err error) {
 	same := func(r landscape.Record) bool {
 		is = is || s.Notes(r)
@@ -117,7 +117,7 @@ func (s Statement) ordered(ctx context.Context, log *landscape.Reader) (is bool,
 	return is, err
 }
 
-// order compares a record of dangerous orders with its entry.
+// order compares a record of approval requests with its entry.
 func (c *checker) order(r landscape.Record, what string, args ...any) bool {
 	want, _ := noted(r)
 	about, where := want.about(), fmt.Sprintf(what, args...)

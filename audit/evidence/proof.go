@@ -38,7 +38,7 @@ var ErrUnsigned = errors.New("no signed head covers the run's entry yet: the pro
 type Beside struct {
 	Looks    [][]landscape.Attestation // each of one number
 	SignOffs []landscape.SignOff
-	// dangerous orders about the run: landscape.ApprovalRequest, landscape.Approval and landscape.ApprovedExecution
+	// approval requests about the run: landscape.ApprovalRequest, landscape.Approval and landscape.ApprovedExecution
 	Orders []landscape.Record
 }
 

@@ -122,7 +122,7 @@ func TestEntriesOfSignOffs(t *testing.T) {
 	}
 }
 
-// TestEntriesOfOrders compares what the owner of the landscape may do to dangerous orders with their entries.
+// TestEntriesOfOrders compares what the owner of the landscape may do to approval requests with their entries.
 func TestEntriesOfOrders(t *testing.T) {
 	p := newPlace(t)
 	p.ends("r1")

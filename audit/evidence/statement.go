@@ -75,23 +75,24 @@ type Statement struct {
 	Order     int64  `json:"order,omitempty"`           // to forget
 	Origin    string `json:"origin,omitempty"`          // the name of the log
 	Pipeline  string `json:"pipeline,omitempty"`
-	Position  int64  `json:"position,omitempty"`       // of the entry that does not count; of a head that the log did not sign: its size
-	Records   string `json:"records_sha256,omitempty"` // of what was found of outputs: landscape.AttestationDigest; of the line of a record of dangerous orders
-	Digest    string `json:"request_sha256,omitempty"` // of a dangerous order
-	Result    string `json:"result,omitempty"`         // the worst that was found of an output
-	Root      string `json:"root,omitempty"`           // of a seal, and of an archived run: in hex
-	Rows      int64  `json:"rows,omitempty"`           // that were forgotten
-	Rule      int64  `json:"rule,omitempty"`           // which rule about a verb it is, from 0
-	Run       string `json:"run,omitempty"`
-	Runs      int64  `json:"runs,omitempty"`        // that are older than the log
-	RunsHash  string `json:"runs_sha256,omitempty"` // of their ids, sorted, each with a line end
-	Seal      int64  `json:"seal,omitempty"`        // which of a run's seals it is, from 0
-	SignOff   int64  `json:"sign_off,omitempty"`    // which of a run's sign-offs it is, from 0
-	Status    string `json:"status,omitempty"`      // of a run that is sealed
-	Type      Type   `json:"type"`
-	V         int    `json:"v"`
-	Verb      string `json:"verb,omitempty"` // that a rule is about
-	Why       string `json:"why,omitempty"`
+	Position  int64  `json:"position,omitempty"` // of the entry that does not count; of a head that the log did not sign: its size
+	// of what was found of outputs: landscape.AttestationDigest; of the line of a record of approval requests
+	Records  string `json:"records_sha256,omitempty"`
+	Digest   string `json:"request_sha256,omitempty"` // of an approval request
+	Result   string `json:"result,omitempty"`         // the worst that was found of an output
+	Root     string `json:"root,omitempty"`           // of a seal, and of an archived run: in hex
+	Rows     int64  `json:"rows,omitempty"`           // that were forgotten
+	Rule     int64  `json:"rule,omitempty"`           // which rule about a verb it is, from 0
+	Run      string `json:"run,omitempty"`
+	Runs     int64  `json:"runs,omitempty"`        // that are older than the log
+	RunsHash string `json:"runs_sha256,omitempty"` // of their ids, sorted, each with a line end
+	Seal     int64  `json:"seal,omitempty"`        // which of a run's seals it is, from 0
+	SignOff  int64  `json:"sign_off,omitempty"`    // which of a run's sign-offs it is, from 0
+	Status   string `json:"status,omitempty"`      // of a run that is sealed
+	Type     Type   `json:"type"`
+	V        int    `json:"v"`
+	Verb     string `json:"verb,omitempty"` // that a rule is about
+	Why      string `json:"why,omitempty"`
 }
 
 // formVersion is the version of the form of entries.

@@ -262,7 +262,7 @@ func unarchivable(run string, err error) error {
 	return err
 }
 
-// archiveDeed is a dangerous order to archive what was due.
+// archiveDeed is a guarded change to archive what was due.
 type archiveDeed struct {
 	home *Home
 	log  *landscape.Log

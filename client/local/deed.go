@@ -19,7 +19,7 @@ import (
 	"waymark/pipeline"
 )
 
-// A deed is what a dangerous order would do, for a client.
+// A deed is what a guarded change would do, for a client.
 type deed interface {
 	// look returns the state that the order is about. The error is an *Error with the code NothingToOrder if the order would change nothing.
 	look(ctx context.Context) (map[string]string, error)
@@ -61,7 +61,7 @@ func (h *Home) deed(under *landscape.Log, verb landscape.OrderVerb, run string, 
 		persons, err := strconv.ParseInt(args["persons"], 10, 64)
 		return ruleDeed{once{}, h, c, landscape.OrderVerb(args["verb"]), persons}, err
 	}
-	return nil, invalidOption(fmt.Errorf("%.40q is no dangerous order that this program executes", verb))
+	return nil, invalidOption(fmt.Errorf("%.40q is no guarded change that this program executes", verb))
 }
 
 func nothingToOrder(format string, args ...any) error {

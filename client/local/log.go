@@ -397,9 +397,10 @@ func (h *Home) LogBacklog(ctx context.Context) (evidence.Backlog, error) {
 	return evidence.BacklogOf(ctx, h.stores.Log.Reader, h.options.logAnchors())
 }
 
-// CheckLog compares the landscape's log with its tree, its signed heads, what its anchors have, and the runs that are recorded, and verifies the signatures under
-// dangerous orders, by the approvers file if there is one. key is the public key that the caller trusts; empty takes the log's own word. It changes nothing. The error is
-// an *Error of kind Invalid if key is no public key, or the approvers file cannot be read.
+// CheckLog compares the landscape's log with its tree, its signed heads, what its anchors have, and the runs that are
+// recorded, and verifies the signatures under approval requests, by the approvers file if there is one. key is the
+// public key that the caller trusts; empty takes the log's own word. It changes nothing. The error is an *Error of kind
+// Invalid if key is no public key, or the approvers file cannot be read.
 func (h *Home) CheckLog(ctx context.Context, key string) (evidence.Report, error) {
 	approvers, err := h.options.approvers()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"waymark/landscape/persons"
 )
 
-// ProposeRequest says which dangerous order somebody proposes, and why.
+// ProposeRequest says which guarded change a person proposes, and why.
 type ProposeRequest struct {
 	Verb    landscape.OrderVerb
 	Run     string            // as Find understands it; empty if the verb is not about one
@@ -38,8 +38,9 @@ type OrderCase struct {
 // Signed is what was signed: one line of JSON, with its end.
 func (c *OrderCase) Signed() string { return c.record.Statement + "\n" }
 
-// Propose lets a person sign a dangerous order, with the state that it was seen in, and records it with an entry of the log. The error is an *Error: of kind Invalid if
-// the key is of no approver, or its signature would not count; of kind Conflict if the order would change nothing.
+// Propose lets a person sign a request for a guarded change, with the state that it was seen in, and records it with an
+// entry of the log. The error is an *Error: of kind Invalid if the key is of no approver, or its signature would not
+// count; of kind Conflict if the order would change nothing.
 func (h *Home) Propose(ctx context.Context, r ProposeRequest) (*OrderCase, error) {
 	court, err := h.court(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ type OrderRule struct {
 	Why     string              `json:"why,omitempty"`
 }
 
-// OrderRules returns the rules of all dangerous orders.
+// OrderRules returns the rules of all guarded changes.
 func (h *Home) OrderRules(ctx context.Context) (rules []OrderRule, err error) {
 	for _, verb := range landscape.OrderVerbs {
 		rulings, err := h.stores.Log.Rulings(ctx, verb)

@@ -18,7 +18,7 @@ import (
 	"waymark/landscape"
 )
 
-// proposal says whether a dangerous order is only proposed, and with which key.
+// proposal says whether an approval request is only proposed, and with which key.
 type proposal struct {
 	propose bool
 	key     string
@@ -81,7 +81,7 @@ func personsText(n int64, one, more string) string {
 func (a *app) ordersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "orders",
-		Short: "List dangerous orders that people proposed, and how each stands",
+		Short: "List approval requests that people proposed, and how each stands",
 		Long: `Some orders cannot be undone: to purge or forget records, to publish although a policy did not pass. A rule can ask for several persons: one proposes
 the order with --propose, others approve it with their SSH keys, and then it is executed, once, if nothing that it is about changed since. docs/orders.md
 says more.`,
@@ -123,7 +123,7 @@ func (a *app) ordersShowCommand() *cobra.Command {
 	statement := false
 	cmd := &cobra.Command{
 		Use:   "show ORDER",
-		Short: "Show a dangerous order: what exactly it would do, who signed it, and what became of it",
+		Short: "Show an approval request: what exactly it would do, who signed it, and what became of it",
 		Args:  exactlyOne("order"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -179,7 +179,7 @@ func writeOrder(w io.Writer, o *local.OrderCase) error {
 func (a *app) ordersRulesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rules",
-		Short: "List how many persons each dangerous order needs",
+		Short: "List how many persons each guarded change needs",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.existing(cmd.Context(), func(home *local.Home) error {
@@ -215,7 +215,7 @@ func (a *app) ordersRuleCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "rule VERB PERSONS --why TEXT",
-		Short: "Say how many persons a dangerous order needs, who proposes it included",
+		Short: "Say how many persons a guarded change needs, who proposes it included",
 		Long: `Says how many persons orders of a verb need from now on: purge, forget, waive, resolve, keys_revoke or cancel_final. One is what every
 order needs until something else is ruled. To let fewer persons suffice needs as many as before: propose that with --propose.
 
@@ -228,7 +228,7 @@ The approvers file must name so many persons. Keys that it has at this moment co
 			count, err := strconv.ParseInt(args[1], 10, 64)
 			switch {
 			case !slices.Contains(landscape.OrderVerbs, verb):
-				return wrongUsef("%.40q is no dangerous order: write %s", args[0], verbsText())
+				return wrongUsef("%.40q is no guarded change: write %s", args[0], verbsText())
 			case err != nil || count < 1 || count > 9:
 				return wrongUsef("%.40q persons: write a number from 1 to 9", args[1])
 			}
@@ -267,7 +267,7 @@ func (a *app) approveCommand() *cobra.Command {
 	var request local.AssentRequest
 	cmd := &cobra.Command{
 		Use:   "approve ORDER --key FILE --why TEXT",
-		Short: "Sign with your SSH key that a dangerous order be executed",
+		Short: "Sign with your SSH key that an approval request be executed",
 		Long: `Signs an order that another person proposed. ORDER is its digest, or the beginning of it. Look at it first: waymark orders show ORDER says what exactly it would
 do. With --review you sign that you looked at what one person executed with --break-glass.`,
 		Example: `  waymark approve 9c41f2a0 --key ~/.ssh/id_ed25519 --why "nobody needs them any more"`,
@@ -308,7 +308,7 @@ func (a *app) executeCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "execute ORDER",
-		Short: "Do what a dangerous order says, once enough persons have approved it",
+		Short: "Do what a guarded change says, once enough persons have approved it",
 		Long: `Executes an order that was proposed and approved, once, if what it is about is as it was seen then; else it is stale and nothing is done. If it is killed, execute
 the order again: what is left is done. An order to forget needs --subject FIELD=VALUE again, because the value is not recorded.
 

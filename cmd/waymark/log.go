@@ -121,7 +121,7 @@ func (a *app) logCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Compare the log with its tree, its signed heads, its anchors and the recorded runs",
 		Long: `Reads every entry and verifies its signature, computes the tree, compares every signed head and every anchor (the one in the state folder and
-those of --log-anchor) with it, and compares the recorded runs with the entries. It verifies the signatures under all dangerous orders. Exit code 4 if
+those of --log-anchor) with it, and compares the recorded runs with the entries. It verifies the signatures under all approval requests. Exit code 4 if
 something is wrong.
 
 It proves that no entry was changed, removed or moved since its head was signed, provided an anchor is out of reach of anyone who can change the
@@ -198,7 +198,7 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 	return writeProblems(w, r.Problems)
 }
 
-// signaturesText says what was verified of the signatures under dangerous orders, and by what.
+// signaturesText says what was verified of the signatures under approval requests, and by what.
 func signaturesText(s evidence.OrderSignatures) string {
 	by := "by the approvers file"
 	if s.OwnWord {

@@ -17,7 +17,7 @@ import (
 	"waymark/tests/sample"
 )
 
-// ordered is a dangerous order that two persons signed, and what has to be true once it is executed.
+// ordered is an approval request that two persons signed, and what has to be true once it is executed.
 type ordered struct {
 	scene   func(t *testing.T, p *program) (propose []string) // makes what the order is about
 	rule    string
@@ -92,8 +92,8 @@ var orders = map[string]ordered{
 	},
 }
 
-// TestExecutionIsKilled: wherever the execution of a dangerous order is killed, it is executed again, once on record, what was left is done, and nothing accuses the run or
-// the log of it.
+// TestExecutionIsKilled: wherever the execution of an approval request is killed, it is executed again, once on record,
+// what was left is done, and nothing accuses the run or the log of it.
 func TestExecutionIsKilled(t *testing.T) {
 	sample.Rarely(t)
 	binary := build(t)

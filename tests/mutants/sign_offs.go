@@ -1,6 +1,6 @@
 package main
 
-// signOffs is mutants of what lets a person's signature count, under runs and under dangerous orders.
+// signOffs is mutants of what lets a person's signature count, under runs and under approval requests.
 var signOffs = []mutant{
 	{
 		name: "a sign-off counts for any run", never: "a signature of one run is put beside another",
@@ -18,37 +18,39 @@ var signOffs = []mutant{
 		pkg: "./audit/evidence", run: "^TestEntriesOfSignOffs$",
 	},
 	{
-		name: "who proposes a dangerous order approves it", never: "one person purges alone, with the word of nobody",
+		name: "who proposes an approval request approves it", never: "one person purges alone, with the word of nobody",
 		file: "landscape/persons/case.go", old: "case other.Person == s.Person && sameKey(other.Key, s.Key):", new: "case false:",
 		pkg: "./landscape/persons", run: "^TestFourEyes$",
 	},
 	{
-		name: "a dangerous order is executed in any state", never: "what nobody approved is purged",
+		name: "an approval request is executed in any state", never: "what nobody approved is purged",
 		file: "landscape/persons/case.go", old: "if was, is := s.State[name], now[name]; was != is {", new: "if was, is := s.State[name], now[name]; false {",
 		pkg: "./landscape/persons", run: "^TestFourEyes$",
 	},
 	{
-		name: "a dangerous order never expires", never: "an approval of last year is used today",
+		name: "an approval request never expires", never: "an approval of last year is used today",
 		file: "landscape/persons/case.go", old: "if !j.Now.Before(o.Expires.Time()) {", new: "if false {",
 		pkg: "./landscape/persons", run: "^TestFourEyes$",
 	},
 	{
-		name: "a key counts at once under a dangerous order", never: "who can add a line to the approvers file is two persons",
-		file: "landscape/persons/case.go", old: "case s.At.Before(since.Add(MinAge)) && !since.IsZero():", new: "case false:",
+		name:  "a key counts at once under an approval request",
+		never: "who can add a line to the approvers file is two persons",
+		file:  "landscape/persons/case.go", old: "case s.At.Before(since.Add(MinAge)) && !since.IsZero():", new: "case false:",
 		pkg: "./landscape/persons", run: "^TestFourEyes$",
 	},
 	{
-		name: "a dangerous order is executed twice", never: "one approval purges again and again",
+		name: "an approval request is executed twice", never: "one approval purges again and again",
 		file: "landscape/order.go", old: "\ttx.Insert = append(tx.Insert, x)\n\treturn errors.Join(err, l.noted(tx, x))", new: "\treturn err",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Orders$",
 	},
 	{
-		name: "a dangerous order that was killed cannot be continued", never: "what two persons ordered is half done for ever, or needs two persons once more",
-		file: "audit/retain/purge.go", old: "if order.ID == 0 {", new: "if true {",
+		name:  "an approval request that was killed cannot be continued",
+		never: "what two persons ordered is half done for ever, or needs two persons once more",
+		file:  "audit/retain/purge.go", old: "if order.ID == 0 {", new: "if true {",
 		pkg: "./audit/retain", run: "^TestAnExecutedOrderIsContinued$",
 	},
 	{
-		name: "fewer persons than signed execute a dangerous order", never: "the rule is what the caller says",
+		name: "fewer persons than signed execute an approval request", never: "the rule is what the caller says",
 		file: "landscape/order.go", old: "if err == nil && (x.Persons > int64(1+len(signed)) ||", new: "if err == nil && (x.Persons > int64(100+len(signed)) ||",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Orders$",
 	},
@@ -58,8 +60,9 @@ var signOffs = []mutant{
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Orders$",
 	},
 	{
-		name: "dangerous orders in a bundle are not compared with the log", never: "who exports a run leaves out who approved what was done to it",
-		file: "audit/evidence/bundle/verify_order.go", old: "return v.ordersAreLogged(all)", new: "return nil",
+		name:  "approval requests in a bundle are not compared with the log",
+		never: "who exports a run leaves out who approved what was done to it",
+		file:  "audit/evidence/bundle/verify_order.go", old: "return v.ordersAreLogged(all)", new: "return nil",
 		pkg: "./audit/evidence/bundle", run: "^TestOrders$",
 	},
 	{
@@ -78,8 +81,9 @@ var signOffs = []mutant{
 		pkg: "./landscape/persons", run: "^TestLookAtOrders$",
 	},
 	{
-		name: "dangerous orders are not compared with the log", never: "an order that was made up, or removed, is missed by nobody",
-		file: "audit/evidence/check.go", old: "c.forgettings, c.archives, c.orders, c.runs}", new: "c.forgettings, c.archives, c.runs}",
+		name:  "approval requests are not compared with the log",
+		never: "an order that was made up, or removed, is missed by nobody",
+		file:  "audit/evidence/check.go", old: "c.forgettings, c.archives, c.orders, c.runs}", new: "c.forgettings, c.archives, c.runs}",
 		pkg: "./audit/evidence", run: "^TestEntriesOfOrders$",
 	},
 	{

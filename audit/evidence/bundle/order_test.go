@@ -55,8 +55,8 @@ func inJSON(t *testing.T, text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// TestOrders: a bundle has the dangerous orders about its run, and what of them is changed afterwards is named, in Go and in Python alike, although who changes it has
-// a sealer's key.
+// TestOrders: a bundle has the approval requests about its run, and what of them is changed afterwards is named, in Go
+// and in Python alike, although who changes it has a sealer's key.
 func TestOrders(t *testing.T) {
 	s := newScene(t).ended(t)
 	ann, bob, cid, eve := personstest.New(t, "ann"), personstest.New(t, "bob"), personstest.New(t, "cid"), personstest.New(t, "eve")

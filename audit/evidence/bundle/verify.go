@@ -125,7 +125,7 @@ type verification struct {
 	kept     map[string][]byte // members that later checks read
 	sealed   *evidence.Entry   // about the seal of the run; nil if there is none
 	attested []evidence.Entry  // about what was found of its outputs
-	ordered  []evidence.Entry  // about dangerous orders about it
+	ordered  []evidence.Entry  // about approval requests about it
 	badName  string            // a payload that is not what its name says
 	digests  map[string]string // of all members, by name
 	events   *history.Derivation

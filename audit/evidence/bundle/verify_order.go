@@ -11,7 +11,7 @@ import (
 	"waymark/landscape/persons"
 )
 
-// orders are what is recorded of dangerous orders about a run.
+// orders are what is recorded of approval requests about a run.
 type orders struct {
 	proposed   []landscape.ApprovalRequest
 	approvals  []landscape.Approval
@@ -41,7 +41,8 @@ func (o orders) records() (all []landscape.Record) {
 	return all
 }
 
-// ordersHold verifies the signatures under dangerous orders about the run, and compares all that is recorded of them with the entries of the log.
+// ordersHold verifies the signatures under approval requests about the run, and compares all that is recorded of them
+// with the entries of the log.
 func (v *verification) ordersHold() error {
 	all, err := ordersOf(context.Background(), v.records, v.Run)
 	if err != nil {
@@ -56,7 +57,8 @@ func (v *verification) ordersHold() error {
 	return v.ordersAreLogged(all)
 }
 
-// ordersAreLogged compares what is recorded of dangerous orders about the run with the entries of the log about it, in both directions.
+// ordersAreLogged compares what is recorded of approval requests about the run with the entries of the log about it, in
+// both directions.
 func (v *verification) ordersAreLogged(all orders) error {
 	entries := slices.Clone(v.ordered)
 	for _, record := range all.records() {
