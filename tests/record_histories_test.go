@@ -105,7 +105,7 @@ func TestRecord(t *testing.T) {
 	recordIdle(t, "idle-orders")
 	recordListed(t, "listed")
 	s.recordLooked(t, "looked")
-	recordRang(t, "rang")
+	recordFired(t, "fired")
 	recordWaiting(t)
 	recordGaveWay(t, "gave-way")
 	recordOutlived(t, "outlived")
@@ -334,22 +334,22 @@ func (r recorder) recordLooked(t *testing.T, name string) {
 	r.saveAs(t, name, name)
 }
 
-// recordRang lets Temporal ring for a schedule.
-func recordRang(t *testing.T, name string) {
+// recordFired lets Temporal fire for a schedule.
+func recordFired(t *testing.T, name string) {
 	t.Helper()
 	if isRecorded(name) {
 		return
 	}
 	s := serveSchedules(t, t.TempDir())
 	s.scheduledPipeline(t, "often", "beat: {every: 2s}")
-	r, query := recorder{&system.System{Temporal: s.Temporal(t)}}, "WorkflowType = '"+slots.RingName+"' and ExecutionStatus = 'Completed'"
-	var rang []*workflow.WorkflowExecutionInfo
+	r, query := recorder{&system.System{Temporal: s.Temporal(t)}}, "WorkflowType = '"+slots.FiredName+"' and ExecutionStatus = 'Completed'"
+	var fired []*workflow.WorkflowExecutionInfo
 	require.Eventually(t, func() bool {
 		answer, err := r.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
-		rang = answer.GetExecutions()
-		return err == nil && len(rang) > 0
+		fired = answer.GetExecutions()
+		return err == nil && len(fired) > 0
 	}, patience, 200*time.Millisecond)
-	r.saveAs(t, name, rang[0].GetExecution().GetWorkflowId())
+	r.saveAs(t, name, fired[0].GetExecution().GetWorkflowId())
 }
 
 // recordAskedOrders is recordAsked for a run that its starter pauses, continues and cancels.

@@ -156,7 +156,7 @@ func (s *scheduling) kill(t *testing.T, after time.Duration) *scheduling {
 	return serveSchedules(t, s.Folder)
 }
 
-// A server that is killed again and again misses no slot, and begins none twice, whatever rings in Temporal and how often.
+// A server that is killed again and again misses no slot, and begins none twice, whatever fires in Temporal and how often.
 func TestSlotsOutliveTheServer(t *testing.T) {
 	sample.Rarely(t)
 	if testing.Short() {
@@ -170,9 +170,9 @@ func TestSlotsOutliveTheServer(t *testing.T) {
 	s = s.kill(t, 10*time.Second) // five slots become due while nobody serves
 	time.Sleep(time.Second)
 	s = s.kill(t, 0)
-	alarm := s.Temporal(t).ScheduleClient().GetHandle(t.Context(), slots.AlarmID("default/often/beat"))
-	for range 5 { // it rings although nothing is due
-		require.NoError(t, alarm.Trigger(t.Context(), sdk.ScheduleTriggerOptions{}))
+	inTemporal := s.Temporal(t).ScheduleClient().GetHandle(t.Context(), slots.TemporalID("default/often/beat"))
+	for range 5 { // it fires although nothing is due
+		require.NoError(t, inTemporal.Trigger(t.Context(), sdk.ScheduleTriggerOptions{}))
 	}
 	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDue) <= 1 })
 	s.Waymark(t, "schedule", "pause", "beat", "--why", "enough")
@@ -192,42 +192,42 @@ func TestSlotsOutliveTheServer(t *testing.T) {
 	require.GreaterOrEqual(t, done, 8)
 }
 
-// What people do in Temporal to the alarm of a schedule counts, and is on record; but an alarm that they delete is set again.
-func TestAlarmsInTemporal(t *testing.T) {
+// What people do in Temporal to the schedule there counts, and is on record; but one that they delete is made again.
+func TestSchedulesInTemporal(t *testing.T) {
 	sample.Rarely(t)
 	t.Parallel() // most of it is waiting
 	s := serveSchedules(t, t.TempDir())
 	s.scheduledPipeline(t, "often", "beat: {every: 2s}")
 	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotDone) >= 1 })
 	schedules := s.Temporal(t).ScheduleClient()
-	alarm := schedules.GetHandle(t.Context(), slots.AlarmID("default/often/beat"))
+	inTemporal := schedules.GetHandle(t.Context(), slots.TemporalID("default/often/beat"))
 	require.Eventually(t, func() bool {
-		found, err := alarm.Describe(t.Context())
+		found, err := inTemporal.Describe(t.Context())
 		return err == nil && len(found.Info.RecentActions) > 0 && len(found.Info.NextActionTimes) > 0
-	}, patience, 200*time.Millisecond, "it rings, and tells when it will")
+	}, patience, 200*time.Millisecond, "it fires, and tells when it will")
 
-	require.NoError(t, alarm.Pause(t.Context(), sdk.SchedulePauseOptions{Note: "the source is away"}))
+	require.NoError(t, inTemporal.Pause(t.Context(), sdk.SchedulePauseOptions{Note: "the source is away"}))
 	paused := s.await(t, "beat", func(g gridded) bool { return g.Paused })
 	require.Equal(t, []string{"temporal", "the source is away"}, []string{paused.Actor, paused.Why})
 	s.await(t, "beat", func(g gridded) bool { return g.in(landscape.SlotMissed) > 0 })
-	require.NoError(t, alarm.Unpause(t.Context(), sdk.ScheduleUnpauseOptions{Note: "it is back"}))
+	require.NoError(t, inTemporal.Unpause(t.Context(), sdk.ScheduleUnpauseOptions{Note: "it is back"}))
 	s.await(t, "beat", func(g gridded) bool { return !g.Paused })
 
 	s.Waymark(t, "schedule", "pause", "beat", "--why", "moved")
 	require.Eventually(t, func() bool {
-		found, err := alarm.Describe(t.Context())
+		found, err := inTemporal.Describe(t.Context())
 		return err == nil && found.Schedule.State.Paused
 	}, patience, 200*time.Millisecond, "Temporal shows what is on record")
 	s.Waymark(t, "schedule", "resume", "beat", "--make-up", "last")
 	require.Eventually(t, func() bool {
-		found, err := alarm.Describe(t.Context())
+		found, err := inTemporal.Describe(t.Context())
 		return err == nil && !found.Schedule.State.Paused
 	}, patience, 200*time.Millisecond)
-	require.NoError(t, alarm.Delete(t.Context()))
+	require.NoError(t, inTemporal.Delete(t.Context()))
 	require.Eventually(t, func() bool {
-		_, err := alarm.Describe(t.Context())
+		_, err := inTemporal.Describe(t.Context())
 		return err == nil
-	}, patience, 200*time.Millisecond, "it is set again")
+	}, patience, 200*time.Millisecond, "it is made again")
 
 	file := filepath.Join(s.Folder, "often.yaml")
 	document, err := os.ReadFile(file)
@@ -236,7 +236,7 @@ func TestAlarmsInTemporal(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(without), 0o600))
 	s.Waymark(t, "deploy", file, "--allow-path", s.Folder)
 	require.Eventually(t, func() bool {
-		_, err := alarm.Describe(t.Context())
+		_, err := inTemporal.Describe(t.Context())
 		return err != nil
 	}, patience, 200*time.Millisecond, "the version that is current has no schedule")
 	require.Empty(t, serving.Listed[map[string]any](t, s.Server, "schedule", "list"))
@@ -357,11 +357,11 @@ func TestSchedulesByCommand(t *testing.T) {
 	for slot, runs := range complete {
 		require.Equal(t, 1, runs, slot)
 	}
-	alarm := s.Temporal(t).ScheduleClient().GetHandle(t.Context(), slots.AlarmID("default/often/beat"))
+	inTemporal := s.Temporal(t).ScheduleClient().GetHandle(t.Context(), slots.TemporalID("default/often/beat"))
 	require.Eventually(t, func() bool {
-		_, err := alarm.Describe(t.Context())
+		_, err := inTemporal.Describe(t.Context())
 		return err != nil
-	}, patience, 200*time.Millisecond, "it does not ring any more")
+	}, patience, 200*time.Millisecond, "it does not fire any more")
 }
 
 // A backfill of slots of values goes on after a kill -9: each slot has one complete run, with outputs and a latest one of its value.

@@ -128,7 +128,7 @@ func sampled[T any](n int, all map[string]T) map[string]T {
 func TestAStrangersStarts(t *testing.T) {
 	t.Parallel()
 	d := strange(t)
-	kinds := []string{workflows.ListPipelinesName, workflows.PreflightName, slots.RingName, workflows.RunPipelineName}
+	kinds := []string{workflows.ListPipelinesName, workflows.PreflightName, slots.FiredName, workflows.RunPipelineName}
 	slices.Sort(kinds)
 	none := d.startedAs(t, "none", "None", nil)
 	require.Equal(t, kinds, supported(t, d.taskFailure(t, none)), "what workers register")
@@ -155,7 +155,7 @@ func TestAStrangersStarts(t *testing.T) {
 		err := d.closes(t, id, what)
 		require.NotContains(t, cameOf(err), "terminated", what)
 		if !strings.HasPrefix(what, workflows.ListPipelinesName) && !strings.HasPrefix(what, workflows.PreflightName) &&
-			!strings.HasPrefix(what, slots.RingName) {
+			!strings.HasPrefix(what, slots.FiredName) {
 			require.Error(t, err, what)
 		}
 	}

@@ -193,7 +193,7 @@ func TestAStrangersActivities(t *testing.T) {
 	t.Parallel()
 	d := strange(t)
 	types := inputTypes()
-	types[slots.TurnName] = reflect.TypeFor[slots.RingInput]()
+	types[slots.TurnName] = reflect.TypeFor[slots.FiredInput]()
 	names := slices.Sorted(maps.Keys(types))
 	require.Equal(t, names, supported(t, d.scheduled(t, "Theirs", []asking{{"None", nil}})[0]), "what workers register")
 

@@ -61,7 +61,7 @@ func askerOf(name string) string {
 	case "Preflight":
 		return workflows.PreflightName
 	case slots.TurnName:
-		return slots.RingName
+		return slots.FiredName
 	default:
 		return workflows.RunPipelineName
 	}

@@ -30,7 +30,7 @@ func TestReplay(t *testing.T) {
 			replayer.RegisterWorkflowWithOptions(workflows.RunPipeline, workflow.RegisterOptions{Name: workflows.RunPipelineName})
 			replayer.RegisterWorkflowWithOptions(workflows.ListPipelines, workflow.RegisterOptions{Name: workflows.ListPipelinesName})
 			replayer.RegisterWorkflowWithOptions(workflows.Preflight, workflow.RegisterOptions{Name: workflows.PreflightName})
-			replayer.RegisterWorkflowWithOptions(slots.Ring, workflow.RegisterOptions{Name: slots.RingName})
+			replayer.RegisterWorkflowWithOptions(slots.ScheduleFired, workflow.RegisterOptions{Name: slots.FiredName})
 			past := parsed(t, file)
 			own := workflow.Execution{ID: past.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()} // by which the workflow knows what it is
 			err := replayer.ReplayWorkflowHistoryWithOptions(nil, past, worker.ReplayWorkflowHistoryOptions{OriginalExecution: own})

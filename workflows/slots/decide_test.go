@@ -217,11 +217,11 @@ func TestWhichRunAnAttemptIs(t *testing.T) {
 func TestNotesInTemporal(t *testing.T) {
 	s := scheduleOf(t, "{every: day}")
 	s.Seq, s.Actor, s.Why = 7, "ann", "first (of many)"
-	seq, ours := noted(noteOf(s, day(1).Time()))
+	seq, ours := entryOf(noteOf(s, day(1).Time()))
 	require.True(t, ours)
 	require.EqualValues(t, 7, seq)
 	for _, note := range []string{"", "ledger is moved", "by me (waymark)", "(waymark 7"} {
-		_, ours := noted(note)
+		_, ours := entryOf(note)
 		require.False(t, ours, note)
 	}
 }

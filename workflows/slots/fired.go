@@ -16,17 +16,17 @@ import (
 
 // Names under which Temporal's schedules start what does their work. Stored there; never rename.
 const (
-	RingName = "RingSchedule"
-	TurnName = "TurnSchedule"
+	FiredName = "ScheduleFired"
+	TurnName  = "TurnSchedule"
 )
 
-// RingInput says which schedule rings.
-type RingInput struct {
+// FiredInput says which schedule fired.
+type FiredInput struct {
 	Schedule string `json:"schedule"`
 }
 
-// Rang says which slots have runs that go on after a ring.
-type Rang struct {
+// FiredResult says which slots have runs that go on after the schedule fired.
+type FiredResult struct {
 	Running []SlotRun `json:"running"`
 }
 
@@ -39,41 +39,41 @@ type SlotRun struct {
 // turnTimeout is how long one turn of a schedule may take.
 const turnTimeout = time.Minute
 
-// turnAttempts bounds for how long a ring is heard. What it was for is found without it, too.
+// turnAttempts bounds how often the turn is tried. What the schedule fired for is found without it, too.
 const turnAttempts = 10
 
-// Ring is the workflow that a schedule of Temporal starts: it has done what is due.
-func Ring(ctx workflow.Context, in RingInput) (Rang, error) {
+// ScheduleFired is the workflow that a schedule of Temporal starts: it has done what is due.
+func ScheduleFired(ctx workflow.Context, in FiredInput) (result FiredResult, err error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: turnTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: turnAttempts},
 		Summary:             "slots of a schedule",
 	})
-	var rang Rang
-	err := workflow.ExecuteActivity(ctx, TurnName, in).Get(ctx, &rang)
-	return rang, err
+	err = workflow.ExecuteActivity(ctx, TurnName, in).Get(ctx, &result)
+	return result, err
 }
 
-// Heard is the activity of Ring: a turn of the schedule.
-func (k *Keeper) Heard(ctx context.Context, in RingInput) (Rang, error) {
+// TurnSchedule is the activity of ScheduleFired: a turn of the schedule.
+func (k *Keeper) TurnSchedule(ctx context.Context, in FiredInput) (FiredResult, error) {
 	_, err := k.Turn(ctx, in.Schedule)
-	if errors.Is(err, landscape.ErrNotFound) { // it never had one: nothing of ours rang
+	if errors.Is(err, landscape.ErrNotFound) { // it never had one: nothing of ours fired
 		problem := activities.ProblemOf(activities.TypeInput, err.Error())
-		return Rang{}, temporal.NewNonRetryableApplicationError(problem.Detail, activities.TypeInput, nil, problem)
+		return FiredResult{}, temporal.NewNonRetryableApplicationError(problem.Detail, activities.TypeInput, nil, problem)
 	}
 	if err != nil {
-		return Rang{}, err
+		return FiredResult{}, err
 	}
 	running, err := k.Log.SlotsInState(ctx, in.Schedule, landscape.SlotRunning, 0, false)
-	rang := Rang{Running: make([]SlotRun, 0, len(running))}
+	result := FiredResult{Running: make([]SlotRun, 0, len(running))}
 	for _, slot := range running {
-		rang.Running = append(rang.Running, SlotRun{slot.Name, slot.Run})
+		result.Running = append(result.Running, SlotRun{slot.Name, slot.Run})
 	}
-	return rang, err
+	return result, err
 }
 
-// Register registers the workflow of rings, and the activity that hears them, with a worker.
+// Register registers ScheduleFired and its activity with a worker.
 func Register(w worker.Worker, k *Keeper) {
-	w.RegisterWorkflowWithOptions(Ring, workflow.RegisterOptions{Name: RingName, VersioningBehavior: workflow.VersioningBehaviorAutoUpgrade})
-	w.RegisterActivityWithOptions(k.Heard, activity.RegisterOptions{Name: TurnName})
+	w.RegisterWorkflowWithOptions(ScheduleFired,
+		workflow.RegisterOptions{Name: FiredName, VersioningBehavior: workflow.VersioningBehaviorAutoUpgrade})
+	w.RegisterActivityWithOptions(k.TurnSchedule, activity.RegisterOptions{Name: TurnName})
 }

@@ -25,11 +25,11 @@ type Keeper struct {
 	Payloads *payload.Store
 	Logger   log.Logger
 
-	alarms map[string]alarm // by schedule, what this process knows of it in Temporal
-	seen   map[string]int64 // by environment and pipeline, the deployment whose schedules are recorded
+	inTemporal map[string]temporalSchedule // by schedule, what this process knows of it in Temporal
+	seen       map[string]int64            // by environment and pipeline, the deployment whose schedules are recorded
 }
 
-// atLeast is how often schedules are looked at, whatever rings: a run may have ended, or a person have asked for one.
+// atLeast is how often schedules are looked at, whatever fires: a run may have ended, or a person have asked for one.
 const atLeast = 5 * time.Second
 
 // betweenRuns is how soon a slot that waits for its turn gets one.
@@ -54,7 +54,7 @@ func (k *Keeper) All(ctx context.Context) (time.Duration, error) {
 		var next time.Time
 		err := defect.Catch("schedules", func() (err error) { // one of them keeps no other from its turn
 			if next, err = k.Turn(ctx, row.ID); err == nil {
-				err = k.setAlarm(ctx, row.ID)
+				err = k.syncTemporal(ctx, row.ID)
 			}
 			return err
 		})

@@ -1,5 +1,5 @@
 // Package slots is what schedules of deployed pipelines do: which slots of time are due, which runs are begun for them, and what became of those.
-// The record decides all of that; Temporal's schedules only ring. Any number of processes may do it at the same time.
+// The record decides all of that; Temporal's schedules only fire. Any number of processes may do it at the same time.
 package slots
 
 import (
@@ -15,7 +15,7 @@ import (
 // Schedule is a schedule as the record has it.
 type Schedule struct {
 	landscape.Schedule
-	Calendar *calendar.Schedule // when it rings, and what its slots cover
+	Calendar *calendar.Schedule // when it fires, and what its slots cover
 	spec     pipeline.Schedule
 }
 
@@ -142,7 +142,7 @@ func pausedAt(history []landscape.Schedule, at landscape.Micros) *landscape.Sche
 	return pauseOf(history, then)
 }
 
-// Excepted is the reason of a slot for which its schedule never rings.
+// Excepted is the reason of a slot for which its schedule never fires.
 const Excepted = "the schedule excepts it"
 
 // PauseOf returns the row of a schedule that began the pause in which it is; the rows come first first, and the last of them says that it is paused.
