@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +56,7 @@ func TestVerifyTellsWhatTheSchemaLacks(t *testing.T) {
 func TestVerifyLeavesAnotherSchema(t *testing.T) {
 	for change, says := range map[string]string{
 		"drop table schema_versions": "landscape.db: made before the first release: start with a new folder",
-		"insert into schema_versions (version, sha256) values (2, printf('%064d', 0))": "this program knows versions up to",
+		"insert into schema_versions (version, sha256) values (2, printf('%064d', 0))": "knows versions up to 1: use a newer",
 	} {
 		t.Run(says, func(t *testing.T) { refusesSchema(t, change, says) })
 	}
@@ -69,6 +70,13 @@ func refusesSchema(t *testing.T, statement, says string) {
 	require.Equal(t, 2, code, stderr)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, says)
+	for _, command := range []string{"runs", "queue", "purge --why due", "landscape migrate"} {
+		code, _, stderr = waymark(append(strings.Fields(command), "--state", state)...)
+		require.NotZero(t, code, command)
+		require.Contains(t, stderr, says, command)
+	}
+	_, stdout, _ = waymark("doctor", "--state", state)
+	require.Contains(t, stdout, says)
 	require.Equal(t, before, schemaTexts(t, state))
 }
 
