@@ -12,8 +12,8 @@ import (
 // A Batch asks an activity for one piece of work of its kind, or for several, with one answer: to schedule an activity
 // for each costs more than to do what is small. A large piece has a batch of its own.
 //
-// The pieces are done side by side. All are tried, whatever becomes of the others. If one fails, so does the whole, with
-// a *BatchError; a repeat finds on record what is done, and does the rest.
+// The pieces are done side by side. All are tried, whatever becomes of the others. If one fails, so does the whole,
+// with a *BatchError; a repeat finds on record what is done, and does the rest.
 type Batch[In any] struct {
 	Run   string `json:"run"`
 	Epoch int64  `json:"epoch,omitempty"`

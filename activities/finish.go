@@ -14,9 +14,9 @@ import (
 	"waymark/pipeline"
 )
 
-// FinishRun publishes the outputs that are left, and concludes a run: completed only if every row is accounted for, which
-// is checked in the transaction that says so. Before that it removes what late attempts rebuilt beside the published
-// outputs.
+// FinishRun publishes the outputs that are left, and concludes a run: completed only if every row is accounted for,
+// which is checked in the transaction that says so. Before that it removes what late attempts rebuilt beside the
+// published outputs.
 //
 // It may run twice, as Publish may: a run that is concluded stays as it is. A *BatchError is about the outputs.
 func (a *Activities) FinishRun(ctx context.Context, in FinishInput) (FinishResult, error) {
@@ -67,7 +67,8 @@ func (a *Activities) publishAll(ctx context.Context, in FinishInput) error {
 	}))
 }
 
-// What an Ending has at most: it travels through workflow history. Of more refused tokens than maxRefused it takes too long to count them.
+// What an Ending has at most: it travels through workflow history. Of more refused tokens than maxRefused it takes too
+// long to count them.
 const (
 	MaxOutputs   = 20
 	MaxRefusedBy = 20
@@ -121,9 +122,10 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 	})
 }
 
-// StopRun records that a run ended before it was complete, and why. What it staged for its sinks stays where it is, for when
-// it is resumed; a run that nobody may resume gives it up. Of a run whose record was never begun the start is refused,
-// and nothing is recorded of an epoch that was not begun, because the run could not be resumed: the record stays as it is.
+// StopRun records that a run ended before it was complete, and why. What it staged for its sinks stays where it is, for
+// when it is resumed; a run that nobody may resume gives it up. Of a run whose record was never begun the start is
+// refused, and nothing is recorded of an epoch that was not begun, because the run could not be resumed: the record
+// stays as it is.
 //
 // It may run twice: a run that was stopped stays as it is, no matter what stopped it.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) (Stopped, error) {
@@ -183,8 +185,9 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) 
 	return labels, errors.Join(err, a.forget(in.Run))
 }
 
-// replaced returns why a run is cancelled of which somebody ordered last, since it was resumed, that another run takes its place; "" if nobody did. Who
-// cancels a workflow in Temporal does not say why; a run that takes the place of this one has recorded the order before.
+// replaced returns why a run is cancelled of which somebody ordered last, since it was resumed, that another run takes
+// its place; "" if nobody did. Who cancels a workflow in Temporal does not say why; a run that takes the place of this
+// one has recorded the order before.
 func (a *Activities) replaced(ctx context.Context, run string) (string, error) {
 	actions, err := a.log.Actions(ctx, run)
 	if err != nil || len(actions) == 0 {

@@ -16,11 +16,12 @@ import (
 	"waymark/payload"
 )
 
-// Fold lets a barrier, or each of several of which none gets what comes out of another one, take one step: it takes what one chunk brought, a deadline, or the end of everything, and
-// records which batch each token went to, which batches fired, and the rows that came out, all in one transaction.
+// Fold lets a barrier, or each of several of which none gets what comes out of another one, take one step: it takes
+// what one chunk brought, a deadline, or the end of everything, and records which batch each token went to, which
+// batches fired, and the rows that came out, all in one transaction.
 //
-// It may run twice: a step is a pure function of the barrier's state, what arrived and the moment given, and the record's
-// key is run, barrier and ordinal of the step.
+// It may run twice: a step is a pure function of the barrier's state, what arrived and the moment given, and the
+// record's key is run, barrier and ordinal of the step.
 func (a *Activities) Fold(ctx context.Context, in Batch[FoldInput]) (Results[FoldResult], error) {
 	return inBatch(ctx, a, in, (*Activities).fold)
 }
@@ -135,8 +136,8 @@ type holding struct {
 	skipped int   // folds since
 }
 
-// restore makes the machine as it was before the fold: from the latest state in the payload store that is older, and the
-// folds since then, which are recorded.
+// restore makes the machine as it was before the fold: from the latest state in the payload store that is older, and
+// the folds since then, which are recorded.
 func (f *folding) restore(ctx context.Context) error {
 	held, saved := f.held, f.in.Saved
 	if held.machine != nil && held.folds == f.in.Fold {
@@ -202,8 +203,8 @@ func (f *folding) arrivalsOf(ctx context.Context, kind string, key landscape.Chu
 	return nil, final{TypeDiverged, fmt.Errorf("%s chunk %d brings nothing to %s", key.Source, key.Chunk, f.held.name)}
 }
 
-// A state is stored after each fold as long as it is small, and else after some: what is lost with a process must not take
-// long to make again, and storing it must not take longer than the folds.
+// A state is stored after each fold as long as it is small, and else after some: what is lost with a process must not
+// take long to make again, and storing it must not take longer than the folds.
 const (
 	smallState = 64 << 10
 	mostFolds  = 16

@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// HandOnInput is a command to a run that its sender gave to the workflow which they started for it, under an id of their
-// own.
+// HandOnInput is a command to a run that its sender gave to the workflow which they started for it, under an id of
+// their own.
 type HandOnInput struct {
 	Workflow string `json:"workflow"` // of the run
 	Name     string `json:"name"`     // of the update
@@ -21,10 +21,12 @@ type HandOnInput struct {
 	Command  any    `json:"command"`  // as it was given, without what is unknown
 }
 
-// commandPatience is how long one attempt waits for the run to obey. It is short: the run's activities need the place that the attempt takes.
+// commandPatience is how long one attempt waits for the run to obey. It is short: the run's activities need the place
+// that the attempt takes.
 const commandPatience = 5 * time.Second
 
-// HandOn gives a command to the workflow of a run, and returns when the run has obeyed it. What the run refuses, no retry cures.
+// HandOn gives a command to the workflow of a run, and returns when the run has obeyed it. What the run refuses, no
+// retry cures.
 //
 // It may run twice: by its id, the workflow knows a command that it has.
 func (a *Activities) HandOn(ctx context.Context, in HandOnInput) error {

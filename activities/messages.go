@@ -7,9 +7,9 @@ import (
 	"waymark/plugin"
 )
 
-// Inputs and results of the activities. They travel through workflow history: identities, counts, digests and cursors, a
-// few hundred bytes each, and never a row, a secret or a file's content. Fields may be added; none may be renamed or change
-// its meaning, because histories of older runs are replayed.
+// Inputs and results of the activities. They travel through workflow history: identities, counts, digests and cursors,
+// a few hundred bytes each, and never a row, a secret or a file's content. Fields may be added; none may be renamed or
+// change its meaning, because histories of older runs are replayed.
 
 // OpenInput starts a run's record. Either Document or Pipeline says what is run.
 type OpenInput struct {
@@ -56,7 +56,8 @@ type ReadInput struct {
 	Cursor plugin.Cursor `json:"cursor"`
 }
 
-// ReadResult describes the chunk that was read and recorded. A result with Done has read no chunk: the source is at its end.
+// ReadResult describes the chunk that was read and recorded. A result with Done has read no chunk: the source is at its
+// end.
 type ReadResult struct {
 	Rows   int           `json:"rows"`
 	Bytes  int64         `json:"bytes"`
@@ -153,7 +154,8 @@ type PublishInput struct {
 	Sink string `json:"sink"`
 }
 
-// Ending is what a run that is complete made of its rows, for the programs that started it. It is bounded: the record has all of it.
+// Ending is what a run that is complete made of its rows, for the programs that started it. It is bounded: the record
+// has all of it.
 type Ending struct {
 	Outputs []Output `json:"outputs,omitempty"` // by sink, the first MaxOutputs
 	// RefusedBy is by which codes tokens were refused, the most frequent first, MaxRefusedBy at most.
@@ -207,7 +209,8 @@ type StopInput struct {
 
 	Queue string `json:"queue,omitempty"` // of the workers that see the run's files; "" if any will do
 
-	// Outside says that somebody cancelled the workflow in Temporal: the reason is the order on record, if a run has taken the place of this one.
+	// Outside says that somebody cancelled the workflow in Temporal: the reason is the order on record, if a run has
+	// taken the place of this one.
 	Outside bool `json:"outside,omitempty"`
 
 	Begin   *OpenInput `json:"begin,omitempty"`   // of a run that may not have begun: the start that is refused then; nil if it has
@@ -226,8 +229,8 @@ type ResumeInput struct {
 	Pause bool   `json:"pause,omitempty"` // nobody asked for it: a pause of the run outlasts it
 }
 
-// Verbs of the actions of somebody who cancels a run so that nobody may resume it, or who interrupts the process that works
-// for it. Those of other orders are their names.
+// Verbs of the actions of somebody who cancels a run so that nobody may resume it, or who interrupts the process that
+// works for it. Those of other orders are their names.
 const (
 	CancelForGood = landscape.VerbCancelFinal
 	Interrupt     = landscape.VerbInterrupt

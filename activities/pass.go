@@ -16,13 +16,13 @@ import (
 	"waymark/plugin"
 )
 
-// Pass sends a chunk, or each of several that do not depend on each other, through the steps after its source or barrier.
-// It records each token's way, the hashes of what came out of each node, the rejected tokens, what coalesces decided, and
-// the planned bytes of every sink. With PassAhead it records nothing, and keeps what comes out in memory.
+// Pass sends a chunk, or each of several that do not depend on each other, through the steps after its source or
+// barrier. It records each token's way, the hashes of what came out of each node, the rejected tokens, what coalesces
+// decided, and the planned bytes of every sink. With PassAhead it records nothing, and keeps what comes out in memory.
 //
-// It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk. In a turn,
-// which token is the first with a value is a function of what is recorded of earlier chunks; a chunk that is recorded
-// already goes the same ways again.
+// It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk. In a
+// turn, which token is the first with a value is a function of what is recorded of earlier chunks; a chunk that is
+// recorded already goes the same ways again.
 func (a *Activities) Pass(ctx context.Context, in Batch[PassInput]) (Results[PassResult], error) {
 	return inBatch(ctx, a, in, (*Activities).pass)
 }
@@ -81,8 +81,8 @@ func (a *Activities) recordPassage(ctx context.Context, r *run, key landscape.Ch
 	return a.log.RecordSealed(ctx, passage, recompute.RecordsOf(in))
 }
 
-// span returns when something began and ended. It ends as long after its beginning as it took, also if the clock was set meanwhile,
-// and never before.
+// span returns when something began and ended. It ends as long after its beginning as it took, also if the clock was
+// set meanwhile, and never before.
 func span(began, ended time.Time) (landscape.Micros, landscape.Micros) {
 	return landscape.MicrosOf(began), landscape.MicrosOf(began.Add(max(0, ended.Sub(began))))
 }

@@ -13,9 +13,9 @@ type placed interface {
 	seenAt(Affinity) bool
 }
 
-// requirePlace refuses work within a task of the workflow if this process cannot do it: because it only answers questions,
-// or does not see the files of the run. Then the error is of TypeElsewhere, and nothing was done. An activity that is
-// scheduled comes to a process that can.
+// requirePlace refuses work within a task of the workflow if this process cannot do it: because it only answers
+// questions, or does not see the files of the run. Then the error is of TypeElsewhere, and nothing was done. An
+// activity that is scheduled comes to a process that can.
 func (a *Activities) requirePlace(ctx context.Context, in any) error {
 	if !activity.GetInfo(ctx).IsLocalActivity {
 		return nil

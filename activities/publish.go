@@ -15,7 +15,8 @@ import (
 
 // Publish makes the whole output of a sink, or of each of several, visible and records the artifact.
 //
-// It may run twice: the effect's key is run and sink, and a target that is published already answers with what it holds.
+// It may run twice: the effect's key is run and sink, and a target that is published already answers with what it
+// holds.
 func (a *Activities) Publish(ctx context.Context, in Batch[PublishInput]) error {
 	publish := func(a *Activities, ctx context.Context, r *run, in PublishInput) (none, error) {
 		return none{}, a.publish(ctx, r, in)
@@ -71,8 +72,9 @@ func latestOf(sink *plan.Node) plugin.Pointer {
 	return nil
 }
 
-// lead makes the name lead to the output that the record says is the latest, which another run may have published. If two do this at the same time, the
-// slower one may undo what the other did; so each looks again at the record when it is done, and what was recorded last is seen by at least one.
+// lead makes the name lead to the output that the record says is the latest, which another run may have published. If
+// two do this at the same time, the slower one may undo what the other did; so each looks again at the record when it
+// is done, and what was recorded last is seen by at least one.
 func (a *Activities) lead(ctx context.Context, sink string, name plugin.Pointer) error {
 	if name == nil {
 		return nil
@@ -93,7 +95,8 @@ func (a *Activities) lead(ctx context.Context, sink string, name plugin.Pointer)
 	}
 }
 
-// publishable calls check until it found nothing wrong: what is in balance when sinks are published changes no more, and a policy that passed stands.
+// publishable calls check until it found nothing wrong: what is in balance when sinks are published changes no more,
+// and a policy that passed stands.
 func (r *run) publishable(check func() error) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
@@ -116,7 +119,8 @@ func (a *Activities) publishable(ctx context.Context, r *run) error {
 	return a.checkStages(ctx, r)
 }
 
-// checkStages refuses to publish a part of the outputs of a run that people signed off if what is staged for another one is not what they signed.
+// checkStages refuses to publish a part of the outputs of a run that people signed off if what is staged for another
+// one is not what they signed.
 func (a *Activities) checkStages(ctx context.Context, r *run) error {
 	if r.plan.SignOffs == nil {
 		return nil
@@ -124,8 +128,8 @@ func (a *Activities) checkStages(ctx context.Context, r *run) error {
 	return r.eachSink(func(node *plan.Node) error { return recompute.CheckStage(ctx, a.log.Reader, r.id, node) })
 }
 
-// balanced refuses a run whose rows are not accounted for. That outputs are not published yet, and policies have not passed, are the findings
-// that are no fault now.
+// balanced refuses a run whose rows are not accounted for. That outputs are not published yet, and policies have not
+// passed, are the findings that are no fault now.
 func (a *Activities) balanced(ctx context.Context, run string) error {
 	findings, err := a.log.Sweep(ctx, run, false)
 	if err != nil {

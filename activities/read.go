@@ -48,8 +48,8 @@ func (a *Activities) read(ctx context.Context, r *run, in ReadInput) (ReadResult
 	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after, Worker: a.affinity.OwnQueue}, nil
 }
 
-// readBefore returns what is recorded of the chunk, or of the source's end, if it is. It rejects a cursor at which the chunks on
-// record do not end: then the record is older, or newer, than the workflow's history.
+// readBefore returns what is recorded of the chunk, or of the source's end, if it is. It rejects a cursor at which the
+// chunks on record do not end: then the record is older, or newer, than the workflow's history.
 func (a *Activities) readBefore(ctx context.Context, r *run, in ReadInput) (before ReadResult, done bool, err error) {
 	if in.Chunk > 0 {
 		if err := a.checkCursor(ctx, r, in); err != nil {
@@ -101,8 +101,8 @@ func (a *Activities) endedBefore(ctx context.Context, r *run, in ReadInput) (Rea
 	return ReadResult{}, false, err
 }
 
-// next reads the chunk at the cursor, or nil at the end of the source; then the digests of its files are known. A reader that
-// stands at the cursor is used on; any other is replaced.
+// next reads the chunk at the cursor, or nil at the end of the source; then the digests of its files are known. A
+// reader that stands at the cursor is used on; any other is replaced.
 func (r *run) next(ctx context.Context, in ReadInput) (*plugin.Chunk, plugin.Cursor, error) {
 	node, err := r.node(in.Source, plan.Source)
 	if err != nil {

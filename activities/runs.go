@@ -19,8 +19,8 @@ import (
 	"waymark/plugin"
 )
 
-// runs remembers what this process knows of the runs it works for. Nothing in it is needed: whatever is missing is rebuilt
-// from the landscape and the payload store, by this process or another.
+// runs remembers what this process knows of the runs it works for. Nothing in it is needed: whatever is missing is
+// rebuilt from the landscape and the payload store, by this process or another.
 type runs struct {
 	mu   sync.Mutex
 	byID map[string]*known
@@ -35,8 +35,9 @@ type known struct {
 	busy   int                   // activities that work for the run; under runs.mu
 }
 
-// Runs for which nothing is being done are remembered for a while: each of many that execute at once has moments in which it waits
-// for the others, and to know it again costs what it did so far. Another process may have concluded them.
+// Runs for which nothing is being done are remembered for a while: each of many that execute at once has moments in
+// which it waits for the others, and to know it again costs what it did so far. Another process may have concluded
+// them.
 const (
 	maxIdleRuns = 32
 	maxIdleTime = time.Minute
@@ -81,8 +82,8 @@ const (
 	maxPartsEachSink = 8
 )
 
-// enter notes that an activity works for the run, until the function that it returns is called. Then what is known of runs that
-// nobody worked for in a long time is released.
+// enter notes that an activity works for the run, until the function that it returns is called. Then what is known of
+// runs that nobody worked for in a long time is released.
 func (r *runs) enter(id string) (leave func() error) {
 	r.mu.Lock()
 	k := r.use(id)
@@ -117,8 +118,8 @@ func (r *runs) use(id string) *known {
 	return r.byID[id]
 }
 
-// takeIdle removes the runs that were idle for too long, and those that were idle longest beyond how many may be remembered. It must
-// be called with mu held.
+// takeIdle removes the runs that were idle for too long, and those that were idle longest beyond how many may be
+// remembered. It must be called with mu held.
 func (r *runs) takeIdle() []*run {
 	var idle []string
 	for id, k := range r.byID {
@@ -172,8 +173,8 @@ func (a *Activities) get(ctx context.Context, id string) (*run, error) {
 	return made, nil
 }
 
-// ofThisWorker lets others try what this process cannot: one that lacks a secret, has another fingerprint key, or is another program,
-// is no reason to stop a run that its fellows can work for.
+// ofThisWorker lets others try what this process cannot: one that lacks a secret, has another fingerprint key, or is
+// another program, is no reason to stop a run that its fellows can work for.
 func (a *Activities) ofThisWorker(err error) error {
 	if a.affinity.OwnQueue == "" || finalKind(err) == "" {
 		return err
@@ -295,8 +296,8 @@ func (r *run) chunk() *plugin.Chunk {
 	return new(plugin.Chunk)
 }
 
-// done takes the memory of a chunk that is recorded, and that nobody else has. What it brought to barriers shares its text, and what
-// was rejected its bytes: then it is left alone.
+// done takes the memory of a chunk that is recorded, and that nobody else has. What it brought to barriers shares its
+// text, and what was rejected its bytes: then it is left alone.
 func (r *run) done(chunk *plugin.Chunk, result *engine.Result) {
 	if len(r.held) == 0 && len(result.Rejected) == 0 {
 		r.spare.Put(chunk)
@@ -325,7 +326,8 @@ func (r *run) sink(name string) (*plan.Node, error) {
 	return r.node(name, plan.Sink)
 }
 
-// handover keeps in memory a few things that one activity makes and the next one takes. When it is full, the oldest falls off.
+// handover keeps in memory a few things that one activity makes and the next one takes. When it is full, the oldest
+// falls off.
 type handover[K comparable, V any] struct {
 	mu     sync.Mutex
 	room   int

@@ -26,13 +26,13 @@ type Done[In, Out any] struct {
 	Out Out `json:"out"`
 }
 
-// mostReads bounds SmallRun: what is begun must be finished before a command counts. What a source holds beyond that, or
-// beyond what was expected of it, is left to Read, Pass and Write.
+// mostReads bounds SmallRun: what is begun must be finished before a command counts. What a source holds beyond that,
+// or beyond what was expected of it, is left to Read, Pass and Write.
 const mostReads = 32
 
 // SmallRun reads the sources of a run that holds little, sends what they hold through the steps, and writes what comes
-// out: to schedule an activity for each takes Temporal longer than to do it. It does what Read, Pass and Write do, in the
-// same order and with the same record. A run that dies here is resumed from its record like any other.
+// out: to schedule an activity for each takes Temporal longer than to do it. It does what Read, Pass and Write do, in
+// the same order and with the same record. A run that dies here is resumed from its record like any other.
 //
 // It may run twice, as they may.
 func (a *Activities) SmallRun(ctx context.Context, in SmallRunInput) (SmallRunResult, error) {

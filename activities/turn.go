@@ -14,12 +14,13 @@ import (
 	"waymark/landscape"
 )
 
-// Where values must be unique, chunks must be recorded in the order of their turns: then it is a function of what is recorded
-// which token is the first with a value. Nothing else hangs on the order. So a chunk goes through the steps ahead of its turn, with
-// what is known then of earlier chunks. In its turn it is checked against an index of all earlier values, and goes through the steps
-// again only if one of its values has come into the index in the meantime.
+// Where values must be unique, chunks must be recorded in the order of their turns: then it is a function of what is
+// recorded which token is the first with a value. Nothing else hangs on the order. So a chunk goes through the steps
+// ahead of its turn, with what is known then of earlier chunks. In its turn it is checked against an index of all
+// earlier values, and goes through the steps again only if one of its values has come into the index in the meantime.
 
-// uniqueIndex is what a run's tokens have brought of what must be unique, in the order of turns, as far as this process knows it.
+// uniqueIndex is what a run's tokens have brought of what must be unique, in the order of turns, as far as this process
+// knows it.
 type uniqueIndex struct {
 	mu    sync.Mutex    // held by a chunk that has its turn
 	index *firsts.Index // nil: of nothing yet
@@ -29,8 +30,8 @@ type uniqueIndex struct {
 	opening sync.Mutex // held while index is made or released
 }
 
-// aloneAfter is how many chunks go through the steps in their turns alone after one that had to go twice: data with a repeat here
-// has the next one soon.
+// aloneAfter is how many chunks go through the steps in their turns alone after one that had to go twice: data with a
+// repeat here has the next one soon.
 const aloneAfter = 8
 
 // open returns the index.
@@ -60,8 +61,8 @@ type ahead struct {
 	layer  *firsts.Layer
 }
 
-// passAhead sends a chunk through the steps ahead of its turn, and keeps what comes out in memory. Nothing depends on it:
-// a process that does not have it sends the chunk through the steps in its turn.
+// passAhead sends a chunk through the steps ahead of its turn, and keeps what comes out in memory. Nothing depends on
+// it: a process that does not have it sends the chunk through the steps in its turn.
 func (a *Activities) passAhead(ctx context.Context, r *run, in PassInput) error {
 	if r.unique.alone.Load() > 0 {
 		r.unique.alone.Add(-1)
@@ -76,7 +77,8 @@ func (a *Activities) passAhead(ctx context.Context, r *run, in PassInput) error 
 	return context.Cause(ctx)
 }
 
-// tryPass sends a chunk through the steps with what is known. What fails, or stops the run, must do so in the chunk's turn.
+// tryPass sends a chunk through the steps with what is known. What fails, or stops the run, must do so in the chunk's
+// turn.
 func (a *Activities) tryPass(ctx context.Context, r *run, inputs engine.Input) ahead {
 	layer := r.unique.open(a.affinity.Scratch).Layer()
 	passing := inputs
@@ -88,8 +90,8 @@ func (a *Activities) tryPass(ctx context.Context, r *run, inputs engine.Input) a
 	return ahead{inputs, result, layer}
 }
 
-// passInTurn sends a chunk that has its turn through the steps, unless passAhead has and no earlier chunk has brought one
-// of its values since, and records what came out.
+// passInTurn sends a chunk that has its turn through the steps, unless passAhead has and no earlier chunk has brought
+// one of its values since, and records what came out.
 func (a *Activities) passInTurn(ctx context.Context, r *run, in PassInput) (PassResult, error) {
 	started := time.Now()
 	r.unique.mu.Lock()
@@ -123,7 +125,8 @@ func (u *uniqueIndex) commit(layer *firsts.Layer, before int64) error {
 	return nil
 }
 
-// settled returns what becomes of a chunk in its turn, with what it brings to the index; no layer if it is recorded already.
+// settled returns what becomes of a chunk in its turn, with what it brings to the index; no layer if it is recorded
+// already.
 func (a *Activities) settled(ctx context.Context, r *run, key landscape.ChunkKey, before int64) (passed ahead, err error) {
 	passed, found := r.ahead.take(key)
 	if !found {

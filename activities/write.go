@@ -13,12 +13,12 @@ import (
 	"waymark/plugin"
 )
 
-// Write writes one chunk's part to one sink, or several parts of which none has to wait for another one, and records the
-// completion of each, and why the target rejected rows of it.
+// Write writes one chunk's part to one sink, or several parts of which none has to wait for another one, and records
+// the completion of each, and why the target rejected rows of it.
 //
-// It may run twice: the effect's key is run, sink, source and chunk, each attempt has a fence number, a part always has the same bytes
-// and the same place, and a target rejects the same rows of it for ever. After an attempt whose end nobody saw, the target is asked
-// first.
+// It may run twice: the effect's key is run, sink, source and chunk, each attempt has a fence number, a part always has
+// the same bytes and the same place, and a target rejects the same rows of it for ever. After an attempt whose end
+// nobody saw, the target is asked first.
 func (a *Activities) Write(ctx context.Context, in Batch[WriteInput]) (Results[WriteResult], error) {
 	return inBatch(ctx, a, in, (*Activities).write)
 }
@@ -113,7 +113,8 @@ func (a *Activities) rejected(ctx context.Context, r *run, target plugin.Target,
 	return refused, a.addAmounts(ctx, r, effect, inputs, refused)
 }
 
-// addAmounts says of rejected rows what the totals of the document come to: the rows of the part go through the steps again.
+// addAmounts says of rejected rows what the totals of the document come to: the rows of the part go through the steps
+// again.
 func (a *Activities) addAmounts(ctx context.Context, r *run, effect landscape.Effect, in engine.Input, refused []landscape.Rejection) error {
 	if len(r.plan.Totals) == 0 {
 		return nil

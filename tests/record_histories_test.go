@@ -242,8 +242,8 @@ func recordIdle(t *testing.T, name string) {
 	r.save(t, name)
 }
 
-// recordWaiting has a run that holds a place, one that waits for it, one that is cancelled while it does, one that takes its place, and one that
-// is skipped.
+// recordWaiting has a run that holds a place, one that waits for it, one that is cancelled while it does, one that
+// takes its place, and one that is skipped.
 func recordWaiting(t *testing.T) {
 	t.Helper()
 	if isRecorded("waiting") {
@@ -284,7 +284,8 @@ func recordGaveWay(t *testing.T, name string) {
 	recorder{d.System}.saveAs(t, name, holder.GetID())
 }
 
-// recordOutlived records a workflow of another name than its run has, which is resumed after somebody closed the run's workflow.
+// recordOutlived records a workflow of another name than its run has, which is resumed after somebody closed the run's
+// workflow.
 func recordOutlived(t *testing.T, name string) {
 	t.Helper()
 	if isRecorded(name) {

@@ -33,8 +33,8 @@ func (f *flow) folded(step fold, out activities.FoldResult) {
 	}
 }
 
-// sendOn sends what came out of a barrier through the steps after it, chunk by chunk, until all is gone or enough says so. With
-// enough it begins nothing while the run is paused.
+// sendOn sends what came out of a barrier through the steps after it, chunk by chunk, until all is gone or enough says
+// so. With enough it begins nothing while the run is paused.
 func (f *flow) sendOn(ctx workflow.Context, held *resumepoint.BarrierState, enough func() bool) error {
 	for held.Passed < held.Chunks {
 		if enough != nil {
@@ -49,8 +49,8 @@ func (f *flow) sendOn(ctx workflow.Context, held *resumepoint.BarrierState, enou
 	return nil
 }
 
-// sendChunks sends the next chunk of each of the barriers through the steps, and waits until its parts are written: so no more parts
-// wait in memory than one chunk has, or several small ones.
+// sendChunks sends the next chunk of each of the barriers through the steps, and waits until its parts are written: so
+// no more parts wait in memory than one chunk has, or several small ones.
 func (f *flow) sendChunks(ctx workflow.Context, from []*resumepoint.BarrierState) error {
 	var group passing
 	for _, held := range from {
@@ -71,8 +71,8 @@ func (f *flow) sendChunks(ctx workflow.Context, from []*resumepoint.BarrierState
 	return f.await(ctx, writes)
 }
 
-// endBarriers empties the barriers, in the order of the plan: what comes out of one may come to a later one. It leaves off
-// when somebody stops the run or the history is long enough to be continued as new.
+// endBarriers empties the barriers, in the order of the plan: what comes out of one may come to a later one. It leaves
+// off when somebody stops the run or the history is long enough to be continued as new.
 func (f *flow) endBarriers(ctx workflow.Context) error {
 	enough := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || !f.running() }
 	for rest := f.holdings(); len(rest) > 0; {
@@ -109,8 +109,8 @@ type fold struct {
 	in   activities.FoldInput
 }
 
-// fold lets the barriers of the first steps take them, and returns how many did: several, if none of these barriers can get
-// what comes out of another one, else one.
+// fold lets the barriers of the first steps take them, and returns how many did: several, if none of these barriers can
+// get what comes out of another one, else one.
 func (f *flow) fold(ctx workflow.Context, steps []fold) (int, error) {
 	n := f.apart(steps)
 	inputs := make([]activities.FoldInput, n)
@@ -161,8 +161,8 @@ func (f *flow) holdings() []*resumepoint.BarrierState {
 	return held
 }
 
-// end lets the first barriers know that nothing will come any more, and returns how many now do: several, if none of them can get what
-// comes out of another one, else one.
+// end lets the first barriers know that nothing will come any more, and returns how many now do: several, if none of
+// them can get what comes out of another one, else one.
 func (f *flow) end(ctx workflow.Context, barriers []*resumepoint.BarrierState) (int, error) {
 	var steps []fold
 	for _, held := range barriers {
@@ -177,8 +177,8 @@ func (f *flow) end(ctx workflow.Context, barriers []*resumepoint.BarrierState) (
 	return f.fold(ctx, steps)
 }
 
-// sendAll sends on what came out of barriers of which none gets what comes out of another one: what is little, together. It leaves off
-// when enough says so.
+// sendAll sends on what came out of barriers of which none gets what comes out of another one: what is little,
+// together. It leaves off when enough says so.
 func (f *flow) sendAll(ctx workflow.Context, barriers []*resumepoint.BarrierState, enough func() bool) error {
 	barriers = slices.DeleteFunc(slices.Clone(barriers), func(held *resumepoint.BarrierState) bool { return held.Passed == held.Chunks })
 	for len(barriers) > 0 {

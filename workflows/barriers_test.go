@@ -17,8 +17,8 @@ import (
 	"waymark/workflows"
 )
 
-// holdingWorld answers for a plan with two sources and two barriers: what the chunks of sources bring goes to the first, and
-// what comes out of it to the second. It writes down everything that happens in order.
+// holdingWorld answers for a plan with two sources and two barriers: what the chunks of sources bring goes to the
+// first, and what comes out of it to the second. It writes down everything that happens in order.
 type holdingWorld struct {
 	mu       sync.Mutex
 	said     []string

@@ -61,8 +61,8 @@ type passing struct {
 	rows   []int // of each; nil for those of barriers
 }
 
-// grouped divides chunks that were read into those that go on together: all, or each alone. Where chunks must go through the steps one
-// after the other, or deadlines on record come between their turns, each goes alone.
+// grouped divides chunks that were read into those that go on together: all, or each alone. Where chunks must go
+// through the steps one after the other, or deadlines on record come between their turns, each goes alone.
 func (f *flow) grouped(group passing) (groups []passing) {
 	if !f.way.inTurns && f.state.Redo.Next() == nil && len(group.chunks) > 0 {
 		return []passing{group}

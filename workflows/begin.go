@@ -8,7 +8,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Begin starts the workflow of a run on a queue, unless one is open, or one is closed and reuse rejects a second one: neither is an error. It may be repeated.
+// Begin starts the workflow of a run on a queue, unless one is open, or one is closed and reuse rejects a second one:
+// neither is an error. It may be repeated.
 func Begin(ctx context.Context, c client.Client, queue string, reuse enums.WorkflowIdReusePolicy, in RunInput) error {
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: WorkflowID(in.Run), TaskQueue: queue, WorkflowIDReusePolicy: reuse, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,

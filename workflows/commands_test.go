@@ -29,8 +29,8 @@ func (w *forgetfulWorld) RecordAction(context.Context, activities.ActionInput) e
 	return temporal.NewNonRetryableApplicationError("the record is read-only", activities.TypeReadOnly, nil)
 }
 
-// TestAnOrderThatIsNotOnRecordIsNotObeyed gives orders that cannot be recorded: whoever gave one is told, and the run continues to
-// its end.
+// TestAnOrderThatIsNotOnRecordIsNotObeyed gives orders that cannot be recorded: whoever gave one is told, and the run
+// continues to its end.
 func TestAnOrderThatIsNotOnRecordIsNotObeyed(t *testing.T) {
 	for _, name := range []string{workflows.PauseUpdate, workflows.CancelUpdate} {
 		t.Run(name, func(t *testing.T) {
@@ -67,8 +67,8 @@ type answer struct {
 	err                error
 }
 
-// orderWhileOpening gives orders while OpenRun is under way: in the first workflow task, and when the activity has started. It returns what became
-// of them when the workflow has ended.
+// orderWhileOpening gives orders while OpenRun is under way: in the first workflow task, and when the activity has
+// started. It returns what became of them when the workflow has ended.
 func orderWhileOpening(t *testing.T, env *testsuite.TestWorkflowEnvironment, name string) []*answer {
 	t.Helper()
 	var answers []*answer
@@ -130,7 +130,8 @@ func TestAnOrderToARunThatIsNotOpened(t *testing.T) {
 	require.Equal(t, string(pipeline.Failed), progress(t, env).Status)
 }
 
-// TestAnOrderToARunThatTurnsOutToWait is obeyed if it cancels it, and else refused: the run cannot be paused until it begins.
+// TestAnOrderToARunThatTurnsOutToWait is obeyed if it cancels it, and else refused: the run cannot be paused until it
+// begins.
 func TestAnOrderToARunThatTurnsOutToWait(t *testing.T) {
 	for name, says := range map[string]string{workflows.CancelUpdate: "", workflows.PauseUpdate: "run r1 waits for places, and can only be cancelled until it begins"} {
 		t.Run(name, func(t *testing.T) {

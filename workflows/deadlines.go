@@ -9,8 +9,8 @@ import (
 	"waymark/activities/resumepoint"
 )
 
-// watchDeadlines lets barriers take their step when a batch is due, also while nothing is read. It is of no effect for plans
-// without barriers.
+// watchDeadlines lets barriers take their step when a batch is due, also while nothing is read. It is of no effect for
+// plans without barriers.
 func (f *flow) watchDeadlines(ctx workflow.Context) {
 	if len(f.state.Held) == 0 {
 		return
@@ -24,8 +24,8 @@ func (f *flow) watchDeadlines(ctx workflow.Context) {
 	})
 }
 
-// waitDeadline waits until the earliest deadline and fires what is due then. It returns early when another deadline became
-// the earliest, or when there is none to wait for. While the run is paused nothing fires.
+// waitDeadline waits until the earliest deadline and fires what is due then. It returns early when another deadline
+// became the earliest, or when there is none to wait for. While the run is paused nothing fires.
 func (f *flow) waitDeadline(ctx workflow.Context) (err error) {
 	defer stopped(&err)
 	if tick := f.state.Redo.Next(); tick != nil {

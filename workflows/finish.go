@@ -39,8 +39,8 @@ func conclude(ctx workflow.Context, in RunInput, result RunResult, err error) (R
 	return result, err
 }
 
-// finish publishes every sink and concludes the run. Sinks are published only now, when all rows are accounted for: each
-// large output by an activity, the others by the one that concludes the run.
+// finish publishes every sink and concludes the run. Sinks are published only now, when all rows are accounted for:
+// each large output by an activity, the others by the one that concludes the run.
 func finish(ctx workflow.Context, in RunInput) (RunResult, error) {
 	large, small := in.outputs()
 	if err := publish(ctx, in, large); err != nil {

@@ -15,9 +15,9 @@ type way struct {
 	inTurns bool // chunks are recorded in the order of their turns
 }
 
-// choose says how a run is executed. Nothing else decides that. Chunks, parts and folds go in batches: a large one alone,
-// small ones together. A run that holds little is done by SmallRun; one that was resumed, with deadlines to be repeated,
-// is not.
+// choose says how a run is executed. Nothing else decides that. Chunks, parts and folds go in batches: a large one
+// alone, small ones together. A run that holds little is done by SmallRun; one that was resumed, with deadlines to be
+// repeated, is not.
 func choose(state *State) way {
 	return way{small: state.Plan.Small && state.Redo == nil, inTurns: state.Plan.Ordered}
 }
@@ -30,9 +30,9 @@ func (w way) mode() string {
 	return activities.PassNow
 }
 
-// flow moves the chunks of one run. It reads them in order, sends several through the steps side by side, and gives each its
-// turn in the order in which they were read. In its turn a chunk's parts get their places in the sinks, and barriers take
-// what it brought. No more than a window of chunks is in flight.
+// flow moves the chunks of one run. It reads them in order, sends several through the steps side by side, and gives
+// each its turn in the order in which they were read. In its turn a chunk's parts get their places in the sinks, and
+// barriers take what it brought. No more than a window of chunks is in flight.
 type flow struct {
 	id          string
 	state       *State
@@ -61,8 +61,8 @@ func newFlow(id string, state *State) *flow {
 	}
 }
 
-// run continues until the run's rows have all reached sinks, until a command stops it, or until the history is long enough
-// to be continued as new; then no chunk is in flight any more.
+// run continues until the run's rows have all reached sinks, until a command stops it, or until the history is long
+// enough to be continued as new; then no chunk is in flight any more.
 func (f *flow) run(ctx workflow.Context) error {
 	ctx, f.giveUp = workflow.WithCancel(ctx)
 	defer f.giveUp()

@@ -17,8 +17,8 @@ import (
 	"waymark/pipeline"
 )
 
-// People write inputs by hand. What is wrong with one is found while it is decoded and said by the workflow, as the reason for which
-// it fails: an error of the decoding would not be told in words everywhere.
+// People write inputs by hand. What is wrong with one is found while it is decoded and said by the workflow, as the
+// reason for which it fails: an error of the decoding would not be told in words everywhere.
 
 // faults is what is wrong with an object that somebody wrote.
 type faults struct {
@@ -69,8 +69,8 @@ var (
 // where that is too much, Temporal terminates the workflow, and no one learns why.
 const maxInputBytes = 1 << 20
 
-// UnmarshalJSON reads an input. It keeps what is wrong with the input of a run that is to begin, and gives errors only for
-// what a run handed on to itself.
+// UnmarshalJSON reads an input. It keeps what is wrong with the input of a run that is to begin, and gives errors only
+// for what a run handed on to itself.
 func (in *RunInput) UnmarshalJSON(text []byte) error {
 	type plain RunInput
 	var handed struct {
@@ -212,8 +212,8 @@ func wanted(of reflect.Type) string {
 	}
 }
 
-// validate returns why a run does not begin with the input; nil if it does. It comes before everything else, so that nothing is written or
-// recorded for a run that is rejected.
+// validate returns why a run does not begin with the input; nil if it does. It comes before everything else, so that
+// nothing is written or recorded for a run that is rejected.
 func (in *RunInput) validate(ctx workflow.Context) error {
 	if in.State != nil {
 		return in.validateState(ctx)
@@ -229,8 +229,8 @@ func (in *RunInput) validate(ctx workflow.Context) error {
 	return invalid(wrong)
 }
 
-// validateState rejects a state that no execution handed on. One that was handed on to an earlier attempt, or to another time of a cron
-// schedule, is dropped: the record says how far the run is now.
+// validateState rejects a state that no execution handed on. One that was handed on to an earlier attempt, or to
+// another time of a cron schedule, is dropped: the record says how far the run is now.
 func (in *RunInput) validateState(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
 	handed := info.ContinuedExecutionRunID != ""
@@ -249,7 +249,8 @@ func (in *RunInput) validateState(ctx workflow.Context) error {
 	return nil
 }
 
-// misplaced says that a run is not to be resumed by a workflow of this name: beside that of the run it would be a second one.
+// misplaced says that a run is not to be resumed by a workflow of this name: beside that of the run it would be a
+// second one.
 func (in *RunInput) misplaced(ctx workflow.Context) []fault {
 	if id := WorkflowID(in.Run); in.Resume != nil && in.Run != "" && workflow.GetInfo(ctx).WorkflowExecution.ID != id {
 		return []fault{{"/resume", codeInvalid, fmt.Sprintf("the input's resume is for the workflow %s, and this is another one: waymark resume continues with a run", id)}}
@@ -257,8 +258,8 @@ func (in *RunInput) misplaced(ctx workflow.Context) []fault {
 	return nil
 }
 
-// named are the keys of an input that name something. A program whose variable is empty by mistake means none of what happens without them: an empty
-// key would begin a run for each start.
+// named are the keys of an input that name something. A program whose variable is empty by mistake means none of what
+// happens without them: an empty key would begin a run for each start.
 var named = []string{"pipeline", "environment", "run", "for", "schedule", "key"}
 
 // emptied says which names of the input are empty.
@@ -302,10 +303,12 @@ func (in *RunInput) overlong() (wrong []fault) {
 	return wrong
 }
 
-// maxFilesBytes bounds the name of files. Temporal takes names of queues up to 1000 bytes, and no run would ever get on with a longer one.
+// maxFilesBytes bounds the name of files. Temporal takes names of queues up to 1000 bytes, and no run would ever get on
+// with a longer one.
 const maxFilesBytes = 255
 
-// misnamed says what is wrong with the words of the input that will be parts of names. A run that is resumed has its id.
+// misnamed says what is wrong with the words of the input that will be parts of names. A run that is resumed has its
+// id.
 func (in *RunInput) misnamed() (wrong []fault) {
 	switch {
 	case in.Resume != nil && in.Run == "":

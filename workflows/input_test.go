@@ -89,7 +89,8 @@ func TestInvalidInputDoesNothing(t *testing.T) {
 	}
 }
 
-// TestARefusalThatCannotBeRecordedIsSaid gives an invalid input while the record cannot be written: the workflow still says what is wrong.
+// TestARefusalThatCannotBeRecordedIsSaid gives an invalid input while the record cannot be written: the workflow still
+// says what is wrong.
 func TestARefusalThatCannotBeRecordedIsSaid(t *testing.T) {
 	w := &world{fail: map[string]error{"RefuseStart": errors.New("the record is down")}}
 	var application *temporal.ApplicationError
@@ -110,7 +111,8 @@ func TestAnInputThatMakesSenseIsAccepted(t *testing.T) {
 	}
 }
 
-// TestARunHandsOnMoreThanIsKnownHere continues a run that a newer worker handed on, and takes a run up whose id nobody may give any more.
+// TestARunHandsOnMoreThanIsKnownHere continues a run that a newer worker handed on, and takes a run up whose id nobody
+// may give any more.
 func TestARunHandsOnMoreThanIsKnownHere(t *testing.T) {
 	w := new(world)
 	env := newEnvironment(t)

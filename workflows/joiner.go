@@ -10,8 +10,8 @@ import (
 	"waymark/pipeline"
 )
 
-// How often somebody whose result is that of another run looks how that is. Its workflow tells when it ends, unless somebody terminates that, or it is
-// resumed elsewhere.
+// How often somebody whose result is that of another run looks how that is. Its workflow tells when it ends, unless
+// somebody terminates that, or it is resumed elsewhere.
 const (
 	firstLook = time.Second
 	maxLook   = time.Minute
@@ -23,8 +23,8 @@ const maxJoiners = 100
 // maxIDBytes is how long ids of workflows are at most, and names of queues: Temporal takes no longer ones.
 const maxIDBytes = 1000
 
-// joiners returns the workflows that wait for the end of this one's run, without duplicates: those of which earlier executions knew, and those
-// that have said so since.
+// joiners returns the workflows that wait for the end of this one's run, without duplicates: those of which earlier
+// executions knew, and those that have said so since.
 func joiners(ctx workflow.Context, known *State) (all []string) {
 	if known != nil {
 		all = known.Joiners

@@ -32,8 +32,8 @@ func (w *joinedWorld) FindKeyed(_ context.Context, in activities.FindInput) (act
 	return activities.Keyed{Status: pipeline.Running, WillTell: len(w.looks) > 1}, nil
 }
 
-// TestJoinerIsToldOfTheEnd: who joined a run has its result when the run's workflow says that it ended, long before it would look by itself, and makes
-// itself known to that workflow once.
+// TestJoinerIsToldOfTheEnd: who joined a run has its result when the run's workflow says that it ended, long before it
+// would look by itself, and makes itself known to that workflow once.
 func TestJoinerIsToldOfTheEnd(t *testing.T) {
 	env, w := newEnvironment(t), &joinedWorld{}
 	env.RegisterActivity(w)
@@ -63,7 +63,8 @@ func requireView(t *testing.T, env *testsuite.TestWorkflowEnvironment, want work
 	require.Equal(t, want, view)
 }
 
-// TestRunTellsJoiners: what a run does to end gets the workflows that wait for that: those that earlier executions knew, and those that said so since.
+// TestRunTellsJoiners: what a run does to end gets the workflows that wait for that: those that earlier executions
+// knew, and those that said so since.
 func TestRunTellsJoiners(t *testing.T) {
 	w := &tellingWorld{world: world{chunks: []activities.PassResult{parts(3, 0)}}}
 	env := newEnvironment(t)

@@ -15,7 +15,8 @@ import (
 const (
 	// TypeKeyReused says that the key belongs to a run that was asked for in other words.
 	TypeKeyReused = "KeyReused"
-	// TypeRunFailed says that the run of the key stopped before it was complete, or that the workflow of a run was closed.
+	// TypeRunFailed says that the run of the key stopped before it was complete, or that the workflow of a run was
+	// closed.
 	TypeRunFailed = "RunFailed"
 )
 
@@ -36,8 +37,9 @@ func (in *RunInput) miskeyed() []fault {
 	return nil
 }
 
-// startKeyed starts the workflow of the run that the key names, unless somebody did so before, and returns the result of the run in either
-// case. The key belongs to the run for ever; a start that was refused has no run, and leaves the key to the next.
+// startKeyed starts the workflow of the run that the key names, unless somebody did so before, and returns the result
+// of the run in either case. The key belongs to the run for ever; a start that was refused has no run, and leaves the
+// key to the next.
 func (p *proxy) startKeyed(ctx workflow.Context) (RunResult, error) {
 	in := p.in
 	find := activities.FindInput{OpenInput: in.OpenInput, Joins: true}

@@ -15,9 +15,9 @@ import (
 	"waymark/pipeline"
 )
 
-// What Temporal shows of a run follows from its record, and not the other way round: it is for people and queries. A namespace need not have
-// the search attributes. To set one that it does not have would keep the workflow from continuing, so each is set only if an activity
-// found just before that it is there.
+// What Temporal shows of a run follows from its record, and not the other way round: it is for people and queries. A
+// namespace need not have the search attributes. To set one that it does not have would keep the workflow from
+// continuing, so each is set only if an activity found just before that it is there.
 
 var (
 	pipelineKey    = temporal.NewSearchAttributeKeyKeyword(attributes.Pipeline)
@@ -116,8 +116,8 @@ func (s *shown) rows(result RunResult) {
 	s.add(attributes.RowsRefused, refusedKey.ValueSet(result.Refused))
 }
 
-// showStart shows of a workflow that starts another one for its run what that one shows: at its beginning as far as it is known, and when the
-// run has ended.
+// showStart shows of a workflow that starts another one for its run what that one shows: at its beginning as far as it
+// is known, and when the run has ended.
 func showStart(ctx workflow.Context, in RunInput, start func(*proxy, workflow.Context) (RunResult, error)) (RunResult, error) {
 	p := newProxy(in)
 	if err := p.listen(ctx); err != nil {
@@ -147,10 +147,12 @@ func showStart(ctx workflow.Context, in RunInput, start func(*proxy, workflow.Co
 	return result, err
 }
 
-// labelAttempts bounds for how long a run waits for what Temporal is to show of its start: not at all, if that cannot be found out.
+// labelAttempts bounds for how long a run waits for what Temporal is to show of its start: not at all, if that cannot
+// be found out.
 const labelAttempts = 2
 
-// labelStart returns what Temporal is to show of a workflow that starts another one for its run; nothing if that cannot be found out.
+// labelStart returns what Temporal is to show of a workflow that starts another one for its run; nothing if that cannot
+// be found out.
 func labelStart(ctx workflow.Context, in RunInput) activities.Labels {
 	policy := *retryPolicy()
 	policy.MaximumAttempts = labelAttempts

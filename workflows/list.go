@@ -24,8 +24,8 @@ func (in *ListInput) UnmarshalJSON(text []byte) error {
 	return in.faults.read(listForm, "", text, reflect.ValueOf(in).Elem())
 }
 
-// ListPipelines is a workflow of one activity, for programs that know of Waymark what Temporal tells them: it lists the pipelines that can be
-// started by name, with their parameters.
+// ListPipelines is a workflow of one activity, for programs that know of Waymark what Temporal tells them: it lists the
+// pipelines that can be started by name, with their parameters.
 func ListPipelines(ctx workflow.Context, in ListInput) (list activities.PipelineList, err error) {
 	if wrong := slices.Concat(in.faults.values, in.faults.keys); len(wrong) > 0 {
 		return list, invalid(wrong)

@@ -22,8 +22,8 @@ const (
 	// compressed source that is read again from its beginning may take minutes.
 	attemptTimeout = 30 * time.Minute
 
-	// maxAttempts ends the retries of a service that stays broken: with the intervals below, after about seven minutes. The
-	// run then stops in a state that can be resumed.
+	// maxAttempts ends the retries of a service that stays broken: with the intervals below, after about seven minutes.
+	// The run then stops in a state that can be resumed.
 	maxAttempts = 15
 )
 

@@ -14,8 +14,8 @@ import (
 	"waymark/pipeline"
 )
 
-// proxy is a workflow that somebody started for a run under an id of their own. It starts the workflow of the run, or finds that it is there, hands
-// orders on to it, and waits for its end.
+// proxy is a workflow that somebody started for a run under an id of their own. It starts the workflow of the run, or
+// finds that it is there, hands orders on to it, and waits for its end.
 type proxy struct {
 	in    RunInput
 	view  View

@@ -86,7 +86,8 @@ func (q *queue) hold(ctx workflow.Context, opened activities.Opened) error {
 	return q.sleep(ctx)
 }
 
-// sleep waits for the signal that the run may begin, or until it is time to ask without one: at the latest when it may not wait any longer.
+// sleep waits for the signal that the run may begin, or until it is time to ask without one: at the latest when it may
+// not wait any longer.
 func (q *queue) sleep(ctx workflow.Context) error {
 	signal := workflow.GetSignalChannel(ctx, activities.AdmittedSignal)
 	pause := q.pause

@@ -19,8 +19,8 @@ const (
 	// one that is there may be taken by the chunks of other runs.
 	seenTimeout = 5 * time.Minute
 
-	// maxStickyChunks is how many chunks the process that read them sends through the steps itself, while others may take
-	// the rest. It has them in memory; others must fetch them.
+	// maxStickyChunks is how many chunks the process that read them sends through the steps itself, while others may
+	// take the rest. It has them in memory; others must fetch them.
 	maxStickyChunks = 2
 
 	// moreChunks is how many more chunks are in flight for each further process that was seen at work.
@@ -36,8 +36,8 @@ const TypeNoWorker = "NoWorker"
 // FilesQueue returns the task queue of the workers that see the files of this name, beside the workers' common queue.
 func FilesQueue(common, files string) string { return common + "@" + files }
 
-// perform lets an activity be done: by the process with the sticky queue, if it comes for it in time, else by any worker
-// that can. Without a sticky queue any worker can do it as well as another.
+// perform lets an activity be done: by the process with the sticky queue, if it comes for it in time, else by any
+// worker that can. Without a sticky queue any worker can do it as well as another.
 func (f *flow) perform(ctx workflow.Context, sticky string, activity, in any) workflow.Future {
 	anywhere := onQueue(ctx, f.state.Plan.Queue)
 	if sticky == "" {

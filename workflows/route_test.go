@@ -15,8 +15,8 @@ import (
 	"waymark/workflows"
 )
 
-// team answers for a cluster of processes. Work comes to a process by the queue that its activity was scheduled on; what is
-// scheduled for a process that is gone is not fetched.
+// team answers for a cluster of processes. Work comes to a process by the queue that its activity was scheduled on;
+// what is scheduled for a process that is gone is not fetched.
 type team struct {
 	world
 	barriers      []resumepoint.Barrier

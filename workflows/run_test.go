@@ -25,8 +25,8 @@ import (
 	"waymark/workflows"
 )
 
-// world answers the workflow's activities from a table of chunks. It stands for workers far away: what the activities do
-// is tested in their own package, here only what the workflow decides.
+// world answers the workflow's activities from a table of chunks. It stands for workers far away: what the activities
+// do is tested in their own package, here only what the workflow decides.
 type world struct {
 	chunks  []activities.PassResult
 	ordered bool

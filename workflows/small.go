@@ -6,8 +6,8 @@ import (
 	"waymark/activities"
 )
 
-// passSmall lets one activity read what the sources hold, send it through the steps and write what comes out. If a source
-// holds more than was expected, the rest is left.
+// passSmall lets one activity read what the sources hold, send it through the steps and write what comes out. If a
+// source holds more than was expected, the rest is left.
 func (f *flow) passSmall(ctx workflow.Context) error {
 	var did activities.SmallRunResult
 	in := activities.SmallRunInput{Run: f.id, State: f.state.State}

@@ -24,8 +24,8 @@ func (f *flow) processSafely(ctx workflow.Context, turn int64, group passing) (e
 	return f.process(ctx, turn, group)
 }
 
-// process sends chunks that were read one after the other through the steps and, in their turns, to the sinks and barriers. turn is that
-// of the first.
+// process sends chunks that were read one after the other through the steps and, in their turns, to the sinks and
+// barriers. turn is that of the first.
 func (f *flow) process(ctx workflow.Context, turn int64, group passing) error {
 	if f.way.inTurns {
 		if err := f.passAhead(ctx, group); err != nil {
@@ -104,9 +104,9 @@ func (f *flow) takeTurn(ctx workflow.Context, turn int64) error {
 	return f.err
 }
 
-// settle gives the parts of chunks their places, begins to write them, and lets barriers take what the chunks brought, one after the
-// other, each followed by what comes out of it. turns is how many turns each chunk has: 1 for those of sources, 0 for those of barriers.
-// The caller has the turn.
+// settle gives the parts of chunks their places, begins to write them, and lets barriers take what the chunks brought,
+// one after the other, each followed by what comes out of it. turns is how many turns each chunk has: 1 for those of
+// sources, 0 for those of barriers. The caller has the turn.
 func (f *flow) settle(ctx workflow.Context, chunks []activities.PassInput, passed []activities.PassResult, turns int64) ([]workflow.Future, error) {
 	var steps []fold
 	for i, chunk := range chunks {

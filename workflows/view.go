@@ -44,7 +44,8 @@ func Summary(pipeline, run string) string {
 	return clipped(fmt.Sprintf("%s · %s", pipeline, run), mostSummary)
 }
 
-// Details is what Temporal's pages show of a run, whatever becomes of it: names of its parameters, and not their values.
+// Details is what Temporal's pages show of a run, whatever becomes of it: names of its parameters, and not their
+// values.
 func Details(name, run string, params activities.Params) string {
 	text := fmt.Sprintf("Run `%s` of pipeline **%s**", run, name)
 	if len(params) > 0 {
@@ -53,8 +54,8 @@ func Details(name, run string, params activities.Params) string {
 	return clipped(text+". What became of its rows: `waymark status "+run+"`", mostDetails)
 }
 
-// Memo is the note that Temporal keeps with the workflow of a run, under MemoKey. Unlike search attributes it is encrypted, if the workers have
-// codec keys.
+// Memo is the note that Temporal keeps with the workflow of a run, under MemoKey. Unlike search attributes it is
+// encrypted, if the workers have codec keys.
 type Memo struct {
 	Run         string `json:"run"`
 	Pipeline    string `json:"pipeline,omitempty"`

@@ -30,8 +30,8 @@ func (f *flow) place(chunk activities.PassInput, passed activities.PassResult) [
 	return parts
 }
 
-// write begins to write parts: those that are small in batches. The process that sent the chunk through the steps, which
-// has the sticky queue, has them in memory.
+// write begins to write parts: those that are small in batches. The process that sent the chunk through the steps,
+// which has the sticky queue, has them in memory.
 func (f *flow) write(ctx workflow.Context, sticky string, parts []part) (writes []workflow.Future) {
 	var small []part
 	for _, p := range parts {

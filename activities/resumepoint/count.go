@@ -7,7 +7,8 @@ import (
 	"waymark/landscape"
 )
 
-// finishedWork is a state under construction: recorded work is counted in the order of turns, up to the first piece that is not complete.
+// finishedWork is a state under construction: recorded work is counted in the order of turns, up to the first piece
+// that is not complete.
 type finishedWork struct {
 	*done
 	State
@@ -57,8 +58,8 @@ func (w *finishedWork) countTurns() error {
 	}
 }
 
-// order returns the sources' chunks on record in the order in which they were read: of the sources that were not at their end
-// the one with the fewest chunks was read next, the first of equals.
+// order returns the sources' chunks on record in the order in which they were read: of the sources that were not at
+// their end the one with the fewest chunks was read next, the first of equals.
 func (w *finishedWork) order() ([]landscape.ChunkKey, error) {
 	var order []landscape.ChunkKey
 	read := make([]int64, len(w.Sources))
@@ -85,8 +86,9 @@ func (w *finishedWork) order() ([]landscape.ChunkKey, error) {
 	return order, nil
 }
 
-// readInBatch reports whether a source can have one chunk more than was read of it in turn: small sources are read in one batch, and the
-// process may have died when it had read this one and not yet the one that is next. Such a chunk is read again.
+// readInBatch reports whether a source can have one chunk more than was read of it in turn: small sources are read in
+// one batch, and the process may have died when it had read this one and not yet the one that is next. Such a chunk is
+// read again.
 func (w *finishedWork) readInBatch(source, next int, read []int64) bool {
 	sources := w.Plan.Sources
 	return next >= 0 && sources[source].Small && sources[next].Small && read[source] == read[next] && w.counts[w.Sources[source].Source] == read[source]+1

@@ -76,8 +76,8 @@ func PlanOf(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (Plan, error
 	return out, nil
 }
 
-// smallBytes is the size up to which a source's files are read in one batch with those of other sources. What they hold is a few times as
-// much if they are compressed.
+// smallBytes is the size up to which a source's files are read in one batch with those of other sources. What they hold
+// is a few times as much if they are compressed.
 const smallBytes = 32 << 10
 
 const (

@@ -50,7 +50,8 @@ type tickFold struct {
 	Tick
 }
 
-// read reads what is recorded of the run's work, which may go on meanwhile: what presupposes something else is read before that.
+// read reads what is recorded of the run's work, which may go on meanwhile: what presupposes something else is read
+// before that.
 func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*done, error) {
 	d := &done{
 		run: run, chunks: map[landscape.ChunkKey]*doneChunk{}, counts: map[string]int64{}, ended: map[string]bool{},
@@ -182,8 +183,8 @@ func (d *done) addFold(barrier string, fold landscape.FoldRecord, before []lands
 	return nil
 }
 
-// complete reports whether the chunk, and all that came of it in barriers, went through the steps, is confirmed by the sinks,
-// and is in the barriers.
+// complete reports whether the chunk, and all that came of it in barriers, went through the steps, is confirmed by the
+// sinks, and is in the barriers.
 func (d *done) complete(key landscape.ChunkKey) bool {
 	chunk := d.chunks[key]
 	if !chunk.passed {

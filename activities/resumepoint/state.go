@@ -123,7 +123,8 @@ func (s *State) Check() error {
 	return nil
 }
 
-// Next returns the source that is read next: of those that are not at their end the one with the fewest chunks, the first of equals; nil if all are at their end.
+// Next returns the source that is read next: of those that are not at their end the one with the fewest chunks, the
+// first of equals; nil if all are at their end.
 func (s *State) Next() *Reading {
 	var next *Reading
 	for i := range s.Sources {

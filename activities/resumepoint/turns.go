@@ -22,8 +22,9 @@ func PassedInTurn(ctx context.Context, log *landscape.Reader, p *plan.Plan, run 
 	})
 }
 
-// passedInTurn returns the chunks that went through the steps, in the order of their turns: that of the sources, each followed by
-// what came out of the barriers that it fed, between them what came out for deadlines, and what came out at the end.
+// passedInTurn returns the chunks that went through the steps, in the order of their turns: that of the sources, each
+// followed by what came out of the barriers that it fed, between them what came out for deadlines, and what came out at
+// the end.
 func (d *done) passedInTurn(plan Plan) ([]landscape.Chunk, error) {
 	s := finishedWork{done: d, State: NewState(plan)}
 	order, err := s.order()

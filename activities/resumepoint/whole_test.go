@@ -12,8 +12,8 @@ import (
 	"waymark/tests/blank"
 )
 
-// TestAContradictionOfARunThatGoesOn: what contradicts itself because something came on record while it was read is read again, and what
-// still does so when nothing comes is a contradiction.
+// TestAContradictionOfARunThatGoesOn: what contradicts itself because something came on record while it was read is
+// read again, and what still does so when nothing comes is a contradiction.
 func TestAContradictionOfARunThatGoesOn(t *testing.T) {
 	log := landscape.New(blank.New(t), time.Now)
 	require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), log))

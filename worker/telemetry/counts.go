@@ -218,8 +218,8 @@ type batch interface {
 	Work() (run string, each []any)
 }
 
-// apart returns what an activity did for each piece of work, as if each had had an activity of its own. Of one that failed
-// it returns the pieces that failed: all, if the error does not say which.
+// apart returns what an activity did for each piece of work, as if each had had an activity of its own. Of one that
+// failed it returns the pieces that failed: all, if the error does not say which.
 func (e event) apart() []event {
 	switch in := e.in.(type) {
 	case batch:

@@ -7,7 +7,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Received counts what other services posted to triggers, for the part of the process that takes it. The zero Received has counted nothing. It is safe for concurrent use.
+// Received counts what other services posted to triggers, for the part of the process that takes it. The zero Received
+// has counted nothing. It is safe for concurrent use.
 type Received struct {
 	mu sync.Mutex
 	of map[delivered]int64

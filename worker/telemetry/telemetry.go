@@ -1,6 +1,6 @@
-// Package telemetry says how a worker process is doing: metrics in Prometheus' form, and traces by OpenTelemetry. It sees the
-// inputs and results of activities, which hold names and counts, and no row. Whatever goes wrong here is logged: it fails no run, and
-// no run waits for it.
+// Package telemetry says how a worker process is doing: metrics in Prometheus' form, and traces by OpenTelemetry. It
+// sees the inputs and results of activities, which hold names and counts, and no row. Whatever goes wrong here is
+// logged: it fails no run, and no run waits for it.
 package telemetry
 
 import (
@@ -23,8 +23,8 @@ import (
 	"waymark/internal/defect"
 )
 
-// maxSeries bounds how many combinations of labels one metric may have. Further ones are counted together, under the label
-// otel_metric_overflow.
+// maxSeries bounds how many combinations of labels one metric may have. Further ones are counted together, under the
+// label otel_metric_overflow.
 const maxSeries = 2_000
 
 // Options say what to tell whom.
@@ -46,7 +46,8 @@ type Telemetry struct {
 	done     chan struct{} // closed by Stop
 }
 
-// Start begins to gather. The error says which variable is wrong; a collector of traces that cannot be reached is no error.
+// Start begins to gather. The error says which variable is wrong; a collector of traces that cannot be reached is no
+// error.
 func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	t := &Telemetry{registry: prometheus.NewRegistry(), logger: o.Logger, done: make(chan struct{})}
 	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(o.Code))
@@ -73,8 +74,8 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// seconds gives all histograms of seconds, Temporal's as well, bounds from what one call costs at least to what somebody should
-// look at, and that of whole runs bounds of a second to a day.
+// seconds gives all histograms of seconds, Temporal's as well, bounds from what one call costs at least to what
+// somebody should look at, and that of whole runs bounds of a second to a day.
 func seconds() metric.View {
 	return func(i metric.Instrument) (metric.Stream, bool) {
 		bounds := []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
@@ -95,8 +96,8 @@ func buildInfo(code string) prometheus.Collector {
 	return info
 }
 
-// quiet logs an error of the libraries, and not again as long as it stays the same: a collector that is away is away for each
-// batch.
+// quiet logs an error of the libraries, and not again as long as it stays the same: a collector that is away is away
+// for each batch.
 func quiet(logger *slog.Logger) func(error) {
 	last := make(chan string, 1)
 	last <- ""
@@ -124,8 +125,8 @@ type Run struct {
 	Started  time.Time
 }
 
-// Interceptor returns what makes a worker tell of its activities, and log when runs begin and end. recorded returns what is recorded of a run; it is
-// asked once for each run, and not while the run waits.
+// Interceptor returns what makes a worker tell of its activities, and log when runs begin and end. recorded returns
+// what is recorded of a run; it is asked once for each run, and not while the run waits.
 func (t *Telemetry) Interceptor(recorded func(ctx context.Context, run string) (Run, error)) interceptor.WorkerInterceptor {
 	w := newWatcher(t.counts, recorded)
 	w.logger = t.logger

@@ -22,8 +22,8 @@ type tracing struct {
 	interceptor interceptor.Interceptor
 }
 
-// startTracing returns nil unless OpenTelemetry's variables say where traces are to be sent. Everything else they can say is read
-// by the libraries.
+// startTracing returns nil unless OpenTelemetry's variables say where traces are to be sent. Everything else they can
+// say is read by the libraries.
 func startTracing(ctx context.Context, o Options) (*tracing, error) {
 	if !wanted(o.Env) {
 		return nil, nil

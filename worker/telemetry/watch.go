@@ -12,7 +12,8 @@ import (
 	"waymark/internal/defect"
 )
 
-// maxEvents is how many activities may have ended without being counted yet. What comes on top is only counted as missed.
+// maxEvents is how many activities may have ended without being counted yet. What comes on top is only counted as
+// missed.
 const maxEvents = 1_024
 
 // event is an activity that ended.

@@ -205,8 +205,8 @@ func TestStartsThatComeToNothing(t *testing.T) {
 	require.Contains(t, log.String(), `msg="run ended" run=r1 pipeline=orders status=completed seconds=`)
 }
 
-// TestWhatIsDoneTogetherIsCountedApart has activities that do several things: rows and effects are those of each, and of one that
-// failed only the things that did.
+// TestWhatIsDoneTogetherIsCountedApart has activities that do several things: rows and effects are those of each, and
+// of one that failed only the things that did.
 func TestWhatIsDoneTogetherIsCountedApart(t *testing.T) {
 	tel := start(t, nil)
 	w := newWatcher(tel.counts, func(context.Context, string) (Run, error) { return Run{Pipeline: "orders"}, nil })

@@ -18,17 +18,18 @@ import (
 	"waymark/workflows"
 )
 
-// Abandoned finds runs that are running on record while their workflow is closed, because somebody terminated it in Temporal or
-// its process died, and puts on record that they are interrupted, and starts whose workflow was closed before the run began, of which none comes. Any
-// number of processes may do that at the same time.
+// Abandoned finds runs that are running on record while their workflow is closed, because somebody terminated it in
+// Temporal or its process died, and puts on record that they are interrupted, and starts whose workflow was closed
+// before the run began, of which none comes. Any number of processes may do that at the same time.
 type Abandoned struct {
 	Client    client.Client
 	Namespace string // the client's
 	Log       *landscape.Log
 }
 
-// All looks at every run that is running on record, and at every start that is open, and returns the ids of the runs that it found. It tells those
-// that wait for places, and may begin, that they may, and those that never will, that they need not wait.
+// All looks at every run that is running on record, and at every start that is open, and returns the ids of the runs
+// that it found. It tells those that wait for places, and may begin, that they may, and those that never will, that
+// they need not wait.
 func (a Abandoned) All(ctx context.Context) ([]string, error) {
 	if err := a.closeOrphans(ctx); err != nil {
 		return nil, err
@@ -109,7 +110,8 @@ func (a Abandoned) endStart(ctx context.Context, start landscape.Start) (bool, e
 // mostClosed is how many workflows Since looks at: more do not end within a few minutes.
 const mostClosed = 1000
 
-// Since looks at the runs whose workflows were closed since a moment, and did not complete; it asks the record for these alone.
+// Since looks at the runs whose workflows were closed since a moment, and did not complete; it asks the record for
+// these alone.
 func (a Abandoned) Since(ctx context.Context, moment time.Time) ([]string, error) {
 	if err := a.closeOrphans(ctx); err != nil { // Temporal may list late what was open at the beginning
 		return nil, err
@@ -156,8 +158,8 @@ func (a Abandoned) lookAt(ctx context.Context, id string) (ended bool, err error
 	return a.endStart(ctx, start)
 }
 
-// look interrupts a run that is running in the epoch that was read, if its workflow is closed by now. A process that resumes the run meanwhile begins
-// another epoch, in which nothing is changed.
+// look interrupts a run that is running in the epoch that was read, if its workflow is closed by now. A process that
+// resumes the run meanwhile begins another epoch, in which nothing is changed.
 func (a Abandoned) look(ctx context.Context, run landscape.RunHead) (bool, error) {
 	if run.Status != pipeline.Running {
 		return false, nil

@@ -1,5 +1,5 @@
-// Package recovery compares the two truths about a run: the history of its workflow, and the landscape. Either suffices to continue
-// with the run, but never against the other.
+// Package recovery compares the two truths about a run: the history of its workflow, and the landscape. Either suffices
+// to continue with the run, but never against the other.
 package recovery
 
 import (
@@ -19,8 +19,8 @@ import (
 	"waymark/workflows"
 )
 
-// DivergedError says that the history of a run tells of something that is not recorded, or is there otherwise: one of the
-// two was put back from an older copy, or changed. Nothing may be written until somebody finds out which.
+// DivergedError says that the history of a run tells of something that is not recorded, or is there otherwise: one of
+// the two was put back from an older copy, or changed. Nothing may be written until somebody finds out which.
 type DivergedError struct {
 	Run     string
 	Event   int64 // of the history
@@ -33,8 +33,8 @@ func (e *DivergedError) Error() string {
 }
 
 // Compare holds what the workflow's latest history says was done against the record. stored reads the payloads of the
-// history, which may be encrypted. A history that is gone says nothing. That the record knows more than the history is no
-// contradiction: it is written first. Compare writes nothing.
+// history, which may be encrypted. A history that is gone says nothing. That the record knows more than the history is
+// no contradiction: it is written first. Compare writes nothing.
 func Compare(
 	ctx context.Context, c client.Client, stored converter.DataConverter, log *landscape.Reader, run string,
 ) error {
@@ -122,8 +122,8 @@ func (r *record) holdsMarked(ctx context.Context, marker *history.MarkerRecorded
 	return r.holds(ctx, did.ActivityType, nil, marker.GetDetails()[whatItAnswered])
 }
 
-// holds compares what an activity answered with the record. Of one that was done within a task, what it was asked is not
-// known.
+// holds compares what an activity answered with the record. Of one that was done within a task, what it was asked is
+// not known.
 func (r *record) holds(ctx context.Context, activity string, input, result *common.Payloads) error {
 	switch activity {
 	case "OpenRun", "ResumeRun":

@@ -85,8 +85,8 @@ func encoded(t *testing.T, value any) *common.Payloads {
 	return payloads
 }
 
-// TestContradictions holds histories against a record with two chunks of ten rows, of which the first went through the steps and
-// is in flight to a sink.
+// TestContradictions holds histories against a record with two chunks of ten rows, of which the first went through the
+// steps and is in flight to a sink.
 func TestContradictions(t *testing.T) {
 	scene := landscapetest.Scene{Run: "r", Chunks: 2, ChunkRows: 10}
 	log := landscape.New(blank.New(t), nil)

@@ -13,8 +13,8 @@ import (
 // openRuns finds the open workflows of runs.
 const openRuns = "WorkflowType = '" + workflows.RunPipelineName + "' and ExecutionStatus = 'Running'"
 
-// decided returns the runs that will never begin while their workflows still wait for places: somebody cancelled them when no worker was there,
-// or died before the workflow knew.
+// decided returns the runs that will never begin while their workflows still wait for places: somebody cancelled them
+// when no worker was there, or died before the workflow knew.
 func (a Abandoned) decided(ctx context.Context) (runs []string, err error) {
 	for open, err := range cluster.Workflows(ctx, a.Client, openRuns) {
 		if err != nil {

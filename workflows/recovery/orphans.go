@@ -11,8 +11,8 @@ import (
 // processEnded says of a workflow, or of a run, that the process that executed it by itself ended without closing it.
 const processEnded = "the process that worked for it ended"
 
-// closeOrphans closes the workflows that such processes left open. No worker polls their queues; and while this one works there is no such process:
-// a Temporal server of a state folder has one at a time.
+// closeOrphans closes the workflows that such processes left open. No worker polls their queues; and while this one
+// works there is no such process: a Temporal server of a state folder has one at a time.
 func (a Abandoned) closeOrphans(ctx context.Context) error {
 	for open, err := range cluster.Workflows(ctx, a.Client, openRuns) {
 		if err != nil {
