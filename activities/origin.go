@@ -55,7 +55,7 @@ func doorOf(identity string) (door, user string) {
 // origin is what Temporal knows of how an execution began. An input says nothing of it: anybody could have written that.
 type origin struct {
 	landscape.Execution
-	asker     string // who asked the schedule for the run; empty if it rang
+	asker     string // who asked the schedule for the run; empty if it fired
 	arrived   string // id of the trigger at which files arrived; empty if the run is not for any
 	first     string // run id of the first execution of the workflow
 	asked     string // id of the workflow that was started for the run; its own if no other was

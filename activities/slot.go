@@ -15,7 +15,8 @@ import (
 )
 
 // about gives the input the parameters that its run has because of the slot of time that it is about, unless they were given: the slot that the
-// input names, or else the last that was due when the schedule of Temporal rang that started the run. It leaves an input that needs none alone.
+// input names, or else the last that was due when the schedule of Temporal fired that started the run. It leaves an
+// input that needs none alone.
 func (a *Activities) about(ctx context.Context, in OpenInput, file string, document []byte) (OpenInput, error) {
 	in, _, err := a.aboutSlot(ctx, in, file, document)
 	return in, err
@@ -151,14 +152,14 @@ func (in OpenInput) slot(schedule *calendar.Schedule) (calendar.Slot, error) {
 	if in.Scheduled == "" {
 		return calendar.Slot{}, errors.New("the input names a schedule and no slot: write for, such as 2026-11-21")
 	}
-	rang, err := time.Parse(time.RFC3339, in.Scheduled)
+	fired, err := time.Parse(time.RFC3339, in.Scheduled)
 	if err != nil {
 		return calendar.Slot{}, fmt.Errorf("the input's scheduled: %.64q is no instant such as 2026-11-21T02:00:00Z", in.Scheduled)
 	}
 	if dimensions := schedule.Dimensions(); len(dimensions) > 0 {
 		return calendar.Slot{}, fmt.Errorf("the input names no slot, and the schedule has one for each %s: write for", dimensions[0].Name)
 	}
-	slot, found := schedule.Last(rang)
+	slot, found := schedule.Last(fired)
 	if !found {
 		return slot, fmt.Errorf("no slot was due by %s", in.Scheduled)
 	}

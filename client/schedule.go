@@ -27,11 +27,13 @@ type Slot struct {
 	Zone     string            `json:"zone"`              // whose clocks the schedule goes by
 	Values   map[string]string `json:"values,omitempty"`  // for_each: what it is for beside time
 	Except   bool              `json:"except,omitempty"`
-	Skipped  string            `json:"skipped,omitempty"`        // of a deployed pipeline: who wants no run for it, and why
-	State    SlotState         `json:"state,omitempty"`          // of a deployed pipeline: of a slot that has a run already, as somebody ran it before it is due
-	Run      string            `json:"run,omitempty"`            // that
-	Ring     calendar.Ring     `json:"ring,omitempty"`           // what changes of clocks do to its time of day
-	Longer   int64             `json:"longer_seconds,omitempty"` // by how much changes of clocks make it longer, or shorter if negative
+	// Skipped says of a deployed pipeline who wants no run for the slot, and why.
+	Skipped string `json:"skipped,omitempty"`
+	// State and Run are of a slot of a deployed pipeline that has a run already, as somebody ran it before it is due.
+	State       SlotState            `json:"state,omitempty"`
+	Run         string               `json:"run,omitempty"`
+	ClockChange calendar.ClockChange `json:"clock_change,omitempty"`   // what changes of clocks do to its time of day
+	Longer      int64                `json:"longer_seconds,omitempty"` // by how much they lengthen it
 }
 
 // SlotsRequest says which slots to list.
@@ -153,7 +155,7 @@ func (r SlotsRequest) from(zone *time.Location) (time.Time, error) {
 // upcoming returns the next slots of one schedule, which is declared like that.
 func (r SlotsRequest) upcoming(name string, schedule pipeline.Named[*calendar.Schedule], declared pipeline.Schedule) (slots []Slot, err error) {
 	if !schedule.Value.Timed() {
-		return nil, invalid(fmt.Sprintf("schedule %s never rings: its slots have no time (covers: nothing)", schedule.Name))
+		return nil, invalid(fmt.Sprintf("schedule %s never fires: its slots have no time (covers: nothing)", schedule.Name))
 	}
 	from, err := r.from(schedule.Value.Zone())
 	if err != nil {
@@ -166,7 +168,8 @@ func (r SlotsRequest) upcoming(name string, schedule pipeline.Named[*calendar.Sc
 		}
 		slots = append(slots, Slot{
 			Pipeline: name, Schedule: schedule.Name, Name: slot.Name, From: slot.From, To: slot.To, Due: slot.Due, Start: slot.Start, Promised: promised,
-			Values: valuesOf(slot.Name), Zone: schedule.Value.Zone().String(), Except: slot.Except, Ring: slot.Ring, Longer: int64(slot.Longer / time.Second),
+			Values: valuesOf(slot.Name), Zone: schedule.Value.Zone().String(), Except: slot.Except,
+			ClockChange: slot.ClockChange, Longer: int64(slot.Longer / time.Second),
 		})
 		if len(slots) == r.Count {
 			break

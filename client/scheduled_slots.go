@@ -30,7 +30,7 @@ type ScheduledSlot struct {
 	Paused   *Pause             `json:"paused,omitempty"` // who paused its run, which is running; nil if nobody did
 	Attempts int64              `json:"attempts"`         // how often a run was begun, or resumed, for it
 	Reason   string             `json:"reason,omitempty"` // why it is what it is, or for what it waits
-	Actor    string             `json:"actor,omitempty"`  // who asked for it; empty if the schedule rang
+	Actor    string             `json:"actor,omitempty"`  // who asked for it; empty if the schedule fired
 	Why      string             `json:"why,omitempty"`    // what that said
 	Promised Time               `json:"promised"`         // by when its output is; null for no promise
 	Late     Time               `json:"late"`             // when it was found to be late; null if it was not
@@ -44,7 +44,7 @@ type SlotState string
 
 // The states of slots of which nothing is recorded.
 const (
-	SlotNone   SlotState = "none"    // the schedule has never rung for it: it was not there yet
+	SlotNone   SlotState = "none"    // the schedule has never fired for it: it was not there yet
 	SlotToCome SlotState = "to_come" // it is not due yet
 )
 
@@ -288,18 +288,18 @@ func (c *Client) addOthers(ctx context.Context, grid *Grid, timed, open bool, va
 }
 
 // slotsOf returns the slots of a range. Of values it has those that its ends name, which is all if they name none.
-func slotsOf(rings *calendar.Schedule, first, last string, now time.Time) (wanted []calendar.Slot, err error) {
+func slotsOf(times *calendar.Schedule, first, last string, now time.Time) (wanted []calendar.Slot, err error) {
 	if first == "" && last != "" {
 		return nil, invalid("the range names its last slot and not the first")
 	}
-	if first == "" && rings.Timed() {
-		return lastSlots(rings, now), nil
+	if first == "" && times.Timed() {
+		return lastSlots(times, now), nil
 	}
-	r, err := rangeOf(rings, first, last, now)
+	r, err := rangeOf(times, first, last, now)
 	if err != nil {
 		return nil, err
 	}
-	for slot := range r.slots(rings, now) {
+	for slot := range r.slots(times, now) {
 		if !slot.Has(r.values) {
 			continue
 		}
@@ -318,7 +318,7 @@ type slotRange struct {
 }
 
 // rangeOf returns the range between two names of slots, or dates; up to the slot that was due last without a last one.
-func rangeOf(rings *calendar.Schedule, first, last string, now time.Time) (r slotRange, err error) {
+func rangeOf(times *calendar.Schedule, first, last string, now time.Time) (r slotRange, err error) {
 	begins, values, err := calendar.SplitName(first)
 	if err != nil {
 		return r, invalid(err.Error())
@@ -331,10 +331,10 @@ func rangeOf(rings *calendar.Schedule, first, last string, now time.Time) (r slo
 		return r, invalid(fmt.Sprintf("the range %s..%s names two values: name one at a time, or none for all", first, last))
 	}
 	r = slotRange{to: now, open: last == "", values: append(values[:len(values):len(values)], others...)}
-	if err := rings.Knows(r.values); err != nil {
+	if err := times.Knows(r.values); err != nil {
 		return r, invalid(err.Error())
 	}
-	if !rings.Timed() {
+	if !times.Timed() {
 		if begins+ends != "" {
 			return r, invalid(fmt.Sprintf("%q is not the name of a slot: those of the schedule have no time", cmp.Or(begins, ends)))
 		}
@@ -343,11 +343,11 @@ func rangeOf(rings *calendar.Schedule, first, last string, now time.Time) (r slo
 	if begins == "" || last != "" && ends == "" {
 		return r, invalid(fmt.Sprintf("the range %s..%s does not say from when to when, as 2026-11-01..2026-11-30/tenant=acme does", first, last))
 	}
-	if r.from, _, err = bounds(rings, begins); err != nil {
+	if r.from, _, err = bounds(times, begins); err != nil {
 		return r, err
 	}
 	if last != "" {
-		if _, r.to, err = bounds(rings, ends); err != nil {
+		if _, r.to, err = bounds(times, ends); err != nil {
 			return r, err
 		}
 	}
@@ -358,12 +358,12 @@ func rangeOf(rings *calendar.Schedule, first, last string, now time.Time) (r slo
 }
 
 // slots yields the slots of the range, of all values.
-func (r slotRange) slots(rings *calendar.Schedule, now time.Time) iter.Seq[calendar.Slot] {
-	if !rings.Timed() {
-		return slices.Values(rings.Parts(now))
+func (r slotRange) slots(times *calendar.Schedule, now time.Time) iter.Seq[calendar.Slot] {
+	if !times.Timed() {
+		return slices.Values(times.Parts(now))
 	}
 	return func(yield func(calendar.Slot) bool) {
-		for slot := range rings.Slots(r.from, r.to) {
+		for slot := range times.Slots(r.from, r.to) {
 			if r.open && slot.Due.After(now) {
 				return
 			}
@@ -378,23 +378,23 @@ func (r slotRange) slots(rings *calendar.Schedule, now time.Time) iter.Seq[calen
 }
 
 // bounds returns what the name of a slot, or a date, covers.
-func bounds(rings *calendar.Schedule, name string) (from, to time.Time, err error) {
-	if slot, err := rings.Interval(name); err == nil {
+func bounds(times *calendar.Schedule, name string) (from, to time.Time, err error) {
+	if slot, err := times.Interval(name); err == nil {
 		return slot.From, slot.To, nil
 	} else if date, noDate := calendar.ParseDate(name); noDate == nil {
-		return calendar.At(date, 0, rings.Zone()), calendar.At(date+1, 0, rings.Zone()), nil
+		return calendar.At(date, 0, times.Zone()), calendar.At(date+1, 0, times.Zone()), nil
 	} else {
 		return from, to, invalid(err.Error())
 	}
 }
 
 // lastSlots returns the last slots that were due.
-func lastSlots(rings *calendar.Schedule, now time.Time) []calendar.Slot {
-	most := min(defaultSlots*rings.PartsOfTime(), MaxSlots)
+func lastSlots(times *calendar.Schedule, now time.Time) []calendar.Slot {
+	most := min(defaultSlots*times.PartsOfTime(), MaxSlots)
 	var last []calendar.Slot
 	for back := time.Hour; len(last) < most && back < 40*366*24*time.Hour; back *= 4 {
 		last = nil
-		for slot := range rings.Due(now.Add(-back)) {
+		for slot := range times.Due(now.Add(-back)) {
 			if slot.Due.After(now) {
 				break
 			}

@@ -195,15 +195,17 @@ func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule
 }
 
 // zoneOf returns the name of a schedule's zone; empty for one without time.
-func zoneOf(rings *calendar.Schedule) string {
-	if !rings.Timed() {
+func zoneOf(times *calendar.Schedule) string {
+	if !times.Timed() {
 		return ""
 	}
-	return rings.Zone().String()
+	return times.Zone().String()
 }
 
 // nextSlot returns the slot for which the next run is to begin: one that nobody skipped, and for which nobody began a run before it is due.
-func (c *Client) nextSlot(ctx context.Context, s Schedule, rings *calendar.Schedule, now time.Time) (next calendar.Slot, found bool, err error) {
+func (c *Client) nextSlot(
+	ctx context.Context, s Schedule, times *calendar.Schedule, now time.Time,
+) (next calendar.Slot, found bool, err error) {
 	if s.Removed || s.Paused && !s.Until.Known() {
 		return next, false, nil
 	}
@@ -211,7 +213,7 @@ func (c *Client) nextSlot(ctx context.Context, s Schedule, rings *calendar.Sched
 	if s.Paused {
 		from = s.Until.Time()
 	}
-	for slot := range rings.Due(from) {
+	for slot := range times.Due(from) {
 		if slot.Except {
 			continue
 		}

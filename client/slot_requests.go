@@ -203,18 +203,18 @@ func apart(slots []landscape.Slot) (cells []ScheduledSlot) {
 	return cells
 }
 
-func requestedRange(rings *calendar.Schedule, r SlotsRequested, now time.Time) ([]calendar.Slot, error) {
-	if r.First != "" || !rings.Timed() {
-		return slotsOf(rings, r.First, cmp.Or(r.Last, r.First), now)
+func requestedRange(times *calendar.Schedule, r SlotsRequested, now time.Time) ([]calendar.Slot, error) {
+	if r.First != "" || !times.Timed() {
+		return slotsOf(times, r.First, cmp.Or(r.Last, r.First), now)
 	}
 	if r.ranged {
 		return nil, invalid("say which slots: a range such as 2026-10-01..2026-10-31, or one slot")
 	}
-	latest, found := rings.Last(now)
+	latest, found := times.Last(now)
 	if !found {
 		return nil, invalid("no slot of the schedule has been due yet")
 	}
-	return rings.Next(latest.Due), nil
+	return times.Next(latest.Due), nil
 }
 
 // slotChange is what the request makes of a slot.

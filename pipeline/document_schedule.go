@@ -40,7 +40,7 @@ type Promise struct {
 	Within Duration `yaml:"within,omitempty" range:"1s 365d" one:"time"` // how long after it is due
 }
 
-// Every says how often a schedule rings. In YAML a word or a length of time, {cron: …} or {days: …}.
+// Every says how often a schedule fires. In YAML a word or a length of time, {cron: …} or {days: …}.
 type Every struct {
 	Word string   // minute, hour, day, week, month, quarter, year, or a length of time; "" if one of the others is given
 	Cron string   `yaml:"cron,omitempty" text:"name" one:"rule"` // minute, hour, day of the month, month and day of the week, as crontab has them

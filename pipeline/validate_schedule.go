@@ -31,7 +31,7 @@ func (s Schedule) spec(seed string) calendar.Spec {
 // Open reports whether the values are in a file that nobody has read yet.
 func (e Each) Open() bool { return e.File != "" && e.Values == nil }
 
-// Slots returns when the schedule of a pipeline rings, and what its slots cover. The error is calendar.Problems.
+// Slots returns when the schedule of a pipeline fires, and what its slots cover. The error is calendar.Problems.
 func (s Schedule) Slots(pipeline, name string) (*calendar.Schedule, error) {
 	return calendar.New(s.spec(pipeline + "/" + name))
 }
@@ -71,7 +71,7 @@ func (l *loader) checkSchedule(path string, schedule Named[Schedule], required [
 	l.checkPromise(path+".promise.by", schedule.Value.Promise.By)
 }
 
-// checkTimed reports a schedule that does not say how often it rings, and one without time that says what needs one.
+// checkTimed reports a schedule that does not say how often it fires, and one without time that says what needs one.
 func (l *loader) checkTimed(path string, s Schedule) {
 	if s.Covers != coversNothing {
 		if never := s.Every.Word == "" && s.Every.Cron == "" && s.Every.Days == nil; never && l.sound(path) {
@@ -84,7 +84,8 @@ func (l *loader) checkTimed(path string, s Schedule) {
 		is  bool
 	}{{"overlap", s.Overlap != ""}, {"after", s.After != ""}, {"catch_up", s.CatchUp != CatchUp{}}, {"promise", s.Promise != Promise{}}} {
 		if given.is {
-			l.report(Key(path, given.key), "is for schedules that ring, and covers: nothing is for slots without time: leave it out")
+			l.report(Key(path, given.key),
+				"is for schedules that fire, and covers: nothing is for slots without time: leave it out")
 		}
 	}
 }
@@ -99,7 +100,7 @@ func (l *loader) checkPromise(path, by string) {
 	}
 }
 
-// checkSlots reports what is wrong with when the schedule rings, unless something is known to be wrong with it.
+// checkSlots reports what is wrong with when the schedule fires, unless something is known to be wrong with it.
 func (l *loader) checkSlots(path string, schedule Schedule, seed string) {
 	if !l.sound(path) {
 		return

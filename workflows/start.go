@@ -21,8 +21,8 @@ var scheduledStart = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartT
 // one open workflow at most, and a search for the run finds it there. A workflow that is retried or reset means the same run.
 func (in *RunInput) name(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	if rang, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart); scheduled && in.State == nil {
-		in.Scheduled = rang.UTC().Format(time.RFC3339)
+	if fired, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart); scheduled && in.State == nil {
+		in.Scheduled = fired.UTC().Format(time.RFC3339)
 	}
 	if in.Run == "" && in.Key != "" {
 		in.Run = activities.RunOfKey(in.Pipeline, in.Key)

@@ -158,7 +158,7 @@ func marks(slot client.Slot) string {
 	if slot.Longer != 0 {
 		marks = append(marks, fmt.Sprintf("clocks change: lasts %g h", slot.To.Sub(slot.From).Hours()))
 	}
-	switch slot.Ring {
+	switch slot.ClockChange {
 	case calendar.Shifted:
 		marks = append(marks, "clocks skip the time at which it is due")
 	case calendar.Repeated:

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// covers says which interval a ring's slot covers.
+// covers says which interval a firing's slot covers.
 type covers struct {
-	shift     int64 // the unit that it covers, counted from that of the ring: -1 is the one before, 0 the same
-	sinceLast bool  // it covers the time from the ring before to this one
+	shift     int64 // the unit that it covers, counted from that of the firing: -1 is the one before, 0 the same
+	sinceLast bool  // it covers the time from the firing before to this one
 }
 
 // coverable is what the slots of a rule can cover.
 type coverable struct {
-	unit   string        // day, 15m; "" if slots can only go from ring to ring
+	unit   string        // day, 15m; "" if slots can only go from firing to firing
 	suffix string        // in ranges, such as -2d..-1d
 	length time.Duration // of a unit that is not one of the calendar; ranges are lengths of time then
 }
 
 var dayCovers = coverable{unit: day.word, suffix: day.suffix}
 
-// maxShift is the most units that a slot may lie away from its ring.
+// maxShift is the most units that a slot may lie away from its firing.
 const maxShift = 1000
 
 // covers reads Spec.Covers. What is wrong with it is a problem.
@@ -40,7 +40,8 @@ func (can coverable) parse(text string) (covers, error) {
 	case text == "since last", text == "" && can.unit == "":
 		return covers{sinceLast: true}, nil
 	case can.unit == "":
-		return covers{}, fmt.Errorf("%.40q: the schedule rings several times a day, and its slots can only go from ring to ring: write since last", text)
+		return covers{}, fmt.Errorf(
+			"%.40q: the schedule fires several times a day, so slots can only go from one time to the next: write since last", text)
 	case text == "", text == can.unit+" before":
 		return covers{shift: -1}, nil
 	case text == "same "+can.unit:
@@ -67,7 +68,7 @@ func (can coverable) example() string {
 	return fmt.Sprintf("-2%s..-1%[1]s", can.suffix)
 }
 
-// parseRange reads a range, in units from that of the ring on. It is none if it is not made of whole ones.
+// parseRange reads a range, in units from that of the firing on. It is none if it is not made of whole ones.
 func (can coverable) parseRange(text string) (from, to int64, is bool) {
 	first, second, is := strings.Cut(text, "..")
 	if !is {

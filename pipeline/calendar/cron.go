@@ -34,8 +34,8 @@ var cronFields = [5]cronField{
 // everyHour is an hour that is not restricted.
 const everyHour = 1<<24 - 1
 
-// cronRule returns the rule of a cron expression. One that rings in every hour is about instants, any other one about
-// times of day: it rings at each of them once a day, whatever clocks do.
+// cronRule returns the rule of a cron expression. One that fires in every hour is about instants, any other one about
+// times of day: it fires at each of them once a day, whatever clocks do.
 func (b *builder) cronRule() rule {
 	zone := b.schedule.zone
 	if b.spec.At != "" {
@@ -48,7 +48,7 @@ func (b *builder) cronRule() rule {
 	}
 	if fields.hour == everyHour {
 		b.covers(coverable{})
-		return minutes{fields.rings, fields.minute, zone}
+		return minutes{fields.fires, fields.minute, zone}
 	}
 	var clocks []Clock
 	for clock := Clock(0); clock < daySeconds; clock += minuteSeconds {
@@ -58,12 +58,12 @@ func (b *builder) cronRule() rule {
 	}
 	b.needZone("every.cron", clocks[0].String())
 	if len(clocks) == 1 {
-		return days{fields.rings, clocks, zone, b.covers(dayCovers)}
+		return days{fields.fires, clocks, zone, b.covers(dayCovers)}
 	}
-	return days{fields.rings, clocks, zone, b.covers(coverable{})}
+	return days{fields.fires, clocks, zone, b.covers(coverable{})}
 }
 
-// parseCron reads an expression that rings on some day.
+// parseCron reads an expression that fires on some day.
 func parseCron(text string) (c cron, err error) {
 	if strings.Contains(text, "=") {
 		return c, fmt.Errorf("%.40q: write the zone as zone: Europe/Berlin, beside every", text)
@@ -73,11 +73,11 @@ func parseCron(text string) (c cron, err error) {
 			"day of the week, as in 0 2 * * MON-FRI", text, err)
 	}
 	for date := dateOf(2000, 1, 1); date < dateOf(2009, 1, 1); date++ {
-		if c.rings(date) {
+		if c.fires(date) {
 			return c, nil
 		}
 	}
-	return c, fmt.Errorf("%.40q never rings: no month has that day", text)
+	return c, fmt.Errorf("%.40q never fires: no month has that day", text)
 }
 
 func (c *cron) read(texts []string) (err error) {
@@ -142,8 +142,8 @@ func (f cronField) ends() string {
 	return fmt.Sprintf("%d to %d, or %s to %s", f.least, f.most, f.names[0], f.names[len(f.names)-1])
 }
 
-// rings reports whether the expression rings on the day.
-func (c cron) rings(d Date) bool {
+// fires reports whether the expression fires on the day.
+func (c cron) fires(d Date) bool {
 	at := d.midnight()
 	if c.month>>at.Month()&1 == 0 {
 		return false

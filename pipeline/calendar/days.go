@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// days rings at times of day, on the days that match. A place is what clocks show then, in seconds.
+// days fires at times of day, on the days that match. A place is what clocks show then, in seconds.
 type days struct {
 	matches func(Date) bool
-	clocks  []Clock // ascending; with more than one, slots go from ring to ring
+	clocks  []Clock // ascending; with more than one, slots go from firing to firing
 	zone    *time.Location
 	covers  covers
 }
@@ -43,7 +43,7 @@ func (d days) next(place int64) int64 {
 	return placeOf(d.find(date+1, 1), d.clocks[0])
 }
 
-// previous returns the place of the ring before the one at a place.
+// previous returns the place of the firing before the one at a place.
 func (d days) previous(place int64) int64 {
 	date, clock := split(place)
 	if i, _ := slices.BinarySearch(d.clocks, clock); i > 0 {
@@ -54,17 +54,17 @@ func (d days) previous(place int64) int64 {
 
 func (d days) slot(place int64) Slot {
 	date, clock := split(place)
-	due, ring := ringAt(date, clock, d.zone)
+	due, change := dueAt(date, clock, d.zone)
 	lastDate, lastClock := split(d.previous(place))
 	if d.covers.sinceLast {
-		last, _ := ringAt(lastDate, lastClock, d.zone)
-		return sinceLast(lastDate, date, lastClock, clock, last, due, ring)
+		last, _ := dueAt(lastDate, lastClock, d.zone)
+		return sinceLast(lastDate, date, lastClock, clock, last, due, change)
 	}
 	slot := between(lastDate+Date(d.covers.shift)+1, date+Date(d.covers.shift)+1, d.zone)
-	slot.Name, slot.Due, slot.Ring = DateOf(slot.From, d.zone).String(), due, ring
+	slot.Name, slot.Due, slot.ClockChange = DateOf(slot.From, d.zone).String(), due, change
 	return slot
 }
 
-func (d days) rung(t time.Time) int64 { return placeOf(DateOf(t, d.zone)-placesBefore, 0) }
+func (d days) fired(t time.Time) int64 { return placeOf(DateOf(t, d.zone)-placesBefore, 0) }
 
-func (d days) covered(t time.Time) int64 { return d.rung(t) - d.covers.shift*daySeconds }
+func (d days) covered(t time.Time) int64 { return d.fired(t) - d.covers.shift*daySeconds }

@@ -2,7 +2,8 @@ package calendar
 
 import "time"
 
-// steps rings whenever a length of time has passed, counted from 1 January 1970 in UTC. A place is the number of lengths.
+// steps fires whenever a length of time has passed, counted from 1 January 1970 in UTC. A place is the number of
+// lengths.
 type steps struct {
 	length int64 // in seconds
 	covers covers
@@ -19,17 +20,17 @@ func (s steps) slot(place int64) Slot {
 	return instants(from, from+s.length, place*s.length, layout)
 }
 
-func (s steps) rung(t time.Time) int64 { return floorDiv(t.Unix(), s.length) - placesBefore }
+func (s steps) fired(t time.Time) int64 { return floorDiv(t.Unix(), s.length) - placesBefore }
 
-func (s steps) covered(t time.Time) int64 { return s.rung(t) - s.covers.shift }
+func (s steps) covered(t time.Time) int64 { return s.fired(t) - s.covers.shift }
 
 // instants returns a slot that is named in UTC.
 func instants(from, to, due int64, layout string) Slot {
 	return Slot{Name: instantAt(from).Format(layout), From: instantAt(from), To: instantAt(to), Due: instantAt(due)}
 }
 
-// minutes rings in every hour of the days that match, when clocks show one of the minutes: in an hour that is repeated, twice. A place is
-// the instant, in seconds.
+// minutes fires in every hour of the days that match, when clocks show one of the minutes: in an hour that is
+// repeated, twice. A place is the instant, in seconds.
 type minutes struct {
 	matches func(Date) bool
 	minutes uint64 // bit n for minute n
@@ -76,6 +77,6 @@ func (m minutes) slot(place int64) Slot {
 	return instants(last, place, place, utcMinutes)
 }
 
-func (m minutes) rung(t time.Time) int64 { return t.Unix() - 1 }
+func (m minutes) fired(t time.Time) int64 { return t.Unix() - 1 }
 
 func (m minutes) covered(t time.Time) int64 { return t.Unix() - 1 }

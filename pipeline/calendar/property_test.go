@@ -81,8 +81,8 @@ func (n *seenDays) days(t *testing.T, s *calendar.Schedule, in span) {
 		}
 		n.skipped += count(numberOf(slot.Name) == numberOf(last.Name)+2)
 		n.changed += count(slot.Longer != 0)
-		n.gaps += count(slot.Ring == calendar.Shifted)
-		n.folds += count(slot.Ring == calendar.Repeated)
+		n.gaps += count(slot.ClockChange == calendar.Shifted)
+		n.folds += count(slot.ClockChange == calendar.Repeated)
 		last = slot
 	}
 	require.False(t, last.To.Before(in.to), "the last slot ends after the time")

@@ -15,34 +15,37 @@ type Slot struct {
 	Name   string    // what it covers: 2026-11-21, 2026-W47, 2026-11, 2026-Q4, 2026, 2026-11-21T02:00 in the zone, 2026-11-21T02:00Z in UTC; with its values, if it has some: 2026-11-21/tenant=acme
 	From   time.Time // the first instant that it covers
 	To     time.Time // the first instant after it
-	Due    time.Time // when the schedule rings for it
+	Due    time.Time // when the schedule fires for it
 	Start  time.Time // when its run may begin: Due and what the jitter adds, always the same for one slot
 	Except bool      // it covers nothing but days that the schedule excepts: no run is due
 
 	Part string // its values beside time, as its name has them: tenant=acme; empty if it has none
 
-	Longer time.Duration // by how much changes of the zone's clocks make it longer; negative if shorter. Always 0 for a slot named in UTC
-	Ring   Ring          // what changes of the zone's clocks do to its time of day
+	// Longer is by how much changes of the zone's clocks make it longer; negative if shorter. It is 0 for a slot named in
+	// UTC.
+	Longer      time.Duration
+	ClockChange ClockChange // what changes of the zone's clocks do to its time of day
 }
 
-// Ring says what became of the time of day at which a slot is due.
-type Ring string
+// ClockChange says what became of the time of day at which a slot is due.
+type ClockChange string
 
-// The words for Ring. Programs test them; never rename.
+// The words for ClockChange. Programs test them; never rename.
 const (
-	OnTime   Ring = ""
-	Shifted  Ring = "shifted"  // clocks skip that time on that day: the ring is the first instant after the gap
-	Repeated Ring = "repeated" // clocks show that time twice on that day: the first is the ring
+	OnTime   ClockChange = ""
+	Shifted  ClockChange = "shifted"  // clocks skip that time on that day: it is due at the first instant after the gap
+	Repeated ClockChange = "repeated" // clocks show that time twice on that day: it is due at the first
 )
 
-// rule is when a schedule rings and what each slot covers. A ring has a place, a number that grows with time.
+// rule is when a schedule fires and what each slot covers. A firing has a place, a number that grows with time.
 type rule interface {
-	// next returns the place of the first ring after a place, which need not have a ring.
+	// next returns the place of the first firing after a place, which need not have one.
 	next(place int64) int64
-	// slot returns the slot of the ring at the place, without Start and Except. One that begins where it ends does not exist.
+	// slot returns the slot of the firing at the place, without Start and Except. One that begins where it
+	// ends does not exist.
 	slot(place int64) Slot
-	// rung returns a place up to which all rings were before t, and not much longer before than needed.
-	rung(t time.Time) int64
+	// fired returns a place up to which all firings were before t, and not much longer before than needed.
+	fired(t time.Time) int64
 	// covered returns a place up to which all slots end at or before t.
 	covered(t time.Time) int64
 }
@@ -87,13 +90,13 @@ func (s *Schedule) intervals(from, to time.Time) iter.Seq[Slot] {
 }
 
 // Due returns the slots that are due at an instant or later, in order, up to the year 9999. Excepted ones are among them.
-func (s *Schedule) Due(from time.Time) iter.Seq[Slot] { return s.parted(s.rings(from)) }
+func (s *Schedule) Due(from time.Time) iter.Seq[Slot] { return s.parted(s.firings(from)) }
 
-// rings are Due without values.
-func (s *Schedule) rings(from time.Time) iter.Seq[Slot] {
+// firings are Due without values.
+func (s *Schedule) firings(from time.Time) iter.Seq[Slot] {
 	from = later(from, firstInstant)
 	return func(yield func(Slot) bool) {
-		for slot := range s.after(s.rule.rung(from)) {
+		for slot := range s.after(s.rule.fired(from)) {
 			if !slot.Due.Before(from) && !yield(slot) {
 				return
 			}
@@ -115,7 +118,7 @@ func (s *Schedule) Last(t time.Time) (last Slot, found bool) {
 	return last, found
 }
 
-// after returns the slots of the rings after a place.
+// after returns the slots of the firings after a place.
 func (s *Schedule) after(place int64) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		for place := s.rule.next(place); ; place = s.rule.next(place) {

@@ -24,8 +24,8 @@ func line(s *calendar.Schedule, slot calendar.Slot) string {
 	if slot.Longer != 0 {
 		line += fmt.Sprintf(" %+g", slot.Longer.Hours())
 	}
-	if slot.Ring != calendar.OnTime {
-		line += " " + string(slot.Ring)
+	if slot.ClockChange != calendar.OnTime {
+		line += " " + string(slot.ClockChange)
 	}
 	if slot.Except {
 		line += " except"
@@ -59,11 +59,11 @@ func TestSlots(t *testing.T) {
 		{"days", calendar.Spec{Every: "day", At: "02:00", Zone: berlin}, "2026-11-21T12:00:00Z", `
 			2026-11-21 11-21T00:00 11-22T00:00 11-22T02:00
 			2026-11-22 11-22T00:00 11-23T00:00 11-23T02:00`},
-		{"a short day, and a ring in the gap", calendar.Spec{Every: "day", At: "02:30", Zone: berlin}, "2026-03-27T23:00:00Z", `
+		{"a short day, and due in the gap", calendar.Spec{Every: "day", At: "02:30", Zone: berlin}, "2026-03-27T23:00:00Z", `
 			2026-03-28 03-28T00:00 03-29T00:00 03-29T03:00 shifted
 			2026-03-29 03-29T00:00 03-30T00:00 03-30T02:30 -1
 			2026-03-30 03-30T00:00 03-31T00:00 03-31T02:30`},
-		{"a long day, and a ring in the fold", calendar.Spec{Every: "day", At: "02:30", Zone: berlin}, "2026-10-24T12:00:00Z", `
+		{"a long day, and due in the fold", calendar.Spec{Every: "day", At: "02:30", Zone: berlin}, "2026-10-24T12:00:00Z", `
 			2026-10-24 10-24T00:00 10-25T00:00 10-25T02:30 repeated
 			2026-10-25 10-25T00:00 10-26T00:00 10-26T02:30 +1`},
 		{"midnight in a gap", calendar.Spec{Every: "day", Zone: "America/Sao_Paulo"}, "2017-10-14T12:00:00Z", `
@@ -189,7 +189,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-func TestDueBeginsWithTheFirstRing(t *testing.T) {
+func TestDueBeginsWithTheFirstSlot(t *testing.T) {
 	s := schedule(t, calendar.Spec{Every: "day", At: "02:00", Zone: "UTC"})
 	for from, want := range map[string]string{
 		"2026-11-21T02:00:00Z": "2026-11-20", "2026-11-21T02:00:01Z": "2026-11-21", "2026-11-20T23:00:00Z": "2026-11-20",
@@ -225,7 +225,7 @@ func TestJitterDelaysTheStartAlone(t *testing.T) {
 	different := 0
 	for slot := range jittered.Slots(from, from.AddDate(0, 1, 0)) {
 		delay := slot.Start.Sub(slot.Due)
-		require.True(t, 0 <= delay && delay <= 5*time.Minute, "%s starts %s after its ring", slot.Name, delay)
+		require.True(t, 0 <= delay && delay <= 5*time.Minute, "%s starts %s after it is due", slot.Name, delay)
 		starts[delay] = true
 		same, err := plain.Named(slot.Name)
 		require.NoError(t, err)
@@ -242,17 +242,17 @@ func TestJitterDelaysTheStartAlone(t *testing.T) {
 	require.Greater(t, different, 600)
 }
 
-// TestLast finds the slot of which the ring was the last, at the ring, a moment before it and after years without one.
+// TestLast finds the slot that was due last, when it is due, a moment before and after years without one.
 func TestLast(t *testing.T) {
 	daily := schedule(t, calendar.Spec{Every: "day", At: "02:30", Zone: "Europe/Berlin"})
-	for rang, want := range map[string]string{
+	for text, want := range map[string]string{
 		"2026-03-29T01:00:00Z": "2026-03-28", "2026-03-29T00:59:59Z": "2026-03-27", "2026-03-29T10:00:00Z": "2026-03-28", "2026-10-25T00:30:00Z": "2026-10-24",
 	} {
-		at, err := time.Parse(time.RFC3339, rang)
+		at, err := time.Parse(time.RFC3339, text)
 		require.NoError(t, err)
 		slot, found := daily.Last(at)
-		require.True(t, found, rang)
-		require.Equal(t, want, slot.Name, rang)
+		require.True(t, found, text)
+		require.Equal(t, want, slot.Name, text)
 	}
 	leap := schedule(t, calendar.Spec{Cron: "0 0 29 2 *", Zone: "UTC"})
 	slot, found := leap.Last(time.Date(2027, 11, 23, 0, 0, 0, 0, time.UTC))

@@ -1,5 +1,5 @@
-// Package calendar says which slots of time a schedule has, and when it rings for each: in any zone, whatever its clocks do. It is pure:
-// it reads nothing but the zones that Go knows, and no clock.
+// Package calendar says which slots of time a schedule has, and when it fires for each: in any zone, whatever its
+// clocks do. It is pure: it reads nothing but the zones that Go knows, and no clock.
 package calendar
 
 import (
@@ -19,12 +19,12 @@ type Spec struct {
 	Zone    string        // of the IANA database, such as Europe/Berlin; UTC if it is empty
 	Covers  string        // "UNIT before" (default), "same UNIT", "since last", a range such as -2d..-1d, or "nothing" for slots without time
 	Except  []string      // days for which no run is due, such as 2026-12-25
-	Jitter  time.Duration // the most that a start comes after the ring, up to MaxJitter
+	Jitter  time.Duration // the most that a start comes after the firing, up to MaxJitter
 	ForEach []Dimension   // what there are slots for beside time
 	Seed    string        // what the jitter of a slot depends on, beside the slot: the schedule's name
 }
 
-// MaxJitter is the most that a start may come after its ring.
+// MaxJitter is the most that a start may come after it is due.
 const MaxJitter = 12 * time.Hour
 
 // Problem is one mistake in a Spec.

@@ -61,7 +61,7 @@ func monthOf(d Date) int64 {
 	return int64(at.Year())*12 + int64(at.Month()) - 1
 }
 
-// units rings on the first day of each unit. A place is the unit's number.
+// units fires on the first day of each unit. A place is the unit's number.
 type units struct {
 	unit
 	at     Clock
@@ -72,20 +72,20 @@ type units struct {
 func (u units) next(place int64) int64 { return place + 1 }
 
 func (u units) slot(place int64) Slot {
-	due, ring := ringAt(u.first(place), u.at, u.zone)
+	due, change := dueAt(u.first(place), u.at, u.zone)
 	if u.covers.sinceLast {
-		last, _ := ringAt(u.first(place-1), u.at, u.zone)
-		return sinceLast(u.first(place-1), u.first(place), u.at, u.at, last, due, ring)
+		last, _ := dueAt(u.first(place-1), u.at, u.zone)
+		return sinceLast(u.first(place-1), u.first(place), u.at, u.at, last, due, change)
 	}
 	first, end := u.first(place+u.covers.shift), u.first(place+u.covers.shift+1)
 	slot := between(first, end, u.zone)
-	slot.Name, slot.Due, slot.Ring = u.name(first), due, ring
+	slot.Name, slot.Due, slot.ClockChange = u.name(first), due, change
 	return slot
 }
 
-func (u units) rung(t time.Time) int64 { return u.of(DateOf(t, u.zone)) - placesBefore }
+func (u units) fired(t time.Time) int64 { return u.of(DateOf(t, u.zone)) - placesBefore }
 
-func (u units) covered(t time.Time) int64 { return u.rung(t) - u.covers.shift }
+func (u units) covered(t time.Time) int64 { return u.fired(t) - u.covers.shift }
 
 // placesBefore is how far before an instant a search begins: a zone may have skipped a day in between.
 const placesBefore = 4
@@ -96,17 +96,18 @@ func between(first, end Date, zone *time.Location) Slot {
 	return Slot{From: from, To: to, Longer: to.Sub(from) - seconds(int64(end-first)*daySeconds)}
 }
 
-// sinceLast returns the slot from one ring to the next.
-func sinceLast(last, next Date, lastClock, clock Clock, from, due time.Time, ring Ring) Slot {
+// sinceLast returns the slot from one firing to the next.
+func sinceLast(last, next Date, lastClock, clock Clock, from, due time.Time, change ClockChange) Slot {
 	length := int64(next-last)*daySeconds + int64(clock-lastClock)
 	return Slot{
-		Name: last.String() + "T" + lastClock.String(), From: from, To: due, Due: due, Ring: ring,
+		Name: last.String() + "T" + lastClock.String(), From: from, To: due, Due: due, ClockChange: change,
 		Longer: due.Sub(from) - seconds(length),
 	}
 }
 
-// ringAt returns when a schedule rings that does so at a time of day: on a day that the zone skipped, as it would on the next.
-func ringAt(date Date, clock Clock, zone *time.Location) (time.Time, Ring) {
+// dueAt returns when a schedule fires that does so at a time of day: on a day that the zone skipped, as it would on the
+// next.
+func dueAt(date Date, clock Clock, zone *time.Location) (time.Time, ClockChange) {
 	due := At(date, clock, zone)
 	if wall(due, zone) != placeOf(date, clock) {
 		return At(DateOf(At(date, 0, zone), zone), clock, zone), Shifted

@@ -172,7 +172,7 @@ func PartOf(name string) string {
 	return name
 }
 
-// Timed reports whether slots are of intervals of time. Without it a schedule never rings, and Parts are its slots.
+// Timed reports whether slots are of intervals of time. Without it a schedule never fires, and Parts are its slots.
 func (s *Schedule) Timed() bool {
 	_, untimed := s.rule.(untimed)
 	return !untimed
@@ -193,13 +193,13 @@ func (s *Schedule) Parts(at time.Time) (slots []Slot) {
 	return slots
 }
 
-// Next returns the slots that are due first at an instant or later, of all values; those without time, if the schedule never rings. It is nil if there
-// is none.
+// Next returns the slots that are due first at an instant or later, of all values; those without time, if the
+// schedule never fires. It is nil if there is none.
 func (s *Schedule) Next(from time.Time) (slots []Slot) {
 	if !s.Timed() {
 		return s.Parts(from)
 	}
-	for slot := range s.rings(from) {
+	for slot := range s.firings(from) {
 		s.each(slot, func(slot Slot) bool {
 			slots = append(slots, slot)
 			return true
@@ -274,12 +274,12 @@ func (s *Schedule) example(name string) string {
 	return strings.TrimPrefix(when+"/"+part, "/")
 }
 
-// untimed is the rule of slots without time: it never rings.
+// untimed is the rule of slots without time: it never fires.
 type untimed struct{}
 
 func (untimed) next(place int64) int64  { return place + 1 }
 func (untimed) slot(int64) Slot         { return Slot{To: lastInstant.Add(time.Hour)} }
-func (untimed) rung(time.Time) int64    { return 0 }
+func (untimed) fired(time.Time) int64   { return 0 }
 func (untimed) covered(time.Time) int64 { return 0 }
 
 // without returns the rule of slots without time. What is about time is a problem.

@@ -74,7 +74,7 @@ func TestSlotsWithoutTime(t *testing.T) {
 	require.False(t, s.Timed())
 	require.Equal(t, []string{"tenant=acme", "tenant=umbrella"}, namesOf(s.Parts(now)))
 	require.Equal(t, s.Parts(now), s.Next(now))
-	require.Empty(t, slices.Collect(s.Due(now)), "it never rings")
+	require.Empty(t, slices.Collect(s.Due(now)), "it never fires")
 	require.Empty(t, slices.Collect(s.Slots(now, now.AddDate(1, 0, 0))))
 	_, found := s.Last(now)
 	require.False(t, found)

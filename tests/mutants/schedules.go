@@ -38,7 +38,7 @@ var schedules = []mutant{
 		pkg: "./pipeline/calendar", run: "^TestEveryValueHasOneSlotInEveryInterval$",
 	},
 	{
-		name: "a version removes what a command made", never: "somebody deploys, and the schedule that another person made rings no more",
+		name: "a version removes what a command made", never: "somebody deploys, and the schedule that another person made fires no more",
 		file: "workflows/slots/reconcile.go", old: "stays := last.Origin == landscape.FromCommand && !retired;", new: "stays := false;",
 		pkg: "./cmd/waymark", run: "^TestScripts$/^schedule_create$", tier: night,
 	},

@@ -197,7 +197,7 @@ func (s *served) runsAtOnce(t *testing.T) {
 	require.Contains(t, plan, `"state":"ready"}],"worker":true`, "a worker looks")
 }
 
-// schedule lets a schedule that somebody made in Temporal ring once; at night also one for days that are over.
+// schedule lets a schedule that somebody made in Temporal fire once; at night also one for days that are over.
 func (s *served) schedule(t *testing.T) {
 	temporal := s.Temporal(t)
 	schedule, err := temporal.ScheduleClient().Create(t.Context(), sdk.ScheduleOptions{
@@ -262,7 +262,8 @@ func (s *served) pages(t *testing.T) {
 	}
 }
 
-// fired makes a schedule of Temporal ring for three days that are over, of which one has a gap in the zone's clocks: each run knows its day.
+// fired makes a schedule of Temporal fire for three days that are over, of which one has a gap in the
+// zone's clocks: each run knows its day.
 func fired(t *testing.T, s *serving.Server, temporal sdk.Client) {
 	t.Helper()
 	daily := strings.Replace(fixtures.Served, "params: {to: {type: string, default: out/served.csv}}",

@@ -119,7 +119,7 @@ func parent(ctx context.Context, d *doorsteps, a asking) (answer, error) {
 	return got, err
 }
 
-// strangeSchedule lets a schedule that somebody made in Temporal ring once.
+// strangeSchedule lets a schedule that somebody made in Temporal fire once.
 func strangeSchedule(ctx context.Context, d *doorsteps, a asking) (answer, error) {
 	in := a.input()
 	if a.key == "" {
@@ -140,11 +140,11 @@ func strangeSchedule(ctx context.Context, d *doorsteps, a asking) (answer, error
 		case err != nil:
 			return answer{}, err
 		}
-		if rang := described.Info.RecentActions; len(rang) > 0 {
-			workflow := rang[0].StartWorkflowResult.WorkflowID
+		if actions := described.Info.RecentActions; len(actions) > 0 {
+			workflow := actions[0].StartWorkflowResult.WorkflowID
 			got := answer{start: func(ctx context.Context) (landscape.Start, error) { return d.log.StartOfWorkflow(ctx, workflow) }}
 			got.word, got.said, err = failed(d.temporal.GetWorkflow(ctx, workflow, "").Get(ctx, nil))
-			return got, err // it does not ring again, and ends with the server
+			return got, err // it does not fire again, and ends with the server
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
