@@ -30,7 +30,7 @@ var kept = map[string]string{
 	"a count or sum of many rows":                                "figures total amount unreadable unit sample looked_at equal changed missing replaced unknown",
 	"numbers of parts and lines, and what a target said of them": "findings",
 	"which file, and where":                                      "item revision place",
-	"a state":                                                    "status fate final link parent_run replaced_by was late latest stands_for rang changes attempts seen key schedule",
+	"a state":                                                    "status fate final link parent_run replaced_by was late latest stands_for fired changes attempts seen key schedule",
 	"a digest of a payload, or over many records":                "pack state sha256 manifest_sha256 digests root marks tables hash",
 	"roots over values whose salts are destroyed":                "field_roots.roots",
 }

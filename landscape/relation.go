@@ -146,7 +146,7 @@ var views = []Relation{
 	view("sink_rows", "run_id, sink, line_number int, token_id, source, row int, chunk int, ordinal int, lane int"),
 	view("sink_totals", `run_id, sink, guarantee, planned_rows int, finalized_rows int, finalized_bytes int, refused_rows int, artifact_path,
 		artifact_bytes int, artifact_sha256, published_us int`),
-	view("slot_outcomes", `schedule, slot, from_us int, to_us int, due_us int, rang int, state, run_id, status, attempts int, reason, actor, why,
+	view("slot_outcomes", `schedule, slot, from_us int, to_us int, due_us int, fired int, state, run_id, status, attempts int, reason, actor, why,
 		deadline_us int, late_us int, changed_us int`),
 	view("token_outcomes", `run_id, source, row int, lane int, token_id, chunk int, completed int, outcome, path, sink, last_node, error_hash,
 		fork_group_id, join_group_id, expand_group_id, batch_id`),

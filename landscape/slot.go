@@ -36,16 +36,16 @@ func (Slot) Table() string { return "slots" }
 type SlotFacts struct {
 	From     Micros    `db:"from_us"`          // the first instant that it covers
 	To       Micros    `db:"to_us"`            // the first instant after it
-	Due      Micros    `db:"due_us"`           // when the schedule rings for it
+	Due      Micros    `db:"due_us"`           // when the schedule fires for it
 	Deadline Micros    `db:"deadline_us,null"` // by when its output is promised; zero for no promise
-	Rang     bool      `db:"rang"`             // the schedule rang for it; else somebody asked for it before, or long after
+	Fired    bool      `db:"fired"`            // by the schedule; else somebody asked for it before, or long after
 	Changes  int64     `db:"changes,move"`     // how often what follows has changed
 	State    SlotState `db:"state,move"`
 	Run      string    `db:"run_id,move"`       // its last run; empty if there is none
 	Attempts int64     `db:"attempts,move"`     // how often a run was begun, or resumed, for it
 	Seen     int64     `db:"seen,move"`         // how many starts and resumptions of that run were recorded when the last attempt began
 	Reason   string    `db:"reason,move"`       // one sentence for people; empty if nothing is to be said
-	Request  string    `db:"request,move"`      // what a person asked for that it is part of; empty if the schedule rang
+	Request  string    `db:"request,move"`      // what a person asked for that it is part of; empty if the schedule fired
 	Ready    Micros    `db:"ready_us,move"`     // before which no run begins for it
 	Late     Micros    `db:"late_us,move,null"` // when it was found to be late; zero if it was not
 	Changed  Micros    `db:"changed_us,move"`   // set by Log
@@ -74,14 +74,16 @@ const (
 	SlotRecovered = "recovered" // the output of a late slot is there
 )
 
-// NewSlot returns a slot of a schedule of which nothing is recorded yet: due, because the schedule rang for it or a person asked.
-func NewSlot(schedule string, slot calendar.Slot, rang bool) Slot {
+// NewSlot returns a slot of a schedule of which nothing is recorded yet: due, because the schedule fired for it or a
+// person asked.
+func NewSlot(schedule string, slot calendar.Slot, fired bool) Slot {
 	return Slot{Schedule: schedule, Name: slot.Name, SlotFacts: SlotFacts{
-		From: MicrosOf(slot.From), To: MicrosOf(slot.To), Due: MicrosOf(slot.Due), Rang: rang, State: SlotDue, Ready: MicrosOf(slot.Start),
+		From: MicrosOf(slot.From), To: MicrosOf(slot.To), Due: MicrosOf(slot.Due),
+		Fired: fired, State: SlotDue, Ready: MicrosOf(slot.Start),
 	}}
 }
 
-// SlotRequest is what a person asked for: runs for slots, whatever the schedule rang for.
+// SlotRequest is what a person asked for: runs for slots, whatever the schedule fired for.
 type SlotRequest struct {
 	ID       string `db:"request,key"`
 	Schedule string `db:"schedule"`

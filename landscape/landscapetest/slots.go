@@ -32,7 +32,8 @@ func SlotOf(schedule string, n int, state landscape.SlotState) landscape.Slot {
 	day := landscape.MicrosOf(time.Date(2026, time.November, n, 0, 0, 0, 0, time.UTC))
 	const length = landscape.Micros(24 * time.Hour / time.Microsecond)
 	slot := landscape.Slot{Schedule: schedule, Name: fmt.Sprintf("2026-11-%02d", n), SlotFacts: landscape.SlotFacts{
-		From: day, To: day + length, Due: day + length, Deadline: day + length + 1, Rang: true, State: state, Ready: day + length,
+		From: day, To: day + length, Due: day + length, Deadline: day + length + 1,
+		Fired: true, State: state, Ready: day + length,
 	}}
 	if state != landscape.SlotDue {
 		slot.Reason = "nobody served then"

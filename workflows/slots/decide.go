@@ -138,7 +138,7 @@ type admission struct {
 	*decision
 	now     landscape.Micros
 	newRun  func() string
-	running map[string][]landscape.Slot // by request, empty for those for which the schedule rang
+	running map[string][]landscape.Slot // by request, empty for those for which the schedule fired
 }
 
 // admit begins the run of a slot, or says for what it waits, or that it gets none.

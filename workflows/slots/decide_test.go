@@ -104,7 +104,7 @@ func TestDeadlines(t *testing.T) {
 // slotOf is a slot of the n-th of November.
 func slotOf(n int, state landscape.SlotState, run string) landscape.Slot {
 	slot := landscape.Slot{Schedule: "default/x/nightly", Name: fmt.Sprintf("2026-11-%02d", n), SlotFacts: landscape.SlotFacts{
-		From: day(n), To: day(n + 1), Due: day(n + 1), Ready: day(n + 1), State: state, Rang: true, Run: run,
+		From: day(n), To: day(n + 1), Due: day(n + 1), Ready: day(n + 1), State: state, Fired: true, Run: run,
 	}}
 	if run != "" {
 		slot.Attempts = 1

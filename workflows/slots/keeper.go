@@ -295,7 +295,7 @@ func failedInTurn(change landscape.SlotChange) bool {
 func (k *Keeper) failuresInTurn(ctx context.Context, s *Schedule) ([]landscape.Slot, error) {
 	var failed []landscape.Slot
 	err := k.Log.LastSlots(ctx, s.ID, func(slot landscape.Slot) bool {
-		if slot.State == landscape.SlotFailed && slot.Rang && slot.Changed > s.At {
+		if slot.State == landscape.SlotFailed && slot.Fired && slot.Changed > s.At {
 			failed = append(failed, slot)
 		}
 		return slot.State != landscape.SlotDone

@@ -48,10 +48,10 @@ func TestManySlotsThatAreDueHideNone(t *testing.T) {
 func TestFailuresThatPauseASchedule(t *testing.T) {
 	night := func(n int, request string) landscape.Slot {
 		slot := landscapetest.SlotOf("default/x/nightly", n, landscape.SlotDue)
-		slot.Request, slot.Rang = request, request == ""
+		slot.Request, slot.Fired = request, request == ""
 		return slot
 	}
-	missed := func(slot landscape.Slot) landscape.Slot { slot.Rang = true; return slot }
+	missed := func(slot landscape.Slot) landscape.Slot { slot.Fired = true; return slot }
 	for name, test := range map[string]struct {
 		slots []landscape.Slot // they fail one after the other
 		again int              // the first of them that somebody asks to retry, which fails as well; 0 for none

@@ -38,7 +38,7 @@ func OutlookOf(ctx context.Context, log *landscape.Log, id string, now time.Time
 	if o.s, o.history, err = recorded(ctx, log, id); err != nil {
 		return o, err
 	}
-	last, err := lastRung(ctx, log, id)
+	last, err := lastFired(ctx, log, id)
 	newest, _ := o.s.Calendar.Last(now)
 	o.from, o.newest = max(o.s.Since, last+1), newest.Due
 	return o, err
@@ -54,20 +54,20 @@ func (o Outlook) Fate(slot calendar.Slot) (state landscape.SlotState, reason str
 	return state, reason, true
 }
 
-// lastRung returns when the last slot was due for which a schedule rang; 0 if it never did.
-func lastRung(ctx context.Context, log *landscape.Log, id string) (last landscape.Micros, err error) {
+// lastFired returns when the last slot was due for which a schedule fired; 0 if it never did.
+func lastFired(ctx context.Context, log *landscape.Log, id string) (last landscape.Micros, err error) {
 	err = log.LastSlots(ctx, id, func(slot landscape.Slot) bool {
-		if slot.Rang {
+		if slot.Fired {
 			last = slot.Due
 		}
-		return !slot.Rang
+		return !slot.Fired
 	})
 	return last, err
 }
 
 // recordDue records slots that became due, and reports whether there may be more of them.
 func (s *Schedule) recordDue(ctx context.Context, log *landscape.Log, history []landscape.Schedule, now time.Time) (full bool, err error) {
-	last, err := lastRung(ctx, log, s.ID)
+	last, err := lastFired(ctx, log, s.ID)
 	if err != nil {
 		return false, err
 	}

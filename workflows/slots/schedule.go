@@ -32,10 +32,11 @@ func Read(row landscape.Schedule) (*Schedule, error) {
 	return s, nil
 }
 
-// Record returns a slot of which nothing is recorded yet as it is recorded: due, because the schedule rang for it or a person asked.
-func (s *Schedule) Record(slot calendar.Slot, rang bool) landscape.Slot {
-	record := landscape.NewSlot(s.ID, slot, rang)
-	if rang {
+// Record returns a slot of which nothing is recorded yet as it is recorded: due, because the schedule fired for it
+// or a person asked.
+func (s *Schedule) Record(slot calendar.Slot, fired bool) landscape.Slot {
+	record := landscape.NewSlot(s.ID, slot, fired)
+	if fired {
 		record.Deadline = Promised(s.spec, s.Calendar.Zone(), slot.Due)
 	}
 	return record
@@ -71,7 +72,7 @@ func (s *Schedule) within() time.Duration {
 
 func (s *Schedule) wait() time.Duration { return cmp.Or(time.Duration(s.spec.Retry.Wait), defaultWait) }
 
-// atOnce is how many runs of slots for which the schedule rang go on at a time; 0 for any number.
+// atOnce is how many runs of slots for which the schedule fired go on at a time; 0 for any number.
 func (s *Schedule) atOnce() int {
 	if s.spec.Overlap == "allow" {
 		return 0
@@ -85,8 +86,10 @@ const shortly = 10 * time.Minute
 // mostAtOnce is how many slots are recorded in one transaction.
 const mostAtOnce = 500
 
-// fallDue returns the slots that have become due and are not recorded, as they are recorded: those after the last one for which the schedule rang, which
-// was due at last. Once there are mostAtOnce of them it leaves out those that are due later than these, so that those of an instant stay together. history are the rows of the schedule, the first first, of which the last is s.
+// fallDue returns the slots that have become due and are not recorded, as they are recorded: those after the last
+// one for which the schedule fired, which was due at last. Once there are mostAtOnce of them it leaves out those
+// that are due later than these, so that those of an instant stay together. history are the rows of the schedule,
+// the first first, of which the last is s.
 func (s *Schedule) fallDue(history []landscape.Schedule, last landscape.Micros, known map[string]bool, now time.Time) (due []landscape.Slot) {
 	if s.Removed() {
 		return nil

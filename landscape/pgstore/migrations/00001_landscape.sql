@@ -2695,7 +2695,7 @@ end $$;
 create trigger birth after insert on schedules referencing new table as added
   for each statement execute function schedules_birth();
 
--- What people asked for: runs for slots, whether or not the schedule rang for them.
+-- What people asked for: runs for slots, whether or not the schedule fired for them.
 create table slot_requests (
   request     text collate "C" not null check (request <> ''),
   schedule    text collate "C" not null,
@@ -2729,7 +2729,7 @@ create table slots (
   to_us       bigint not null check (to_us > from_us),
   due_us      bigint not null,
   deadline_us bigint check (deadline_us is null or deadline_us >= due_us),
-  rang        bigint not null check (rang in (0, 1)),
+  fired       bigint not null check (fired in (0, 1)),
   changes     bigint not null check (changes >= 0),
   state       text collate "C" not null check (state in ('due', 'running', 'done', 'failed', 'skipped', 'missed')),
   run_id      text collate "C" not null check (run_id <> '' or state not in ('running', 'done', 'failed')),
@@ -2760,8 +2760,8 @@ end $$;
 
 create function slots_change() returns trigger language plpgsql set search_path from current as $$
 begin
-  if (old.schedule, old.slot, old.from_us, old.to_us, old.due_us, old.deadline_us, old.rang)
-    is distinct from (new.schedule, new.slot, new.from_us, new.to_us, new.due_us, new.deadline_us, new.rang)
+  if (old.schedule, old.slot, old.from_us, old.to_us, old.due_us, old.deadline_us, old.fired)
+    is distinct from (new.schedule, new.slot, new.from_us, new.to_us, new.due_us, new.deadline_us, new.fired)
   then
     raise exception 'slots: only what became of a slot changes' using errcode = 'integrity_constraint_violation';
   end if;
@@ -3706,7 +3706,7 @@ where not exists (
 
 -- One row per slot: what became of it, and of its last run, also if somebody resumed that since the schedule looked.
 create view slot_outcomes as
-select s.schedule, s.slot, s.from_us, s.to_us, s.due_us, s.rang,
+select s.schedule, s.slot, s.from_us, s.to_us, s.due_us, s.fired,
   case
     when r.status in ('completed', 'completed_with_failures', 'empty') then 'done'
     when r.status = 'running' then 'running'

@@ -2189,7 +2189,7 @@ when not exists (select 1 from pipeline_versions v where v.pipeline = new.pipeli
   or new.seq > 0 and not exists (select 1 from schedules s where s.schedule = new.schedule and s.seq = new.seq - 1)
 begin select raise(abort, 'schedules: it is of a version that is there, and comes after the one before it'); end;
 
--- What people asked for: runs for slots, whether or not the schedule rang for them.
+-- What people asked for: runs for slots, whether or not the schedule fired for them.
 create table slot_requests (
   request     text not null check (request <> ''),
   schedule    text not null,
@@ -2219,7 +2219,7 @@ create table slots (
   to_us       integer not null check (to_us > from_us),
   due_us      integer not null,
   deadline_us integer check (deadline_us is null or deadline_us >= due_us),
-  rang        integer not null check (rang in (0, 1)),
+  fired       integer not null check (fired in (0, 1)),
   changes     integer not null check (changes >= 0),
   state       text not null check (state in ('due', 'running', 'done', 'failed', 'skipped', 'missed')),
   run_id      text not null check (run_id <> '' or state not in ('running', 'done', 'failed')),
@@ -2239,7 +2239,7 @@ create index slots_of_run on slots (run_id, schedule, slot);
 create trigger slots_stay before delete on slots begin select raise(abort, 'slots: append-only'); end;
 create trigger slots_once before insert on slots when exists (select 1 from slots t where t.schedule = new.schedule and t.slot = new.slot)
 begin select raise(abort, 'slots: append-only: it is there already'); end;
-create trigger slots_keep before update of schedule, slot, from_us, to_us, due_us, deadline_us, rang on slots
+create trigger slots_keep before update of schedule, slot, from_us, to_us, due_us, deadline_us, fired on slots
 begin select raise(abort, 'slots: only what became of a slot changes'); end;
 create trigger slots_change before update on slots
 when new.changes <> old.changes + 1 or new.attempts < old.attempts or new.state in ('done', 'failed') and old.state not in ('running', 'failed', 'done')
@@ -2918,7 +2918,7 @@ where not exists (
 
 -- One row per slot: its state, and that of its last run, also if it was resumed since the schedule looked.
 create view slot_outcomes as
-select s.schedule, s.slot, s.from_us, s.to_us, s.due_us, s.rang,
+select s.schedule, s.slot, s.from_us, s.to_us, s.due_us, s.fired,
   case
     when r.status in ('completed', 'completed_with_failures', 'empty') then 'done'
     when r.status = 'running' then 'running'
