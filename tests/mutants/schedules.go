@@ -49,7 +49,7 @@ var schedules = []mutant{
 	},
 	{
 		name: "a run that nobody began is not begun", never: "a slot runs for ever, and nobody works for it",
-		file: "workflows/slots/fate.go", old: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\treturn k.fateOfWorkflow(ctx, slot, f)", new: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\tf.state = open",
+		file: "workflows/slots/outcome.go", old: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\treturn k.fateOfWorkflow(ctx, slot, f)", new: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\tf.state = open",
 		pkg: "./tests/crash", run: "^TestServeIsKilledAtMomentsOfASlot$/^slot.taken$", tier: night,
 	},
 	{
