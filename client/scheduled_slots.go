@@ -211,7 +211,7 @@ func (c *Client) foresee(ctx context.Context, grid *Grid, wanted []calendar.Slot
 		if cell.State != SlotNone {
 			continue
 		}
-		if state, reason, due := outlook.Fate(slot); due {
+		if state, reason, due := outlook.Outcome(slot); due {
 			cell.State, cell.Reason = SlotState(state), reason
 		}
 	}

@@ -19,7 +19,7 @@ var schedules = []mutant{
 	},
 	{
 		name: "a run that has ended keeps its turn", never: "a slot waits for a run that is over",
-		file: "workflows/slots/decide.go", old: "(f.state == unknown || f.state == open):", new: "true:",
+		file: "workflows/slots/decide.go", old: "(o.state == unknown || o.state == open):", new: "true:",
 		pkg: "./workflows/slots", run: "^TestDecide$",
 	},
 	{
@@ -49,7 +49,7 @@ var schedules = []mutant{
 	},
 	{
 		name: "a run that nobody began is not begun", never: "a slot runs for ever, and nobody works for it",
-		file: "workflows/slots/outcome.go", old: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\treturn k.fateOfWorkflow(ctx, slot, f)", new: "case missing, start.Decided != 0 && !tried(slot, f):\n\t\tf.state = open",
+		file: "workflows/slots/outcome.go", old: "case missing, start.Decided != 0 && !tried(slot, o):\n\t\treturn k.outcomeOfWorkflow(ctx, slot, o)", new: "case missing, start.Decided != 0 && !tried(slot, o):\n\t\to.state = open",
 		pkg: "./tests/crash", run: "^TestServeIsKilledAtMomentsOfASlot$/^slot.taken$", tier: night,
 	},
 	{

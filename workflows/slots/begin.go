@@ -23,7 +23,7 @@ func (k *Keeper) act(ctx context.Context, s *Schedule, l ledger, d decision) err
 		}
 	}
 	for _, slot := range l.slots {
-		if slot.State == landscape.SlotRunning && l.fates[slot.Run].state == unknown {
+		if slot.State == landscape.SlotRunning && l.outcomes[slot.Run].state == unknown {
 			if err := failpoint.Hit("slot.taken"); err != nil {
 				return err
 			}

@@ -10,20 +10,20 @@ import (
 	"waymark/pipeline/calendar"
 )
 
-// fate is what is known of the run of a slot.
-type fate struct {
-	state   fateState
+// outcome is what is known of the run of a slot.
+type outcome struct {
+	state   outcomeState
 	reason  string // why it failed, or is not wanted, or for what it waits
 	curable bool   // it failed, and another attempt may not
 	over    bool   // it is recorded, and cannot be resumed
 	tries   int64  // how many starts and resumptions of it are recorded
 }
 
-type fateState int
+type outcomeState int
 
 const (
-	unknown fateState = iota // nobody has begun it: it is lost, or was never begun
-	open                     // somebody works for it, or is about to
+	unknown outcomeState = iota // nobody has begun it: it is lost, or was never begun
+	open                        // somebody works for it, or is about to
 	done
 	failed
 	unwanted // its start was skipped, or another one took its place: concurrency of the document
@@ -32,7 +32,7 @@ const (
 // ledger is what a schedule decides about.
 type ledger struct {
 	slots    []landscape.Slot                 // due, running, and failed lately, by when they are due
-	fates    map[string]fate                  // by run
+	outcomes map[string]outcome               // by run
 	requests map[string]landscape.SlotRequest // by id
 	before   map[string]landscape.Slot        // the slot before one, by that one's name, of a schedule that minds
 	done     map[string]string                // the complete run that a slot had before its last one failed, by name
@@ -57,10 +57,10 @@ func (s *Schedule) decide(l ledger, now time.Time, newRun func() string) decisio
 	turn := admission{Schedule: s, ledger: l, now: landscape.MicrosOf(now), newRun: newRun, running: map[string][]landscape.Slot{}, decision: &d}
 	var waiting []landscape.Slot
 	for _, slot := range l.slots {
-		f := l.fates[slot.Run]
+		o := l.outcomes[slot.Run]
 		changed := s.observe(&d, l, slot, turn.now)
 		switch {
-		case slot.State == landscape.SlotRunning && (f.state == unknown || f.state == open):
+		case slot.State == landscape.SlotRunning && (o.state == unknown || o.state == open):
 			turn.running[slot.Request] = append(turn.running[slot.Request], slot)
 		case slot.State == landscape.SlotDue && slot.Ready <= turn.now && !changed:
 			waiting = append(waiting, slot)
@@ -80,23 +80,23 @@ func (s *Schedule) decide(l ledger, now time.Time, newRun func() string) decisio
 
 // observe records what has become of a slot, and reports whether anything has.
 func (s *Schedule) observe(d *decision, l ledger, slot landscape.Slot, now landscape.Micros) bool {
-	f := l.fates[slot.Run]
+	o := l.outcomes[slot.Run]
 	begun := slot.State == landscape.SlotRunning || slot.State == landscape.SlotFailed
 	switch {
-	case begun && f.state == done:
+	case begun && o.state == done:
 		event := ""
 		if slot.Late != 0 {
 			event = landscape.SlotRecovered
 		}
 		d.change(slot, event, func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotDone, "" })
-	case slot.State == landscape.SlotFailed && f.state == open: // somebody resumed it
+	case slot.State == landscape.SlotFailed && o.state == open: // somebody resumed it
 		d.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotRunning, "" })
-	case slot.State == landscape.SlotRunning && f.state == failed:
-		d.change(slot, "", func(to *landscape.Slot) { s.fail(to, f, l.done[slot.Name], now) })
-	case slot.State == landscape.SlotRunning && f.state == open && f.reason != slot.Reason: // it waits, or has begun
-		d.change(slot, "", func(to *landscape.Slot) { to.Reason = f.reason })
-	case slot.State == landscape.SlotRunning && f.state == unwanted:
-		d.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotSkipped, f.reason })
+	case slot.State == landscape.SlotRunning && o.state == failed:
+		d.change(slot, "", func(to *landscape.Slot) { s.fail(to, o, l.done[slot.Name], now) })
+	case slot.State == landscape.SlotRunning && o.state == open && o.reason != slot.Reason: // it waits, or has begun
+		d.change(slot, "", func(to *landscape.Slot) { to.Reason = o.reason })
+	case slot.State == landscape.SlotRunning && o.state == unwanted:
+		d.change(slot, "", func(to *landscape.Slot) { to.State, to.Reason = landscape.SlotSkipped, o.reason })
 	case slot.Deadline != 0 && slot.Late == 0 && slot.Deadline <= now:
 		d.change(slot, landscape.SlotLate, func(to *landscape.Slot) { to.Late = now })
 	default:
@@ -106,24 +106,24 @@ func (s *Schedule) observe(d *decision, l ledger, slot landscape.Slot, now lands
 }
 
 // fail lets the slot wait for another attempt, or gives it up. One that had a complete run before is done, whatever becomes of another one.
-func (s *Schedule) fail(slot *landscape.Slot, f fate, before string, now landscape.Micros) {
+func (s *Schedule) fail(slot *landscape.Slot, o outcome, before string, now landscape.Micros) {
 	if before != "" {
-		slot.State, slot.Reason = landscape.SlotDone, AnotherFailed(slot.Run, f.reason)
+		slot.State, slot.Reason = landscape.SlotDone, AnotherFailed(slot.Run, o.reason)
 		slot.Run = before
 		return
 	}
 	if slot.Ready > now { // somebody ran it by hand before it was due
 		slot.State, slot.Request = landscape.SlotDue, ""
-		slot.Reason = "failed before the slot was due: " + cmp.Or(f.reason, "its run failed")
+		slot.Reason = "failed before the slot was due: " + cmp.Or(o.reason, "its run failed")
 		return
 	}
-	if !f.curable || slot.Attempts > int64(s.spec.Retry.Times) {
-		slot.State, slot.Reason = landscape.SlotFailed, cmp.Or(f.reason, "its run failed")
+	if !o.curable || slot.Attempts > int64(s.spec.Retry.Times) {
+		slot.State, slot.Reason = landscape.SlotFailed, cmp.Or(o.reason, "its run failed")
 		return
 	}
 	wait := s.wait()
 	slot.State, slot.Ready = landscape.SlotDue, now+landscape.Micros(wait/time.Microsecond)
-	slot.Reason = fmt.Sprintf("attempt %d failed: %s; the next follows after %v", slot.Attempts, f.reason, wait)
+	slot.Reason = fmt.Sprintf("attempt %d failed: %s; the next follows after %v", slot.Attempts, o.reason, wait)
 }
 
 // AnotherFailed is the reason of a slot that is done, and of which another run failed.
@@ -199,7 +199,7 @@ func (a *admission) skip(slot landscape.Slot, reason string) {
 
 // begin records that the run of a slot begins: the one that it had, if that can go on, or else a new one.
 func (a *admission) begin(slot landscape.Slot) {
-	before := a.fates[slot.Run]
+	before := a.outcomes[slot.Run]
 	a.change(slot, "", func(to *landscape.Slot) {
 		to.State, to.Reason, to.Attempts, to.Seen = landscape.SlotRunning, "", slot.Attempts+1, before.tries
 		if slot.Run == "" || before.over {

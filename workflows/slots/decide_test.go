@@ -121,57 +121,136 @@ func TestDecide(t *testing.T) {
 		slot.Deadline, slot.Late = slot.Due+1, late
 		return slot
 	}
-	fails := fate{state: failed, reason: "S3 is away", curable: true, tries: 1}
+	fails := outcome{state: failed, reason: "S3 is away", curable: true, tries: 1}
 	for name, test := range map[string]struct {
-		spec   string
-		slots  []landscape.Slot
-		fates  map[string]fate
-		before map[string]landscape.Slot
-		done   string
-		paused bool
-		action landscape.ScheduleAction
-		now    landscape.Micros
-		want   string
-		cancel string
+		spec     string
+		slots    []landscape.Slot
+		outcomes map[string]outcome
+		before   map[string]landscape.Slot
+		done     string
+		paused   bool
+		action   landscape.ScheduleAction
+		now      landscape.Micros
+		want     string
+		cancel   string
 	}{
-		"begins what is due":         {slots: []landscape.Slot{slotOf(1, due, "")}, want: "01 running"},
-		"one at a time":              {slots: []landscape.Slot{slotOf(1, due, ""), slotOf(2, due, "")}, want: "01 running; 02 due waits for its turn: 1 at a time"},
-		"the newest first":           {spec: "catch_up: {order: newest}", slots: []landscape.Slot{slotOf(1, due, ""), slotOf(2, due, "")}, want: "02 running; 01 due waits for its turn: 1 at a time"},
-		"two at a time":              {spec: "catch_up: {at_once: 2}", slots: []landscape.Slot{slotOf(1, due, ""), slotOf(2, due, "")}, want: "01 running; 02 running"},
-		"as many as there are":       {spec: "overlap: allow", slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: open}}, want: "02 running"},
-		"waits for one that runs":    {slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: open}}, want: "02 due waits for its turn: 1 at a time"},
-		"and for one not begun":      {slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, want: "02 due waits for its turn: 1 at a time"},
-		"follows one that has ended": {slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: done}}, want: "01 done; 02 running"},
-		"skips":                      {spec: "overlap: skip", slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: open}}, want: "02 skipped the run of slot 2026-11-01 was still going on (overlap: skip)"},
-		"skips none that is made up": {spec: "overlap: skip", now: day(4), slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: open}}, want: "02 due waits for its turn: 1 at a time"},
-		"cancels":                    {spec: "overlap: cancel", slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: open}}, want: "02 due waits for the end of the run of slot 2026-11-01, which is cancelled", cancel: "slot 2026-11-02 was due (overlap: cancel)"},
-		"skips of its value alone":   {spec: "overlap: skip, for_each: {tenant: [a, b]}", slots: []landscape.Slot{of("a", slotOf(1, running, "r")), of("a", slotOf(2, due, "")), of("b", slotOf(2, due, ""))}, fates: map[string]fate{"r": {state: open}}, want: "02/tenant=a skipped the run of slot 2026-11-01/tenant=a was still going on (overlap: skip); 02/tenant=b due waits for its turn: 1 at a time"},
-		"values beside each other":   {spec: "catch_up: {at_once: 2}, for_each: {tenant: [a, b, c]}", slots: []landscape.Slot{of("a", slotOf(1, due, "")), of("b", slotOf(1, due, "")), of("c", slotOf(1, due, ""))}, want: "01/tenant=a running; 01/tenant=b running; 01/tenant=c due waits for its turn: 2 at a time"},
-		"a pause":                    {paused: true, slots: []landscape.Slot{slotOf(1, due, "")}, want: "01 due paused by ann: moved"},
-		"not for who asks":           {paused: true, slots: []landscape.Slot{asked(slotOf(1, due, "")), slotOf(2, due, "")}, want: "01 running; 02 due paused by ann: moved"},
-		"who asks waits for none":    {slots: []landscape.Slot{asked(slotOf(1, due, "")), slotOf(2, running, "r")}, fates: map[string]fate{"r": {state: open}}, want: "01 running"},
-		"was removed":                {action: landscape.RemoveSchedule, slots: []landscape.Slot{slotOf(1, due, ""), asked(slotOf(2, due, ""))}, want: "01 skipped the schedule was removed before its run began; 02 running"},
-		"was deleted":                {action: landscape.DeleteSchedule, slots: []landscape.Slot{slotOf(1, due, ""), asked(slotOf(2, due, "")), slotOf(3, running, "r")}, fates: map[string]fate{"r": {state: open}}, want: "01 skipped the schedule was deleted by ann: not needed; 02 skipped the schedule was deleted by ann: not needed"},
-		"not before it is ready":     {now: day(2) - 1, slots: []landscape.Slot{slotOf(1, due, "")}},
-		"after the one before":       {spec: "after: previous", slots: []landscape.Slot{slotOf(2, due, "")}, before: map[string]landscape.Slot{"2026-11-02": slotOf(1, lost, "r")}, want: "02 due waits for slot 2026-11-01, which is failed (after: previous)"},
-		"after one that is done":     {spec: "after: previous", slots: []landscape.Slot{slotOf(2, due, "")}, before: map[string]landscape.Slot{"2026-11-02": slotOf(1, landscape.SlotDone, "r")}, want: "02 running"},
-		"gives up":                   {slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, want: "01 failed S3 is away"},
-		"was done before":            {slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, done: "old", want: "01 done another run, r, failed: S3 is away"},
-		"waits for a place":          {slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": {state: open, reason: "pool:db has no places"}}, want: "01 running pool:db has no places"},
-		"tries again":                {spec: "retry: {times: 1, wait: 15m}", slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, want: "01 due attempt 1 failed: S3 is away; the next follows after 15m0s"},
-		"gives up in the end":        {spec: "retry: {times: 1}", slots: []landscape.Slot{attempt(2, slotOf(1, running, "r"))}, fates: map[string]fate{"r": fails}, want: "01 failed S3 is away"},
-		"tries nothing in vain":      {spec: "retry: {times: 1}", slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": {state: failed, reason: "cancelled"}}, want: "01 failed cancelled"},
-		"ran by hand in vain":        {now: day(2) - 1, slots: []landscape.Slot{slotOf(1, running, "r")}, fates: map[string]fate{"r": fails}, want: "01 due failed before the slot was due: S3 is away"},
-		"concurrency skips it":       {slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, fates: map[string]fate{"r": {state: unwanted, reason: "one run at a time"}}, want: "01 skipped one run at a time; 02 running"},
-		"somebody resumed it":        {slots: []landscape.Slot{slotOf(1, lost, "r")}, fates: map[string]fate{"r": {state: open}}, want: "01 running"},
-		"and it is complete":         {slots: []landscape.Slot{slotOf(1, lost, "r")}, fates: map[string]fate{"r": {state: done}}, want: "01 done"},
-		"is late":                    {slots: []landscape.Slot{promised(slotOf(1, running, "r"), 0)}, fates: map[string]fate{"r": {state: open}}, want: "01 running late"},
-		"is late once":               {slots: []landscape.Slot{promised(slotOf(1, running, "r"), 1)}, fates: map[string]fate{"r": {state: open}}},
-		"recovers":                   {slots: []landscape.Slot{promised(slotOf(1, running, "r"), 1)}, fates: map[string]fate{"r": {state: done}}, want: "01 done recovered"},
+		"begins what is due": {slots: []landscape.Slot{slotOf(1, due, "")}, want: "01 running"},
+		"one at a time":      {slots: []landscape.Slot{slotOf(1, due, ""), slotOf(2, due, "")}, want: "01 running; 02 due waits for its turn: 1 at a time"},
+		"the newest first":   {spec: "catch_up: {order: newest}", slots: []landscape.Slot{slotOf(1, due, ""), slotOf(2, due, "")}, want: "02 running; 01 due waits for its turn: 1 at a time"},
+		"two at a time":      {spec: "catch_up: {at_once: 2}", slots: []landscape.Slot{slotOf(1, due, ""), slotOf(2, due, "")}, want: "01 running; 02 running"},
+		"as many as there are": {
+			spec: "overlap: allow", slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")},
+			outcomes: map[string]outcome{"r": {state: open}}, want: "02 running",
+		},
+		"waits for one that runs": {
+			slots:    []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")},
+			outcomes: map[string]outcome{"r": {state: open}}, want: "02 due waits for its turn: 1 at a time",
+		},
+		"and for one not begun": {slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")}, want: "02 due waits for its turn: 1 at a time"},
+		"follows one that has ended": {
+			slots:    []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")},
+			outcomes: map[string]outcome{"r": {state: done}}, want: "01 done; 02 running",
+		},
+		"skips": {
+			spec: "overlap: skip", slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")},
+			outcomes: map[string]outcome{"r": {state: open}},
+			want:     "02 skipped the run of slot 2026-11-01 was still going on (overlap: skip)",
+		},
+		"skips none that is made up": {
+			spec: "overlap: skip", now: day(4),
+			slots:    []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")},
+			outcomes: map[string]outcome{"r": {state: open}}, want: "02 due waits for its turn: 1 at a time",
+		},
+		"cancels": {
+			spec: "overlap: cancel", slots: []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")},
+			outcomes: map[string]outcome{"r": {state: open}},
+			want:     "02 due waits for the end of the run of slot 2026-11-01, which is cancelled",
+			cancel:   "slot 2026-11-02 was due (overlap: cancel)",
+		},
+		"skips of its value alone": {
+			spec:     "overlap: skip, for_each: {tenant: [a, b]}",
+			slots:    []landscape.Slot{of("a", slotOf(1, running, "r")), of("a", slotOf(2, due, "")), of("b", slotOf(2, due, ""))},
+			outcomes: map[string]outcome{"r": {state: open}},
+			want:     "02/tenant=a skipped the run of slot 2026-11-01/tenant=a was still going on (overlap: skip); 02/tenant=b due waits for its turn: 1 at a time",
+		},
+		"values beside each other": {spec: "catch_up: {at_once: 2}, for_each: {tenant: [a, b, c]}", slots: []landscape.Slot{of("a", slotOf(1, due, "")), of("b", slotOf(1, due, "")), of("c", slotOf(1, due, ""))}, want: "01/tenant=a running; 01/tenant=b running; 01/tenant=c due waits for its turn: 2 at a time"},
+		"a pause":                  {paused: true, slots: []landscape.Slot{slotOf(1, due, "")}, want: "01 due paused by ann: moved"},
+		"not for who asks":         {paused: true, slots: []landscape.Slot{asked(slotOf(1, due, "")), slotOf(2, due, "")}, want: "01 running; 02 due paused by ann: moved"},
+		"who asks waits for none": {
+			slots:    []landscape.Slot{asked(slotOf(1, due, "")), slotOf(2, running, "r")},
+			outcomes: map[string]outcome{"r": {state: open}}, want: "01 running",
+		},
+		"was removed": {action: landscape.RemoveSchedule, slots: []landscape.Slot{slotOf(1, due, ""), asked(slotOf(2, due, ""))}, want: "01 skipped the schedule was removed before its run began; 02 running"},
+		"was deleted": {
+			action:   landscape.DeleteSchedule,
+			slots:    []landscape.Slot{slotOf(1, due, ""), asked(slotOf(2, due, "")), slotOf(3, running, "r")},
+			outcomes: map[string]outcome{"r": {state: open}},
+			want:     "01 skipped the schedule was deleted by ann: not needed; 02 skipped the schedule was deleted by ann: not needed",
+		},
+		"not before it is ready": {now: day(2) - 1, slots: []landscape.Slot{slotOf(1, due, "")}},
+		"after the one before":   {spec: "after: previous", slots: []landscape.Slot{slotOf(2, due, "")}, before: map[string]landscape.Slot{"2026-11-02": slotOf(1, lost, "r")}, want: "02 due waits for slot 2026-11-01, which is failed (after: previous)"},
+		"after one that is done": {spec: "after: previous", slots: []landscape.Slot{slotOf(2, due, "")}, before: map[string]landscape.Slot{"2026-11-02": slotOf(1, landscape.SlotDone, "r")}, want: "02 running"},
+		"gives up": {
+			slots: []landscape.Slot{slotOf(1, running, "r")}, outcomes: map[string]outcome{"r": fails},
+			want: "01 failed S3 is away",
+		},
+		"was done before": {
+			slots: []landscape.Slot{slotOf(1, running, "r")}, outcomes: map[string]outcome{"r": fails},
+			done: "old", want: "01 done another run, r, failed: S3 is away",
+		},
+		"waits for a place": {
+			slots:    []landscape.Slot{slotOf(1, running, "r")},
+			outcomes: map[string]outcome{"r": {state: open, reason: "pool:db has no places"}},
+			want:     "01 running pool:db has no places",
+		},
+		"tries again": {
+			spec: "retry: {times: 1, wait: 15m}", slots: []landscape.Slot{slotOf(1, running, "r")},
+			outcomes: map[string]outcome{"r": fails},
+			want:     "01 due attempt 1 failed: S3 is away; the next follows after 15m0s",
+		},
+		"gives up in the end": {
+			spec: "retry: {times: 1}", slots: []landscape.Slot{attempt(2, slotOf(1, running, "r"))},
+			outcomes: map[string]outcome{"r": fails}, want: "01 failed S3 is away",
+		},
+		"tries nothing in vain": {
+			spec: "retry: {times: 1}", slots: []landscape.Slot{slotOf(1, running, "r")},
+			outcomes: map[string]outcome{"r": {state: failed, reason: "cancelled"}}, want: "01 failed cancelled",
+		},
+		"ran by hand in vain": {
+			now: day(2) - 1, slots: []landscape.Slot{slotOf(1, running, "r")},
+			outcomes: map[string]outcome{"r": fails}, want: "01 due failed before the slot was due: S3 is away",
+		},
+		"concurrency skips it": {
+			slots:    []landscape.Slot{slotOf(1, running, "r"), slotOf(2, due, "")},
+			outcomes: map[string]outcome{"r": {state: unwanted, reason: "one run at a time"}},
+			want:     "01 skipped one run at a time; 02 running",
+		},
+		"somebody resumed it": {
+			slots: []landscape.Slot{slotOf(1, lost, "r")}, outcomes: map[string]outcome{"r": {state: open}},
+			want: "01 running",
+		},
+		"and it is complete": {
+			slots: []landscape.Slot{slotOf(1, lost, "r")}, outcomes: map[string]outcome{"r": {state: done}},
+			want: "01 done",
+		},
+		"is late": {
+			slots:    []landscape.Slot{promised(slotOf(1, running, "r"), 0)},
+			outcomes: map[string]outcome{"r": {state: open}}, want: "01 running late",
+		},
+		"is late once": {
+			slots:    []landscape.Slot{promised(slotOf(1, running, "r"), 1)},
+			outcomes: map[string]outcome{"r": {state: open}},
+		},
+		"recovers": {
+			slots:    []landscape.Slot{promised(slotOf(1, running, "r"), 1)},
+			outcomes: map[string]outcome{"r": {state: done}}, want: "01 done recovered",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scheduleOf(t, "{every: day, "+test.spec+"}")
-			l := ledger{slots: test.slots, fates: test.fates, before: test.before, done: map[string]string{"2026-11-01": test.done}, requests: map[string]landscape.SlotRequest{"q": {ID: "q", AtOnce: 1, Actor: "bob"}}}
+			l := ledger{
+				slots: test.slots, outcomes: test.outcomes, before: test.before,
+				done: map[string]string{"2026-11-01": test.done}, requests: map[string]landscape.SlotRequest{"q": {ID: "q", AtOnce: 1, Actor: "bob"}}}
 			if test.action != "" {
 				s.Action, s.Actor, s.Why = test.action, "ann", "not needed"
 			}
@@ -196,17 +275,17 @@ func TestDecide(t *testing.T) {
 func TestWhichRunAnAttemptIs(t *testing.T) {
 	s := scheduleOf(t, "{every: day}")
 	for name, test := range map[string]struct {
-		run  string
-		fate fate
-		want string
-		seen int64
+		run     string
+		outcome outcome
+		want    string
+		seen    int64
 	}{
 		"the first":            {want: "new"},
-		"a run that failed":    {run: "r", fate: fate{state: failed, tries: 3}, want: "r", seen: 3},
-		"one that is complete": {run: "r", fate: fate{state: done, over: true, tries: 3}, want: "new"},
+		"a run that failed":    {run: "r", outcome: outcome{state: failed, tries: 3}, want: "r", seen: 3},
+		"one that is complete": {run: "r", outcome: outcome{state: done, over: true, tries: 3}, want: "new"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := s.decide(ledger{slots: []landscape.Slot{slotOf(1, landscape.SlotDue, test.run)}, fates: map[string]fate{test.run: test.fate}}, day(2).Time(), func() string { return "new" })
+			d := s.decide(ledger{slots: []landscape.Slot{slotOf(1, landscape.SlotDue, test.run)}, outcomes: map[string]outcome{test.run: test.outcome}}, day(2).Time(), func() string { return "new" })
 			require.Len(t, d.changes, 1)
 			require.Equal(t, test.want, d.changes[0].To.Run)
 			require.Equal(t, test.seen, d.changes[0].To.Seen)

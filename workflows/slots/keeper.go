@@ -166,7 +166,10 @@ func (s *Schedule) next(l ledger, now time.Time) time.Time {
 
 // ledger reads what the schedule decides about.
 func (k *Keeper) ledger(ctx context.Context, s *Schedule, history []landscape.Schedule, now time.Time) (ledger, error) {
-	l := ledger{fates: map[string]fate{}, requests: map[string]landscape.SlotRequest{}, before: map[string]landscape.Slot{}, done: map[string]string{}}
+	l := ledger{
+		outcomes: map[string]outcome{}, requests: map[string]landscape.SlotRequest{},
+		before: map[string]landscape.Slot{}, done: map[string]string{},
+	}
 	if last := &history[len(history)-1]; last.PausedAt(landscape.MicrosOf(now)) {
 		l.pause = pauseOf(history, last)
 	}
@@ -212,11 +215,11 @@ func (k *Keeper) due(ctx context.Context, id string) ([]landscape.Slot, error) {
 // look reads what else is recorded of a slot.
 func (k *Keeper) look(ctx context.Context, s *Schedule, l *ledger, slot landscape.Slot) (err error) {
 	if slot.Run != "" {
-		if l.fates[slot.Run], err = k.fate(ctx, slot, landscape.MicrosOf(time.Now())); err != nil {
+		if l.outcomes[slot.Run], err = k.outcome(ctx, slot, landscape.MicrosOf(time.Now())); err != nil {
 			return err
 		}
 	}
-	if slot.State == landscape.SlotRunning && l.fates[slot.Run].state == failed {
+	if slot.State == landscape.SlotRunning && l.outcomes[slot.Run].state == failed {
 		if l.done[slot.Name], err = DoneBefore(ctx, k.Log, slot); err != nil {
 			return err
 		}

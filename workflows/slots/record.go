@@ -44,13 +44,13 @@ func OutlookOf(ctx context.Context, log *landscape.Log, id string, now time.Time
 	return o, err
 }
 
-// Fate returns the state that will be recorded of a slot of which nothing is, and the reason; false if nothing will be: it is not due yet, has no time, or
-// the schedule was not there.
-func (o Outlook) Fate(slot calendar.Slot) (state landscape.SlotState, reason string, due bool) {
+// Outcome returns the state that will be recorded of a slot of which nothing is, and the reason; false if nothing
+// will be: it is not due yet, has no time, or the schedule was not there.
+func (o Outlook) Outcome(slot calendar.Slot) (state landscape.SlotState, reason string, due bool) {
 	if at := landscape.MicrosOf(slot.Due); o.s.Removed() || !o.s.Calendar.Timed() || at < o.from || slot.Due.After(o.now) {
 		return "", "", false
 	}
-	state, reason = o.s.fate(o.history, slot, o.newest, o.now)
+	state, reason = o.s.outcome(o.history, slot, o.newest, o.now)
 	return state, reason, true
 }
 

@@ -104,14 +104,16 @@ func (s *Schedule) fallDue(history []landscape.Schedule, last landscape.Micros, 
 			continue
 		}
 		record := s.Record(slot, true)
-		record.State, record.Reason = s.fate(history, slot, newest.Due, now)
+		record.State, record.Reason = s.outcome(history, slot, newest.Due, now)
 		due = append(due, record)
 	}
 	return due
 }
 
-// fate says what becomes of a slot that has become due.
-func (s *Schedule) fate(history []landscape.Schedule, slot calendar.Slot, newest, now time.Time) (landscape.SlotState, string) {
+// outcome says what becomes of a slot that has become due.
+func (s *Schedule) outcome(
+	history []landscape.Schedule, slot calendar.Slot, newest, now time.Time,
+) (landscape.SlotState, string) {
 	late := now.Sub(slot.Start)
 	catchUp := cmp.Or(s.spec.CatchUp.Slots, "all")
 	switch pause := pausedAt(history, landscape.MicrosOf(slot.Due)); {

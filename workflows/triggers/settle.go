@@ -12,12 +12,12 @@ import (
 	"waymark/workflows"
 )
 
-// fate is what became of a run that took what arrived.
-type fate int
+// outcome is what became of a run that took what arrived.
+type outcome int
 
 const (
-	going   fate = iota // somebody works for it, or is about to
-	stopped             // it can be resumed: what it took is its own
+	going   outcome = iota // somebody works for it, or is about to
+	stopped                // it can be resumed: what it took is its own
 	done
 	over // it did not begin, or cannot be resumed: what it took may be taken again
 )
@@ -28,15 +28,15 @@ func (w *watched) settle(ctx context.Context) (open int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	fates := map[string]fate{}
+	outcomes := map[string]outcome{}
 	var changes []landscape.ArrivalChange
 	for _, from := range taken {
-		is, known := fates[from.Run]
+		is, known := outcomes[from.Run]
 		if !known {
-			if is, err = w.fate(ctx, from.Run); err != nil {
+			if is, err = w.outcome(ctx, from.Run); err != nil {
 				return 0, err
 			}
-			if fates[from.Run] = is; is == going {
+			if outcomes[from.Run] = is; is == going {
 				open++
 			}
 		}
@@ -54,7 +54,7 @@ func (w *watched) settle(ctx context.Context) (open int, err error) {
 		changes = append(changes, landscape.ArrivalChange{From: &from, To: to})
 	}
 	for run := range w.begun {
-		if is, known := fates[run]; !known || is != going {
+		if is, known := outcomes[run]; !known || is != going {
 			delete(w.begun, run)
 		}
 	}
@@ -76,12 +76,13 @@ func (w *watched) returned(ctx context.Context, from landscape.Arrival) (landsca
 	return to, err
 }
 
-// fate finds out what became of a run. One of which nothing is recorded but its start is begun, unless Temporal knows it.
-func (w *watched) fate(ctx context.Context, id string) (fate, error) {
+// outcome finds out what became of a run. One of which nothing is recorded but its start is begun, unless Temporal
+// knows it.
+func (w *watched) outcome(ctx context.Context, id string) (outcome, error) {
 	run, err := w.Log.Run(ctx, id)
 	switch {
 	case errors.Is(err, landscape.ErrNotFound):
-		return w.fateOfStart(ctx, id)
+		return w.outcomeOfStart(ctx, id)
 	case err != nil:
 		return going, err
 	case run.Status.Complete():
@@ -94,8 +95,8 @@ func (w *watched) fate(ctx context.Context, id string) (fate, error) {
 	return stopped, nil
 }
 
-// fateOfStart is the fate of a run that is not recorded.
-func (w *watched) fateOfStart(ctx context.Context, run string) (fate, error) {
+// outcomeOfStart is the outcome of a run that is not recorded.
+func (w *watched) outcomeOfStart(ctx context.Context, run string) (outcome, error) {
 	start, err := w.Log.LastStart(ctx, run)
 	switch {
 	case err != nil:
