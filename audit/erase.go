@@ -32,7 +32,7 @@ func (a *Auditor) Erasable(ctx context.Context, run, sink string, probe bool) er
 
 // Erase deletes rows of a published output in its target, by their lines, and returns what became of each, in their order. It may be repeated: a row that was deleted
 // before has the same answer. After an error nothing or everything is done.
-func (a *Auditor) Erase(ctx context.Context, run, sink string, lines []int64) ([]plugin.Fate, error) {
+func (a *Auditor) Erase(ctx context.Context, run, sink string, lines []int64) ([]plugin.ErasureOutcome, error) {
 	written, target, err := a.eraser(ctx, run, sink)
 	if err != nil {
 		return nil, err
@@ -80,12 +80,12 @@ func (i *explaining) erased(ctx context.Context, sink string, line int64) (strin
 	if err != nil || at < 0 {
 		return "", err
 	}
-	order, fate := orders.Erasures[at].Order, orders.Fates[line]
+	order, outcome := orders.Erasures[at].Order, orders.Outcomes[line]
 	switch {
-	case fate == "":
+	case outcome == "":
 		return fmt.Sprintf("not yet: order %d to forget is not carried out: waymark forget --finish does it", order), nil
-	case fate.Absent():
-		return fmt.Sprintf("by order %d to forget: %s", order, landscape.FateText(fate)), nil
+	case outcome.Absent():
+		return fmt.Sprintf("by order %d to forget: %s", order, landscape.ErasureText(outcome)), nil
 	}
-	return fmt.Sprintf("not, though order %d to forget said so: %s", order, landscape.FateText(fate)), nil
+	return fmt.Sprintf("not, though order %d to forget said so: %s", order, landscape.ErasureText(outcome)), nil
 }

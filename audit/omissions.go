@@ -105,15 +105,17 @@ func (a *attesting) omit(ctx context.Context, part writtenPart, forgotten []land
 	}
 	for _, e := range orders.Erasures {
 		number, here := o.number[e.Line]
-		fate, done := orders.Fates[e.Line]
+		outcome, done := orders.Outcomes[e.Line]
 		switch {
 		case !here, !done && a.erasing:
 		case !done:
 			o.without[number] = plugin.Omission{Why: fmt.Sprintf("order %d deletes the row, and is not carried out yet: waymark forget --finish does it", e.Order)}
-		case fate.Absent():
+		case outcome.Absent():
 			o.without[number] = plugin.Omission{Erased: true}
 		default:
-			o.without[number] = plugin.Omission{Why: fmt.Sprintf("order %d forgot the row, and did not delete it: %s", e.Order, landscape.FateText(fate))}
+			o.without[number] = plugin.Omission{
+				Why: fmt.Sprintf("order %d forgot the row, and did not delete it: %s", e.Order, landscape.ErasureText(outcome)),
+			}
 		}
 	}
 	return nil

@@ -54,9 +54,12 @@ func (v *verification) verifyErasure(ctx context.Context, e landscape.Erasure, a
 	if err != nil || certificate == "" {
 		return err
 	}
-	told := landscape.ErasedLine(e.Run, landscape.OutputLine{Sink: e.Sink, Output: artifacts[at].Path, Line: e.Line}, orders.Fates[e.Line])
+	line := landscape.OutputLine{Sink: e.Sink, Output: artifacts[at].Path, Line: e.Line}
+	told := landscape.ErasedLine(e.Run, line, orders.Outcomes[e.Line])
 	if !slices.Contains(strings.Split(certificate, "\n"), told) {
-		v.add(RecordDiffers, e.Sink, "row %d of the output is recorded as %s by order %d to forget, and its certificate does not say so", e.Line, orders.Fates[e.Line], e.Order)
+		v.add(RecordDiffers, e.Sink,
+			"row %d of the output is recorded as %s by order %d to forget, and its certificate does not say so",
+			e.Line, orders.Outcomes[e.Line], e.Order)
 	}
 	return nil
 }

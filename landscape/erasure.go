@@ -20,11 +20,11 @@ type Erasure struct {
 
 // Erased is what became of such a row.
 type Erased struct {
-	Run  string      `db:"run_id,key"`
-	Sink string      `db:"sink,key"`
-	Line int64       `db:"line,key"`
-	Fate plugin.Fate `db:"fate"`
-	At   Micros      `db:"at_us"`
+	Run     string                `db:"run_id,key"`
+	Sink    string                `db:"sink,key"`
+	Line    int64                 `db:"line,key"`
+	Outcome plugin.ErasureOutcome `db:"outcome"`
+	At      Micros                `db:"at_us"`
 }
 
 // Table returns erasures.
@@ -35,8 +35,8 @@ func (Erased) Table() string { return "erased" }
 
 // SinkErasures are the rows of one output of a run that orders delete in its target.
 type SinkErasures struct {
-	Erasures []Erasure             // by line
-	Fates    map[int64]plugin.Fate // what became of them, by line; a row without one is still to be deleted
+	Erasures []Erasure                       // by line
+	Outcomes map[int64]plugin.ErasureOutcome // what became of them, by line; a row without one is still to be deleted
 }
 
 // Erasures returns the rows of an output that orders delete.
@@ -45,9 +45,9 @@ func (r *Reader) Erasures(ctx context.Context, run, sink string) (found SinkEras
 		return found, err
 	}
 	erased, err := Select[Erased](ctx, r.from, run, sink)
-	found.Fates = map[int64]plugin.Fate{}
+	found.Outcomes = map[int64]plugin.ErasureOutcome{}
 	for _, e := range erased {
-		found.Fates[e.Line] = e.Fate
+		found.Outcomes[e.Line] = e.Outcome
 	}
 	return found, err
 }
@@ -83,8 +83,10 @@ func (r *Reader) ErasuresIn(ctx context.Context, run string) ([]Erasure, error) 
 	return Select[Erasure](ctx, r.from, run)
 }
 
-// RecordErased records what became of rows of one output that an order deletes. A row with a recorded fate keeps it.
-func (l *Log) RecordErased(ctx context.Context, run, sink string, lines []int64, fates []plugin.Fate) error {
+// RecordErased records what became of rows of one output that an order deletes. A row with a recorded outcome keeps it.
+func (l *Log) RecordErased(
+	ctx context.Context, run, sink string, lines []int64, outcomes []plugin.ErasureOutcome,
+) error {
 	return settle(Erased{}.Table(), func() error {
 		known, err := l.Erasures(ctx, run, sink)
 		if err != nil {
@@ -92,8 +94,8 @@ func (l *Log) RecordErased(ctx context.Context, run, sink string, lines []int64,
 		}
 		tx, now := Tx{}, l.now()
 		for i, line := range lines {
-			if known.Fates[line] == "" {
-				tx.Insert = append(tx.Insert, Erased{Run: run, Sink: sink, Line: line, Fate: fates[i], At: now})
+			if known.Outcomes[line] == "" {
+				tx.Insert = append(tx.Insert, Erased{Run: run, Sink: sink, Line: line, Outcome: outcomes[i], At: now})
 			}
 		}
 		if tx.Insert == nil {
@@ -103,9 +105,9 @@ func (l *Log) RecordErased(ctx context.Context, run, sink string, lines []int64,
 	})
 }
 
-// FateText says of a row that was to be deleted in a target what became of it.
-func FateText(fate plugin.Fate) string {
-	switch fate {
+// ErasureText says of a row that was to be deleted in a target what became of it.
+func ErasureText(outcome plugin.ErasureOutcome) string {
+	switch outcome {
 	case plugin.RowDeleted:
 		return "deleted"
 	case plugin.RowGone:
@@ -119,14 +121,15 @@ func FateText(fate plugin.Fate) string {
 	case plugin.RowLeft:
 		return "it was left there, because the target was given up"
 	}
-	return string(fate)
+	return string(outcome)
 }
 
-// ErasedLine is the line of a certificate about a row of an output: with what became of it in its target, unless the fate is "".
-func ErasedLine(run string, line OutputLine, fate plugin.Fate) string {
+// ErasedLine is the line of a certificate about a row of an output: with what became of it in its target,
+// unless the outcome is "".
+func ErasedLine(run string, line OutputLine, outcome plugin.ErasureOutcome) string {
 	told := fmt.Sprintf("  run %s  %s row %d (sink %s)", run, OneLine(line.Output), line.Line, line.Sink)
-	if fate != "" {
-		told += ": " + FateText(fate)
+	if outcome != "" {
+		told += ": " + ErasureText(outcome)
 	}
 	return told
 }
@@ -142,18 +145,20 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// FatesText says how many rows had which fate, such as "2 deleted, 1 gone".
-func FatesText(fates []plugin.Fate) string {
+// ErasuresText says how many rows had which outcome, such as "2 deleted, 1 gone".
+func ErasuresText(outcomes []plugin.ErasureOutcome) string {
 	var told []string
-	for _, fate := range []plugin.Fate{plugin.RowDeleted, plugin.RowGone, plugin.RowEdited, plugin.RowReplaced, plugin.RowUnclear, plugin.RowLeft} {
+	for _, outcome := range []plugin.ErasureOutcome{
+		plugin.RowDeleted, plugin.RowGone, plugin.RowEdited, plugin.RowReplaced, plugin.RowUnclear, plugin.RowLeft,
+	} {
 		n := 0
-		for _, f := range fates {
-			if f == fate {
+		for _, o := range outcomes {
+			if o == outcome {
 				n++
 			}
 		}
 		if n > 0 {
-			told = append(told, fmt.Sprintf("%d %s", n, fate))
+			told = append(told, fmt.Sprintf("%d %s", n, outcome))
 		}
 	}
 	return strings.Join(told, ", ")

@@ -24,7 +24,7 @@ var shown = map[string]string{
 	"what a program is called":        "worker execution namespace schedule claim was version",
 	"replaced by salts without some":  "keys",
 	"a number, or none":               "finished_us parent turn deadline_us fold quorum timeout_ms of out_row ordinal byte_offset",
-	"one of a few words of an order":  "erased.fate",
+	"one of a few words of an order":  "erased.outcome",
 	"of salted leaves":                "root leaf marks run_seals.tables forgotten_leaves.hash field_roots.roots",
 }
 

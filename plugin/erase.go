@@ -7,27 +7,29 @@ type Eraser interface {
 	Attester
 	// MayErase fails if rows of the published output could not be deleted now: the place cannot be reached, or does not allow it. It changes nothing.
 	MayErase(ctx context.Context, written Written) error
-	// Erase deletes rows of a published output, by their lines, and records at the place, in the transaction that deletes, what became of each. It deletes only what is
-	// there exactly as the run wrote it, and what no other run wrote as well. The fates are those of the lines, in their order. A line of which the place has a record
-	// already is left alone, and has the fate of then: so a repeat deletes nothing else, and answers the same. After an error nothing, or everything, is done.
-	Erase(ctx context.Context, written Written, lines []int64) ([]Fate, error)
+	// Erase deletes rows of a published output, by their lines, and records at the place, in the transaction that deletes,
+	// what became of each. It deletes only what is there exactly as the run wrote it, and what no other run wrote as well.
+	// The outcomes are those of the lines, in their order. A line of which the place has a record already is left alone,
+	// and keeps its outcome: so a repeat deletes nothing else, and answers the same. After an error nothing, or
+	// everything, is done.
+	Erase(ctx context.Context, written Written, lines []int64) ([]ErasureOutcome, error)
 }
 
-// Fate is what became of a row that was to be deleted. Stored; never rename.
-type Fate string
+// ErasureOutcome is what became of a row that was to be deleted. Stored; never rename.
+type ErasureOutcome string
 
-// The fates.
+// The outcomes.
 const (
-	RowDeleted  Fate = "deleted"
-	RowGone     Fate = "gone"     // no row had what the run wrote
-	RowEdited   Fate = "edited"   // there was a row with its key, and other values: somebody changed it
-	RowReplaced Fate = "replaced" // a later row with its key was written
-	RowUnclear  Fate = "unclear"  // nothing told whether the row was the run's
-	RowLeft     Fate = "left"     // the place was not asked, because somebody decided so
+	RowDeleted  ErasureOutcome = "deleted"
+	RowGone     ErasureOutcome = "gone"     // no row had what the run wrote
+	RowEdited   ErasureOutcome = "edited"   // there was a row with its key, and other values: somebody changed it
+	RowReplaced ErasureOutcome = "replaced" // a later row with its key was written
+	RowUnclear  ErasureOutcome = "unclear"  // nothing told whether the row was the run's
+	RowLeft     ErasureOutcome = "left"     // the place was not asked, because somebody decided so
 )
 
 // Absent reports whether the row is not at the place any more.
-func (f Fate) Absent() bool { return f == RowDeleted || f == RowGone }
+func (o ErasureOutcome) Absent() bool { return o == RowDeleted || o == RowGone }
 
 // PartRows are the rows of a part, as far as they are known.
 type PartRows struct {

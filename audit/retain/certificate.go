@@ -13,18 +13,18 @@ import (
 
 // certificate collects what an order to forget did not reach, by run.
 type certificate struct {
-	found map[string]landscape.Descent
-	fates map[[2]string]map[int64]plugin.Fate // by run and sink, and line
-	left  bool                                // targets were given up
+	found    map[string]landscape.Descent
+	outcomes map[[2]string]map[int64]plugin.ErasureOutcome // by run and sink, and line
+	left     bool                                          // targets were given up
 
 	unread []landscape.UnreadDeliveries
 }
 
-func (c *certificate) erased(run, sink string, fates map[int64]plugin.Fate) {
-	if c.fates == nil {
-		c.fates = map[[2]string]map[int64]plugin.Fate{}
+func (c *certificate) erased(run, sink string, outcomes map[int64]plugin.ErasureOutcome) {
+	if c.outcomes == nil {
+		c.outcomes = map[[2]string]map[int64]plugin.ErasureOutcome{}
 	}
-	c.fates[[2]string{run, sink}] = fates
+	c.outcomes[[2]string{run, sink}] = outcomes
 }
 
 func (c *certificate) add(run string, found landscape.Descent) {
@@ -81,8 +81,8 @@ func (c *carrying) text() string {
 func (c *carrying) writeOutputs(b *strings.Builder) {
 	for _, run := range slices.Sorted(maps.Keys(c.report.found)) {
 		for _, line := range c.report.found[run].Lines {
-			if fate := c.report.fateOf(run, line); !fate.Absent() {
-				fmt.Fprintln(b, landscape.ErasedLine(run, line, fate))
+			if outcome := c.report.outcomeOf(run, line); !outcome.Absent() {
+				fmt.Fprintln(b, landscape.ErasedLine(run, line, outcome))
 			}
 		}
 		for _, token := range c.report.found[run].Mixed {
@@ -93,21 +93,21 @@ func (c *carrying) writeOutputs(b *strings.Builder) {
 
 // writeErased lists rows that are not in their targets any more.
 func (c *carrying) writeErased(b *strings.Builder) {
-	if c.report.fates == nil {
+	if c.report.outcomes == nil {
 		return
 	}
 	b.WriteString("\nDeleted in tables, by this order:\n")
 	for _, run := range slices.Sorted(maps.Keys(c.report.found)) {
 		for _, line := range c.report.found[run].Lines {
-			if fate := c.report.fateOf(run, line); fate.Absent() {
-				fmt.Fprintln(b, landscape.ErasedLine(run, line, fate))
+			if outcome := c.report.outcomeOf(run, line); outcome.Absent() {
+				fmt.Fprintln(b, landscape.ErasedLine(run, line, outcome))
 			}
 		}
 	}
 }
 
-func (c *certificate) fateOf(run string, line landscape.OutputLine) plugin.Fate {
-	return c.fates[[2]string{run, line.Sink}][line.Line]
+func (c *certificate) outcomeOf(run string, line landscape.OutputLine) plugin.ErasureOutcome {
+	return c.outcomes[[2]string{run, line.Sink}][line.Line]
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }

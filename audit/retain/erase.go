@@ -18,7 +18,7 @@ type Eraser interface {
 	// Erasable fails if rows of a published output cannot be deleted; with probe also if the target would not do so now. It changes nothing.
 	Erasable(ctx context.Context, run, sink string, probe bool) error
 	// Erase deletes rows of a published output, by their lines, and returns what became of each, in their order. It may be repeated, with the same answer.
-	Erase(ctx context.Context, run, sink string, lines []int64) ([]plugin.Fate, error)
+	Erase(ctx context.Context, run, sink string, lines []int64) ([]plugin.ErasureOutcome, error)
 }
 
 // Erasure is a row of an output that an order to forget deletes in its target.
@@ -155,19 +155,19 @@ func (p *ForgetPlan) records() (records []landscape.Erasure) {
 
 // ErasedIn says what became of the rows in one output that an order deletes.
 type ErasedIn struct {
-	Run    string                `json:"run"`
-	Sink   string                `json:"sink"`
-	Output string                `json:"output"`
-	Fates  map[plugin.Fate]int64 `json:"fates"` // how many rows, by what became of them
+	Run      string                          `json:"run"`
+	Sink     string                          `json:"sink"`
+	Output   string                          `json:"output"`
+	Outcomes map[plugin.ErasureOutcome]int64 `json:"outcomes"` // how many rows, by what became of them
 }
 
 // String says it in a few words.
 func (e ErasedIn) String() string {
-	var fates []plugin.Fate
-	for fate, rows := range e.Fates {
-		fates = append(fates, slices.Repeat([]plugin.Fate{fate}, int(rows))...)
+	var outcomes []plugin.ErasureOutcome
+	for outcome, rows := range e.Outcomes {
+		outcomes = append(outcomes, slices.Repeat([]plugin.ErasureOutcome{outcome}, int(rows))...)
 	}
-	return fmt.Sprintf("%s, rows of run %s: %s", e.Output, e.Run, landscape.FatesText(fates))
+	return fmt.Sprintf("%s, rows of run %s: %s", e.Output, e.Run, landscape.ErasuresText(outcomes))
 }
 
 // leavable requires of each target that is given up that an order is still to delete rows there. The error is an *UntouchedError.
@@ -227,7 +227,7 @@ func (c *carrying) eraseIn(ctx context.Context, rows []landscape.Erasure) error 
 		return err
 	}
 	known, err := c.Log.Erasures(ctx, run, sink)
-	if err == nil && known.Fates[lines[0]] == "" { // those of one order are recorded at once
+	if err == nil && known.Outcomes[lines[0]] == "" { // those of one order are recorded at once
 		if err = c.askTarget(ctx, run, sink, output, lines); err == nil {
 			known, err = c.Log.Erasures(ctx, run, sink)
 		}
@@ -235,10 +235,10 @@ func (c *carrying) eraseIn(ctx context.Context, rows []landscape.Erasure) error 
 	if err != nil {
 		return err
 	}
-	c.report.erased(run, sink, known.Fates)
-	in := ErasedIn{Run: run, Sink: sink, Output: output, Fates: map[plugin.Fate]int64{}}
+	c.report.erased(run, sink, known.Outcomes)
+	in := ErasedIn{Run: run, Sink: sink, Output: output, Outcomes: map[plugin.ErasureOutcome]int64{}}
 	for _, line := range lines {
-		in.Fates[known.Fates[line]]++
+		in.Outcomes[known.Outcomes[line]]++
 	}
 	c.result.Erased = append(c.result.Erased, in)
 	return nil
@@ -259,16 +259,16 @@ func (c *carrying) askTarget(ctx context.Context, run, sink, output string, line
 	if err := c.held(ctx, run); err != nil {
 		return err
 	}
-	fates := slices.Repeat([]plugin.Fate{plugin.RowLeft}, len(lines))
+	outcomes := slices.Repeat([]plugin.ErasureOutcome{plugin.RowLeft}, len(lines))
 	if slices.Contains(c.Leave, sink) || slices.Contains(c.Leave, output) {
 		c.report.left = true
 	} else {
 		var err error
-		if fates, err = c.Targets.Erase(ctx, run, sink, lines); err != nil {
+		if outcomes, err = c.Targets.Erase(ctx, run, sink, lines); err != nil {
 			return errors.Join(ctx.Err(), &TargetError{c.order.ID, run, sink, output, err})
 		}
 	}
-	return cmp.Or(c.Log.RecordErased(ctx, run, sink, lines, fates), failpoint.Hit("forget.erased"))
+	return cmp.Or(c.Log.RecordErased(ctx, run, sink, lines, outcomes), failpoint.Hit("forget.erased"))
 }
 
 // held says whether a hold that came after the order protects a run.

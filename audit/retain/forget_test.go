@@ -51,7 +51,7 @@ func TestForgettingTheSameRecords(t *testing.T) {
 	done, err = forgetter.Finish(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []int64{waits.ID, other.ID}, []int64{done[0].Order, done[1].Order})
-	require.Equal(t, map[plugin.Fate]int64{plugin.RowDeleted: 1}, done[0].Erased[0].Fates)
+	require.Equal(t, map[plugin.ErasureOutcome]int64{plugin.RowDeleted: 1}, done[0].Erased[0].Outcomes)
 }
 
 // oneTarget deletes rows, unless it has an error.
@@ -59,8 +59,8 @@ type oneTarget struct{ err error }
 
 func (o *oneTarget) Erasable(context.Context, string, string, bool) error { return o.err }
 
-func (o *oneTarget) Erase(_ context.Context, _, _ string, lines []int64) ([]plugin.Fate, error) {
-	return slices.Repeat([]plugin.Fate{plugin.RowDeleted}, len(lines)), o.err
+func (o *oneTarget) Erase(_ context.Context, _, _ string, lines []int64) ([]plugin.ErasureOutcome, error) {
+	return slices.Repeat([]plugin.ErasureOutcome{plugin.RowDeleted}, len(lines)), o.err
 }
 
 // alone follows rows that came to no barrier, and are in no other row.

@@ -217,7 +217,8 @@ func Forgotten(ctx context.Context, log *landscape.Log, ended string) error {
 		return errors.New("the order ended, and its rows in targets are not deleted")
 	}
 	for range 2 { // as after a kill
-		if err := log.RecordErased(ctx, ended, sink, []int64{1, 3}, []plugin.Fate{plugin.RowDeleted, plugin.RowEdited}); err != nil {
+		outcomes := []plugin.ErasureOutcome{plugin.RowDeleted, plugin.RowEdited}
+		if err := log.RecordErased(ctx, ended, sink, []int64{1, 3}, outcomes); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func TestForgets(t *testing.T) {
 		`update key_hashes set hashes = decode(repeat('00', length(hashes)), 'hex')`,
 		`update key_hashes set hashes = decode(repeat('01', length(hashes)), 'hex') where exists (select 1 from forgotten f where f.chunk = key_hashes.chunk)`,
 		`update errors set code = 'x'`, `update errors set message = 'other'`, `update errors set at_us = at_us + 1`,
-		`update salts set run_id = 'other'`, `update salts set chunk = chunk + 100`, `delete from erased`, `update erased set fate = 'deleted'`, `delete from erasures`,
+		`update salts set run_id = 'other'`, `update salts set chunk = chunk + 100`, `delete from erased`, `update erased set outcome = 'deleted'`, `delete from erasures`,
 	} {
 		refuses(t, conn, attack, appendOnly)
 	}
@@ -41,7 +41,7 @@ func TestForgets(t *testing.T) {
 		`insert into forgotten select run_id, source, chunk, slot + 1, row + 2, leaf, purge_id from forgotten`, `insert into forgettings values (1, 1, 'x', 1)`,
 		`insert into forgotten_leaves select run_id, seq, leaf + 1000, hash, 99 from forgotten_leaves`,
 		`insert into repacked values ('a', 1, repeat('1', 64))`, `insert into erasures select run_id, sink, line + 1, purge_id from erasures`,
-		`insert into erased select run_id, sink, line + 1, fate, at_us from erased`,
+		`insert into erased select run_id, sink, line + 1, outcome, at_us from erased`,
 	} {
 		refuses(t, conn, attack, wrongForChecks, missing, alreadyThere)
 	}

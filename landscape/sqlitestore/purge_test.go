@@ -61,9 +61,9 @@ func TestForgets(t *testing.T) {
 		`insert into forgotten_leaves select run_id, seq, leaf + 1000, hash, 99 from forgotten_leaves`:         "forgets no row of the run",
 		`insert into erasures select run_id, sink, line + 1, purge_id from erasures`:                           "was carried out",
 		`insert into erasures select 'other', sink, line + 1, purge_id from erasures`:                          "forgets no row of the run",
-		`insert into erased select run_id, sink, line, fate, at_us from erased`:                                "it is there already",
-		`insert into erased select run_id, sink, line + 1, fate, at_us from erased`:                            "no order deletes it",
-		`delete from erased`: "append-only", `update erased set fate = 'deleted'`: "append-only", `delete from erasures`: "append-only", `update erasures set line = 7`: "append-only",
+		`insert into erased select run_id, sink, line, outcome, at_us from erased`:                             "it is there already",
+		`insert into erased select run_id, sink, line + 1, outcome, at_us from erased`:                         "no order deletes it",
+		`delete from erased`: "append-only", `update erased set outcome = 'deleted'`: "append-only", `delete from erasures`: "append-only", `update erasures set line = 7`: "append-only",
 		`insert into purged_runs select purge_id + 1, run_id, class, epoch, due_us from purged_runs`: "not ended, or is not due",
 	} {
 		_, err := db.Exec(attack)

@@ -23,7 +23,7 @@ type attestedTable struct {
 	runs   []*testWriter
 	gone   bool // what runs wrote cannot be computed any more
 
-	fates map[string]map[int64]plugin.Fate // of forgotten lines, by run: "" if they were not to be deleted
+	outcomes map[string]map[int64]plugin.ErasureOutcome // of forgotten lines, by run: "" if they were not to be deleted
 }
 
 func newAttestedTable(t *testing.T, spec pipeline.PostgresSink) *attestedTable {
@@ -71,7 +71,7 @@ func (a *attestedTable) rowsOf(w *testWriter) func(context.Context, plugin.Part)
 		if a.gone {
 			return rows, &plugin.LostError{Err: errors.New("purged")}
 		}
-		if a.fates == nil {
+		if a.outcomes == nil {
 			return plugin.PartRows{Data: w.data[part.Ordinal]}, nil
 		}
 		rows.Without = map[int]plugin.Omission{}
@@ -82,8 +82,8 @@ func (a *attestedTable) rowsOf(w *testWriter) func(context.Context, plugin.Part)
 			if !slices.ContainsFunc(refused, func(r plugin.RejectedRow) bool { return r.Row == int64(i) }) {
 				at++
 			}
-			if fate, forgotten := a.fates[w.target.(*target).run][at]; forgotten {
-				rows.Without[i] = plugin.Omission{Erased: fate.Absent(), Why: "forgotten"}
+			if outcome, forgotten := a.outcomes[w.target.(*target).run][at]; forgotten {
+				rows.Without[i] = plugin.Omission{Erased: outcome.Absent(), Why: "forgotten"}
 				continue
 			}
 			rows.Data = append(rows.Data, line...)

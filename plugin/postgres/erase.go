@@ -19,8 +19,8 @@ var _ plugin.Eraser = (*target)(nil)
 // erasing deletes rows of an output within a transaction.
 type erasing struct {
 	*attestation
-	lines []int64
-	fates map[int64]plugin.Fate // by line
+	lines    []int64
+	outcomes map[int64]plugin.ErasureOutcome // by line
 }
 
 // MayErase prepares everything in a transaction that is rolled back.
@@ -40,9 +40,11 @@ func (t *target) MayErase(ctx context.Context, w plugin.Written) error {
 // Erase deletes rows that are exactly as the run wrote them, and enters what became of each. In a table with a key, as Attest finds one, a row is found by it, and
 // left if the output, or a later one, has a later row with this key. Without a key as many rows with all the values are deleted as the lines are, if the table has
 // so many besides those that others wrote.
-func (t *target) Erase(ctx context.Context, w plugin.Written, lines []int64) (fates []plugin.Fate, err error) {
+func (t *target) Erase(
+	ctx context.Context, w plugin.Written, lines []int64,
+) (outcomes []plugin.ErasureOutcome, err error) {
 	err = t.transact(ctx, func(tx pgx.Tx) error {
-		fates = nil
+		outcomes = nil
 		e := t.newErasing(tx, w, lines)
 		if err := e.prepare(ctx); err != nil {
 			return err
@@ -51,14 +53,14 @@ func (t *target) Erase(ctx context.Context, w plugin.Written, lines []int64) (fa
 			return err
 		}
 		for _, line := range lines {
-			fates = append(fates, e.fates[line])
+			outcomes = append(outcomes, e.outcomes[line])
 		}
 		return failpoint.Hit("sink.erasing")
 	})
 	if err == nil {
 		err = failpoint.Hit("sink.erased")
 	}
-	return fates, t.eraseFault("delete rows", err)
+	return outcomes, t.eraseFault("delete rows", err)
 }
 
 // eraseFault puts an error into words, with what the role needs to delete rows.
@@ -75,7 +77,7 @@ func (t *target) eraseFault(doing string, err error) error {
 }
 
 func (t *target) newErasing(tx pgx.Tx, w plugin.Written, lines []int64) *erasing {
-	return &erasing{newAttestation(t, tx, w), lines, map[int64]plugin.Fate{}}
+	return &erasing{newAttestation(t, tx, w), lines, map[int64]plugin.ErasureOutcome{}}
 }
 
 // prepare makes sure that the output is here, and that its rows may be deleted. Until the transaction ends nobody else deletes rows of it, and no run
@@ -149,12 +151,12 @@ func (e *erasing) makeErased(ctx context.Context) error {
 	return err
 }
 
-// erase finds out the fates of the lines, those that are entered already first.
+// erase finds out the outcomes of the lines, those that are entered already first.
 func (e *erasing) erase(ctx context.Context) error {
-	if err := e.readFates(ctx); err != nil {
+	if err := e.readOutcomes(ctx); err != nil {
 		return err
 	}
-	open := slices.DeleteFunc(slices.Clone(e.lines), func(line int64) bool { return e.fates[line] != "" })
+	open := slices.DeleteFunc(slices.Clone(e.lines), func(line int64) bool { return e.outcomes[line] != "" })
 	if len(open) == 0 {
 		return nil
 	}
@@ -173,36 +175,41 @@ func (e *erasing) erase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.writeFates(ctx, open)
+	return e.writeOutcomes(ctx, open)
 }
 
-// readFates reads the fates of lines that were entered before.
-func (e *erasing) readFates(ctx context.Context) error {
-	rows, err := e.tx.Query(ctx, "select line, fate from "+ledgerOf(e.table).erased()+" where run = $1 and sink = $2 and line = any($3::bigint[]) order by line", e.run, e.name, e.lines)
+// readOutcomes reads the outcomes of lines that were entered before.
+func (e *erasing) readOutcomes(ctx context.Context) error {
+	rows, err := e.tx.Query(ctx, "select line, outcome from "+ledgerOf(e.table).erased()+
+		" where run = $1 and sink = $2 and line = any($3::bigint[]) order by line", e.run, e.name, e.lines)
 	if err != nil {
 		return err
 	}
 	var line int64
-	var fate string
-	_, err = pgx.ForEachRow(rows, []any{&line, &fate}, func() error { e.fates[line] = plugin.Fate(fate); return nil })
+	var outcome string
+	_, err = pgx.ForEachRow(rows, []any{&line, &outcome}, func() error {
+		e.outcomes[line] = plugin.ErasureOutcome(outcome)
+		return nil
+	})
 	return err
 }
 
-// writeFates records the fates of lines.
-func (e *erasing) writeFates(ctx context.Context, lines []int64) error {
-	var fates []string
+// writeOutcomes records the outcomes of lines.
+func (e *erasing) writeOutcomes(ctx context.Context, lines []int64) error {
+	var outcomes []string
 	for _, line := range lines {
-		fates = append(fates, string(e.fates[line]))
+		outcomes = append(outcomes, string(e.outcomes[line]))
 	}
-	_, err := e.tx.Exec(ctx, "insert into "+ledgerOf(e.table).erased()+" (run, sink, line, fate) select $1, $2, * from unnest($3::bigint[], $4::text[])", e.run, e.name, lines, fates)
+	_, err := e.tx.Exec(ctx, "insert into "+ledgerOf(e.table).erased()+
+		" (run, sink, line, outcome) select $1, $2, * from unnest($3::bigint[], $4::text[])", e.run, e.name, lines, outcomes)
 	return err
 }
 
-// settleAs gives lines a fate, unless they have one.
-func (e *erasing) settleAs(lines []int64, fate plugin.Fate) {
+// settleAs gives lines an outcome, unless they have one.
+func (e *erasing) settleAs(lines []int64, outcome plugin.ErasureOutcome) {
 	for _, line := range lines {
-		if e.fates[line] == "" {
-			e.fates[line] = fate
+		if e.outcomes[line] == "" {
+			e.outcomes[line] = outcome
 		}
 	}
 }
@@ -211,7 +218,8 @@ func (e *erasing) settleAs(lines []int64, fate plugin.Fate) {
 func (a *attestation) erasedHere(ctx context.Context) (rows int64, err error) {
 	l := ledgerOf(a.table)
 	err = a.within(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, "select count(*) from "+l.erased()+" e join "+l.outputs()+" o using (run, sink) where o.target = $1 and e.fate = any($2::text[])",
+		return tx.QueryRow(ctx, "select count(*) from "+l.erased()+" e join "+l.outputs()+
+			" o using (run, sink) where o.target = $1 and e.outcome = any($2::text[])",
 			a.table.String(), []string{string(plugin.RowDeleted), string(plugin.RowGone)}).Scan(&rows)
 	})
 	if tableMissing(err) {
@@ -255,7 +263,7 @@ func (h *header) upserts() bool { return h.Mode == pipeline.UpsertMode }
 func (l ledger) erasedDefinition() string {
 	return fmt.Sprintf(`create table if not exists %s (
 	run text, sink text, line bigint,
-	fate text not null,
+	outcome text not null,
 	erased_at timestamptz not null default now(),
 	primary key (run, sink, line)
 );`, l.erased())

@@ -67,7 +67,7 @@ func (k *byKey) own(ctx context.Context, lines []int64) error {
 		for i, key := range keys {
 			line := before + b.places[i]
 			if was, is := k.keys[key]; is {
-				k.fates[was] = plugin.RowReplaced
+				k.outcomes[was] = plugin.RowReplaced
 				delete(k.keys, key)
 			}
 			if k.wanted[line] {
@@ -138,7 +138,7 @@ func (k *byKey) replacedBy(ctx context.Context, by plugin.WrittenBy) error {
 		}
 		for _, key := range keys {
 			if line, is := k.keys[key]; is {
-				k.fates[line] = plugin.RowReplaced
+				k.outcomes[line] = plugin.RowReplaced
 			}
 		}
 		return err
@@ -149,7 +149,7 @@ func (k *byKey) replacedBy(ctx context.Context, by plugin.WrittenBy) error {
 func (k *byKey) eraseBlock(ctx context.Context, b lineBlock) error {
 	var may []int
 	for i, line := range b.lines {
-		if k.fates[line] == "" && k.unclear == "" {
+		if k.outcomes[line] == "" && k.unclear == "" {
 			may = append(may, i)
 		}
 	}
@@ -158,21 +158,21 @@ func (k *byKey) eraseBlock(ctx context.Context, b lineBlock) error {
 		return err
 	}
 	for _, n := range deleted {
-		k.fates[b.lines[may[n-1]]] = plugin.RowDeleted
+		k.outcomes[b.lines[may[n-1]]] = plugin.RowDeleted
 	}
 	states, err := k.look(ctx, b.rowBlock)
 	if err != nil {
 		return err
 	}
 	for i, line := range b.lines {
-		switch fate := k.fates[line]; {
-		case fate != "":
+		switch outcome := k.outcomes[line]; {
+		case outcome != "":
 		case states[i] == plugin.Missing:
-			k.fates[line] = plugin.RowGone
+			k.outcomes[line] = plugin.RowGone
 		case states[i] == plugin.Changed:
-			k.fates[line] = plugin.RowEdited
+			k.outcomes[line] = plugin.RowEdited
 		case k.unclear != "":
-			k.fates[line] = plugin.RowUnclear
+			k.outcomes[line] = plugin.RowUnclear
 		default:
 			return k.fault(codeTargetRefused, "a trigger or a policy of the table kept a row from being deleted: let the role delete it, or delete it yourself")
 		}

@@ -15,24 +15,24 @@ func (a *attestedTable) erase(run int, lines ...int64) string {
 	a.t.Helper()
 	eraser := a.runs[run].target.(plugin.Eraser)
 	require.NoError(a.t, eraser.MayErase(a.t.Context(), a.among(run)))
-	fates, err := eraser.Erase(a.t.Context(), a.among(run), lines)
+	outcomes, err := eraser.Erase(a.t.Context(), a.among(run), lines)
 	require.NoError(a.t, err)
 	table := a.all("select id, text from out order by 1, 2")
 	again, err := eraser.Erase(a.t.Context(), a.among(run), lines)
 	require.NoError(a.t, err)
-	require.Equal(a.t, fates, again)
+	require.Equal(a.t, outcomes, again)
 	require.Equal(a.t, table, a.all("select id, text from out order by 1, 2"))
 	of := a.runs[run].target.(*target).run
-	if a.fates == nil {
-		a.fates = map[string]map[int64]plugin.Fate{}
+	if a.outcomes == nil {
+		a.outcomes = map[string]map[int64]plugin.ErasureOutcome{}
 	}
-	if a.fates[of] == nil {
-		a.fates[of] = map[int64]plugin.Fate{}
+	if a.outcomes[of] == nil {
+		a.outcomes[of] = map[int64]plugin.ErasureOutcome{}
 	}
 	for i, line := range lines {
-		a.fates[of][line] = fates[i]
+		a.outcomes[of][line] = outcomes[i]
 	}
-	return fmt.Sprint(fates)
+	return fmt.Sprint(outcomes)
 }
 
 // TestEraseByKey deletes the rows of an upsert that are as the run wrote them, and those alone; and an attestation misses only what it did not delete.
@@ -43,13 +43,14 @@ func TestEraseByKey(t *testing.T) {
 	a.exec("delete from out where id = 4")
 	require.Equal(t, "[deleted edited deleted gone]", a.erase(0, 1, 2, 3, 4))
 	require.Equal(t, []string{"2|edited", "5|e", "6|f", "7|g"}, a.all("select id, text from out order by 1"))
-	require.Equal(t, []string{"one|out|1|deleted", "one|out|2|edited", "one|out|3|deleted", "one|out|4|gone"}, a.all("select run, sink, line, fate from waymark_erased order by 3"))
+	require.Equal(t, []string{"one|out|1|deleted", "one|out|2|edited", "one|out|3|deleted", "one|out|4|gone"},
+		a.all("select run, sink, line, outcome from waymark_erased order by 3"))
 	a.requireFound([5]int64{4, 0, 0, 0, 1}, "unknown 2 forgotten")
 	a.exec("delete from out where id = 5")
 	a.requireFound([5]int64{3, 0, 1, 0, 1}, "unknown 2 forgotten", "missing 5 the row is gone")
 	a.exec("insert into out values (5, 'e'), (1, 'a')")
 	a.exec("delete from out where id = 2")
-	a.fates["one"][2] = plugin.RowGone
+	a.outcomes["one"][2] = plugin.RowGone
 	a.requireFound([5]int64{4, 1, 0, 0, 0}, "changed the table has 1 more than were written")
 }
 

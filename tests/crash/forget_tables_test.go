@@ -43,7 +43,7 @@ func rowsOf(t *testing.T, conn *pgx.Conn, person string) (theirs, others int) {
 	return theirs, others
 }
 
-// Wherever the deletion of a person's rows in a table is killed, the next command finishes it: each row is deleted once, its recorded fate is that of an undisturbed
+// Wherever the deletion of a person's rows in a table is killed, the next command finishes it: each row is deleted once, its recorded outcome is that of an undisturbed
 // deletion, rows of others stay, and attestations miss nothing.
 func TestForgettingInATableIsKilled(t *testing.T) {
 	sample.Rarely(t)

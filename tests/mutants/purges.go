@@ -88,7 +88,7 @@ var purges = []mutant{
 	},
 	{
 		name: "a row that a later run wrote as well is deleted", never: "the rows of a run that is not forgotten are deleted",
-		file: "plugin/postgres/erase_key.go", old: "\t\t\t\tk.fates[line] = plugin.RowReplaced\n", new: "\t\t\t\t_ = line\n",
+		file: "plugin/postgres/erase_key.go", old: "\t\t\t\tk.outcomes[line] = plugin.RowReplaced\n", new: "\t\t\t\t_ = line\n",
 		pkg: "./plugin/postgres", run: "^TestEraseWhatALaterRunWrote$",
 	},
 	{

@@ -1821,13 +1821,13 @@ end $$;
 create trigger birth after insert on erasures referencing new table as added
   for each statement execute function erasures_birth();
 
--- What became of each. An order does not end as long as one of its rows has no fate.
+-- What became of each. An order does not end as long as one of its rows has no outcome.
 create table erased (
-  run_id text collate "C" not null,
-  sink   text collate "C" not null,
-  line   bigint not null,
-  fate   text collate "C" not null check (fate in ('deleted', 'gone', 'edited', 'replaced', 'unclear', 'left')),
-  at_us  bigint not null check (at_us > 0),
+  run_id  text collate "C" not null,
+  sink    text collate "C" not null,
+  line    bigint not null,
+  outcome text collate "C" not null check (outcome in ('deleted', 'gone', 'edited', 'replaced', 'unclear', 'left')),
+  at_us   bigint not null check (at_us > 0),
   primary key (run_id, sink, line),
   foreign key (run_id, sink, line) references erasures (run_id, sink, line)
 );

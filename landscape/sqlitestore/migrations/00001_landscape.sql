@@ -1560,13 +1560,13 @@ when not exists (select 1 from forgotten f where f.run_id = new.run_id and f.pur
   or exists (select 1 from forgettings d where d.purge_id = new.purge_id)
 begin select raise(abort, 'erasures: append-only: the order forgets no row of the run, or was carried out'); end;
 
--- What became of each. An order does not end as long as one of its rows has no fate.
+-- What became of each. An order does not end as long as one of its rows has no outcome.
 create table erased (
-  run_id text not null,
-  sink   text not null,
-  line   integer not null,
-  fate   text not null check (fate in ('deleted', 'gone', 'edited', 'replaced', 'unclear', 'left')),
-  at_us  integer not null check (at_us > 0),
+  run_id  text not null,
+  sink    text not null,
+  line    integer not null,
+  outcome text not null check (outcome in ('deleted', 'gone', 'edited', 'replaced', 'unclear', 'left')),
+  at_us   integer not null check (at_us > 0),
   primary key (run_id, sink, line),
   foreign key (run_id, sink, line) references erasures (run_id, sink, line)
 ) strict, without rowid;
