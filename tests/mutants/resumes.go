@@ -129,17 +129,17 @@ var epochs = []mutant{
 	},
 	{
 		name: "an epoch may be claimed by two", never: "two processes continue with one run",
-		file: "landscape/run_takeup.go", old: "winner.Claim != r.Claim", new: "false",
+		file: "landscape/run_resume.go", old: "winner.Claim != r.Claim", new: "false",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^TakeUp$",
 	},
 	{
 		name: "a run that was ended permanently is resumed", never: "a run continues of which the outputs were given up",
-		file: "landscape/run_takeup.go", old: "case h.Final:", new: "case false:",
+		file: "landscape/run_resume.go", old: "case h.Final:", new: "case false:",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^TakeUp$",
 	},
 	{
 		name: "a run with a blocked effect is resumed", never: "a run continues as if somebody had looked at the target",
-		file: "landscape/run_takeup.go", old: "if err == nil && why != \"\" {", new: "if err == nil && why != \"\" && false {",
+		file: "landscape/run_resume.go", old: "if err == nil && why != \"\" {", new: "if err == nil && why != \"\" && false {",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Resolve$",
 	},
 	{

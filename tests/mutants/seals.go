@@ -59,7 +59,7 @@ var seals = []mutant{
 	},
 	{
 		name: "a run that was changed while it was stopped is resumed", never: "the next seal of a run binds what somebody changed between two epochs",
-		file: "landscape/run_takeup.go", old: "err := l.intact(ctx, old); err != nil {", new: "err := l.intact(ctx, old); err != nil && l == nil {",
+		file: "landscape/run_resume.go", old: "err := l.intact(ctx, old); err != nil {", new: "err := l.intact(ctx, old); err != nil && l == nil {",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^RunSeals$",
 	},
 	{
