@@ -60,7 +60,7 @@ func (a *Activities) resumeRun(ctx context.Context, inEpoch *Activities, in Resu
 		return resumepoint.State{}, err
 	}
 	actor, _ := from.who()
-	err = a.log.TakeUp(ctx, landscape.Resumption{
+	err = a.log.Resume(ctx, landscape.Resumption{
 		Run: in.Run, Epoch: in.Epoch, Claim: from.Execution.Execution, Actor: actor, Why: in.Why, Code: a.code, Host: a.host,
 	}, from.Execution)
 	if err == nil {
@@ -102,7 +102,7 @@ func (a *Activities) pause(ctx context.Context, in ResumeInput) (*resumepoint.Pa
 	if !in.Pause {
 		return nil, nil
 	}
-	since, err := a.takenUp(ctx, in.Run, in.Epoch-1) // which ended earlier ones
+	since, err := a.resumedAt(ctx, in.Run, in.Epoch-1) // which ended earlier ones
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +119,8 @@ func (a *Activities) pause(ctx context.Context, in ResumeInput) (*resumepoint.Pa
 	return pause, err
 }
 
-// takenUp returns when the run was last resumed, in this epoch or before; 0 if it never was.
-func (a *Activities) takenUp(ctx context.Context, run string, epoch int64) (at landscape.Micros, err error) {
+// resumedAt returns when the run was last resumed, in this epoch or before; 0 if it never was.
+func (a *Activities) resumedAt(ctx context.Context, run string, epoch int64) (at landscape.Micros, err error) {
 	resumptions, err := a.log.Resumptions(ctx, run)
 	for _, r := range resumptions {
 		if r.Epoch <= epoch {
@@ -135,7 +135,7 @@ func (a *Activities) keepPause(ctx context.Context, inEpoch *Activities, in Resu
 	if pause == nil {
 		return nil
 	}
-	since, err := a.takenUp(ctx, in.Run, in.Epoch)
+	since, err := a.resumedAt(ctx, in.Run, in.Epoch)
 	if err == nil {
 		err = inEpoch.log.RecordOrder(ctx, in.Run, landscape.VerbPause, pause.Actor, pause.Why, since)
 	}

@@ -69,7 +69,7 @@ func TestVerifyEpochs(t *testing.T) {
 	_, err := s.Run(t, run, strings.Replace(document, "on_invalid: quarantine", "on_invalid: fail", 1))
 	require.Error(t, err)
 	for epoch := range int64(2) {
-		require.NoError(t, s.Log.TakeUp(t.Context(), landscape.Resumption{Run: run, Epoch: epoch + 1, Claim: "me", Actor: "tester", Code: "test"}))
+		require.NoError(t, s.Log.Resume(t.Context(), landscape.Resumption{Run: run, Epoch: epoch + 1, Claim: "me", Actor: "tester", Code: "test"}))
 		require.NoError(t, s.Log.StopRun(t.Context(), run, pipeline.Interrupted, "for the test"))
 	}
 	require.Empty(t, verify(t, s, s.Log.Reader).Problems)

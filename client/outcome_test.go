@@ -47,7 +47,7 @@ func TestOutcomeWithoutARecordedEnd(t *testing.T) {
 func TestOutcomeOfOtherEpochs(t *testing.T) {
 	log := fiveRuns(t)
 	require.NoError(t, log.StopRun(t.Context(), "r0", pipeline.Interrupted, "power"))
-	require.NoError(t, log.TakeUp(t.Context(), landscape.Resumption{Run: "r0", Epoch: 1, Claim: "c"}))
+	require.NoError(t, log.Resume(t.Context(), landscape.Resumption{Run: "r0", Epoch: 1, Claim: "c"}))
 	e := &Execution{Run: "r0", session: &Session{Log: log}}
 	outcome, err := e.Outcome(t.Context(), &Ending{})
 	require.NoError(t, err)

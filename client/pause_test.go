@@ -52,6 +52,6 @@ func TestPauseOnRecord(t *testing.T) {
 		require.Equal(t, is, status.Paused != nil, "the next process that serves continues the run, and so its pause")
 	}
 	require.NoError(t, log.StopRun(t.Context(), "r", pipeline.Interrupted, "power"))
-	require.NoError(t, log.TakeUp(t.Context(), landscape.Resumption{Run: "r", Epoch: 1, Claim: "c"}))
+	require.NoError(t, log.Resume(t.Context(), landscape.Resumption{Run: "r", Epoch: 1, Claim: "c"}))
 	requirePaused("")
 }

@@ -42,10 +42,10 @@ func stops(t *testing.T, log *landscape.Log) []func() error {
 		func() error { return log.StopRun(ctx, s.Run, pipeline.Blocked, "it cannot tell") },
 		func() error { return log.Resolve(ctx, key(0), true, "ann", "I looked") },
 		func() error { return log.Resolve(ctx, key(1), false, "ann", "I looked") },
-		func() error { return log.TakeUp(ctx, landscape.Resumption{Run: s.Run, Epoch: 1, Claim: "c"}) },
+		func() error { return log.Resume(ctx, landscape.Resumption{Run: s.Run, Epoch: 1, Claim: "c"}) },
 		func() error { return log.InEpoch(s.Run, 1).StopRun(ctx, s.Run, pipeline.Failed, "broken") },
 		func() error { return log.CancelRun(ctx, s.Run, false, "ann", "") },
-		func() error { return log.TakeUp(ctx, landscape.Resumption{Run: s.Run, Epoch: 2, Claim: "c"}) },
+		func() error { return log.Resume(ctx, landscape.Resumption{Run: s.Run, Epoch: 2, Claim: "c"}) },
 		func() error { return log.CancelRun(ctx, s.Run, true, "ann", "") },
 	}
 }

@@ -97,23 +97,23 @@ func (r *Reader) blocked(ctx context.Context, run string) (string, error) {
 	return fmt.Sprintf("nobody knows whether its targets have %s: look there, and say it with waymark resolve", strings.Join(names, ", ")), nil
 }
 
-// TakeUp moves a run that can be resumed to running, in the epoch r.Epoch, which is the one after the run's, for which the
-// execution works, if it is one. From then on what InEpoch guards for earlier epochs stores nothing. The log's own guard, if it has one,
-// does not matter.
+// Resume moves a run that can be resumed to running, in the epoch r.Epoch, which is the one after the run's, for
+// which the execution works, if it is one. From then on what InEpoch guards for earlier epochs stores nothing. The
+// log's own guard, if it has one, does not matter.
 //
 // Repeating it with the same claim changes nothing, whatever became of the run in that epoch. The error wraps ErrSuperseded if
 // another claim has the epoch, or a later one has begun; it is what Resumable says of a run that cannot be resumed, and a
 // *DivergedError if the recorded run is more than one epoch behind. A run whose places are taken cannot be resumed. It is an *UnsealableError if the
 // run was sealed when it ended, and its records are not those any more: else its next seal would bind what somebody changed.
-func (l *Log) TakeUp(ctx context.Context, r Resumption, by ...Execution) error {
-	err := settle("resumptions", func() error { return l.takeUp(ctx, r, by) })
+func (l *Log) Resume(ctx context.Context, r Resumption, by ...Execution) error {
+	err := settle("resumptions", func() error { return l.resume(ctx, r, by) })
 	if err != nil {
 		return fmt.Errorf("resume run %s in epoch %d: %w", r.Run, r.Epoch, err)
 	}
 	return nil
 }
 
-func (l *Log) takeUp(ctx context.Context, r Resumption, by []Execution) error {
+func (l *Log) resume(ctx context.Context, r Resumption, by []Execution) error {
 	old, err := get[RunHead](ctx, l, r.Run)
 	switch {
 	case err != nil:

@@ -23,7 +23,7 @@ func (l *Log) FinishRun(ctx context.Context, run string, status pipeline.RunStat
 	return l.moveRun(ctx, run, status, reason, &progress)
 }
 
-// StopRun ends a running run before it is complete: failed, interrupted, blocked or cancelled. TakeUp continues with it.
+// StopRun ends a running run before it is complete: failed, interrupted, blocked or cancelled. Resume continues with it.
 //
 // A run that has the status already stays as it is, with its first reason; one that ended otherwise is refused.
 func (l *Log) StopRun(ctx context.Context, run string, status pipeline.RunStatus, reason string) error {
@@ -148,13 +148,13 @@ func (l *Log) order(ctx context.Context, run, verb, actor, why string) ([]Record
 	if err != nil {
 		return nil, err
 	}
-	takenUp, err := l.Resumptions(ctx, run)
+	resumptions, err := l.Resumptions(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	var since Micros
-	if n := len(takenUp); n > 0 {
-		since = takenUp[n-1].At
+	if n := len(resumptions); n > 0 {
+		since = resumptions[n-1].At
 	}
 	if n := len(before); n > 0 && before[n-1].Verb == verb && before[n-1].Actor == actor && before[n-1].Why == why && before[n-1].At >= since {
 		return nil, nil

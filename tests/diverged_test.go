@@ -126,8 +126,8 @@ func TestInitialStateIsCompared(t *testing.T) {
 	}
 }
 
-// TestARunWhoseWorkflowIsGoneIsTakenUp terminates the workflow of a run in the middle of its rows. The record suffices to go on.
-func TestARunWhoseWorkflowIsGoneIsTakenUp(t *testing.T) {
+// TestARunWhoseWorkflowIsGoneIsResumed terminates the workflow of a run in the middle of its rows. The record suffices to go on.
+func TestARunWhoseWorkflowIsGoneIsResumed(t *testing.T) {
 	mayEnd := make(chan struct{})
 	s := system.StartWith(t, system.Options{Planner: func(p recompute.Planner) recompute.Planner { return idlePlanner{p, mayEnd} }})
 	s.Write(t, map[string]string{"first.csv": fixtures.Numbered(0, 130)})

@@ -57,7 +57,7 @@ func TestThePageHasTheMembersOfEntries(t *testing.T) {
 	copyFile(t, p.path+".backup", p.path)
 	p.restore("the disk failed")
 	require.NoError(t, p.open(func(e *evidence.Evidence) {
-		require.NoError(t, e.Log.TakeUp(t.Context(), landscape.Resumption{Run: "r1", Epoch: 1, Claim: "c"}))
+		require.NoError(t, e.Log.Resume(t.Context(), landscape.Resumption{Run: "r1", Epoch: 1, Claim: "c"}))
 		require.NoError(t, e.Log.StopRun(t.Context(), "r1", pipeline.Failed, "broken"))
 	}))
 	p.attack(`delete from run_seals where seq = 1`)

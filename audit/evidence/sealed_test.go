@@ -297,7 +297,7 @@ func TestARunThatIsResumedMayRun(t *testing.T) {
 	p := newPlace(t)
 	p.ends("r1")
 	require.NoError(t, p.open(func(e *evidence.Evidence) {
-		require.NoError(t, e.Log.TakeUp(t.Context(), landscape.Resumption{Run: "r1", Epoch: 1, Claim: "c"}))
+		require.NoError(t, e.Log.Resume(t.Context(), landscape.Resumption{Run: "r1", Epoch: 1, Claim: "c"}))
 	}))
 	require.Empty(t, p.problems())
 	require.NoError(t, p.open(func(e *evidence.Evidence) {

@@ -69,10 +69,10 @@ func admission(t *testing.T, d landscape.Driver) {
 	require.NoError(t, err)
 	require.Nil(t, freed, "it had no place to let go of")
 	require.NoError(t, s.begin("c", Of("db")))
-	takenUp := landscape.Resumption{Run: "a", Epoch: 1, Claim: "x"}
-	require.ErrorContains(t, s.log.TakeUp(t.Context(), takenUp), "run a is failed and cannot be resumed now: pool:db has 2 places, held by runs b, c: resume it when")
+	resumption := landscape.Resumption{Run: "a", Epoch: 1, Claim: "x"}
+	require.ErrorContains(t, s.log.Resume(t.Context(), resumption), "run a is failed and cannot be resumed now: pool:db has 2 places, held by runs b, c: resume it when")
 	require.NoError(t, s.log.CancelRun(t.Context(), "c", false, "ann", "tired"))
-	require.NoError(t, s.log.TakeUp(t.Context(), takenUp))
+	require.NoError(t, s.log.Resume(t.Context(), resumption))
 
 	s.held(s.begin("e", Of("db")), landscape.StartWaiting, "pool:db has 2 places, held by runs a, b")
 	off := s.start("e")
@@ -94,10 +94,10 @@ func (s *admissions) targets() {
 	require.NoError(s, s.log.StopRun(s.Context(), "t1", pipeline.Interrupted, "killed"))
 	s.next([]string{"t3"})
 	require.NoError(s, s.begin("t3", to("/out/a.csv")))
-	takenUp := landscape.Resumption{Run: "t1", Epoch: 1, Claim: "x"}
-	require.ErrorContains(s, s.log.TakeUp(s.Context(), takenUp), "run t1 is interrupted and cannot be resumed now: /out/a.csv is being written by run t3: resume it when")
+	resumption := landscape.Resumption{Run: "t1", Epoch: 1, Claim: "x"}
+	require.ErrorContains(s, s.log.Resume(s.Context(), resumption), "run t1 is interrupted and cannot be resumed now: /out/a.csv is being written by run t3: resume it when")
 	require.NoError(s, s.log.CancelRun(s.Context(), "t3", true, "ann", "wrong"))
-	require.NoError(s, s.log.TakeUp(s.Context(), takenUp))
+	require.NoError(s, s.log.Resume(s.Context(), resumption))
 	s.held(s.begin("t4", to("/out/a.csv")), landscape.StartWaiting, "/out/a.csv is being written by run t1")
 	s.sideBySide(to("/out/c.csv"))
 }

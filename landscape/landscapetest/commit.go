@@ -115,7 +115,7 @@ func moves(t *testing.T, d landscape.Driver) {
 	t.Run("from NULL", func(t *testing.T) {
 		again := running
 		again.Epoch = 1
-		resumption := takeUp("c", 1)
+		resumption := resumptionOf("c", 1)
 		resumption.Was, resumption.At = pipeline.Failed, 1
 		require.NoError(t, d.Commit(t.Context(), landscape.Tx{
 			Insert: []landscape.Record{resumption}, Move: []landscape.Move{{From: failed, To: again}},

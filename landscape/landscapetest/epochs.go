@@ -26,7 +26,7 @@ func guards(t *testing.T, d landscape.Driver) {
 	}
 	require.NoError(t, commit(0, event(0)))
 	require.ErrorIs(t, commit(1, event(1)), landscape.ErrSuperseded)
-	require.NoError(t, log.TakeUp(ctx, takeUp("g", 1)))
+	require.NoError(t, log.Resume(ctx, resumptionOf("g", 1)))
 	require.NoError(t, commit(1, event(1)))
 
 	t.Run("an earlier epoch stores nothing", func(t *testing.T) {
@@ -71,7 +71,7 @@ func logInEpoch(t *testing.T, d landscape.Driver, log *landscape.Log) {
 	key := landscape.EffectKey{Run: s.Run, Sink: "review", Source: Source}
 	effect, err := zombie.BeginEffect(ctx, key, landscape.Placement{}, "w")
 	require.NoError(t, err)
-	require.NoError(t, log.TakeUp(ctx, takeUp(s.Run, 1)))
+	require.NoError(t, log.Resume(ctx, resumptionOf(s.Run, 1)))
 
 	before := snapshot(t, d)
 	chunk, records := s.Chunk(0)
@@ -121,9 +121,9 @@ func guardRace(t *testing.T, d landscape.Driver) {
 		errs, after := make([]error, 2), make([]int, 2)
 		for i := range errs {
 			claiming.Go(func() {
-				r := takeUp(run, 1)
+				r := resumptionOf(run, 1)
 				r.Claim = fmt.Sprint("claim of ", i)
-				errs[i] = log.TakeUp(ctx, r)
+				errs[i] = log.Resume(ctx, r)
 				events, err := landscape.Select[landscape.RunEvent](ctx, log, run)
 				errs[i] = errors.Join(errs[i], err)
 				after[i] = len(events)
@@ -159,10 +159,10 @@ func overtaken(t *testing.T, d landscape.Driver) {
 			if sealed {
 				require.NoError(t, log.StopRun(ctx, run, pipeline.Failed, "broken"))
 			}
-			first, second := takeUp(run, 1), takeUp(run, 1)
+			first, second := resumptionOf(run, 1), resumptionOf(run, 1)
 			first.Claim, second.Claim = "first", "second"
-			slow := &interrupted{Driver: d, at: at, do: func() { require.NoError(t, log.TakeUp(ctx, first)) }}
-			require.ErrorIs(t, landscape.New(slow, nil).TakeUp(ctx, second), landscape.ErrSuperseded)
+			slow := &interrupted{Driver: d, at: at, do: func() { require.NoError(t, log.Resume(ctx, first)) }}
+			require.ErrorIs(t, landscape.New(slow, nil).Resume(ctx, second), landscape.ErrSuperseded)
 			reads = max(reads, min(slow.reads, 60))
 			claims := stored[landscape.Resumption](t, d, run)
 			require.Len(t, claims, 1)

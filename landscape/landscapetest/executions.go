@@ -36,9 +36,9 @@ func executions(t *testing.T, d landscape.Driver) {
 	require.Equal(t, []string{"a", "b"}, []string{all[0].Execution, all[1].Execution})
 	require.NotZero(t, all[1].At)
 
-	r := takeUp(run.ID, 1)
-	require.NoError(t, log.TakeUp(ctx, r, by(r.Claim)))
-	require.NoError(t, log.TakeUp(ctx, r, by(r.Claim)), "a repeat")
+	r := resumptionOf(run.ID, 1)
+	require.NoError(t, log.Resume(ctx, r, by(r.Claim)))
+	require.NoError(t, log.Resume(ctx, r, by(r.Claim)), "a repeat")
 	twin.Seq = 2
 	require.ErrorIs(t, log.InEpoch(run.ID, 0).ContinueAs(ctx, twin), landscape.ErrSuperseded)
 	all, err = log.Executions(ctx, run.ID, 1)

@@ -177,15 +177,15 @@ func statuses(t *testing.T, d landscape.Driver) {
 	require.Equal(t, "disk full", status().Reason)
 	require.NotZero(t, status().Finished)
 	require.ErrorContains(t, log.StopRun(ctx, "status", pipeline.Interrupted, ""), "failed and cannot become interrupted")
-	require.NoError(t, log.TakeUp(ctx, takeUp("status", 1)))
+	require.NoError(t, log.Resume(ctx, resumptionOf("status", 1)))
 	require.Zero(t, status().Finished)
 	require.NoError(t, log.StopRun(ctx, "status", pipeline.Interrupted, "SIGTERM"))
-	require.NoError(t, log.TakeUp(ctx, takeUp("status", 2)))
+	require.NoError(t, log.Resume(ctx, resumptionOf("status", 2)))
 
 	require.NoError(t, s.PlayToEnd(ctx, log))
 	require.ErrorContains(t, log.FinishRun(ctx, "status", pipeline.Empty, ""), "its rows make it completed")
 	require.NoError(t, log.FinishRun(ctx, "status", pipeline.Completed, "done"))
-	require.ErrorContains(t, log.TakeUp(ctx, takeUp("status", 3)), "is completed and cannot be resumed")
+	require.ErrorContains(t, log.Resume(ctx, resumptionOf("status", 3)), "is completed and cannot be resumed")
 	require.ErrorIs(t, log.StopRun(ctx, "nobody", pipeline.Failed, ""), landscape.ErrNotFound)
 	require.ErrorIs(t, log.FinishRun(ctx, "nobody", pipeline.Completed, ""), landscape.ErrNotFound)
 }

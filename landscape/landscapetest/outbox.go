@@ -28,7 +28,7 @@ func outbox(t *testing.T, d landscape.Driver) {
 	require.NoError(t, scene.Begin(ctx, slow), "a process that lost the answer begins it again")
 	require.NoError(t, slow.StopRun(ctx, "told", pipeline.Failed, "row 7 says secret"))
 	require.NoError(t, slow.StopRun(ctx, "told", pipeline.Failed, "again"))
-	require.NoError(t, log.TakeUp(ctx, takeUp("told", 1)))
+	require.NoError(t, log.Resume(ctx, resumptionOf("told", 1)))
 	require.NoError(t, slow.CancelRun(ctx, "told", false, "ann", ""))
 	require.NoError(t, log.CancelRun(ctx, "told", true, "ann", ""))
 	require.NoError(t, log.Refuse(ctx, landscape.Start{

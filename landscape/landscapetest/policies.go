@@ -81,7 +81,7 @@ func policyResults(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.RecordPolicies(ctx, "with", results(landscape.PolicyPassed, landscape.PolicyPassed, landscape.PolicyFailed)), "of the same epoch")
 	require.Equal(t, []landscape.PolicyWord{landscape.PolicyFailed, landscape.PolicyError, landscape.PolicyPassed}, standing(t, log, "with"))
 	require.NoError(t, log.StopRun(ctx, "with", pipeline.Blocked, "POLICY"))
-	require.NoError(t, log.TakeUp(ctx, takeUp("with", 1)))
+	require.NoError(t, log.Resume(ctx, resumptionOf("with", 1)))
 	late := log.InEpoch("with", 0).RecordPolicies(ctx, "with", results(landscape.PolicyPassed))
 	require.ErrorIs(t, late, landscape.ErrSuperseded, "of an attempt of the epoch before")
 	require.NoError(t, log.RecordPolicies(ctx, "with", results(landscape.PolicyPassed, landscape.PolicyError, landscape.PolicyFailed)))

@@ -59,7 +59,7 @@ func Purges(t *testing.T, d landscape.Driver) {
 	require.NoError(t, log.StopRun(ctx, "r3", pipeline.Failed, "no reason"))
 	third, err := log.BeginPurge(ctx, order(), []landscape.PurgedRun{due(t, log, "r1"), due(t, log, "r2"), due(t, log, "r3")})
 	require.NoError(t, err)
-	err = log.TakeUp(ctx, takeUp("r3", 1))
+	err = log.Resume(ctx, resumptionOf("r3", 1))
 	require.NoError(t, err)
 	_, err = log.BeginDeletion(ctx, third.ID, pack)
 	require.ErrorIs(t, err, landscape.ErrInUse, "r3 was resumed")

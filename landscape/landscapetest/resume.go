@@ -10,8 +10,8 @@ import (
 	"waymark/plugin"
 )
 
-// takingUp holds what a log says of runs that are stopped and resumed.
-func takingUp(t *testing.T, d landscape.Driver) {
+// resuming holds what a log says of runs that are stopped and resumed.
+func resuming(t *testing.T, d landscape.Driver) {
 	ctx := t.Context()
 	log := begun(t, d, Scene{Run: "r"})
 	head := func(t *testing.T) landscape.RunHead { return stored[landscape.RunHead](t, d, "r")[0] }
@@ -26,11 +26,11 @@ func takingUp(t *testing.T, d landscape.Driver) {
 				require.NotZero(t, head(t).Finished)
 			}
 			epoch++
-			r := takeUp("r", epoch)
+			r := resumptionOf("r", epoch)
 			r.Was = pipeline.Completed
-			require.NoError(t, log.TakeUp(ctx, r))
+			require.NoError(t, log.Resume(ctx, r))
 			after := snapshot(t, d)
-			require.NoError(t, log.TakeUp(ctx, r), "a repeat")
+			require.NoError(t, log.Resume(ctx, r), "a repeat")
 			require.Equal(t, after, snapshot(t, d))
 			now := head(t)
 			require.Equal(t, landscape.RunHead{Status: pipeline.Running, Epoch: epoch},
@@ -45,28 +45,28 @@ func takingUp(t *testing.T, d landscape.Driver) {
 		})
 	}
 	t.Run("by one of several", func(t *testing.T) {
-		other := takeUp("r", epoch)
+		other := resumptionOf("r", epoch)
 		other.Claim = "other"
-		require.ErrorIs(t, log.TakeUp(ctx, other), landscape.ErrSuperseded)
-		require.ErrorIs(t, log.TakeUp(ctx, takeUp("r", epoch-1)), landscape.ErrSuperseded, "an epoch that is over")
+		require.ErrorIs(t, log.Resume(ctx, other), landscape.ErrSuperseded)
+		require.ErrorIs(t, log.Resume(ctx, resumptionOf("r", epoch-1)), landscape.ErrSuperseded, "an epoch that is over")
 		require.NoError(t, log.StopRun(ctx, "r", pipeline.Failed, ""))
-		require.NoError(t, log.TakeUp(ctx, takeUp("r", epoch)), "a repeat, whatever became of the run")
+		require.NoError(t, log.Resume(ctx, resumptionOf("r", epoch)), "a repeat, whatever became of the run")
 		require.Equal(t, pipeline.Failed, head(t).Status)
 	})
 	t.Run("from an epoch that is not recorded", func(t *testing.T) {
 		var diverged *landscape.DivergedError
-		require.ErrorAs(t, log.TakeUp(ctx, takeUp("r", epoch+2)), &diverged)
+		require.ErrorAs(t, log.Resume(ctx, resumptionOf("r", epoch+2)), &diverged)
 		require.Equal(t, "epoch", diverged.Column)
 	})
 	t.Run("by nobody", func(t *testing.T) {
-		r := takeUp("r", epoch+1)
+		r := resumptionOf("r", epoch+1)
 		r.Claim = ""
-		require.Error(t, log.TakeUp(ctx, r))
-		require.ErrorIs(t, log.TakeUp(ctx, takeUp("nobody", 1)), landscape.ErrNotFound)
+		require.Error(t, log.Resume(ctx, r))
+		require.ErrorIs(t, log.Resume(ctx, resumptionOf("nobody", 1)), landscape.ErrNotFound)
 	})
 	t.Run("whatever guards the log", func(t *testing.T) {
-		require.NoError(t, log.InEpoch("r", epoch+1).TakeUp(ctx, takeUp("r", epoch+1)))
-		require.NoError(t, log.InEpoch("r", epoch).TakeUp(ctx, takeUp("r", epoch+1)))
+		require.NoError(t, log.InEpoch("r", epoch+1).Resume(ctx, resumptionOf("r", epoch+1)))
+		require.NoError(t, log.InEpoch("r", epoch).Resume(ctx, resumptionOf("r", epoch+1)))
 	})
 	t.Run("stopped as something else", func(t *testing.T) {
 		for _, status := range []pipeline.RunStatus{pipeline.Running, pipeline.Completed, pipeline.CompletedWithFailures, pipeline.Empty} {
@@ -104,7 +104,7 @@ func cancelled(t *testing.T, d landscape.Driver) {
 			wanted++
 		}
 		if i%2 == 0 {
-			require.NoError(t, log.TakeUp(ctx, takeUp(run, 1)))
+			require.NoError(t, log.Resume(ctx, resumptionOf(run, 1)))
 			if i == 4 {
 				require.NoError(t, log.RecordAction(ctx, run, landscape.VerbCancelFinal, "bob", "never again"), "who carries it out has recorded it")
 			}
@@ -126,7 +126,7 @@ func cancelled(t *testing.T, d landscape.Driver) {
 		require.Equal(t, []string{landscape.VerbCancelFinal, "bob", "never again"}, []string{last.Verb, last.Actor, last.Why})
 
 		refused := &landscape.NotResumableError{}
-		require.ErrorAs(t, log.TakeUp(ctx, takeUp(run, head().Epoch+1)), &refused)
+		require.ErrorAs(t, log.Resume(ctx, resumptionOf(run, head().Epoch+1)), &refused)
 		require.True(t, refused.Final)
 		require.ErrorContains(t, refused, "cancelled permanently")
 		require.Equal(t, before, snapshot(t, d))
@@ -140,7 +140,7 @@ func notResumable(t *testing.T, d landscape.Driver) {
 	s := Scene{Run: "complete", Chunks: 1, ChunkRows: 10}
 	require.NoError(t, s.Play(ctx, log))
 	refused := &landscape.NotResumableError{}
-	require.ErrorAs(t, log.TakeUp(ctx, takeUp(s.Run, 1)), &refused)
+	require.ErrorAs(t, log.Resume(ctx, resumptionOf(s.Run, 1)), &refused)
 	require.Equal(t, pipeline.CompletedWithFailures, refused.Status)
 	require.ErrorContains(t, refused, "nothing is left to do")
 	require.ErrorContains(t, log.CancelRun(ctx, s.Run, true, "ann", ""), "cannot become cancelled")
@@ -173,7 +173,7 @@ func resolving(t *testing.T, d landscape.Driver) {
 	t.Run("the run waits for it", func(t *testing.T) {
 		require.NoError(t, log.StopRun(ctx, s.Run, pipeline.Blocked, "5 effects"))
 		refused := &landscape.NotResumableError{}
-		require.ErrorAs(t, log.TakeUp(ctx, takeUp(s.Run, 1)), &refused)
+		require.ErrorAs(t, log.Resume(ctx, resumptionOf(s.Run, 1)), &refused)
 		require.Equal(t, pipeline.Blocked, refused.Status)
 		require.ErrorContains(t, refused, "strikes chunk 1 in sink review, strikes chunk 2 in sink review, strikes chunk 3 in sink review, and 2 more")
 		require.ErrorContains(t, refused, "waymark resolve")
@@ -235,7 +235,7 @@ func resolving(t *testing.T, d landscape.Driver) {
 		}}, events)
 	})
 	t.Run("then the run continues", func(t *testing.T) {
-		require.NoError(t, log.TakeUp(ctx, takeUp(s.Run, 1)))
+		require.NoError(t, log.Resume(ctx, resumptionOf(s.Run, 1)))
 	})
 	t.Run("a publication is applied by nobody's word", func(t *testing.T) { resolvedPublication(t, d) })
 }

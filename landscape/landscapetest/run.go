@@ -13,7 +13,7 @@ import (
 // locks and its views.
 var contract = map[string]func(*testing.T, landscape.Driver){
 	"Commit": commits, "Read": reads, "Sweep": sweeps, "Pages": pagedReads, "Concurrency": concurrency,
-	"Guards": guards, "TakeUp": takingUp, "Effects": effects, "Graphs": graphs, "Admission": admission, "Slots": slots,
+	"Guards": guards, "Resume": resuming, "Effects": effects, "Graphs": graphs, "Admission": admission, "Slots": slots,
 }
 
 // topics are what a landscape.Log over a driver does by the contract of that alone.
@@ -78,7 +78,7 @@ func stored[T landscape.Record](t *testing.T, d landscape.Driver, prefix ...any)
 	return found
 }
 
-// takeUp is somebody who takes a run up.
-func takeUp(run string, epoch int64) landscape.Resumption {
+// resumptionOf is what somebody records who resumes a run.
+func resumptionOf(run string, epoch int64) landscape.Resumption {
 	return landscape.Resumption{Run: run, Epoch: epoch, Claim: fmt.Sprint("claim ", epoch), Actor: "ann", Why: "it stopped", Code: "test", Host: "here"}
 }

@@ -90,7 +90,7 @@ func sealedEnd(t *testing.T, d landscape.Driver) {
 		require.Len(t, kept, int(epoch)+1)
 		require.Equal(t, epoch, kept[epoch].Epoch)
 		RequireSealed(t, log, "stops")
-		require.NoError(t, log.TakeUp(ctx, takeUp("stops", epoch+1)))
+		require.NoError(t, log.Resume(ctx, resumptionOf("stops", epoch+1)))
 	}
 	require.NoError(t, log.CancelRun(ctx, "stops", false, "ann", ""))
 	require.NoError(t, log.CancelRun(ctx, "stops", true, "ann", ""))
@@ -234,7 +234,7 @@ func sealedLate(t *testing.T, d landscape.Driver) {
 	require.Len(t, kept, 2)
 	require.True(t, kept[1].Late, "as the one before")
 
-	require.NoError(t, log.TakeUp(ctx, takeUp("late", 1)))
+	require.NoError(t, log.Resume(ctx, resumptionOf("late", 1)))
 	require.NoError(t, endUnsealed(ctx, d, "late"))
 	require.Contains(t, unsealed(), "late")
 	_, err = log.CheckSeals(ctx, "late")
@@ -272,18 +272,18 @@ func changedStopped(t *testing.T, d landscape.Driver) {
 	require.NoError(t, insert(t, d, landscape.RunEvent{Run: "changed", Seq: 1, Event: "made up", At: 1}))
 	before := snapshot(t, d)
 	requireBroken(t, log.Intact(ctx, "changed"))
-	requireBroken(t, log.TakeUp(ctx, takeUp("changed", 1)))
+	requireBroken(t, log.Resume(ctx, resumptionOf("changed", 1)))
 	require.Equal(t, before, snapshot(t, d))
 	require.ErrorIs(t, log.Intact(ctx, "nobody"), landscape.ErrNotFound)
 
 	log = begun(t, d, Scene{Run: "unsealed"})
 	require.NoError(t, endUnsealed(ctx, d, "unsealed"))
 	require.NoError(t, insert(t, d, landscape.RunEvent{Run: "unsealed", Seq: 1, Event: "made up", At: 1}))
-	require.NoError(t, log.TakeUp(ctx, takeUp("unsealed", 1)), "there is nothing to compare it with")
+	require.NoError(t, log.Resume(ctx, resumptionOf("unsealed", 1)), "there is nothing to compare it with")
 	require.NoError(t, log.StopRun(ctx, "unsealed", pipeline.Failed, "broken"))
-	require.NoError(t, log.TakeUp(ctx, takeUp("unsealed", 2)))
+	require.NoError(t, log.Resume(ctx, resumptionOf("unsealed", 2)))
 	require.NoError(t, insert(t, d, landscape.RunEvent{Run: "unsealed", Seq: 2, Event: "made up", At: 1}))
-	require.NoError(t, log.TakeUp(ctx, takeUp("unsealed", 3)), "its last seal is of an earlier epoch: it is running")
+	require.NoError(t, log.Resume(ctx, resumptionOf("unsealed", 3)), "its last seal is of an earlier epoch: it is running")
 }
 
 // endUnsealed ends a run as a process does that cannot seal it.

@@ -90,7 +90,7 @@ func runsWithStatus(t *testing.T, log *landscape.Log, ids func([]landscape.RunHe
 			require.Equal(t, want, paged, "%s, %d at a time", status, limit)
 		}
 	}
-	require.NoError(t, log.TakeUp(ctx, takeUp("m", 1)))
+	require.NoError(t, log.Resume(ctx, resumptionOf("m", 1)))
 	require.Equal(t, []string{"a", "mab"}, ids(log.RunsWithStatus(ctx, pipeline.Interrupted, "", 0)))
 	head, err := log.RunsWithStatus(ctx, pipeline.Running, "b", 1)
 	require.NoError(t, err)

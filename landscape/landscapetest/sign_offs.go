@@ -65,7 +65,7 @@ func signOffs(t *testing.T, d landscape.Driver) {
 	_, err = log.CheckSeals(ctx, "r")
 	require.NoError(t, err, "a sign-off is no leaf of the seal that it signs")
 
-	require.NoError(t, log.TakeUp(ctx, landscape.Resumption{Run: "r", Epoch: 1, Claim: "c"}))
+	require.NoError(t, log.Resume(ctx, landscape.Resumption{Run: "r", Epoch: 1, Claim: "c"}))
 	_, err = log.RecordSignOff(ctx, SignOff("r", "dan", "owner"))
 	require.ErrorIs(t, err, landscape.ErrUnsealed)
 }

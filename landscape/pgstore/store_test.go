@@ -195,7 +195,7 @@ func TestTextsThatPostgresCannotHold(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, run.BaseDir, found.BaseDir)
 	require.NoError(t, log.InEpoch(odd, 0).RecordEvent(t.Context(), odd, "guarded", ""))
-	require.NoError(t, log.TakeUp(t.Context(), landscape.Resumption{Run: odd, Epoch: 1, Claim: "c"}))
+	require.NoError(t, log.Resume(t.Context(), landscape.Resumption{Run: odd, Epoch: 1, Claim: "c"}))
 	require.ErrorIs(t, log.InEpoch(odd, 0).RecordEvent(t.Context(), odd, "guarded", ""), landscape.ErrSuperseded)
 }
 

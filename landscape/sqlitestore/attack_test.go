@@ -99,7 +99,7 @@ func retryScene(log *landscape.Log) error {
 	graph.By = []landscape.Execution{by}
 	err := log.BeginRun(ctx, run, graph)
 	for epoch := range int64(2) {
-		err = errors.Join(err, log.TakeUp(ctx, landscape.Resumption{Run: "r5", Epoch: epoch + 1, Claim: "c"}, by))
+		err = errors.Join(err, log.Resume(ctx, landscape.Resumption{Run: "r5", Epoch: epoch + 1, Claim: "c"}, by))
 	}
 	return errors.Join(err, log.CancelRun(ctx, "r5", false, "ann", ""))
 }

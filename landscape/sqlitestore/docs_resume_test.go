@@ -18,7 +18,7 @@ func stopped(ctx context.Context, log *landscape.Log, id string) error {
 		err = errors.Join(err, log.RecordPassage(ctx, s.Passage(i)))
 	}
 	err = errors.Join(err, log.RecordAction(ctx, id, "pause", "bob", "the disk is slow"), log.RecordAction(ctx, id, "continue", "bob", ""))
-	err = errors.Join(err, s.Write(ctx, log, 0), log.StopRun(ctx, id, pipeline.Interrupted, "stopped at the terminal"), log.TakeUp(ctx, landscape.Resumption{
+	err = errors.Join(err, s.Write(ctx, log, 0), log.StopRun(ctx, id, pipeline.Interrupted, "stopped at the terminal"), log.Resume(ctx, landscape.Resumption{
 		Run: id, Epoch: 1, Claim: "a Temporal run id", Actor: "ann", Why: "the power is back", Code: "test", Host: "here",
 	}))
 	key := landscape.EffectKey{Run: id, Sink: "review", Source: landscapetest.Source, Chunk: 1}

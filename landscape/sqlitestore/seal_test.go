@@ -238,7 +238,7 @@ func TestAnEndIsNotTakenBack(t *testing.T) {
 	require.NoError(t, err)
 	refused := func() {
 		_, _, sealed := s.SealRun(ctx, "r2")
-		resumed := s.TakeUp(ctx, landscape.Resumption{Run: "r2", Epoch: run.Epoch + 1, Claim: "c"})
+		resumed := s.Resume(ctx, landscape.Resumption{Run: "r2", Epoch: run.Epoch + 1, Claim: "c"})
 		for _, err := range []error{sealed, resumed, s.Intact(ctx, "r2")} {
 			var broken *landscape.UnsealableError
 			require.ErrorAs(t, err, &broken)

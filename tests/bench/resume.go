@@ -67,8 +67,8 @@ func (m measurement) killAndResume(job job, rows int, after time.Duration) error
 	return nil
 }
 
-// takenUp is what a resume did.
-type takenUp struct {
+// resumed is what a resume did.
+type resumed struct {
 	chunks int64     // of the run
 	before int64     // of these, through the steps before the resume
 	redone int64     // of these, sent through the steps again
@@ -76,7 +76,7 @@ type takenUp struct {
 }
 
 // lookBack reads from the record and the workflow's history what the process did.
-func lookBack(state, run string, pid int) (again takenUp, err error) {
+func lookBack(state, run string, pid int) (again resumed, err error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(state, "landscape.db")+"?mode=ro")
 	if err != nil {
 		return again, err

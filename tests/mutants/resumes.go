@@ -130,12 +130,12 @@ var epochs = []mutant{
 	{
 		name: "an epoch may be claimed by two", never: "two processes continue with one run",
 		file: "landscape/run_resume.go", old: "winner.Claim != r.Claim", new: "false",
-		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^TakeUp$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Resume$",
 	},
 	{
 		name: "a run that was ended permanently is resumed", never: "a run continues of which the outputs were given up",
 		file: "landscape/run_resume.go", old: "case h.Final:", new: "case false:",
-		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^TakeUp$",
+		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Resume$",
 	},
 	{
 		name: "a run with a blocked effect is resumed", never: "a run continues as if somebody had looked at the target",

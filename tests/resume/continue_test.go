@@ -31,8 +31,8 @@ func shortly(count int) func(*testsuite.TestWorkflowEnvironment) {
 	}
 }
 
-// TestHistoriesThatContinuedAsNewAreTakenUp has runs that go on in many executions, before they die and after they were resumed.
-func TestHistoriesThatContinuedAsNewAreTakenUp(t *testing.T) {
+// TestHistoriesThatContinuedAsNewAreResumed has runs that go on in many executions, before they die and after they were resumed.
+func TestHistoriesThatContinuedAsNewAreResumed(t *testing.T) {
 	sample.Rarely(t)
 	b := newBench(t)
 	b.write(everyInput)

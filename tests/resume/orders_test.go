@@ -143,8 +143,8 @@ func (p *pausing) note(info *activity.Info, _ context.Context, args converter.En
 	}
 }
 
-// TestARunThatIsPausedCanBeTakenUp has a process that dies while its run is paused. Who takes the run up wants it to go on.
-func TestARunThatIsPausedCanBeTakenUp(t *testing.T) {
+// TestARunThatIsPausedCanBeResumed has a process that dies while its run is paused. Who takes the run up wants it to go on.
+func TestARunThatIsPausedCanBeResumed(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
 	var dead atomic.Bool
@@ -171,9 +171,9 @@ func TestARunThatIsPausedCanBeTakenUp(t *testing.T) {
 	b.sound("paused")
 }
 
-// TestACancelledRunCanBeTakenUp cancels runs in both ways that leave them open. Who takes one up gets the record and the outputs
+// TestACancelledRunCanBeResumed cancels runs in both ways that leave them open. Who takes one up gets the record and the outputs
 // of an undisturbed run.
-func TestACancelledRunCanBeTakenUp(t *testing.T) {
+func TestACancelledRunCanBeResumed(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
 	require.NoError(t, b.begin("undisturbed", everything))

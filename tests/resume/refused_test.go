@@ -54,8 +54,8 @@ func TestARefusedResumeWritesNothing(t *testing.T) {
 	}
 }
 
-// TestACompleteRunIsNotTakenUp refuses to resume runs with nothing left to do.
-func TestACompleteRunIsNotTakenUp(t *testing.T) {
+// TestACompleteRunIsNotResumed refuses to resume runs with nothing left to do.
+func TestACompleteRunIsNotResumed(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
 	require.NoError(t, b.begin("complete", everything))
@@ -65,9 +65,9 @@ func TestACompleteRunIsNotTakenUp(t *testing.T) {
 	require.Equal(t, outputs, b.outputs(""))
 }
 
-// TestARunThatFailsWhenItIsTakenUpSaysSo has a target that cannot be opened when its run is resumed: the new epoch has begun, and
+// TestARunThatFailsWhenItIsResumedSaysSo has a target that cannot be opened when its run is resumed: the new epoch has begun, and
 // its end is recorded.
-func TestARunThatFailsWhenItIsTakenUpSaysSo(t *testing.T) {
+func TestARunThatFailsWhenItIsResumedSaysSo(t *testing.T) {
 	b := newBench(t)
 	b.write(everyInput)
 	b.Fate = refuse(inprocess.Open)

@@ -237,7 +237,7 @@ func TestSourceFormatsMustMatch(t *testing.T) {
 	}
 }
 
-func TestARunThatIsNotDoneIsTakenUpFirst(t *testing.T) {
+func TestARunThatIsNotDoneIsResumedFirst(t *testing.T) {
 	b := newRetrying(t, map[string]string{"orders.csv": orders})
 	failing := strings.Replace(strict, "on_invalid: quarantine", "on_invalid: fail", 1)
 	require.Error(t, b.start("first", failing, nil, nil))

@@ -83,7 +83,7 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 			b.EmptyPayloads()
 			b.Fate = inprocess.DiesAt(at, true).Fate
 			require.Error(t, b.begin(run, everything))
-			require.NoError(t, b.Log.TakeUp(t.Context(), landscape.Resumption{Run: run, Epoch: 1, Claim: "somebody else"}))
+			require.NoError(t, b.Log.Resume(t.Context(), landscape.Resumption{Run: run, Epoch: 1, Claim: "somebody else"}))
 			before, staged := b.Dump(t, run), b.outputs("")
 			came := 0
 			for _, a := range asked {

@@ -111,8 +111,8 @@ func (s *scene) begin() {
 	s.latest = system.Begin(s.t, s.home.Client, client.StartRequest{Run: s.run, Document: document})
 }
 
-// takeUp ends the workflow as if its process were gone, and resumes the run.
-func (s *scene) takeUp() {
+// resume ends the workflow as if its process were gone, and resumes the run.
+func (s *scene) resume() {
 	s.t.Helper()
 	const why = "its process stands still"
 	require.NoError(s.t, s.temporal.TerminateWorkflow(s.t.Context(), s.latest.Workflow, "", why))

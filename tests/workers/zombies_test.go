@@ -151,8 +151,8 @@ func TestZombies(t *testing.T) {
 	server := startTemporal(t)
 	u := observe(t, server)
 	for name, v := range map[string]visit{
-		"after the run": {}, "of earlier epochs": {takeUp: true}, "during the run": {early: true},
-		"of earlier epochs, during the run": {takeUp: true, early: true}, "killed": {kill: true},
+		"after the run": {}, "of earlier epochs": {resume: true}, "during the run": {early: true},
+		"of earlier epochs, during the run": {resume: true, early: true}, "killed": {kill: true},
 	} {
 		processes := *wanted
 		if v != (visit{}) {
@@ -170,7 +170,7 @@ func TestZombies(t *testing.T) {
 
 // visit says what is done to processes.
 type visit struct {
-	takeUp bool // the run is resumed after each
+	resume bool // the run is resumed after each
 	early  bool // those that were stopped go on as soon as the next one is, and not when the run is complete
 	kill   bool // they are killed, not stopped
 }
@@ -254,8 +254,8 @@ func (s *scene) chain(u undisturbed, moments []moment, v visit, total *tally) {
 			continue
 		}
 		met, before = met+1, m.at
-		if v.takeUp && s.resumable() {
-			s.takeUp()
+		if v.resume && s.resumable() {
+			s.resume()
 		}
 		if v.early {
 			endAll(s.t, zombies)

@@ -398,7 +398,7 @@ func TestOpenLineage(t *testing.T) {
 	run := landscapetest.Scene{Run: "r", Chunks: 1, ChunkRows: 10}
 	require.NoError(t, run.Begin(t.Context(), s.log))
 	require.NoError(t, s.log.StopRun(t.Context(), "r", pipeline.Interrupted, "stopped"))
-	require.NoError(t, s.log.TakeUp(t.Context(), landscape.Resumption{Run: "r", Epoch: 1, Claim: "c"}))
+	require.NoError(t, s.log.Resume(t.Context(), landscape.Resumption{Run: "r", Epoch: 1, Claim: "c"}))
 	require.NoError(t, s.log.CancelRun(t.Context(), "r", false, "ann", ""))
 	s.deliver(s.process())
 	require.Len(t, s.bodies, 3, "a resumption is none of its events")
