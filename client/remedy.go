@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Told returns checks with their cures in words; not nil. run is the id of the run that they are about, or empty. more has the words of cures that are no remedy of a check,
-// with %s for that id; it may be nil.
-func Told(found []Check, run string, more map[Cure]string) []ToldCheck {
-	told := make([]ToldCheck, len(found))
+// CheckTexts returns checks with their cures in words; not nil. run is the id of the run that they are about, or empty.
+// more has the words of cures that are no remedy of a check, with %s for that id; it may be nil.
+func CheckTexts(found []Check, run string, more map[Cure]string) []CheckText {
+	texts := make([]CheckText, len(found))
 	for i, c := range found {
 		words := cmp.Or(c.Advice, remedies[c.Cure], more[c.Cure])
-		told[i] = ToldCheck{c, strings.NewReplacer("%s", run, "%[1]s", run, "%t", c.About).Replace(words)}
+		texts[i] = CheckText{c, strings.NewReplacer("%s", run, "%[1]s", run, "%t", c.About).Replace(words)}
 	}
-	return told
+	return texts
 }
 
-// ToldCheck is a Check as people and programs are told it: a line of `waymark doctor --json`.
-type ToldCheck struct {
+// CheckText is a Check with the words for people and programs: a line of `waymark doctor --json`.
+type CheckText struct {
 	Check
 	Cure string `json:"cure,omitempty"` // in words
 }

@@ -51,7 +51,7 @@ func TestDoctorOfEveryTrigger(t *testing.T) {
 	found := look(t.Context())
 	require.Contains(t, found.Detail, "default/after/outputs: the pipeline orders is retired in default: restore it "+
 		"first: waymark restore orders --why TEXT")
-	require.Equal(t, "do what is said of default/after/outputs", client.Told([]client.Check{found}, "", nil)[0].Cure)
+	require.Equal(t, "do what is said of default/after/outputs", client.CheckTexts([]client.Check{found}, "", nil)[0].Cure)
 	_, err = home.Unretire(t.Context(), client.RedeployRequest{Pipeline: "orders", By: client.By{Why: "to see"}})
 	require.NoError(t, err)
 
@@ -71,7 +71,9 @@ func TestTheCureOfTriggersIsOfWhatIsWrong(t *testing.T) {
 		{ID: "default/b/t", Kind: client.FileTrigger, Error: "the folder is gone: make it"},
 		{ID: "default/c/t", Kind: client.FileTrigger}, {ID: "default/d/t", Kind: client.FileTrigger},
 	}
-	told := func() string { return client.Told([]client.Check{triggersCheck(list, time.Now())}, "", nil)[0].Cure }
+	told := func() string {
+		return client.CheckTexts([]client.Check{triggersCheck(list, time.Now())}, "", nil)[0].Cure
+	}
 	require.Equal(t, "waymark triggers resume default/a/t; do what is said of default/b/t; start waymark serve, or a "+
 		"worker that sees the same files, and look what it says", told())
 	for range 3 {

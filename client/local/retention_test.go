@@ -77,7 +77,7 @@ func TestSeveralPersonsApprovePeriods(t *testing.T) {
 	require.Equal(t, client.Doubtful, check.State)
 	require.Equal(t, "shorter periods wait for approval (source: 7d, 90d before); until then what counts is source 90d",
 		check.Detail)
-	require.Contains(t, client.Told([]client.Check{check}, "", nil)[0].Cure,
+	require.Contains(t, client.CheckTexts([]client.Check{check}, "", nil)[0].Cure,
 		"waymark purge --periods --why TEXT --propose --key FILE")
 
 	_, err = home.ApprovePeriods(ctx, client.By{Why: "so"})

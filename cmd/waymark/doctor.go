@@ -102,7 +102,7 @@ func (a *app) diagnosis(ctx context.Context, find func(*local.Home) (landscape.R
 // printChecks prints checks with their cures, and fails if one of them does. run, if not empty, is the run that they are about.
 func (a *app) printChecks(found []client.Check, run string) error {
 	code := exitDone
-	checks := client.Told(found, run, cures)
+	checks := client.CheckTexts(found, run, cures)
 	var lines [][]string
 	for _, c := range checks {
 		if c.State == client.Unhealthy {

@@ -17,17 +17,17 @@ import (
 type health struct {
 	mu     sync.Mutex
 	begun  time.Time // when the last checks began
-	checks []client.ToldCheck
+	checks []client.CheckText
 }
 
 // look returns what is found by checks that began after it was called.
-func (h *health) look(ctx context.Context, doctor func(context.Context) []client.Check) []client.ToldCheck {
+func (h *health) look(ctx context.Context, doctor func(context.Context) []client.Check) []client.CheckText {
 	asked := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.begun.Before(asked) {
 		begun := time.Now()
-		h.checks = client.Told(doctor(context.WithoutCancel(ctx)), "", nil) // others may wait for them
+		h.checks = client.CheckTexts(doctor(context.WithoutCancel(ctx)), "", nil) // others may wait for them
 		h.begun = begun
 	}
 	return slices.Clone(h.checks)
@@ -43,13 +43,13 @@ var ofNoPipeline = []string{
 func doctor(c *call) (any, error) {
 	checks := c.server.health.look(c.Context(), c.server.Home.Doctor)
 	if len(landscape.Listed(c.token.Pipelines)) > 0 {
-		checks = slices.DeleteFunc(checks, func(c client.ToldCheck) bool {
+		checks = slices.DeleteFunc(checks, func(c client.CheckText) bool {
 			return !slices.Contains(ofNoPipeline, c.Name)
 		})
 	}
 	own := client.Good("%s open", text.Count(c.server.streams.Load(), "stream"))
 	own.Name = "event streams"
-	return remote.Page[client.ToldCheck]{Items: append(checks, client.Told([]client.Check{own}, "", nil)...)}, nil
+	return remote.Page[client.CheckText]{Items: append(checks, client.CheckTexts([]client.Check{own}, "", nil)...)}, nil
 }
 
 func healthPage(c *call) (any, error) {
@@ -57,6 +57,6 @@ func healthPage(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := ui.Health{Checks: answer.(remote.Page[client.ToldCheck]).Items} //nolint:forcetypeassert // as doctor says
+	body := ui.Health{Checks: answer.(remote.Page[client.CheckText]).Items} //nolint:forcetypeassert // as doctor says
 	return ui.Page{Title: "Health", Crumbs: []ui.Link{{Text: "Health"}}, Command: "waymark doctor", Path: "/v1/doctor", Body: body}, nil
 }

@@ -286,7 +286,7 @@ func table() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/doctor", scope: look, about: "Whether runs can work: what waymark doctor looks at, what it found, and what cures it",
-			answer: remote.Page[client.ToldCheck]{}, status: http.StatusOK, handle: doctor,
+			answer: remote.Page[client.CheckText]{}, status: http.StatusOK, handle: doctor,
 		},
 		{
 			method: http.MethodGet, path: "/v1/access", scope: admin, about: "The access tokens, without their secrets",

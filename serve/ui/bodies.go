@@ -454,7 +454,7 @@ type Access struct {
 }
 
 // Health is whether runs can work.
-type Health struct{ Checks []client.ToldCheck }
+type Health struct{ Checks []client.CheckText }
 
 // Count is how many checks came out so.
 func (h Health) Count(state string) (n int64) {

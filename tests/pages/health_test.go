@@ -22,7 +22,7 @@ func (s *pageServer) healthPage(t *testing.T) {
 		require.Contains(t, shown, word)
 	}
 	_, body := s.Ask(t, http.MethodGet, "/v1/doctor", s.Tokens[landscape.Viewer], "")
-	var list struct{ Items []client.ToldCheck }
+	var list struct{ Items []client.CheckText }
 	require.NoError(t, json.Unmarshal(body, &list))
 	for _, check := range list.Items {
 		require.Contains(t, shown, check.Name)

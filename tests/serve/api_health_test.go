@@ -18,16 +18,16 @@ import (
 func (s *apiServer) health(t *testing.T) {
 	address, _ := local.Folder(filepath.Join(s.Folder, ".waymark")).Server()
 	told := map[string]client.Health{}
-	for _, check := range serving.Listed[client.ToldCheck](t, s.Server, "doctor", "--temporal", address) {
+	for _, check := range serving.Listed[client.CheckText](t, s.Server, "doctor", "--temporal", address) {
 		require.NotEqual(t, client.Unhealthy, check.State, check.Detail)
 		told[check.Name] = check.State
 	}
 	stream, _, err := s.Send(t, http.MethodGet, "/v1/events/stream", s.Tokens[landscape.Viewer], "")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, stream.StatusCode)
-	found := map[string]client.ToldCheck{}
+	found := map[string]client.CheckText{}
 	_, body := s.Ask(t, http.MethodGet, "/v1/doctor", s.Tokens[landscape.Viewer], "")
-	var list struct{ Items []client.ToldCheck }
+	var list struct{ Items []client.CheckText }
 	require.NoError(t, json.Unmarshal(body, &list))
 	for _, check := range list.Items {
 		found[check.Name] = check
