@@ -71,15 +71,10 @@ func inParallel(n int, do func(i int) error) []error {
 	places := make(chan struct{}, sideBySide)
 	for i := range n {
 		places <- struct{}{}
-		work := func() {
+		busy.Go(func() {
 			defer func() { <-places }()
 			failed[i] = defect.Catch("activity", func() error { return do(i) })
-		}
-		if n == 1 {
-			work()
-		} else {
-			busy.Go(work)
-		}
+		})
 	}
 	busy.Wait()
 	return failed

@@ -331,11 +331,14 @@ func (r *rig) begin() []activities.WriteInput {
 	opened := call[resumepoint.Plan](r, act.OpenRun, r.open())
 	in := activities.ReadInput{Source: opened.Sources[0].Name}
 	call[activities.ReadResult](r, act.Read, in)
-	processed := call[activities.PassResult](r, act.Pass, activities.PassInput{Mode: activities.PassNow, Source: in.Source})
+	first := activities.PassInput{Mode: activities.PassNow, Source: in.Source}
+	if opened.Ordered {
+		first.Mode = activities.PassTurn
+	}
 	places := newPlaces(opened)
 	var writes []activities.WriteInput
-	for _, part := range processed.Parts {
-		writes = append(writes, places.next(activities.PassInput{Mode: activities.PassNow, Source: in.Source}, part))
+	for _, part := range call[activities.PassResult](r, act.Pass, first).Parts {
+		writes = append(writes, places.next(first, part))
 	}
 	return writes
 }
