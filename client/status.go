@@ -39,7 +39,7 @@ type Status struct {
 	Required    []Role                `json:"required_sign_offs,omitempty"` // in document order; nil if the run needs none, or was not ready for any yet
 
 	Paused   *Pause       `json:"paused,omitempty"`   // nil unless the run is paused
-	Resumed  []Resumption `json:"resumed,omitempty"` // in order
+	Resumed  []Resumption `json:"resumed,omitempty"`  // in order
 	Parent   *Link        `json:"parent,omitempty"`   // the run that this one was forked from, or retries
 	Children []Link       `json:"children,omitempty"` // runs that were forked from this one, or retry it
 	Arrivals *RunArrivals `json:"arrivals,omitempty"` // what a trigger brought the run; nil if none began it
