@@ -6,7 +6,7 @@ export WAYMARK_NODE ?= $(wildcard $(HOME)/.cache/waymark-node)
 # Its results are kept beside the code: one that another checkout left behind names files of that checkout.
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
-# Packages that do several things at once, and whose tests do not link Temporal or a database: the race detector builds them in a minute or two, those in ten.
+# Packages that do several things at once, and whose tests do not link Temporal: the race detector builds them in a minute or two, those in ten.
 LEAN = ./engine ./engine/firsts ./landscape ./payload ./payload/cache ./payload/fsstore ./payload/memstore ./plugin/egress ./worker/delivery ./internal/memory
 
 .PHONY: help
@@ -51,7 +51,7 @@ pages: ## look at all web pages in one size, with a browser
 .PHONY: race
 race: ## pass the tests of packages that do several things at once under the race detector
 	# The file system of TestPowerLoss is not the one of a normal build under the detector. Of what takes long, what is concurrent.
-	go test -race -skip '^TestPowerLoss$$|^TestAttacks$$|^TestEntriesAreNotes$$' $(LEAN)
+	go test -race -skip '^TestPowerLoss$$|^TestAttacks$$|^TestEntriesAreNotes$$|^TestFates|^TestCompare$$' $(LEAN)
 
 .PHONY: lint
 # What go vet looks for, govet does among golangci-lint's linters.

@@ -267,7 +267,7 @@ func (c *call) once(keyed bool, asked remote.StartRequest) (started *client.Star
 	}
 	starts, err := home.StartsOf(c.Context(), asked.Run)
 	if err == nil && len(starts) == 0 { // a worker of the cluster will record it
-		params, _ := json.Marshal(activities.Params(asked.Params))
+		params, _ := json.Marshal(asked.Params)
 		starts = []client.Start{{
 			Run: asked.Run, Pipeline: asked.Pipeline, Environment: asked.Environment, State: landscape.StartAccepted, Actor: c.token.Name, Trigger: activities.TriggerAPI, Why: asked.Why,
 			Workflow: workflows.WorkflowID(asked.Run), Params: params,

@@ -69,7 +69,7 @@ func (d *Driver) Reset(t testing.TB) {
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback() }()
 	for _, forget := range d.forget {
-		_, err := tx.Stmt(forget).Exec()
+		_, err := tx.Stmt(forget).Exec() //nolint:sqlclosecheck // it is closed with the transaction
 		require.NoError(t, err)
 	}
 	require.NoError(t, tx.Commit())
@@ -90,7 +90,7 @@ func (d *Driver) prepare(t testing.TB) {
 	}
 	require.NoError(t, errors.Join(rows.Err(), rows.Close()))
 	for _, statement := range statements {
-		prepared, err := d.db.Prepare(statement)
+		prepared, err := d.db.Prepare(statement) //nolint:sqlclosecheck // it is closed with the database
 		require.NoError(t, err)
 		d.forget = append(d.forget, prepared)
 	}
