@@ -12,8 +12,8 @@ import (
 // A Batch asks an activity for one piece of work of its kind, or for several, with one answer: to schedule an activity
 // for each costs more than to do what is small. A large piece has a batch of its own.
 //
-// The pieces are done side by side. All are tried, whatever becomes of the others. If one fails, so does the whole,
-// with a *BatchError; a repeat finds on record what is done, and does the rest.
+// The pieces are done side by side, and each is tried even if others fail. If one fails, the activity fails with a
+// *BatchError; a repeat finds on record what is done, and does the rest.
 type Batch[In any] struct {
 	Run   string `json:"run"`
 	Epoch int64  `json:"epoch,omitempty"`
@@ -52,15 +52,24 @@ func inBatch[In, Out any](
 			return Results[Out]{}, err
 		}
 		out := make([]Out, len(in.Each))
-		failed := inParallel(len(in.Each), func(i int) (err error) {
-			if err = ctx.Err(); err == nil {
-				out[i], err = do(a, ctx, r, in.Each[i])
-			}
+		err = eachPiece(ctx, len(in.Each), func(i int) (err error) {
+			out[i], err = do(a, ctx, r, in.Each[i])
 			return err
 		})
-		return Results[Out]{out}, joined(failed)
+		return Results[Out]{out}, err
 	}
 	return attempt(ctx, a, in.Run, in.Epoch, in, each)
+}
+
+// eachPiece calls do with every number below n, and returns a *BatchError if one fails. After ctx ends it begins no more:
+// the others fail with the error of ctx.
+func eachPiece(ctx context.Context, n int, do func(i int) error) error {
+	return joined(inParallel(n, func(i int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return do(i)
+	}))
 }
 
 // inParallel calls do with every number below n, sideBySide at once, waits until all is done, and returns the error of
@@ -83,7 +92,7 @@ func inParallel(n int, do func(i int) error) []error {
 // BatchError says which pieces of a Batch failed, and why.
 type BatchError struct {
 	Failed []int // their indexes, ascending
-	Of     int   // so many pieces
+	Of     int   // number of pieces
 	causes []error
 }
 

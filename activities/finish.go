@@ -59,12 +59,7 @@ func (a *Activities) publishAll(ctx context.Context, in FinishInput) error {
 	if err != nil {
 		return err
 	}
-	return joined(inParallel(len(in.Sinks), func(i int) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return a.publish(ctx, r, PublishInput{in.Sinks[i]})
-	}))
+	return eachPiece(ctx, len(in.Sinks), func(i int) error { return a.publish(ctx, r, PublishInput{in.Sinks[i]}) })
 }
 
 // What an Ending has at most: it travels through workflow history. Of more refused tokens than maxRefused it takes too

@@ -81,7 +81,7 @@ type PassInput struct {
 	Before int64  `json:"before,omitempty"` // in PassTurn: how many chunks of the run, of sources and barriers, had their turns before
 }
 
-// PassResult says what became of the chunk's rows. One of PassAhead has a worker alone.
+// PassResult counts the outcomes of the chunk's rows. After PassAhead only Worker is set.
 type PassResult struct {
 	Rows    int        `json:"rows,omitempty"`
 	Refused int        `json:"refused,omitempty"`
@@ -95,6 +95,13 @@ type PassResult struct {
 	// By node, for the metrics of the process that did it. No history has them.
 	RefusedBy map[string]int `json:"-"`
 	EndedBy   map[string]int `json:"-"`
+}
+
+// Write returns the input that writes one part of the chunk to its place in the sink.
+func (in PassInput) Write(part PartSize, place resumepoint.Output) WriteInput {
+	return WriteInput{
+		Source: in.Source, Chunk: in.Chunk, Sink: part.Sink, Ordinal: place.Ordinal, Offset: place.Offset,
+	}
 }
 
 // PartSize is the size of one chunk's part for one sink.
@@ -143,7 +150,7 @@ type WriteInput struct {
 	Offset  int64  `json:"offset"`  // of its first byte in the output
 }
 
-// WriteResult says what became of the part.
+// WriteResult counts the rows of the part by what the target did with them.
 type WriteResult struct {
 	Rows    int64 `json:"rows,omitempty"`    // of the part that the target holds
 	Refused int64 `json:"refused,omitempty"` // rows of the part that the target rejected, and that no node had rejected before

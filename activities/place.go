@@ -29,8 +29,8 @@ func (a *Activities) requirePlace(ctx context.Context, in any) error {
 	return nil
 }
 
-// polls reports whether a process at the place polls the queue of the workers that see a run's files; "" is that of
-// workers of which any can do the run.
+// polls reports whether a process at the place polls the queue of the workers that see a run's files. The queue is "" if
+// any worker can do the run.
 func (a Affinity) polls(queue string) bool { return queue == "" || queue == a.FilesQueue }
 
 func (in OpenInput) seenAt(place Affinity) bool     { return in.Files == "" || in.Files == place.Files }

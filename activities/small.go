@@ -57,11 +57,10 @@ func (a *Activities) smallRun(ctx context.Context, in SmallRunInput) (did SmallR
 			return did, err
 		}
 		did.Reads = append(did.Reads, Done[ReadInput, ReadResult]{read, found})
-		source.Cursor, source.AtEnd = found.Cursor, found.Done
+		source.Advance(found.Cursor, found.Done)
 		if found.Done {
 			continue
 		}
-		source.Chunk++
 		if err := a.passSmall(ctx, r, &state, &did, PassInput{Mode: PassNow, Source: read.Source, Chunk: read.Chunk}); err != nil {
 			return did, err
 		}
@@ -77,8 +76,7 @@ func (a *Activities) passSmall(ctx context.Context, r *run, state *resumepoint.S
 	}
 	did.Passes = append(did.Passes, Done[PassInput, PassResult]{chunk, passed})
 	for _, part := range passed.Parts {
-		place := state.Place(part.Sink, part.Rows, part.Bytes)
-		write := WriteInput{Source: chunk.Source, Chunk: chunk.Chunk, Sink: part.Sink, Ordinal: place.Ordinal, Offset: place.Offset}
+		write := chunk.Write(part, state.Place(part.Sink, part.Rows, part.Bytes))
 		written, err := a.write(ctx, r, write)
 		if err != nil {
 			return err

@@ -157,11 +157,10 @@ func (f *flow) readBatch(ctx workflow.Context, sources []*resumepoint.Reading) (
 // wasRead notes what was read of a source, and reports whether that is a chunk, and not the end.
 func (f *flow) wasRead(source *resumepoint.Reading, read activities.ReadResult) bool {
 	f.stickTo(read.Worker)
-	source.Cursor, source.AtEnd = read.Cursor, read.Done
+	source.Advance(read.Cursor, read.Done)
 	if read.Done {
 		return false
 	}
-	source.Chunk++
 	f.state.Read += int64(read.Rows)
 	f.state.Bytes += read.Bytes
 	return true

@@ -21,10 +21,7 @@ func (f *flow) place(chunk activities.PassInput, passed activities.PassResult) [
 	parts := make([]part, len(passed.Parts))
 	for i, size := range passed.Parts {
 		sink := f.sink(size.Sink)
-		place := f.state.Place(size.Sink, size.Rows, size.Bytes)
-		in := activities.WriteInput{
-			Source: chunk.Source, Chunk: chunk.Chunk, Sink: size.Sink, Ordinal: place.Ordinal, Offset: place.Offset,
-		}
+		in := chunk.Write(size, f.state.Place(size.Sink, size.Rows, size.Bytes))
 		parts[i] = part{WriteInput: in, rows: size.Rows, bytes: size.Bytes, inOrder: f.state.Plan.Sinks[sink].InOrder}
 	}
 	return parts

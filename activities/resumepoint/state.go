@@ -32,6 +32,14 @@ type Reading struct {
 	AtEnd  bool          `json:"at_end,omitempty"`
 }
 
+// Advance notes that the source was read up to the cursor: a chunk, or nothing more if that is the source's end.
+func (r *Reading) Advance(cursor plugin.Cursor, atEnd bool) {
+	r.Cursor, r.AtEnd = cursor, atEnd
+	if !atEnd {
+		r.Chunk++
+	}
+}
+
 // BarrierState is how far a barrier is.
 type BarrierState struct {
 	Barrier  string    `json:"barrier"`
