@@ -46,9 +46,11 @@ func TestRelease(t *testing.T) {
 		folder := t.TempDir()
 		proc := filepath.Join(folder, "proc")
 		require.NoError(t, os.Mkdir(proc, 0o700))
-		if err := syscall.Mount("proc", proc, "proc", 0, ""); err != nil {
+		err := syscall.Mount("proc", proc, "proc", 0, "")
+		if err != nil && os.Getenv("CI") == "" { // there no test may be left out
 			t.Skip("only root can give a program another root folder:", err)
 		}
+		require.NoError(t, err)
 		defer func() { require.NoError(t, syscall.Unmount(proc, 0)) }()
 		copyExample(t, folder)
 		static := filepath.Join(made, "image/linux", runtime.GOARCH, "waymark")
