@@ -10,7 +10,7 @@ import (
 	"waymark/tests/blank"
 )
 
-// fated is a landscape in memory of which every write can be lost.
+// fated is a landscape that can lose the request or the reply of every write.
 type fated struct {
 	landscape.Driver
 	blank   *blank.Driver

@@ -117,10 +117,9 @@ func (a *Activities) discard(ctx context.Context, id string, chosen func(sink st
 	})
 }
 
-// StopRun records that a run ended before it was complete, and why. What it staged for its sinks stays where it is, for
-// when it is resumed; a run that nobody may resume gives it up. Of a run whose record was never begun the start is
-// refused, and nothing is recorded of an epoch that was not begun, because the run could not be resumed: the record
-// stays as it is.
+// StopRun records that a run ended before it was complete, and why. What the run staged for its sinks is kept for a
+// resume, or removed if the run cannot be resumed. If the run's record was never begun, the start is refused. If the
+// epoch was never begun, because the run could not be resumed, nothing is recorded.
 //
 // It may run twice: a run that was stopped stays as it is, no matter what stopped it.
 func (a *Activities) StopRun(ctx context.Context, in StopInput) (Stopped, error) {
@@ -180,9 +179,9 @@ func (a *Activities) stopRun(ctx context.Context, in StopInput) (Labels, error) 
 	return labels, errors.Join(err, a.forget(in.Run))
 }
 
-// replaced returns why a run is cancelled of which somebody ordered last, since it was resumed, that another run takes
-// its place; "" if nobody did. Who cancels a workflow in Temporal does not say why; a run that takes the place of this
-// one has recorded the order before.
+// replaced returns the reason of a cancellation by a run that takes the place of this one; "" if another cause cancelled
+// it. Cancelling a workflow in Temporal carries no reason. The run that takes the place records a command first, which is
+// then the last command since this run was resumed.
 func (a *Activities) replaced(ctx context.Context, run string) (string, error) {
 	actions, err := a.log.Actions(ctx, run)
 	if err != nil || len(actions) == 0 {

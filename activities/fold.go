@@ -16,9 +16,9 @@ import (
 	"waymark/payload"
 )
 
-// Fold lets a barrier, or each of several of which none gets what comes out of another one, take one step: it takes
-// what one chunk brought, a deadline, or the end of everything, and records which batch each token went to, which
-// batches fired, and the rows that came out, all in one transaction.
+// Fold lets a barrier, or each of several, take one step. None of several may receive rows of another one. A step takes
+// what one chunk brought, a deadline, or the end of the input, and records which batch each token went to, which batches
+// fired, and the rows that came out, all in one transaction.
 //
 // It may run twice: a step is a pure function of the barrier's state, what arrived and the moment given, and the
 // record's key is run, barrier and ordinal of the step.

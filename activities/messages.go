@@ -216,8 +216,8 @@ type StopInput struct {
 
 	Queue string `json:"queue,omitempty"` // of the workers that see the run's files; "" if any will do
 
-	// Outside says that somebody cancelled the workflow in Temporal: the reason is the order on record, if a run has
-	// taken the place of this one.
+	// Outside is set if the workflow was cancelled in Temporal. If another run has taken the place of this one, the
+	// recorded command gives the reason.
 	Outside bool `json:"outside,omitempty"`
 
 	Begin   *OpenInput `json:"begin,omitempty"`   // of a run that may not have begun: the start that is refused then; nil if it has
@@ -236,8 +236,8 @@ type ResumeInput struct {
 	Pause bool   `json:"pause,omitempty"` // nobody asked for it: a pause of the run outlasts it
 }
 
-// Verbs of the actions of somebody who cancels a run so that nobody may resume it, or who interrupts the process that
-// works for it. Those of other orders are their names.
+// Verbs of the actions that cancel a run permanently, and that interrupt the process which executes it. The verbs of other
+// commands are their names.
 const (
 	CancelForGood = landscape.VerbCancelFinal
 	Interrupt     = landscape.VerbInterrupt

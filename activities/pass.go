@@ -81,8 +81,8 @@ func (a *Activities) recordPassage(ctx context.Context, r *run, key landscape.Ch
 	return a.log.RecordSealed(ctx, passage, recompute.RecordsOf(in))
 }
 
-// span returns when something began and ended. It ends as long after its beginning as it took, also if the clock was
-// set meanwhile, and never before.
+// span returns the times at which work began and ended. The end is the beginning plus the duration by the monotonic
+// clock, so setting the clock while the work runs changes neither, and the end never precedes the beginning.
 func span(began, ended time.Time) (landscape.Micros, landscape.Micros) {
 	return landscape.MicrosOf(began), landscape.MicrosOf(began.Add(max(0, ended.Sub(began))))
 }
