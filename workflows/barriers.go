@@ -10,6 +10,64 @@ import (
 	"waymark/activities/resumepoint"
 )
 
+// fold is a step that a barrier is to take.
+type fold struct {
+	held *resumepoint.BarrierState
+	in   activities.FoldInput
+}
+
+// fold lets the barriers of the first steps take them, and returns how many did: several, if none of these barriers can
+// get what comes out of another one, else one.
+func (f *flow) fold(ctx workflow.Context, steps []fold) (int, error) {
+	n := f.apart(steps)
+	inputs := make([]activities.FoldInput, n)
+	for i, step := range steps[:n] {
+		inputs[i] = f.foldInput(ctx, step)
+	}
+	what := fmt.Sprintf("%s · %s %d", inputs[0].Barrier, inputs[0].Kind, inputs[0].Fold)
+	if n > 1 {
+		what = fmt.Sprintf("%d barriers · %s", n, inputs[0].Kind)
+	}
+	ctx = withActivity(ctx, "fold %s", what)
+	results, err := doBatch[activities.FoldInput, activities.FoldResult](ctx, f, f.state.Sticky, act.Fold, inputs)
+	for i := range results {
+		f.folded(steps[i], results[i])
+	}
+	return n, err
+}
+
+// apart returns how many of the first steps are those of barriers of one depth, each a single step.
+func (f *flow) apart(steps []fold) int {
+	seen, depth := map[string]bool{}, -1
+	for i, step := range steps {
+		at := f.depth(step.held.Barrier)
+		if i == maxBatch || seen[step.held.Barrier] || i > 0 && at != depth {
+			return max(i, 1)
+		}
+		seen[step.held.Barrier], depth = true, at
+	}
+	return len(steps)
+}
+
+// depth returns how many barriers rows meet at most before this one.
+func (f *flow) depth(barrier string) int {
+	for _, b := range f.state.Plan.Barriers {
+		if b.Name == barrier {
+			return b.Depth
+		}
+	}
+	panic(&senseless{fmt.Sprintf("the plan has no barrier named %.64q", barrier)})
+}
+
+func (f *flow) held(barrier string) *resumepoint.BarrierState {
+	for i := range f.state.Held {
+		if f.state.Held[i].Barrier == barrier {
+			return &f.state.Held[i]
+		}
+	}
+	panic(&senseless{fmt.Sprintf("the plan has no barrier named %.64q", barrier)})
+}
+
 // foldInput says all that there is to say of a step.
 func (f *flow) foldInput(ctx workflow.Context, step fold) activities.FoldInput {
 	held, in := step.held, step.in
@@ -92,64 +150,6 @@ func (f *flow) endBarriers(ctx workflow.Context) error {
 		rest = rest[ended:]
 	}
 	return nil
-}
-
-func (f *flow) held(barrier string) *resumepoint.BarrierState {
-	for i := range f.state.Held {
-		if f.state.Held[i].Barrier == barrier {
-			return &f.state.Held[i]
-		}
-	}
-	panic(&senseless{fmt.Sprintf("the plan has no barrier named %.64q", barrier)})
-}
-
-// fold is a step that a barrier is to take.
-type fold struct {
-	held *resumepoint.BarrierState
-	in   activities.FoldInput
-}
-
-// fold lets the barriers of the first steps take them, and returns how many did: several, if none of these barriers can
-// get what comes out of another one, else one.
-func (f *flow) fold(ctx workflow.Context, steps []fold) (int, error) {
-	n := f.apart(steps)
-	inputs := make([]activities.FoldInput, n)
-	for i, step := range steps[:n] {
-		inputs[i] = f.foldInput(ctx, step)
-	}
-	what := fmt.Sprintf("%s · %s %d", inputs[0].Barrier, inputs[0].Kind, inputs[0].Fold)
-	if n > 1 {
-		what = fmt.Sprintf("%d barriers · %s", n, inputs[0].Kind)
-	}
-	ctx = withActivity(ctx, "fold %s", what)
-	results, err := doBatch[activities.FoldInput, activities.FoldResult](ctx, f, f.state.Sticky, act.Fold, inputs)
-	for i := range results {
-		f.folded(steps[i], results[i])
-	}
-	return n, err
-}
-
-// apart returns how many of the first steps are those of barriers of one depth, each a single step.
-func (f *flow) apart(steps []fold) int {
-	seen, depth := map[string]bool{}, -1
-	for i, step := range steps {
-		at := f.depth(step.held.Barrier)
-		if i == maxBatch || seen[step.held.Barrier] || i > 0 && at != depth {
-			return max(i, 1)
-		}
-		seen[step.held.Barrier], depth = true, at
-	}
-	return len(steps)
-}
-
-// depth returns how many barriers rows meet at most before this one.
-func (f *flow) depth(barrier string) int {
-	for _, b := range f.state.Plan.Barriers {
-		if b.Name == barrier {
-			return b.Depth
-		}
-	}
-	panic(&senseless{fmt.Sprintf("the plan has no barrier named %.64q", barrier)})
 }
 
 // holdings returns how far each barrier is, in the order of the plan.
