@@ -22,11 +22,11 @@ build: ## build bin/waymark
 	go build -o bin/waymark ./cmd/waymark
 
 .PHONY: release
-release: ## make archives, SBOMs and the context of images for four platforms, in out/release: VERSION=1.2.3
+release: ## make archives, SBOMs and the context of images for four platforms, in out/release, which takes as long as four first builds: VERSION=1.2.3
 	.ci/release "$(VERSION)"
 
 .PHONY: test
-test: ## pass all tests
+test: ## pass the tests of the day; those of the night are nightly and campaigns
 	go test ./...
 
 .PHONY: check
@@ -95,8 +95,19 @@ bench-starts: build ## measure many small runs that are asked for through the HT
 	go test ./tests/workers -run '^$$' -bench SmallRuns -benchtime 1000x -timeout 20m
 
 .PHONY: bench-load
-bench-load: build ## measure how many small runs are done in a second, and keep 80 % of that going for half an hour
+bench-load: build ## measure many runs, schedules and steps at once, and little CPU; BESIDE=BINARY, ONLY=crowd
+	go run ./tests/bench/load -binary bin/waymark $(if $(BESIDE),-beside $(BESIDE)) $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: bench-sustained
+bench-sustained: build ## measure how many small runs are done in a second, and keep 80 % of that going for half an hour
 	go run ./tests/bench/starts -binary bin/waymark -runs 2000 -share 0.8
+
+.PHONY: bench-scale
+# Its last line is JSON, which go test would say something after.
+bench-scale: ## measure one run by one, two and four workers of a fifth of a core; ROWS=1000000 WORKERS=1,2 CORES=0.25 TIMES=3 ONLY=csv-parts/near V=1
+	go test -c -o bin/scale.test ./tests/workers
+	cd tests/workers && ../../bin/scale.test -test.run '^$$' -test.bench '^BenchmarkScale$$/$(or $(ONLY),.)' -test.benchtime 1x -test.timeout 12h \
+		-rows $(or $(ROWS),4000000) $(if $(WORKERS),-workers $(WORKERS)) $(if $(CORES),-cores $(CORES)) $(if $(TIMES),-times $(TIMES)) $(if $(V),-test.v)
 
 .PHONY: bench-readers
 bench-readers: build ## measure the pages and the API while 200 people read them and a run of 3 M rows is running

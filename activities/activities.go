@@ -8,23 +8,25 @@ import (
 	"os"
 
 	"waymark/activities/recompute"
+	"waymark/internal/processors"
 	"waymark/landscape"
 	"waymark/payload"
 )
 
 // Activities are the activities of a worker. Make one for each process.
 type Activities struct {
-	log      *landscape.Log
-	payloads *payload.Store
-	planner  recompute.Planner
-	code     string
-	worker   string
-	host     string
-	epoch    int64 // of the run, in the copy that an attempt works with: see inEpoch
-	affinity Affinity
-	runs     *runs
-	flights  *flights
-	usable   *usable
+	log       *landscape.Log
+	payloads  *payload.Store
+	planner   recompute.Planner
+	code      string
+	worker    string
+	host      string
+	epoch     int64 // of the run, in the copy that an attempt works with: see inEpoch
+	affinity  Affinity
+	runs      *runs
+	flights   *flights
+	usable    *usable
+	stretches *stretches
 
 	publications *publications
 }
@@ -38,19 +40,26 @@ func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner,
 func NewAt(affinity Affinity, log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
 	host, _ := HostName()
 	return &Activities{
-		log:      log,
-		payloads: payloads,
-		planner:  planner,
-		code:     code,
-		runs:     new(runs),
-		flights:  &flights{over: executionOver},
-		affinity: affinity,
-		usable:   new(usable),
+		log:       log,
+		payloads:  payloads,
+		planner:   planner,
+		code:      code,
+		runs:      &runs{places: processors.OfProcess()},
+		flights:   &flights{over: executionOver},
+		affinity:  affinity,
+		usable:    new(usable),
+		stretches: new(stretches),
 
 		publications: new(publications),
 		host:         cmp.Or(affinity.Files, host),
-		worker:       fmt.Sprintf("%s/%d", host, os.Getpid()),
+		worker:       ProcessName(),
 	}
+}
+
+// ProcessName names this process in records: host and process id. The host is "unknown" if the system does not name it.
+func ProcessName() string {
+	host, _ := HostName()
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
 // HostName returns the name of this machine as records have it: "unknown", and an error, if the system does not say.

@@ -22,9 +22,11 @@ type Affinity struct {
 	Files       string // name of the files that it sees: processes with the same name see the same
 	FilesQueue  string // task queue of all processes that see these files; "" for a process that works alone
 	OwnQueue    string // task queue of this process; "" for a process that works alone
+	Landscape   string // id of its landscape; "" for a process that works alone
 	Pipelines   string // folder of the documents that are deployed; "" if there are none
 	Environment string // in which pipelines run whose starts name none; "" is landscape.DefaultEnvironment
 	Scratch     string // folder for files that are gone with the process; "" is the system's for temporary files
+	Split       int64  // bytes of its sources' files from which a run is split; 0: 64 MiB, or never without OwnQueue
 
 	// Unserved reports whether nobody executes a run, or begins one that waits, while this process runs: a server that ended left it to the
 	// next one. Nil if others may do so.
@@ -46,10 +48,24 @@ func onHost(compiled *plan.Plan) bool {
 // bind says on which queues the rest of the run is to be done.
 func (a *Activities) bind(compiled *plan.Plan, sum resumepoint.Plan) resumepoint.Plan {
 	sum.Worker = a.affinity.OwnQueue
+	sum.Split = a.splits(sum.Bytes)
 	if onHost(compiled) {
 		sum.Queue = a.affinity.FilesQueue
 	}
 	return sum
+}
+
+// usualSplit is how many bytes the sources of a run hold at least for several workers to share it. The coordination of a
+// smaller run costs more than it gains.
+const usualSplit = 64 << 20
+
+// splits reports whether workers share a run whose sources hold this many bytes.
+func (a *Activities) splits(bytes int64) bool {
+	from := a.affinity.Split
+	if from == 0 && a.affinity.OwnQueue != "" {
+		from = usualSplit
+	}
+	return from > 0 && bytes >= from
 }
 
 // seen refuses to resume a run of whose files this process sees nothing.
@@ -93,10 +109,29 @@ func (a *Activities) there(err error) error {
 // deployedName is what a deployed document may be called: it is part of a file's name.
 var deployedName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
+// begunWith returns an input with the document with which its run began.
+func (a *Activities) begunWith(ctx context.Context, in OpenInput) (OpenInput, error) {
+	record, err := a.log.Run(ctx, in.Run)
+	if err != nil {
+		return in, err
+	}
+	in.File, in.Folder, in.Version = record.File, record.BaseDir, record.Version
+	in.Environment, in.EnvironmentSeq = record.Environment, record.EnvironmentSeq
+	if in.Version > 0 {
+		version, err := a.log.Version(ctx, record.Pipeline, record.Version)
+		if err != nil {
+			return in, err
+		}
+		in.Bundle = version.Bundle
+	}
+	digest, err := a.payloads.Put(ctx, []byte(record.Document))
+	in.Document = string(digest)
+	return in, err
+}
+
 // deployed turns an input that names a deployed pipeline into one with the document itself: that of the version in the landscape, which all
-// workers have, or else of a file in this worker's folder. A run that is recorded already has
-// the document of its beginning.
-func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, error) {
+// workers have, or else of a file in this worker's folder. A run that has begun has the document of its beginning.
+func (a *Activities) deployed(ctx context.Context, in OpenInput, begun bool) (OpenInput, error) {
 	switch {
 	case in.Pipeline == "" && in.Environment != "" && in.Version == 0:
 		return in, final{TypeInput, keyError{"environment", fmt.Errorf("the input has the environment %q and no deployed pipeline: name one with pipeline", in.Environment)}}
@@ -108,21 +143,8 @@ func (a *Activities) deployed(ctx context.Context, in OpenInput) (OpenInput, err
 		return in, final{TypeInput, keyError{"pipeline", fmt.Errorf("the input has both a document and the pipeline %q: give one of them", in.Pipeline)}}
 	}
 	in.Version, in.Bundle, in.EnvironmentSeq = 0, "", 0 // of what the name is found to be
-	if record, err := a.log.Run(ctx, in.Run); err == nil {
-		in.File, in.Folder, in.Version = record.File, record.BaseDir, record.Version
-		in.Environment, in.EnvironmentSeq = record.Environment, record.EnvironmentSeq
-		if in.Version > 0 {
-			version, err := a.log.Version(ctx, record.Pipeline, record.Version)
-			if err != nil {
-				return in, err
-			}
-			in.Bundle = version.Bundle
-		}
-		digest, err := a.payloads.Put(ctx, []byte(record.Document))
-		in.Document = string(digest)
-		return in, err
-	} else if !errors.Is(err, landscape.ErrNotFound) {
-		return in, err
+	if begun {
+		return a.begunWith(ctx, in)
 	}
 	if in, found, err := a.registered(ctx, in); err != nil || found {
 		return in, err
@@ -165,7 +187,7 @@ func (a *Activities) findDeployed(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, file := range []string{filepath.Join(folder, name+".yaml"), filepath.Join(folder, name, "pipeline.yaml")} {
+	for _, file := range servedFiles(folder, name) {
 		if _, err := os.Stat(file); err == nil {
 			return file, nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -178,6 +200,11 @@ func (a *Activities) findDeployed(name string) (string, error) {
 	}
 	return "", final{TypeNoPipeline, fmt.Errorf("%w, and worker %s has no file of it%s: neither %s nor %s is in %s",
 		unknown, a.worker, meant, name+".yaml", filepath.Join(name, "pipeline.yaml"), folder)}
+}
+
+// servedFiles are the files in a folder that may have the document of a name; the first that is there has it.
+func servedFiles(folder, name string) []string {
+	return []string{filepath.Join(folder, name+".yaml"), filepath.Join(folder, name, "pipeline.yaml")}
 }
 
 // misnamed says that a document is not that of the pipeline which its file, or the folder of that, is called after: a name would stand for two.

@@ -12,10 +12,13 @@ import (
 )
 
 // arrived returns what sources hold, by their names, in a run that was begun because files arrived: the one of its trigger those files, in the order in
-// which they arrived, and those of other triggers nothing. It is nil for any other run.
+// which they arrived, and those of other triggers nothing.
 func (a *Activities) arrived(ctx context.Context, in OpenInput, compiled *plan.Plan) (map[string]plugin.SourceInfo, error) {
 	list, err := a.log.ArrivalsOfRun(ctx, in.Run)
-	if err != nil || list == nil {
+	if err == nil && list == nil {
+		err = fmt.Errorf("%w: what arrived was given to other runs", landscape.ErrCalledOff)
+	}
+	if err != nil {
 		return nil, err
 	}
 	doc, began := &compiled.Document.Pipeline, list[0].Trigger

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+
 	"waymark/internal/defect"
 	"waymark/internal/failpoint"
 	"waymark/landscape"
@@ -46,6 +48,9 @@ func anyAttempt[In, Out any](
 	if err != nil {
 		return none, err
 	}
+	if !activity.GetInfo(ctx).IsLocalActivity { // another process may do the next one
+		a.log.Release(run)
+	}
 	flown := a.flights.board(ctx, asked, func(ctx context.Context, f *flight) {
 		f.out, f.err = fly(ctx, a, asked, &f.text, func(a *Activities) (Out, error) { return do(a, ctx, in) })
 	})
@@ -75,6 +80,9 @@ func fly[Out any](
 		})
 		return out, err
 	})
+	if err != nil {
+		a.log.Release(t.run)
+	}
 	if _, torn := errors.AsType[*defect.Error](err); torn {
 		a.runs.drop(t.run)
 	}
@@ -114,6 +122,9 @@ func whileFull[T any](ctx context.Context, waiting *atomic.Pointer[string], do f
 		out, err := do()
 		if !isFull(err) {
 			return out, err
+		}
+		if waiting.Load() == nil && activity.IsActivity(ctx) {
+			activity.GetLogger(ctx).Warn("waiting for space", "error", err)
 		}
 		text := "waiting: " + err.Error()
 		waiting.Store(&text)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"waymark/internal/defect"
+	"waymark/landscape/inhand"
 )
 
 // A Batch asks an activity for one piece of work of its kind, or for several, with one answer: to schedule an activity
@@ -42,17 +44,25 @@ func anyOf[T any](things []T) []any {
 // sideBySide is how many pieces of a batch are worked on at once. They wait for disks and networks, most of the time.
 const sideBySide = 16
 
-// inBatch does the pieces of a batch.
+// How long what a piece records waits for the others, so that it is one transaction.
+const (
+	inPassing  = 3 * time.Millisecond // of pieces that may wait for each other
+	untilReady = 20 * time.Second     // of those that do not
+)
+
+// inBatch does the pieces of a batch. patience is how long what a piece records waits for the others.
 func inBatch[In, Out any](
-	ctx context.Context, a *Activities, in Batch[In], do func(*Activities, context.Context, *run, In) (Out, error),
+	ctx context.Context, a *Activities, in Batch[In], patience time.Duration,
+	do func(*Activities, context.Context, *run, In) (Out, error),
 ) (Results[Out], error) {
 	each := func(a *Activities, ctx context.Context, in Batch[In]) (Results[Out], error) {
 		r, err := a.get(ctx, in.Run)
 		if err != nil {
 			return Results[Out]{}, err
 		}
+		r.share.GiveWay(ctx)
 		out := make([]Out, len(in.Each))
-		err = eachPiece(ctx, len(in.Each), func(i int) (err error) {
+		err = eachPiece(ctx, len(in.Each), patience, func(ctx context.Context, i int) (err error) {
 			out[i], err = do(a, ctx, r, in.Each[i])
 			return err
 		})
@@ -62,13 +72,23 @@ func inBatch[In, Out any](
 }
 
 // eachPiece calls do with every number below n, and returns a *BatchError if one fails. After ctx ends it begins no more:
-// the others fail with the error of ctx.
-func eachPiece(ctx context.Context, n int, do func(i int) error) error {
+// the others fail with the error of ctx. What the pieces record at the same time is one transaction.
+func eachPiece(
+	ctx context.Context, n int, patience time.Duration, do func(ctx context.Context, i int) error,
+) error {
+	group := inhand.NewGroup(patience)
+	for range min(n, sideBySide) {
+		group.Enter()
+	}
 	return joined(inParallel(n, func(i int) error {
+		if i >= sideBySide { // the others entered before any of them could commit
+			group.Enter()
+		}
+		defer group.Leave()
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return do(i)
+		return do(group.Member(ctx), i)
 	}))
 }
 

@@ -25,7 +25,7 @@ type fated struct {
 
 var errLost = errors.New("connection reset")
 
-func newFated(t testing.TB) *fated { return fatedIn(blank.New(t)) }
+func newFated(t testing.TB) *fated { return fatedIn(blank.Lend(t)) }
 
 func fatedIn(driver *blank.Driver) *fated {
 	f := &fated{Driver: driver, blank: driver, kinds: map[string]int{}, broken: -1}

@@ -47,6 +47,7 @@ func (a *Activities) finishRun(ctx context.Context, in FinishInput) (FinishResul
 	if err == nil {
 		result.Ending, err = a.ending(ctx, in.Run)
 	}
+	a.log.Release(in.Run)
 	return result, err
 }
 
@@ -59,7 +60,9 @@ func (a *Activities) publishAll(ctx context.Context, in FinishInput) error {
 	if err != nil {
 		return err
 	}
-	return eachPiece(ctx, len(in.Sinks), func(i int) error { return a.publish(ctx, r, PublishInput{in.Sinks[i]}) })
+	return eachPiece(ctx, len(in.Sinks), inPassing, func(ctx context.Context, i int) error {
+		return a.publish(ctx, r, PublishInput{in.Sinks[i]})
+	})
 }
 
 // What an Ending has at most: it travels through workflow history. Of more refused tokens than maxRefused it takes too

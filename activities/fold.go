@@ -23,7 +23,7 @@ import (
 // It may run twice: a step is a pure function of the barrier's state, what arrived and the moment given, and the
 // record's key is run, barrier and ordinal of the step.
 func (a *Activities) Fold(ctx context.Context, in Batch[FoldInput]) (Results[FoldResult], error) {
-	return inBatch(ctx, a, in, (*Activities).fold)
+	return inBatch(ctx, a, in, inPassing, (*Activities).fold)
 }
 
 func (a *Activities) fold(ctx context.Context, r *run, in FoldInput) (FoldResult, error) {
@@ -33,6 +33,8 @@ func (a *Activities) fold(ctx context.Context, r *run, in FoldInput) (FoldResult
 	}
 	held.mu.Lock()
 	defer held.mu.Unlock()
+	ctx, turn := r.share.Beside(ctx)
+	defer turn.End()
 	f := folding{Activities: a, run: r, held: held, in: in}
 	if err := f.takeMoment(ctx); err != nil {
 		return FoldResult{}, err

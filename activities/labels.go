@@ -30,7 +30,8 @@ type Labels struct {
 	Version     int64    `json:"version,omitempty"` // of the deployed pipeline; 0 for a file
 	Trigger     string   `json:"trigger,omitempty"`
 	Actor       string   `json:"actor,omitempty"`
-	Status      string   `json:"status,omitempty"` // of the run's record, or attributes.Refused
+	Status      string   `json:"status,omitempty"`    // of the run's record, or attributes.Refused
+	Landscape   string   `json:"landscape,omitempty"` // the id of that in which the run is recorded; "" of a process that works alone
 }
 
 // Opened is what OpenRun returns.
@@ -83,6 +84,7 @@ func (a *Activities) labelsAsked(ctx context.Context, in LabelInput) (Labels, er
 	start, err := a.log.LastStart(ctx, in.Run)
 	if err == nil {
 		labels := a.labelsOfStart(ctx, start)
+		labels.Landscape = a.affinity.Landscape
 		labels.Pipeline, _, _ = strings.Cut(in.Pipeline, "@") // without the version
 		return labels, nil
 	}
@@ -94,7 +96,7 @@ func (a *Activities) labelsAsked(ctx context.Context, in LabelInput) (Labels, er
 		return Labels{}, err
 	}
 	labels := a.labels(ctx)
-	labels.Pipeline = in.Pipeline
+	labels.Pipeline, labels.Landscape = in.Pipeline, a.affinity.Landscape
 	labels.Actor, labels.Trigger = from.who()
 	return labels, nil
 }
@@ -126,6 +128,7 @@ func (a *Activities) labelsOf(ctx context.Context, run string) (Labels, error) {
 	labels := a.labels(ctx)
 	labels.Pipeline, labels.Document, labels.Trigger, labels.Actor = on.Pipeline, on.DocumentSHA256, on.Trigger, on.Actor
 	labels.Status, labels.Environment, labels.Version = string(on.Status), on.Environment, on.Version
+	labels.Landscape = a.affinity.Landscape
 	return labels, nil
 }
 

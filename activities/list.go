@@ -3,7 +3,9 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -112,6 +114,30 @@ func (a *Activities) listed(ctx context.Context, name string, version int64) (Li
 	if err != nil && version != 0 {
 		return ListedPipeline{}, fmt.Errorf("pipeline %s: %w", name, err)
 	}
+	return listedAs(name, version, file, text, err), nil
+}
+
+// ServedIn lists the documents of a folder that can be started by name, also those that have problems; nil if there is none.
+func ServedIn(folder string) (served []ListedPipeline) {
+	if folder == "" {
+		return nil
+	}
+	names := slices.DeleteFunc(deployedIn(folder), func(name string) bool { return !deployedName.MatchString(name) })
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		file := servedFiles(folder, name)[0]
+		text, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			file = servedFiles(folder, name)[1]
+			text, err = os.ReadFile(file)
+		}
+		served = append(served, listedAs(name, 0, filepath.Base(file), text, err))
+	}
+	return served
+}
+
+// listedAs describes a document that was read, or could not be.
+func listedAs(name string, version int64, file string, text []byte, err error) ListedPipeline {
 	var doc *pipeline.Document
 	if err == nil {
 		doc, err = pipeline.Load(file, text, pipeline.Environment{}) // what its references lead to is not known here
@@ -119,10 +145,10 @@ func (a *Activities) listed(ctx context.Context, name string, version int64) (Li
 	listed := ListedPipeline{Pipeline: name, Version: version, Params: ParamsOf(doc)}
 	if doc == nil {
 		listed.Problem = err.Error()
-		return listed, nil
+		return listed
 	}
 	if doc.Pipeline.Name != name {
-		return ListedPipeline{Pipeline: name, Version: version, Params: ParamsOf(nil), Problem: misnamed(name, doc.Pipeline.Name).Error()}, nil
+		return ListedPipeline{Pipeline: name, Version: version, Params: ParamsOf(nil), Problem: misnamed(name, doc.Pipeline.Name).Error()}
 	}
 	for _, s := range doc.Pipeline.Schedules {
 		every := s.Value.Every
@@ -132,7 +158,7 @@ func (a *Activities) listed(ctx context.Context, name string, version int64) (Li
 		}
 		listed.Schedules = append(listed.Schedules, schedule)
 	}
-	return listed, nil
+	return listed
 }
 
 // documentOf returns the document of a version of a pipeline, or if that is 0 the one in the folder of the worker.

@@ -54,16 +54,42 @@ type ReadInput struct {
 	Source string        `json:"source"`
 	Chunk  int64         `json:"chunk"` // ordinal, from 0
 	Cursor plugin.Cursor `json:"cursor"`
+	Most   int           `json:"most,omitempty"` // how many chunks may be read, one after the other; 0 is one
 }
 
-// ReadResult describes the chunk that was read and recorded. A result with Done has read no chunk: the source is at its
-// end.
+// ReadResult describes the chunk that was read and recorded, and those after it. A result with Done has read no chunk:
+// the source is at its end.
 type ReadResult struct {
 	Rows   int           `json:"rows"`
 	Bytes  int64         `json:"bytes"`
-	Cursor plugin.Cursor `json:"cursor"`
+	More   []ReadChunk   `json:"more,omitempty"` // the chunks after the first, in order
+	Cursor plugin.Cursor `json:"cursor"`         // where the chunk after them begins
 	Done   bool          `json:"done,omitempty"`
+	Ended  bool          `json:"ended,omitempty"`  // the source is at its end after them, and that is recorded
 	Worker string        `json:"worker,omitempty"` // task queue of the process that did it; "" if it works alone
+}
+
+// ReadChunk describes a chunk that was read.
+type ReadChunk struct {
+	Rows  int   `json:"rows"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Chunks returns the chunks that were read; nil at the end of the source.
+func (out ReadResult) Chunks() []ReadChunk {
+	if out.Done {
+		return nil
+	}
+	return append([]ReadChunk{{out.Rows, out.Bytes}}, out.More...)
+}
+
+// readResult describes one chunk or several.
+func readResult(chunks []ReadChunk, after plugin.Cursor) ReadResult {
+	out := ReadResult{Rows: chunks[0].Rows, Bytes: chunks[0].Bytes, Cursor: after}
+	if len(chunks) > 1 {
+		out.More = chunks[1:]
+	}
+	return out
 }
 
 // Modes in which a chunk goes through the steps. Stored; never rename.

@@ -60,11 +60,12 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) 
 	if err == nil {
 		err = a.decided(ctx, in, from)
 	}
+	begun := false
 	if err == nil {
-		err = a.accept(ctx, in, from)
+		begun, err = a.accept(ctx, in, from)
 	}
 	if err == nil {
-		in, err = a.deployed(ctx, in)
+		in, err = a.deployed(ctx, in, begun)
 	}
 	if err != nil {
 		return Opened{}, err
@@ -110,11 +111,14 @@ func (a *Activities) openRun(ctx context.Context, in OpenInput) (Opened, error) 
 	if err != nil {
 		return Opened{}, err
 	}
-	compiled, pins, err := a.sources(ctx, in, compiled)
+	compiled, pins, err := a.sources(ctx, in, from, compiled)
 	if err != nil {
 		return Opened{}, a.here(err)
 	}
 	if err := a.begin(ctx, in, beginning{from, on, compiled, pins}); err != nil {
+		return Opened{}, err
+	}
+	if err := a.noteValues(ctx, in, compiled); err != nil {
 		return Opened{}, err
 	}
 	r := newRun(in.Run, compiled, pins)
@@ -178,7 +182,10 @@ func (a *Activities) begin(ctx context.Context, in OpenInput, with beginning) er
 	}
 	key := seal.NewKey()
 	graph.Key = key[:]
-	graph.By, graph.Slot, graph.Admission = []landscape.Execution{from.Execution}, in.For, with.on
+	if graph.Slot, err = a.inheritedSlot(ctx, in); err != nil {
+		return err
+	}
+	graph.By, graph.Admission = []landscape.Execution{from.Execution}, with.on
 	err = a.log.Keep(ctx, in.Run,
 		func() ([]string, error) { return a.storeTables(ctx, compiled) },
 		func() error { return a.log.BeginRun(ctx, record, graph) })
@@ -253,10 +260,12 @@ func (a *Activities) openSink(ctx context.Context, r *run, node *plan.Node) erro
 	if err := failpoint.Hit("sink.opening"); err != nil {
 		return err
 	}
-	if latest := latestOf(node); latest != nil {
-		if err := latest.Check(ctx); err != nil {
-			return err
-		}
+	latest, err := a.leading(ctx, r, node)
+	if err == nil && latest != nil {
+		err = latest.Check(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	target := node.Sink.Target(r.id)
 	made, err := target.Open(ctx, encoder.Header())

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -11,6 +12,7 @@ import (
 	"waymark/activities/resumepoint"
 	"waymark/engine"
 	"waymark/engine/plan"
+	"waymark/internal/processors"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -24,17 +26,40 @@ import (
 // turn, which token is the first with a value is a function of what is recorded of earlier chunks; a chunk that is
 // recorded already goes the same ways again.
 func (a *Activities) Pass(ctx context.Context, in Batch[PassInput]) (Results[PassResult], error) {
-	return inBatch(ctx, a, in, (*Activities).pass)
+	passed := func() {}
+	if len(in.Each) > 1 {
+		done, end := a.stretches.passing(len(in.Each))
+		defer end()
+		passed = done
+	}
+	var once sync.Once
+	var together *Activities
+	return inBatch(ctx, a, in, untilReady, func(a *Activities, ctx context.Context, r *run, one PassInput) (PassResult, error) {
+		once.Do(func() { together = a.ofStretch(in) })
+		return together.pass(ctx, r, one, passed)
+	})
 }
 
-func (a *Activities) pass(ctx context.Context, r *run, in PassInput) (PassResult, error) {
+// ofStretch returns activities that read what is recorded of the chunks of a batch at once, if they follow each other.
+func (a *Activities) ofStretch(in Batch[PassInput]) *Activities {
+	first, last := in.Each[0], in.Each[len(in.Each)-1]
+	if first.Source != last.Source {
+		return a
+	}
+	of := *a
+	of.log = a.log.Stretch(in.Run, first.Source, first.Chunk, last.Chunk)
+	return &of
+}
+
+// pass sends a chunk through the steps. passed is called when what remains is to record it.
+func (a *Activities) pass(ctx context.Context, r *run, in PassInput, passed func()) (PassResult, error) {
 	if r.inTurns == (in.Mode == PassNow) {
 		return PassResult{}, resumepoint.Diverged("chunk %d of %s is to go through the steps in the mode %.64q, "+
 			"which is not that of run %s", in.Chunk, in.Source, in.Mode, r.id)
 	}
 	switch in.Mode {
 	case PassNow:
-		return a.passNow(ctx, r, in)
+		return a.passNow(ctx, r, in, passed)
 	case PassAhead:
 		return PassResult{Worker: a.affinity.OwnQueue}, a.passAhead(ctx, r, in)
 	case PassTurn:
@@ -44,18 +69,15 @@ func (a *Activities) pass(ctx context.Context, r *run, in PassInput) (PassResult
 }
 
 // passNow sends a chunk through the steps, and records what came out.
-func (a *Activities) passNow(ctx context.Context, r *run, in PassInput) (PassResult, error) {
+func (a *Activities) passNow(ctx context.Context, r *run, in PassInput, passed func()) (PassResult, error) {
 	started := time.Now()
 	key := landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}
-	inputs, err := a.inputs(ctx, r, key)
+	inputs, result, err := a.passChunk(ctx, r, key)
+	passed()
 	if err != nil {
 		return PassResult{}, err
 	}
-	result, err := r.pass(ctx, inputs)
-	var root string
-	if err == nil {
-		root, err = a.recordPassage(ctx, r, key, inputs, result, started)
-	}
+	root, err := a.recordPassage(ctx, r, key, inputs, result, started)
 	if err != nil {
 		return PassResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 	}
@@ -63,6 +85,24 @@ func (a *Activities) passNow(ctx context.Context, r *run, in PassInput) (PassRes
 	out.Root = root
 	r.done(inputs.Chunk, result)
 	return out, nil
+}
+
+// passChunk sends a chunk through the steps in a place, for which it waits before it takes memory.
+func (a *Activities) passChunk(ctx context.Context, r *run, key landscape.ChunkKey) (engine.Input, *engine.Result, error) {
+	turn, err := r.share.Begin(ctx)
+	if err != nil {
+		return engine.Input{}, nil, err
+	}
+	defer turn.End()
+	inputs, err := a.inputs(ctx, r, key)
+	if err != nil {
+		return engine.Input{}, nil, err
+	}
+	result, err := r.passIn(turn, inputs)
+	if err != nil {
+		return engine.Input{}, nil, fmt.Errorf("source %s, chunk %d: %w", key.Source, key.Chunk, err)
+	}
+	return inputs, result, nil
 }
 
 // inputs returns what a pass over a chunk begins with: what the reader or a barrier left for it, or the same rebuilt.
@@ -75,6 +115,8 @@ func (a *Activities) inputs(ctx context.Context, r *run, key landscape.ChunkKey)
 
 // recordPassage records what became of a chunk, and returns the root that seals it.
 func (a *Activities) recordPassage(ctx context.Context, r *run, key landscape.ChunkKey, in engine.Input, result *engine.Result, started time.Time) (string, error) {
+	ctx, turn := r.share.Beside(ctx)
+	defer turn.End()
 	passage := recompute.PassageOf(r.plan, r.id, key.Source, key.Chunk, in.Chunk, result)
 	passage.Started, passage.Finished = span(started, time.Now())
 	passage.Attempt, passage.Worker = int64(activity.GetInfo(ctx).Attempt), a.worker
@@ -99,12 +141,22 @@ func (a *Activities) compute(ctx context.Context, r *run, key landscape.ChunkKey
 
 // pass sends a chunk through the steps, unless ctx ends.
 func (r *run) pass(ctx context.Context, in engine.Input) (*engine.Result, error) {
+	turn, err := r.share.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.End()
+	return r.passIn(turn, in)
+}
+
+// passIn sends a chunk through the steps, in a turn, unless the context of that ends.
+func (r *run) passIn(turn *processors.Turn, in engine.Input) (*engine.Result, error) {
 	runner, err := r.runner()
 	if err != nil {
 		return nil, err
 	}
 	defer r.runners.Put(runner)
-	in.Stop = func() error { return context.Cause(ctx) }
+	in.Stop = turn.Breathe
 	return runner.Run(in)
 }
 

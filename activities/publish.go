@@ -21,7 +21,7 @@ func (a *Activities) Publish(ctx context.Context, in Batch[PublishInput]) error 
 	publish := func(a *Activities, ctx context.Context, r *run, in PublishInput) (none, error) {
 		return none{}, a.publish(ctx, r, in)
 	}
-	_, err := inBatch(ctx, a, in, publish)
+	_, err := inBatch(ctx, a, in, inPassing, publish)
 	return err
 }
 
@@ -37,7 +37,11 @@ func (a *Activities) publish(ctx context.Context, r *run, in PublishInput) error
 	if err := r.publishable(func() error { return a.publishable(ctx, r) }); err != nil {
 		return err
 	}
-	parts, err := recompute.Parts(ctx, a.log.Reader, r.id, in.Sink)
+	writes, err := recompute.Writes(ctx, a.log.Reader, r.id, in.Sink)
+	if err != nil {
+		return err
+	}
+	parts, err := recompute.PartsOf(writes)
 	if err != nil {
 		return err
 	}
@@ -45,7 +49,10 @@ func (a *Activities) publish(ctx context.Context, r *run, in PublishInput) error
 	if err != nil {
 		return err
 	}
-	latest := latestOf(node)
+	latest, err := a.leading(ctx, r, node)
+	if err != nil {
+		return err
+	}
 	if effect.State == landscape.Finalized {
 		return a.lead(ctx, in.Sink, latest)
 	}
@@ -58,7 +65,11 @@ func (a *Activities) publish(ctx context.Context, r *run, in PublishInput) error
 	if latest != nil {
 		name = latest.String()
 	}
-	if err := a.log.FinalizePublish(ctx, effect.Attempt(a.worker), artifact, name); err != nil {
+	schema, err := recompute.SchemaOf(node, encoder, writes)
+	if err != nil {
+		return err
+	}
+	if err := a.log.FinalizePublish(ctx, effect.Attempt(a.worker), artifact, name, schema.String()); err != nil {
 		return err
 	}
 	return a.lead(ctx, in.Sink, latest)
@@ -70,6 +81,20 @@ func latestOf(sink *plan.Node) plugin.Pointer {
 		return pointed.Latest()
 	}
 	return nil
+}
+
+// leading returns the name that leads to the output of a run if it is the latest; nil if there is none, or the run retries rows of another one: its
+// outputs are fragments, which never take the place of a whole one.
+func (a *Activities) leading(ctx context.Context, r *run, sink *plan.Node) (plugin.Pointer, error) {
+	name := latestOf(sink)
+	if name == nil {
+		return nil, nil //nolint:nilnil // most have none
+	}
+	record, err := a.log.Run(ctx, r.id)
+	if err != nil || record.Link == landscape.RetryLink {
+		return nil, err
+	}
+	return name, nil
 }
 
 // lead makes the name lead to the output that the record says is the latest, which another run may have published. If

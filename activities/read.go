@@ -10,42 +10,145 @@ import (
 	"sync"
 
 	"go.temporal.io/sdk/activity"
+	"golang.org/x/sync/errgroup"
 
 	"waymark/activities/recompute"
 	"waymark/activities/resumepoint"
 	"waymark/engine"
 	"waymark/engine/plan"
+	"waymark/internal/defect"
+	"waymark/internal/processors"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/plugin"
 )
 
-// Read reads the next chunk of a source, or of each of several, stores its records as they were read, and records where
-// each one was. At the end of a source it records the end instead.
+// Read reads the next chunk of a source, or several one after the other, or one of each of several sources. It stores
+// the records as they were read, and records where each one was. At the end of a source it records the end instead.
 //
-// It may run twice: the same cursor gives the same chunk, whose key is run, source and ordinal.
+// It may run twice: the same cursor gives the same chunk, whose key is run, source and ordinal. Chunks that are read one
+// after the other are recorded together: none is there without those before it.
 func (a *Activities) Read(ctx context.Context, in Batch[ReadInput]) (Results[ReadResult], error) {
-	return inBatch(ctx, a, in, (*Activities).read)
+	return inBatch(ctx, a, in, inPassing, (*Activities).read)
 }
 
 func (a *Activities) read(ctx context.Context, r *run, in ReadInput) (ReadResult, error) {
+	end, err := r.share.Call(ctx)
+	if err != nil {
+		return ReadResult{}, err
+	}
+	defer end()
 	if before, done, err := a.readBefore(ctx, r, in); err != nil || done {
 		before.Worker = a.affinity.OwnQueue
 		return before, err
 	}
-	chunk, after, err := r.next(ctx, in)
-	if err == nil && chunk == nil {
-		return ReadResult{Cursor: in.Cursor, Done: true, Worker: a.affinity.OwnQueue}, a.endSource(ctx, r, in)
+	ctx, turn := r.share.Beside(ctx)
+	defer turn.End()
+	if in.Most > 1 {
+		defer a.stretches.reading()()
+	}
+	stretch, ended, err := a.readStretch(ctx, r, in)
+	if err == nil {
+		err = turn.Breathe()
+	}
+	if err == nil && len(stretch) > 0 {
+		err = a.recordStretch(ctx, r, in, stretch)
+	}
+	if err == nil && ended {
+		err = a.endSource(ctx, r, in)
 	}
 	if err != nil {
-		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, aboutArrival(err, r.id, r.pins[in.Source]))
+		return ReadResult{}, err
 	}
-	hashes, err := a.storeChunk(ctx, r, in, chunk, after)
+	if len(stretch) == 0 {
+		return ReadResult{Cursor: in.Cursor, Done: true, Worker: a.affinity.OwnQueue}, nil
+	}
+	chunks := make([]ReadChunk, len(stretch))
+	for i, p := range stretch {
+		chunks[i] = ReadChunk{p.chunk.Len(), int64(len(p.chunk.Data))}
+		r.chunks.put(landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk + int64(i)}, engine.Input{
+			Origin: r.plan.Find(in.Source), Chunk: p.chunk, RecordHashes: p.rows.Hashes,
+		})
+	}
+	out := readResult(chunks, stretch[len(stretch)-1].after)
+	out.Ended, out.Worker = ended, a.affinity.OwnQueue
+	return out, nil
+}
+
+// mostStretch is how many bytes are read of a source, one chunk after the other, before they are recorded.
+const mostStretch = 64 << 20
+
+// storing is how many chunks of a stretch are stored at once, while the next is read.
+const storing = 3
+
+// piece is one chunk of a stretch.
+type piece struct {
+	chunk  *plugin.Chunk
+	after  plugin.Cursor
+	record landscape.Chunk
+	rows   landscape.Records
+}
+
+// readStretch reads chunks of a source one after the other, and stores each, and says whether it came to its end. What
+// goes wrong behind the first is left to who reads on.
+func (a *Activities) readStretch(ctx context.Context, r *run, in ReadInput) (stretch []*piece, ended bool, err error) {
+	stores, bytes := errgroup.Group{}, 0
+	stores.SetLimit(storing)
+	for at := in; len(stretch) < max(in.Most, 1) && bytes < mostStretch; at.Chunk++ {
+		chunk, after, err := r.next(ctx, at)
+		if err != nil && len(stretch) == 0 {
+			err = aboutArrival(err, r.id, r.pins[in.Source])
+			return nil, false, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
+		}
+		ended = err == nil && chunk == nil
+		if err != nil || ended || len(stretch) > 0 && processors.Breathe(ctx) != nil {
+			break
+		}
+		p := &piece{chunk: chunk, after: after}
+		stretch, bytes, at.Cursor = append(stretch, p), bytes+len(chunk.Data), after
+		ordinal := at.Chunk
+		stores.Go(func() error {
+			return defect.Catch("read", func() error { return a.store(ctx, r, in.Source, ordinal, p) })
+		})
+	}
+	return stretch, ended, stores.Wait()
+}
+
+// store stores a chunk of a stretch.
+func (a *Activities) store(ctx context.Context, r *run, source string, ordinal int64, p *piece) error {
+	ctx, turn := r.share.Beside(ctx)
+	defer turn.End()
+	cursor, err := json.Marshal(p.after)
+	if err == nil {
+		p.record, p.rows, err = a.storeRecords(ctx, r, source, ordinal, engine.Input{Chunk: p.chunk})
+	}
 	if err != nil {
-		return ReadResult{}, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
+		return fmt.Errorf("source %s, chunk %d: %w", source, ordinal, err)
 	}
-	r.chunks.put(landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk}, engine.Input{Origin: r.plan.Find(in.Source), Chunk: chunk, RecordHashes: hashes})
-	return ReadResult{Rows: chunk.Len(), Bytes: int64(len(chunk.Data)), Cursor: after, Worker: a.affinity.OwnQueue}, nil
+	p.record.Cursor, p.record.Attempt = string(cursor), int64(activity.GetInfo(ctx).Attempt)
+	return nil
+}
+
+// recordStretch records chunks that are stored, all or none.
+func (a *Activities) recordStretch(ctx context.Context, r *run, in ReadInput, stretch []*piece) error {
+	again := false
+	store := func() (payloads []string, err error) {
+		for i, p := range stretch {
+			if again { // a purge has deleted one of the packs since
+				err = errors.Join(err, a.store(ctx, r, in.Source, in.Chunk+int64(i), p))
+			}
+			payloads = append(payloads, p.record.Pack)
+		}
+		again = true
+		return payloads, err
+	}
+	return a.log.Keep(ctx, r.id, store, func() error {
+		chunks, rows := make([]landscape.Chunk, len(stretch)), make([]landscape.Records, len(stretch))
+		for i, p := range stretch {
+			chunks[i], rows[i] = p.record, p.rows
+		}
+		return a.log.RecordChunks(ctx, chunks, rows)
+	})
 }
 
 // readBefore returns what is recorded of the chunk, or of the source's end, if it is. It rejects a cursor at which the
@@ -63,8 +166,20 @@ func (a *Activities) readBefore(ctx context.Context, r *run, in ReadInput) (befo
 	if err != nil {
 		return ReadResult{}, false, err
 	}
+	found := []ReadChunk{{int(chunk.Rows), chunk.Bytes}}
+	for len(found) < in.Most {
+		key := landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk + int64(len(found))}
+		next, err := a.log.Chunk(ctx, r.id, key)
+		if errors.Is(err, landscape.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return ReadResult{}, false, err
+		}
+		chunk, found = next, append(found, ReadChunk{int(next.Rows), next.Bytes})
+	}
 	end, err := chunk.End()
-	return ReadResult{Rows: int(chunk.Rows), Bytes: chunk.Bytes, Cursor: end}, true, err
+	return readResult(found, end), true, err
 }
 
 // checkCursor requires that the chunk before is recorded and ends where this one begins.
@@ -140,27 +255,14 @@ func (r *reading) standAt(ctx context.Context, source plugin.Source, at plugin.C
 	return err
 }
 
-// storeChunk stores and records a chunk, and returns the hashes of its records.
-func (a *Activities) storeChunk(ctx context.Context, r *run, in ReadInput, chunk *plugin.Chunk, after plugin.Cursor) ([]byte, error) {
-	cursor, err := json.Marshal(after)
-	if err != nil {
-		return nil, err
-	}
-	var record landscape.Chunk
-	var rows landscape.Records
-	err = a.log.Keep(ctx, r.id, func() (payloads []string, err error) {
-		record, rows, err = a.storeRecords(ctx, r, in.Source, in.Chunk, engine.Input{Chunk: chunk})
-		record.Cursor, record.Attempt = string(cursor), int64(activity.GetInfo(ctx).Attempt)
-		return []string{record.Pack}, err
-	}, func() error { return a.log.RecordChunk(ctx, record, rows) })
-	return rows.Hashes, err
-}
-
 // storeRecords stores the records of a chunk of an origin as a pack, and returns the chunk's record without its cursor.
 func (a *Activities) storeRecords(ctx context.Context, r *run, origin string, ordinal int64, in engine.Input) (landscape.Chunk, landscape.Records, error) {
 	chunk, hashes := in.Chunk, recompute.RecordHashes(in.Chunk)
 	about, err := recompute.PackContext(in)
 	if err != nil {
+		return landscape.Chunk{}, landscape.Records{}, err
+	}
+	if err := processors.Breathe(ctx); err != nil {
 		return landscape.Chunk{}, landscape.Records{}, err
 	}
 	digest, err := a.putPack(ctx, &payload.Pack{

@@ -187,6 +187,10 @@ func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, rejected []l
 	if err != nil {
 		return nil, err
 	}
+	forgotten, err := f.log.Forgotten(ctx, chunk.Run, chunk.Key())
+	if err != nil {
+		return nil, err
+	}
 	var chosen []int64
 	for len(rejected) > 0 {
 		row, n := rejected[0].Row, 1
@@ -204,6 +208,9 @@ func (f *finder) choose(ctx context.Context, chunk landscape.Chunk, rejected []l
 		reason, err := f.against(ctx, chunk, row, wentOn)
 		if err != nil {
 			return nil, err
+		}
+		if slices.ContainsFunc(forgotten, func(f landscape.Forgotten) bool { return f.Row == row }) {
+			reason = "forgotten by order"
 		}
 		if reason != "" {
 			f.leave(reason, fmt.Sprintf("%s:%d", chunk.Source, row))
@@ -333,11 +340,11 @@ func (f *finder) checkHeaders(ctx context.Context, payloads *payload.Store) erro
 				continue
 			}
 			tried[record.File] = true
-			in, err := recompute.Chunk(ctx, f.log, payloads, nil, record)
+			header, err := recompute.Header(ctx, f.log, payloads, record)
 			if err != nil {
-				return err
+				return fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)
 			}
-			if _, err := f.compiled.Nodes[f.compiled.Find(list.Source)].Source.Parser(in.Chunk.Context); err != nil {
+			if _, err := f.compiled.Nodes[f.compiled.Find(list.Source)].Source.Parser([]byte(header)); err != nil {
 				return notRetryable("source %s: the records of %s do not fit %s: %v", list.Source, record.File, f.compiled.Document.File, err)
 			}
 		}

@@ -32,19 +32,22 @@ func (a *Activities) pinRetry(ctx context.Context, retry *Retry) (map[string]plu
 }
 
 // sources returns what the sources hold when the run begins, and the plan with the sources that it reads.
-func (a *Activities) sources(ctx context.Context, in OpenInput, compiled *plan.Plan) (*plan.Plan, map[string]plugin.SourceInfo, error) {
+func (a *Activities) sources(
+	ctx context.Context, in OpenInput, from *origin, compiled *plan.Plan,
+) (*plan.Plan, map[string]plugin.SourceInfo, error) {
 	if in.Retry == nil {
 		if err := a.mayFork(ctx, in); err != nil {
 			return nil, nil, err
 		}
-		known, err := a.arrived(ctx, in, compiled)
-		if err == nil && known == nil {
-			known, err = a.requested(ctx, in, compiled)
+		known := a.requested
+		if from.arrived != "" {
+			known = a.arrived
 		}
+		found, err := known(ctx, in, compiled)
 		if err != nil {
 			return nil, nil, err
 		}
-		pins, err := stat(ctx, compiled, known)
+		pins, err := stat(ctx, compiled, found)
 		return compiled, pins, err
 	}
 	retry, err := NewRetry(ctx, a.log.Reader, a.payloads, in.Retry.Of, compiled, in.Run)

@@ -120,7 +120,12 @@ func (r *retriedReader) fetch(ctx context.Context) (*plugin.Chunk, error) {
 	if first, last := part.Rows[0], part.Rows[len(part.Rows)-1]; first < record.FirstRow || last >= record.FirstRow+record.Rows {
 		return nil, fmt.Errorf("%w: chunk %d of run %s has no rows %d to %d", payload.ErrCorrupt, part.Chunk, r.list.Parent, first, last)
 	}
-	in, err := recompute.Chunk(ctx, r.source.log, r.source.payloads, nil, record)
+	in, err := recompute.Others(ctx, r.source.log, r.source.payloads, nil, record)
+	for _, row := range part.Rows {
+		if slot := row - record.FirstRow; err == nil && in.Without[int(slot)] { // since the run began
+			err = recompute.ForgottenError(ctx, r.source.log, record, slot)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("records of run %s, which are retried: %w", r.list.Parent, err)
 	}

@@ -151,6 +151,7 @@ func (r *rig) restart() { r.become(activities.New(r.log, r.payloads, r.planner, 
 
 // become continues as another process.
 func (r *rig) become(process *activities.Activities) {
+	sdkworker.SetBinaryChecksum("test") // or else the SDK reads the whole binary of the tests
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler))) // faults are planted by the hundred
 	r.env = suite.NewTestActivityEnvironment()

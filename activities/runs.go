@@ -15,6 +15,7 @@ import (
 	"waymark/engine"
 	"waymark/engine/barrier"
 	"waymark/engine/plan"
+	"waymark/internal/processors"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -22,12 +23,14 @@ import (
 // runs remembers what this process knows of the runs it works for. Nothing in it is needed: whatever is missing is
 // rebuilt from the landscape and the payload store, by this process or another.
 type runs struct {
-	mu   sync.Mutex
-	byID map[string]*known
+	places *processors.Places // where they compute
+	mu     sync.Mutex
+	byID   map[string]*known
 }
 
 // known is what this process knows of a run.
 type known struct {
+	share  *processors.Share     // of what the process computes
 	making sync.Mutex            // held while run is made
 	run    atomic.Pointer[run]   // nil: nothing
 	owner  atomic.Pointer[owner] // the last that was seen to have the right to work for it; nil: none
@@ -46,6 +49,7 @@ const (
 // run is one run's plan with the memory that saves reading and computing things twice.
 type run struct {
 	id       string
+	share    *processors.Share // known.share
 	plan     *plan.Plan
 	pins     map[string]plugin.SourceInfo
 	inTurns  bool        // values must be unique: chunks are recorded in the order of their turns
@@ -78,8 +82,8 @@ type partKey struct {
 
 // Room on the shelves: more than a window of chunks. What attempts left behind that never came back is pushed out.
 const (
-	maxChunks        = 8
-	maxPartsEachSink = 8
+	maxChunks    = 8  // and parts of each sink
+	maxStretches = 48 // of a run whose sources hold so much that it may be split
 )
 
 // enter notes that an activity works for the run, until the function that it returns is called. Then what is known of
@@ -89,7 +93,9 @@ func (r *runs) enter(id string) (leave func() error) {
 	k := r.use(id)
 	k.busy++ // in one with finding it, or else it might be taken as idle in between
 	r.mu.Unlock()
+	end := k.share.Brief()
 	return func() error {
+		end()
 		r.mu.Lock()
 		k.busy--
 		k.used = time.Now()
@@ -112,7 +118,7 @@ func (r *runs) use(id string) *known {
 		r.byID = map[string]*known{}
 	}
 	if r.byID[id] == nil {
-		r.byID[id] = new(known)
+		r.byID[id] = &known{share: r.places.Share()}
 	}
 	r.byID[id].used = time.Now()
 	return r.byID[id]
@@ -169,7 +175,7 @@ func (a *Activities) get(ctx context.Context, id string) (*run, error) {
 	if err != nil {
 		return nil, a.ofThisWorker(err)
 	}
-	k.run.Store(made)
+	k.hold(made)
 	return made, nil
 }
 
@@ -183,7 +189,13 @@ func (a *Activities) ofThisWorker(err error) error {
 }
 
 // keep remembers the run as it was just made.
-func (a *Activities) keep(r *run) { a.runs.of(r.id).run.Store(r) }
+func (a *Activities) keep(r *run) { a.runs.of(r.id).hold(r) }
+
+// hold notes what was made of the run.
+func (k *known) hold(r *run) {
+	r.share = k.share
+	k.run.Store(r)
+}
 
 // drop forgets what this process knows of a run of which an activity panicked: it may be half changed. What is open
 // stays so for activities that are still at it.
@@ -275,16 +287,23 @@ func newRun(id string, compiled *plan.Plan, pins map[string]plugin.SourceInfo) *
 			barriers++
 		}
 	}
-	small := 0
+	small, bytes := 0, int64(0)
 	for _, pin := range pins {
+		for _, file := range pin.Files {
+			bytes += file.Bytes
+		}
 		if resumepoint.IsSmall(pin) {
 			small++
 		}
 	}
-	r.chunks.room = maxChunks*(1+barriers) + small
+	chunks := maxChunks
+	if bytes >= usualSplit {
+		chunks = maxStretches
+	}
+	r.chunks.room = chunks*(1+barriers) + small
 	r.ahead.room = maxChunks + small
-	r.parts.room = maxPartsEachSink * len(compiled.Sinks())
-	r.arrivals.room = maxChunks * barriers
+	r.parts.room = chunks * len(compiled.Sinks())
+	r.arrivals.room = chunks * barriers
 	return r
 }
 

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/internal/processors"
 )
 
 // Runs that execute at once each have moments in which nothing is being done for them. What is known of them must outlive those, and
 // must not outlive the runs for long.
 func TestIdleRunsAreRememberedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var r runs
+		r := runs{places: processors.NewPlaces(1)}
 		work := func(id string) {
 			leave := r.enter(id)
 			if r.of(id).run.Load() == nil {

@@ -77,7 +77,7 @@ func (a *Activities) fills(ctx context.Context, in OpenInput, slot *landscape.Sl
 	if errors.Is(err, landscape.ErrNotFound) || err == nil && row.Removed() {
 		return nil, nil //nolint:nilnil // none is no error
 	}
-	over, now := min(slot.To, slot.Due), landscape.MicrosOf(time.Now())
+	over, now := min(slot.To, slot.Due), a.log.Now()
 	if err != nil || over <= now {
 		return slot, err
 	}
@@ -110,6 +110,15 @@ func (a *Activities) slotOf(ctx context.Context, in OpenInput) (*landscape.Slot,
 		return nil, nil //nolint:nilnil // none is no error
 	}
 	return &slot, err
+}
+
+// inheritedSlot returns the slot that a run is about: that of its input, or of the run that it takes the place of or whose rows it retries.
+func (a *Activities) inheritedSlot(ctx context.Context, in OpenInput) (string, error) {
+	if in.For != "" || in.Parent == "" {
+		return in.For, nil
+	}
+	start, err := a.log.StartOfRun(ctx, in.Parent)
+	return start.Slot, err
 }
 
 // timetable returns the schedules of a document, and the one that the input names, if that was made by command.

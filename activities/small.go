@@ -57,7 +57,7 @@ func (a *Activities) smallRun(ctx context.Context, in SmallRunInput) (did SmallR
 			return did, err
 		}
 		did.Reads = append(did.Reads, Done[ReadInput, ReadResult]{read, found})
-		source.Advance(found.Cursor, found.Done)
+		source.Advance(found.Cursor, int64(len(found.Chunks())))
 		if found.Done {
 			continue
 		}
@@ -70,18 +70,19 @@ func (a *Activities) smallRun(ctx context.Context, in SmallRunInput) (did SmallR
 
 // passSmall sends a chunk that was read through the steps, and writes its parts to their places.
 func (a *Activities) passSmall(ctx context.Context, r *run, state *resumepoint.State, did *SmallRunResult, chunk PassInput) error {
-	passed, err := a.pass(ctx, r, chunk)
+	passed, err := a.pass(ctx, r, chunk, func() {})
 	if err != nil {
 		return err
 	}
 	did.Passes = append(did.Passes, Done[PassInput, PassResult]{chunk, passed})
-	for _, part := range passed.Parts {
-		write := chunk.Write(part, state.Place(part.Sink, part.Rows, part.Bytes))
-		written, err := a.write(ctx, r, write)
-		if err != nil {
-			return err
-		}
-		did.Writes = append(did.Writes, Done[WriteInput, WriteResult]{write, written})
+	writes := make([]Done[WriteInput, WriteResult], len(passed.Parts))
+	for i, part := range passed.Parts {
+		writes[i].In = chunk.Write(part, state.Place(part.Sink, part.Rows, part.Bytes))
 	}
-	return nil
+	err = eachPiece(ctx, len(writes), inPassing, func(ctx context.Context, i int) (err error) {
+		writes[i].Out, err = a.write(ctx, r, writes[i].In)
+		return err
+	})
+	did.Writes = append(did.Writes, writes...)
+	return err
 }

@@ -75,26 +75,23 @@ func (a *Activities) refusable(ctx context.Context, run, refusal string, from *o
 	return from.first, nil
 }
 
-// accept records the request for a run, unless the process that started the workflow did. The error is an *ExistsError
-// if the start that is open asks for something else: then a stranger's workflow has the id of its run.
-func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) error {
+// accept records the request for a run, unless the process that started the workflow did. It reports whether the run has
+// begun already. The error is an *ExistsError if the start that is open asks for something else: then a stranger's
+// workflow has the id of its run.
+func (a *Activities) accept(ctx context.Context, in OpenInput, from *origin) (begun bool, err error) {
 	start, err := a.startOf(in, from)
 	if err != nil {
-		return err
+		return false, err
 	}
-	err = a.log.Accept(ctx, start)
-	if errors.Is(err, landscape.ErrBegun) { // by an earlier attempt
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	open, err := a.log.LastStart(ctx, in.Run)
-	if err == nil && open.Decided == 0 && !in.asksFor(open, start) {
+	open, err := a.log.Accepted(ctx, start)
+	switch {
+	case errors.Is(err, landscape.ErrBegun): // by an earlier attempt
+		return true, nil
+	case err == nil && !in.asksFor(open, start):
 		const why = "a start of run %s is open that asks for something else: give the new run another id"
 		err = &ExistsError{Why: fmt.Sprintf(why, in.Run)}
 	}
-	return err
+	return false, err
 }
 
 // asksFor reports whether the input, as the start asked words it, requests what the open start does. A process that

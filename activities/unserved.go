@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"waymark/landscape"
 	"waymark/landscape/admit"
@@ -22,7 +21,7 @@ func (a *Activities) refuseUnserved(ctx context.Context, run string, on *landsca
 	if err != nil {
 		return err
 	}
-	state, err := a.log.Places(ctx, time.Now(), on.Wants...)
+	state, err := a.log.Places(ctx, a.log.Now().Time(), on.Wants...)
 	if err != nil {
 		return err
 	}

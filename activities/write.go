@@ -20,7 +20,7 @@ import (
 // the same bytes and the same place, and a target rejects the same rows of it for ever. After an attempt whose end
 // nobody saw, the target is asked first.
 func (a *Activities) Write(ctx context.Context, in Batch[WriteInput]) (Results[WriteResult], error) {
-	return inBatch(ctx, a, in, (*Activities).write)
+	return inBatch(ctx, a, in, untilReady, (*Activities).write)
 }
 
 func (a *Activities) write(ctx context.Context, r *run, in WriteInput) (WriteResult, error) {
@@ -33,16 +33,10 @@ func (a *Activities) write(ctx context.Context, r *run, in WriteInput) (WriteRes
 	if err != nil || effect.State == landscape.Finalized {
 		return resultOf(node, effect, effect.Refused), err
 	}
-	fail := func(err error) (WriteResult, error) {
+	rejected, err := a.deliver(ctx, r, node.Sink.Target(r.id), effect)
+	if err != nil {
 		return WriteResult{}, errors.Join(fmt.Errorf("sink %s, chunk %d: %w", in.Sink, in.Chunk, err),
 			a.log.FailEffect(ctx, effect.Attempt(a.worker), err.Error()))
-	}
-	if err := a.apply(ctx, r, node.Sink.Target(r.id), effect); err != nil {
-		return fail(err)
-	}
-	rejected, err := a.rejected(ctx, r, node.Sink.Target(r.id), effect)
-	if err != nil {
-		return fail(err)
 	}
 	err = a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect), rejected...)
 	return resultOf(node, effect, int64(len(rejected))), err
@@ -55,6 +49,20 @@ func resultOf(sink *plan.Node, effect landscape.Effect, rejected int64) WriteRes
 		result.Refused = rejected
 	}
 	return result
+}
+
+// deliver makes sure that the target holds the part, and returns what it rejected of it. It takes a place for calls to
+// services, and gives it back: what is recorded before and after waits for the other parts of the batch without one.
+func (a *Activities) deliver(ctx context.Context, r *run, target plugin.Target, effect landscape.Effect) ([]landscape.Rejection, error) {
+	end, err := r.share.Call(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if err := a.apply(ctx, r, target, effect); err != nil {
+		return nil, err
+	}
+	return a.rejected(ctx, r, target, effect)
 }
 
 // apply makes sure that the target holds the part.

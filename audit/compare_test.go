@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/audit/compare"
+	"waymark/pipeline/schema"
 )
 
 // TestCompare compares runs of forked with runs of other documents, and of other rows.
@@ -120,7 +121,7 @@ sinks: {good: {jsonl: {path: out/good.jsonl}}}
 	found = compared(begin(sorted), begin(strings.Replace(sorted, "top: 3", "top: 1", 1)))
 	require.Equal(t, []any{int64(0), int64(0), []string{"best"}}, []any{found.Flipped, found.Changed, found.Barriers})
 	three, one := int64(3), int64(1)
-	require.Equal(t, []compare.Output{{Sink: "good", Was: &three, Is: &one}}, found.Outputs)
+	require.Equal(t, []compare.Output{{Sink: "good", Was: &three, Is: &one, Fields: []schema.Change{}}}, found.Outputs)
 	require.False(t, found.Same(), "what barriers make is compared as a whole")
 	require.True(t, compared(begin(sorted), begin(sorted)).Same())
 

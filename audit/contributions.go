@@ -83,7 +83,7 @@ func (i *explaining) summands(values []row.Value, tokens []landscape.Token) (mad
 // holders returns the tokens that have the value.
 func (i *explaining) holders(values []row.Value, tokens []landscape.Token, result row.Value) (made []Contributor) {
 	for k, value := range values {
-		if !value.IsNull() && row.Compare(value, result) == 0 {
+		if !value.IsNull() && row.Order(value, result) == 0 {
 			made = append(made, Contributor{Token: i.id(tokens[k]), Value: textOfValue(value)})
 		}
 	}

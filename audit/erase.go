@@ -20,14 +20,28 @@ func (e *NotErasableError) Error() string {
 	return fmt.Sprintf("%s, which sink %s of run %s wrote: %s", e.Output, e.Sink, e.Run, e.Why)
 }
 
-// Erasable fails if rows of a published output cannot be deleted in its target: with a *NotErasableError if that is no table, or its plan cannot be made here. With
-// probe the target is asked whether it would do so now. Nothing is changed.
-func (a *Auditor) Erasable(ctx context.Context, run, sink string, probe bool) error {
+// Erasable fails if rows of a published output cannot be deleted in its target: with a *NotErasableError if that is no table, or its plan cannot be made here.
+func (a *Auditor) Erasable(ctx context.Context, run, sink string) error {
+	_, _, err := a.eraser(ctx, run, sink)
+	return err
+}
+
+// TryErase returns what Erase would now; without lines it asks the target only whether it would delete any. Nothing is changed.
+func (a *Auditor) TryErase(ctx context.Context, run, sink string, lines []int64) ([]plugin.ErasureOutcome, error) {
 	written, target, err := a.eraser(ctx, run, sink)
-	if err != nil || !probe {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	return target.MayErase(ctx, written)
+	return target.TryErase(ctx, written, lines)
+}
+
+// RowsWith returns how many rows of the target of a sink, also of other writers, have the value, as text, in a column; -1 if there is no such column.
+func (a *Auditor) RowsWith(ctx context.Context, run, sink, column, value string) (int64, error) {
+	_, target, err := a.eraser(ctx, run, sink)
+	if err != nil {
+		return 0, err
+	}
+	return target.RowsWith(ctx, column, value)
 }
 
 // Erase deletes rows of a published output in its target, by their lines, and returns what became of each, in their order. It may be repeated: a row that was deleted

@@ -26,6 +26,7 @@ func TestExplain(t *testing.T) {
 		"shape of the answer":    testShape,
 		"keys":                   testKeys,
 		"keys that look alike":   testKeysThatLookAlike,
+		"keys by their values":   testKeysByValue,
 		"senseless questions":    testSenselessQuestions,
 		"states of a payload":    testPayloadStates,
 		"changed environment":    testChangedEnvironment,
@@ -156,6 +157,40 @@ func testKeysThatLookAlike(t *testing.T, _ *fixture) {
 		story, err := auditor(s).Explain(t.Context(), audit.Question{Run: "alike", Key: map[string]string{"id": id}})
 		require.NoError(t, err)
 		require.Equal(t, row, story.Source.Row)
+	}
+}
+
+// testKeysByValue finds rows by keys that are equal to theirs, declared or of whatever kind the record has.
+func testKeysByValue(t *testing.T, _ *fixture) {
+	s := newFixture(t)
+	s.Write(t, map[string]string{
+		"declared.csv": "id\n100.00\n9.5\n",
+		"free.jsonl":   "{\"id\":4711}\n{\"id\":1.50}\n{\"id\":\"0815\"}\n{\"id\":true}\n{\"id\":null}\n{\"id\":\"null\"}\n",
+	})
+	const out = "sinks: {out: {jsonl: {path: out/%s.jsonl}}}\n"
+	_, err := s.Run(t, "declared", "name: d\nsources: {in: {csv: {path: declared.csv}, key: [id], schema: {fields: {id: decimal}}}}\n"+fmt.Sprintf(out, "d"))
+	require.NoError(t, err)
+	_, err = s.Run(t, "free", "name: f\nsources: {in: {jsonl: {path: free.jsonl}, key: [id]}}\n"+fmt.Sprintf(out, "f"))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		run, id string
+		row     int64 // 0: none
+	}{
+		{"declared", "100", 1}, {"declared", "100.000", 1}, {"declared", "9.50", 2}, {"declared", "95", 0},
+		{"free", "4711", 1}, {"free", "4711.0", 1}, {"free", "1.5", 2}, {"free", "15e-1", 2}, {"free", "0815", 3}, {"free", "815", 0}, {"free", "true", 4}, {"free", "null", 6},
+	} {
+		story, err := auditor(s).Explain(t.Context(), audit.Question{Run: c.run, Key: map[string]string{"id": c.id}})
+		found, _, subjectErr := auditor(s).Subject(t.Context(), c.run, "id", c.id)
+		require.NoError(t, subjectErr)
+		if c.row == 0 {
+			require.ErrorIs(t, err, landscape.ErrNotFound, c)
+			require.Empty(t, found.Rows, c)
+			continue
+		}
+		require.NoError(t, err, c)
+		require.Equal(t, c.row, story.Source.Row, c)
+		require.Len(t, found.Rows, 1, c)
+		require.Equal(t, c.row, found.Rows[0].Row, c)
 	}
 }
 

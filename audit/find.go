@@ -13,6 +13,7 @@ import (
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
+	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
 )
@@ -73,31 +74,36 @@ func (a *Auditor) findKey(ctx context.Context, run landscape.Run, source string,
 	if err != nil {
 		return Token{}, err
 	}
-	return a.only(ctx, run.ID, node, slices.Concat(candidates, read.rows), wanted)
+	return a.only(ctx, run, node, slices.Concat(candidates, read.rows), wanted)
 }
 
 // candidates returns the rows of a source whose business key may have these values, by the prefixes of their hashes, and the chunks without such hashes.
-func (a *Auditor) candidates(ctx context.Context, run, source string, wanted map[string]row.Value) ([]int64, []landscape.Chunk, error) {
-	hashes := map[string][4]byte{}
-	for field, value := range wanted {
-		sum := sha256.Sum256(row.AppendValue(nil, value))
-		hashes[field] = [4]byte(sum[:4])
+func (a *Auditor) candidates(ctx context.Context, run, source string, wanted wantedKey) ([]int64, []landscape.Chunk, error) {
+	hashes := map[string][][4]byte{}
+	for field, values := range wanted {
+		for _, value := range values {
+			sum := sha256.Sum256(row.AppendValue(nil, value))
+			hashes[field] = append(hashes[field], [4]byte(sum[:4]))
+		}
 	}
 	return a.log.KeyCandidates(ctx, run, source, hashes)
 }
 
-// typedKey reads the key's texts as the declared fields of the source's business key.
-func typedKey(node *plan.Node, key map[string]string) (map[string]row.Value, error) {
-	wanted := map[string]row.Value{}
+// wantedKey is the business key that is looked for: of each field what it may be, by row.Value.Key.
+type wantedKey map[string][]row.Value
+
+// typedKey reads the key's texts as the fields of the source's business key.
+func typedKey(node *plan.Node, key map[string]string) (wantedKey, error) {
+	wanted := wantedKey{}
 	for _, field := range slices.Sorted(maps.Keys(key)) {
 		if !slices.Contains(node.Key, field) {
 			return nil, &QuestionError{Message: fmt.Sprintf("%q is not part of the key of source %s: %s", field, node.Name, keyOf(node))}
 		}
-		value, err := keyValue(node, field, key[field])
+		values, err := keyValues(node, field, key[field])
 		if err != nil {
 			return nil, &QuestionError{Message: fmt.Sprintf("key %s: %v", field, err)}
 		}
-		wanted[field] = value
+		wanted[field] = values
 	}
 	return wanted, nil
 }
@@ -109,20 +115,31 @@ func keyOf(node *plan.Node) string {
 	return "its key is " + strings.Join(node.Key, ", ")
 }
 
-func keyValue(node *plan.Node, field, text string) (row.Value, error) {
+// keyValues returns what a text means in a field of a key: of one that is not declared, as a text, and as a value of each kind
+// that it can be, because its kind is known only where a row is read.
+func keyValues(node *plan.Node, field, text string) ([]row.Value, error) {
 	for _, declared := range node.Out.Fields {
 		if declared.Name == field {
-			return row.Parse(declared.Kind, text)
+			value, err := row.Parse(declared.Kind, text)
+			return []row.Value{value.Key()}, err
 		}
 	}
-	return row.StringValue(text), nil // an undeclared field holds what the source's text says
+	values := []row.Value{row.StringValue(text)}
+	for _, kind := range []row.Kind{row.Date, row.Timestamp, row.JSON} {
+		if value, err := row.Parse(kind, text); err == nil && !strings.HasPrefix(text, `"`) && !value.Key().IsNull() {
+			values = append(values, value.Key())
+		}
+	}
+	return values, nil
 }
 
 // only returns the one candidate whose values are those that are wanted.
-func (a *Auditor) only(ctx context.Context, run string, node *plan.Node, candidates []int64, wanted map[string]row.Value) (Token, error) {
+func (a *Auditor) only(
+	ctx context.Context, run landscape.Run, node *plan.Node, candidates []int64, wanted wantedKey,
+) (Token, error) {
 	var found []Token
 	for _, number := range candidates {
-		fits, err := a.fits(ctx, run, node, number, wanted)
+		fits, err := a.fits(ctx, run.ID, node, number, wanted)
 		if err != nil {
 			return Token{}, err
 		}
@@ -142,15 +159,18 @@ func (a *Auditor) only(ctx context.Context, run string, node *plan.Node, candida
 	return Token{}, &AmbiguousError{Tokens: found}
 }
 
-// noSuchKey says that no row has the key, and where else the row may be if the source rejected some.
-func (a *Auditor) noSuchKey(ctx context.Context, run, source string) error {
-	rejected, err := a.log.RowErrorKeys(ctx, run, source)
+// noSuchKey says that no row has the key, and where else the row may be if the run failed or the source rejected some.
+func (a *Auditor) noSuchKey(ctx context.Context, run landscape.Run, source string) error {
+	rejected, err := a.log.RowErrorKeys(ctx, run.ID, source)
 	if err != nil {
 		return err
 	}
 	hint := ""
+	if run.Status == pipeline.Failed {
+		hint = "; the run failed, perhaps before it read the row: see waymark runs"
+	}
 	if slices.ContainsFunc(rejected, func(r landscape.RowErrorKey) bool { return r.Node == source }) {
-		hint = "; rows that the source refused have none: see waymark errors"
+		hint += "; rows that the source refused have none: see waymark errors"
 	}
 	return &noKeyError{fmt.Sprintf("no row of source %s has this key%s", source, hint)}
 }
@@ -162,7 +182,7 @@ func (e *noKeyError) Error() string { return e.message }
 
 func (e *noKeyError) Unwrap() error { return landscape.ErrNotFound }
 
-func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number int64, wanted map[string]row.Value) (bool, error) {
+func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number int64, wanted wantedKey) (bool, error) {
 	record, err := a.log.ChunkOf(ctx, run, node.Name, number)
 	if err != nil {
 		return false, err
@@ -182,10 +202,10 @@ func (a *Auditor) fits(ctx context.Context, run string, node *plan.Node, number 
 	return err == nil && has(parsed, wanted), err
 }
 
-// has reports whether a row has all these values.
-func has(parsed row.Row, wanted map[string]row.Value) bool {
-	for field, value := range wanted {
-		if have, ok := parsed.Get(field); !ok || have != value {
+// has reports whether a row has one of the values in each field.
+func has(parsed row.Row, wanted wantedKey) bool {
+	for field, values := range wanted {
+		if have, ok := parsed.Get(field); !ok || !slices.Contains(values, have.Key()) {
 			return false
 		}
 	}
@@ -200,7 +220,7 @@ type unkeyedRows struct {
 }
 
 // searchUnkeyed looks through the records of chunks that have no hashes of keys. Forgotten rows are none of these.
-func (a *Auditor) searchUnkeyed(ctx context.Context, node *plan.Node, chunks []landscape.Chunk, wanted map[string]row.Value) (found unkeyedRows, err error) {
+func (a *Auditor) searchUnkeyed(ctx context.Context, node *plan.Node, chunks []landscape.Chunk, wanted wantedKey) (found unkeyedRows, err error) {
 	for _, chunk := range chunks {
 		forgotten, err := a.log.Forgotten(ctx, chunk.Run, chunk.Key())
 		if err != nil {
@@ -222,7 +242,7 @@ func (a *Auditor) searchUnkeyed(ctx context.Context, node *plan.Node, chunks []l
 }
 
 // search looks through the records of one chunk.
-func (u *unkeyedRows) search(node *plan.Node, chunk *plugin.Chunk, forgotten []landscape.Forgotten, wanted map[string]row.Value) error {
+func (u *unkeyedRows) search(node *plan.Node, chunk *plugin.Chunk, forgotten []landscape.Forgotten, wanted wantedKey) error {
 	parser, err := node.Source.Parser(chunk.Context)
 	if err != nil {
 		return err

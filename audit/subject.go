@@ -10,7 +10,6 @@ import (
 	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/pipeline/row"
 )
 
 // Subject is what a run holds of a person, or of whatever else one field of a business key names: rows of sources, and what came of them.
@@ -103,7 +102,7 @@ func (s *subject) search(ctx context.Context, node *plan.Node, field, value stri
 }
 
 // add adds a row whose hashes fit, if its values do.
-func (s *subject) add(ctx context.Context, node *plan.Node, number int64, wanted map[string]row.Value) error {
+func (s *subject) add(ctx context.Context, node *plan.Node, number int64, wanted wantedKey) error {
 	fits, err := s.fits(ctx, s.run.ID, node, number, wanted)
 	lost := errors.Is(err, payload.ErrPurged) || errors.Is(err, payload.ErrNotFound)
 	if err != nil && !lost || err == nil && !fits {

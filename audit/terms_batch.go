@@ -91,13 +91,16 @@ func (i *explaining) rowsAt(ctx context.Context, at int, tokens []landscape.Toke
 			if about, err = i.log.ChunkOf(ctx, i.run.ID, token.Source, token.Row); err != nil {
 				return nil, err
 			}
-			in, err = recompute.Chunk(ctx, i.log, i.payloads, i.compiled, about)
+			in, err = recompute.Others(ctx, i.log, i.payloads, i.compiled, about)
 		}
 		if errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrCorrupt) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
+		}
+		if in.Without[int(token.Row-about.FirstRow)] {
+			return nil, nil
 		}
 		came, found, err := rowAt(runner, in, int(token.Row-about.FirstRow), int(token.Lane), at)
 		if err != nil {

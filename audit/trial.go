@@ -21,15 +21,16 @@ import (
 
 // Trial says what another plan makes of the source records of a run that is complete. Nothing of it is recorded or written.
 type Trial struct {
-	Run     string        `json:"run"`
-	Rows    int64         `json:"rows"`    // that were tried
-	Flipped int64         `json:"flipped"` // of them, those that go another way
-	Refused int64         `json:"refused"` // of those, the ones that passed before
-	Ends    []Ends        `json:"ends"`    // by where rows ended and where they would, each pair once; empty, not nil, if there is none
-	Flips   []Flip        `json:"flips"`   // the most frequent first; empty, not nil, if there is none
-	Values  []OtherValues `json:"values"`  // by sink, in the order of the plan; empty, not nil, if there is none
-	Stops   string        `json:"stops,omitempty"`
-	Left    string        `json:"left_out,omitempty"` // why the run was not tried; then nothing else is known
+	Run       string        `json:"run"`
+	Rows      int64         `json:"rows"`                // that were tried
+	Forgotten int64         `json:"forgotten,omitempty"` // rows that are not tried, because they were forgotten
+	Flipped   int64         `json:"flipped"`             // of them, those that go another way
+	Refused   int64         `json:"refused"`             // of those, the ones that passed before
+	Ends      []Ends        `json:"ends"`                // by where rows ended and where they would, each pair once; empty, not nil, if there is none
+	Flips     []Flip        `json:"flips"`               // the most frequent first; empty, not nil, if there is none
+	Values    []OtherValues `json:"values"`              // by sink, in the order of the plan; empty, not nil, if there is none
+	Stops     string        `json:"stops,omitempty"`
+	Left      string        `json:"left_out,omitempty"` // why the run was not tried; then nothing else is known
 }
 
 // Same reports whether the run was tried, and nothing of it would be another way.
@@ -151,7 +152,7 @@ func (t *trying) prepare() string {
 
 // tryChunk compares what becomes of the records of a chunk: of all at once, and one by one if that differs.
 func (a *Auditor) tryChunk(ctx context.Context, t *trying, record landscape.Chunk) error {
-	in, err := recompute.Chunk(ctx, a.log, a.payloads, t.was, record)
+	in, err := recompute.Others(ctx, a.log, a.payloads, t.was, record)
 	if err != nil {
 		return err
 	}
@@ -159,14 +160,18 @@ func (a *Auditor) tryChunk(ctx context.Context, t *trying, record landscape.Chun
 	if err != nil {
 		return err
 	}
-	t.trial.Rows += int64(in.Chunk.Len())
+	t.trial.Rows += int64(in.Chunk.Len() - len(in.Without))
+	t.trial.Forgotten += int64(len(in.Without))
 	if t.sameWays(was, next, in.Chunk.Len()) && len(t.otherSinks(was, next)) == 0 {
-		t.countSame(endsOf(t.was, was), in.Chunk.Len())
+		t.countSame(endsOf(t.was, was), in)
 		return nil
 	}
 	for i := range in.Chunk.Len() {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if in.Without[i] {
+			continue
 		}
 		was, next, err := t.run(only(in, i), record.Source)
 		if err != nil {
@@ -227,11 +232,14 @@ func (t *trying) sameWays(was, next *engine.Result, rows int) bool {
 }
 
 // countSame counts rows that end where they ended.
-func (t *trying) countSame(e ends, rows int) {
+func (t *trying) countSame(e ends, in engine.Input) {
 	counts := map[string]int64{} // by the codes of a row in all lanes
 	first := map[string]int{}    // a row that has them
 	var codes []byte
-	for i := range rows {
+	for i := range in.Chunk.Len() {
+		if in.Without[i] {
+			continue
+		}
 		codes = codes[:0]
 		for _, lane := range e.lanes {
 			codes = binary.BigEndian.AppendUint16(codes, lane.Codes[i])

@@ -93,10 +93,10 @@ const (
 )
 
 // Believed is what no verification can find wrong, for people. docs/landscape.md has the columns.
-const Believed = "who did something, when and why, how the run began, and what other runs did (waymark log check compares its beginning with the log)"
+const Believed = "who did something, when and why, what others were told of it, how the run began, and what other runs did (waymark log check compares its beginning with the log)"
 
 // BelievedSealed is Believed of a run whose records fit its seal: they are what they were then.
-const BelievedSealed = "that it was true when the run was sealed: who did something, when and why, how the run began, and what other runs did (waymark log check compares its beginning and its seals with the log)"
+const BelievedSealed = "that it was true when the run was sealed: who did something, when and why, what others were told of it, how the run began, and what other runs did (waymark log check compares its beginning and its seals with the log)"
 
 // maxProblems bounds a report: what is wrong in a thousand places needs no longer list.
 const maxProblems = 1000
@@ -267,6 +267,7 @@ type verification struct {
 	indexed     map[landscape.ChunkKey]bool              // chunks whose values are in it
 	again       map[string]*fedAgain                     // by source: the records of another run that it retries
 	progress    *progress
+	forgotten   []Problem         // of chunks: some of their rows
 	headers     map[string]string // by file of the source that is looked at: digest of what its records are parsed with
 }
 

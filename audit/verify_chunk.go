@@ -25,7 +25,7 @@ type chunkCheck struct {
 // the errors on record of the chunk's tokens. Chunks may be checked side by side.
 func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, rejected *landscape.RowErrors) (c chunkCheck) {
 	own := *v
-	own.report = &Report{}
+	own.report, own.forgotten = &Report{}, nil
 	own.fed, own.recomputed = map[string]map[landscape.ChunkKey]bool{}, map[landscape.ChunkKey]bool{}
 	c.verification = &own
 	c.err = own.guard(ctx, place(record.Source, record.Chunk), func(ctx context.Context) error {
@@ -34,7 +34,11 @@ func (v *verification) checkChunk(ctx context.Context, record landscape.Chunk, r
 			return err
 		}
 		if in == nil {
-			return own.verifyOthers(ctx, record)
+			err := own.verifyOthers(ctx, record)
+			if own.report.Rows > 0 { // which is said of all such chunks at once
+				own.forgotten, own.report.purged = own.report.purged, nil
+			}
+			return err
 		}
 		c.header, c.read = in.Chunk.Context, true
 		return own.verifyChunk(ctx, record, in, rejected)
@@ -54,6 +58,7 @@ func (v *verification) absorb(c chunkCheck) {
 	v.report.Rows += c.report.Rows
 	v.report.Hashes += c.report.Hashes
 	v.report.Late += c.report.Late
+	v.forgotten = append(v.forgotten, c.forgotten...)
 	maps.Copy(v.recomputed, c.recomputed)
 	for name, chunks := range c.fed {
 		if v.fed[name] == nil {

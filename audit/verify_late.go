@@ -97,6 +97,10 @@ func (v *verification) noteWork(context.Context) error {
 	if v.report.Folds > 0 {
 		v.compared(CheckedFolds, "", "%s of barriers, taken again", plural(v.report.Folds, "fold"))
 	}
+	if len(v.forgotten) > 0 {
+		v.skipped(CheckedSteps, "", "of %s some rows were forgotten: these, the bytes for sinks and what barriers took cannot be computed again: %s: %s",
+			plural(int64(len(v.forgotten)), "chunk"), v.forgotten[0].Where, v.forgotten[0].Detail)
+	}
 	if purged := v.report.purged; len(purged) > 0 {
 		v.skipped(CheckedRecords, "", "of %s the records, or some of them, are not stored any more, so only their hashes and ways are looked at: %s: %s",
 			plural(int64(len(purged)), "chunk"), purged[0].Where, purged[0].Detail)

@@ -69,6 +69,10 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 		{"the last node of a way", `update ways set last_node = 'share' where path = 'filter_dropped'`, audit.RecordDiffers, "orders chunk 0", "last_node should be "},
 		{"the count of a way", `update chunk_ways set rows = rows + 1 where chunk = 0 and code = 0`, audit.RecordDiffers, "orders chunk 0", "rows should be "},
 		{"the bytes of a write", `update effects set bytes = bytes + 1 where sink = 'ledger' and chunk = 0`, audit.RecordDiffers, "orders chunk 0", "the bytes for sink ledger "},
+		{"the fields of a part", `update effects set beyond = '{"fields":[{"name":"x","types":["int"]}]}' where sink = 'ledger' and chunk = 0`,
+			audit.RecordDiffers, "orders chunk 0", "beyond should be "},
+		{"the schema of an output", `update artifacts set schema = '{"fields":[]}' where sink = 'ledger'`,
+			audit.RecordDiffers, "ledger", `the record has the schema {"fields":[]}, of the document and its parts follows {"fields":[{"name":`},
 		{"blank lines", `update source_ends set blank = 7`, audit.RecordDiffers, "orders", "blank should be 0, the record has 7"},
 		{"bytes read", `update source_ends set bytes = 7`, audit.RecordDiffers, "orders", "bytes should be "},
 		{"a digest of a file", `update source_ends set digests = '["' || printf('%064d', 1) || '"]'`, audit.SourceDiffers, "orders", "in.csv has the size and time"},
@@ -304,6 +308,8 @@ func TestExplainBeforeTheSteps(t *testing.T) {
 	require.Error(t, err)
 	story := explain(t, s, audit.Question{Row: 6})
 	require.Equal(t, "the row was read and has not gone through the steps", story.Note)
+	_, err = auditor(s).Explain(t.Context(), audit.Question{Run: run, Key: map[string]string{"customer": "nobody"}})
+	require.ErrorContains(t, err, "has this key; the run failed, perhaps before it read the row: see waymark runs")
 	require.True(t, story.True())
 	require.NotEmpty(t, story.Nodes)
 }

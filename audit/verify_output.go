@@ -30,11 +30,39 @@ func (v *verification) verifyArtifacts(ctx context.Context) error {
 			continue
 		}
 		err := v.guard(ctx, record.Sink, func(ctx context.Context) error {
-			return errors.Join(v.verifyOutput(ctx, record), v.verifyLatest(ctx, record))
+			return errors.Join(v.verifyFields(ctx, record), v.verifyOutput(ctx, record), v.verifyLatest(ctx, record))
 		})
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// verifyFields compares the schema of an output with the one that follows from the document and from what is recorded of its parts. That their rows are as
+// recorded is for who computes them again.
+func (v *verification) verifyFields(ctx context.Context, record landscape.ArtifactRecord) error {
+	if v.compiled == nil {
+		return nil
+	}
+	i := v.compiled.Find(record.Sink)
+	if i == plan.None || v.compiled.Nodes[i].Kind != plan.Sink {
+		return nil // who asks the sink says so
+	}
+	encoder, err := v.compiled.Nodes[i].Encoder()
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	writes, err := recompute.Writes(ctx, v.log, v.run.ID, record.Sink)
+	if err != nil {
+		return err
+	}
+	follows, err := recompute.SchemaOf(&v.compiled.Nodes[i], encoder, writes)
+	switch {
+	case err != nil:
+		v.add(RecordDiffers, record.Sink, "what is recorded of the fields of its parts makes no sense: %v", err)
+	case follows.String() != record.Schema:
+		v.add(RecordDiffers, record.Sink, "the record has the schema %s, of the document and its parts follows %s", record.Schema, follows)
 	}
 	return nil
 }
@@ -47,7 +75,11 @@ func (v *verification) verifyOutput(ctx context.Context, record landscape.Artifa
 	}
 	switch {
 	case wrong == nil:
-		v.compared(CheckedOutput, record.Sink, "%s, read again, against the parts that the run wrote", record.Path)
+		what := "%s, read again, against the parts that the run wrote"
+		if v.compiled != nil {
+			what += ", and its schema, against the document and these"
+		}
+		v.compared(CheckedOutput, record.Sink, what, record.Path)
 		v.skipRows(record)
 		return nil
 	case errors.Is(wrong, landscape.ErrUnavailable):

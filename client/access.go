@@ -66,7 +66,7 @@ var accessToken = regexp.MustCompile(`^wmk_([0-9a-f]{12})_([0-9A-Za-z_-]{43})$`)
 // GrantAccess makes an access token. Its secret is nowhere on record. The error is an *Error of kind Invalid if the request makes no sense.
 func (c *Client) GrantAccess(ctx context.Context, r AccessRequest) (granted *Granted, err error) {
 	defer c.edge(ctx, &err)
-	if err := r.check(); err != nil {
+	if err := r.check(c.log.Now().Time()); err != nil {
 		return nil, err
 	}
 	random := make([]byte, 6+32)
@@ -100,7 +100,7 @@ func digestOf(secret string) string {
 }
 
 // check refuses a request that makes no sense.
-func (r *AccessRequest) check() error {
+func (r *AccessRequest) check(now time.Time) error {
 	if err := r.giveWhy(); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (r *AccessRequest) check() error {
 		return refuse("%.64q is no name of who acts with the token: write up to 128 visible characters", r.Name)
 	case len(r.Roles) == 0:
 		return refuse("a token without a role may do nothing: give it one of %v", landscape.Roles())
-	case !r.Expires.IsZero() && !r.Expires.After(time.Now()):
+	case !r.Expires.IsZero() && landscape.MicrosOf(r.Expires) <= landscape.MicrosOf(now):
 		return refuse("the token would have expired before it is used: %s is over", r.Expires.UTC().Format(time.RFC3339))
 	}
 	for _, role := range r.Roles {
@@ -182,7 +182,7 @@ func (c *Client) Authenticate(ctx context.Context, sent string) (token landscape
 		return token, false, err
 	}
 	same := subtle.ConstantTimeCompare([]byte(digestOf(parts[2])), []byte(token.SHA256)) == 1
-	return token, same && token.Valid(time.Now()), nil
+	return token, same && token.Valid(c.log.Now().Time()), nil
 }
 
 // AccessToken returns the last record of an access token. The error is an *Error of kind NotFound if there is none.

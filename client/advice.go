@@ -16,8 +16,16 @@ import (
 // Advice is what can be done with a run that has stopped.
 type Advice struct {
 	Cures []Cure `json:"cures"`         // the better one first; empty if nothing is left to do
-	Why   string `json:"why,omitempty"` // of Resolve: which effects are blocked; of SignOff: in which roles the run is not signed off
+	Why   string `json:"why,omitempty"` // of Resolve: which effects are blocked; of SignOff: in which roles the run is not signed off; of Fork: what became of its records
 }
+
+// Resumes reports whether a resumption of the run itself is among what can be done, if something else comes first.
+func (a Advice) Resumes() bool {
+	return slices.ContainsFunc(a.Cures, func(cure Cure) bool { return !slices.Contains([]Cure{Fork, CancelFinal, GiveUp}, cure) })
+}
+
+// StartsOver reports whether what cures the reason of a run that failed changes what it began with: a resumption would fail again.
+func StartsOver(reason string) bool { return activities.NeedsNewRun(reason) }
 
 // targetChanged is in the reason of a run that found an output to be no longer what it wrote.
 const targetChanged = ": TARGET_CHANGED: "
@@ -45,6 +53,8 @@ func (c *Client) advice(ctx context.Context, run landscape.Run) (Advice, error) 
 		return Advice{Cures: []Cure{Resume}}, nil
 	case Complete(run.Status) || run.Final:
 		return Advice{}, nil
+	case refusal.Purged:
+		return Advice{Cures: unresumable(run), Why: refusal.Why}, nil
 	default:
 		return Advice{Cures: []Cure{Resolve}, Why: refusal.Why}, nil
 	}
@@ -96,12 +106,8 @@ func AfterFailure(run landscape.Run) []Cure {
 	arrived := run.Trigger == activities.TriggerArrival && run.Link == landscape.NoLink
 	mayFork := activities.MayFork(run) == nil && !arrived
 	switch {
-	case activities.NeedsNewRun(run.Reason) && arrived:
-		return []Cure{GiveUp}
-	case activities.NeedsNewRun(run.Reason) && mayFork:
-		return []Cure{Fork}
 	case activities.NeedsNewRun(run.Reason):
-		return []Cure{CancelFinal}
+		return unresumable(run)
 	case !strings.Contains(run.Reason, targetChanged):
 		return []Cure{Mend}
 	case arrived:
@@ -111,6 +117,17 @@ func AfterFailure(run landscape.Run) []Cure {
 	default:
 		return []Cure{Restore, Fork}
 	}
+}
+
+// unresumable returns what can be done with a run that cannot continue with what it began with.
+func unresumable(run landscape.Run) []Cure {
+	switch {
+	case run.Trigger == activities.TriggerArrival && run.Link == landscape.NoLink:
+		return []Cure{GiveUp}
+	case activities.MayFork(run) == nil:
+		return []Cure{Fork}
+	}
+	return []Cure{CancelFinal}
 }
 
 // TablesOf returns the sinks of a run that write into tables, in document order: what they wrote is there part by part, also if the run publishes nothing. Nil if

@@ -198,11 +198,19 @@ func (c *Client) addAttested(ctx context.Context, s *Status) error {
 			if err != nil {
 				return err
 			}
-			s.Sinks[i].Attested = &SinkAttested{one.Result, one.Number, one.At, one.worst(), one.Since()}
+			s.Sinks[i].Attested = one.inShort()
 			break
 		}
 	}
 	return nil
+}
+
+// inShort is what lists say of an attestation; nil of none.
+func (o *AttestedOutput) inShort() *SinkAttested {
+	if o == nil {
+		return nil
+	}
+	return &SinkAttested{o.Result, o.Number, o.At, o.worst(), o.Since()}
 }
 
 // Attested returns the newest attestation of the output of a sink, whole or of a sample; nil if nobody looked.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"waymark/internal/defect"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
@@ -56,7 +57,10 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 	if err != nil || found && !alone {
 		return err == nil, err
 	}
-	session, err := c.host.Session(ctx, ToCancel)
+	session, err := c.sessionToCancel(ctx, run.ID)
+	if errors.Is(err, errExecuted) {
+		return c.Cancel(ctx, run, by, final)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -68,6 +72,37 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 		err = closed
 	}
 	return changed, err
+}
+
+// errExecuted is the cause why a session is not waited for.
+var errExecuted = errors.New("another process executes the run")
+
+// executedLook is the time between two looks whether another process executes a run.
+const executedLook = time.Second
+
+// sessionToCancel opens a session to cancel a run that nobody executes. It can have to wait for its turn: the error is
+// errExecuted if another process executes the run meanwhile.
+func (c *Client) sessionToCancel(ctx context.Context, run string) (*Session, error) {
+	waiting, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go defect.Guard("cancel", func() {
+		for {
+			select {
+			case <-waiting.Done():
+				return
+			case <-time.After(executedLook):
+			}
+			found, err := WithExecutor(waiting, c.host, run, func(*Executor) error { return nil })
+			if found && err == nil {
+				end(errExecuted)
+			}
+		}
+	})()
+	session, err := c.host.Session(waiting, ToCancel)
+	if err != nil && errors.Is(context.Cause(waiting), errExecuted) {
+		return nil, errExecuted
+	}
+	return session, err
 }
 
 // CancelWaiting cancels a run that has not begun: its start is recorded and waits for something, or no worker has come for it yet. False if there

@@ -143,7 +143,7 @@ func (c *Client) FindBegun(ctx context.Context, word string) (run landscape.Run,
 	if missing == nil || word == pipeline.LastRun {
 		return run, missing
 	}
-	if known, ok := errors.AsType[*Error](missing); ok && known.Cure == ServeOrCancel { // nobody is there to refuse it
+	if known, ok := errors.AsType[*Error](missing); ok && (known.Cure == ServeOrCancel || known.Cure == CancelAndRun) { // nobody is there to refuse it
 		return run, missing
 	}
 	waiting, err := c.Waits(ctx, word)

@@ -11,8 +11,10 @@ import (
 	"unicode"
 
 	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
 
+	"waymark/internal/temporal/belonging"
 	"waymark/internal/temporal/cluster"
 	"waymark/internal/temporal/codec"
 	"waymark/workflows"
@@ -112,7 +114,7 @@ func (c *Cluster) options(identity string) (sdk.Options, error) {
 		return o, err
 	}
 	codec.ClientOptions(&o, encrypts)
-	o.Identity = identity
+	o.Identity, o.ContextPropagators = identity, []workflow.ContextPropagator{belonging.Propagator{}}
 	if c.Present != nil {
 		o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithContextDialer(c.dialPresent))
 	}

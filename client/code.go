@@ -17,6 +17,7 @@ const (
 	InvalidQuestion     Code = "INVALID_QUESTION"      // the question makes no sense for the run
 	InvalidRequest      Code = "INVALID_REQUEST"       // the request lacks something, or contradicts itself
 	InvalidRun          Code = "INVALID_RUN"           // no run can have this id
+	BodyUnreadable      Code = "BODY_UNREADABLE"       // a delivery is compressed, a form, or not in UTF-8
 	RowsTooLarge        Code = "ROWS_TOO_LARGE"        // a request or a delivery has more rows, or bytes, than may come
 	SourceUnusable      Code = "SOURCE_UNUSABLE"       // a source cannot be read as the document declares it
 	InvalidStateFolder  Code = "INVALID_STATE_FOLDER"  // the state folder cannot be made, or is too deep

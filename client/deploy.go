@@ -239,7 +239,8 @@ func onlyOnce(doc *pipeline.Document) (problems pipeline.Problems) {
 	return problems
 }
 
-// warningsOf says what in a document stops its second run, and for which pools its runs wait until somebody gives these places.
+// warningsOf says what in a document stops its second run, for which pools its runs wait until somebody gives these
+// places, and which deliveries to its triggers could be lost or doubled.
 func (c *Client) warningsOf(ctx context.Context, doc *pipeline.Document) (warnings []DocumentProblem, err error) {
 	limits, err := c.log.Limits(ctx)
 	problems := onlyOnce(doc)
@@ -250,10 +251,56 @@ func (c *Client) warningsOf(ctx context.Context, doc *pipeline.Document) (warnin
 			problems = append(problems, doc.Problem(path, "the pool has no places, so no run starts: waymark limit set %s N --why TEXT gives it some", gate))
 		}
 	}
+	for _, trigger := range doc.Pipeline.Triggers {
+		if http := trigger.Value.HTTP; http != nil && http.LeavesOpen() != "" {
+			problems = append(problems, doc.Problem(pipeline.Key("triggers", trigger.Name)+".http", "%s",
+				http.LeavesOpen()))
+		}
+	}
 	for _, p := range problems {
 		warnings = append(warnings, DocumentProblem{p.File, p.Line, p.Column, p.Path, p.Message})
 	}
 	return warnings, err
+}
+
+// OnHost reports whether a version of a pipeline has sources or sinks that are files of the machine on which its runs work,
+// or whether its document alone does not say.
+func OnHost(ctx context.Context, stored *payload.Store, version landscape.PipelineVersion) (bool, error) {
+	b, err := bundle.Get(ctx, stored, payload.Digest(version.Bundle))
+	if err != nil {
+		return false, err
+	}
+	doc, unclear := pipeline.Load(b.Name, b.Source, pipeline.Environment{}) // what its references lead to is not known here
+	return unclear != nil || onHost(&doc.Pipeline), nil                     //nolint:nilerr // that is the answer: it may have some
+}
+
+func onHost(doc *pipeline.Pipeline) bool {
+	for _, source := range doc.Sources {
+		for _, path := range pathsOf(source.Value) {
+			if pipeline.Scheme(path) == "" {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(doc.Sinks, func(sink pipeline.Named[pipeline.Sink]) bool {
+		format, target := targetOf(sink.Value)
+		return format != "" && pipeline.Scheme(target.Path) == ""
+	})
+}
+
+// pathsOf returns the path of a source of files; nil of another one.
+func pathsOf(source pipeline.Source) []string {
+	switch {
+	case source.CSV != nil:
+		return []string{source.CSV.Path}
+	case source.JSONL != nil:
+		return []string{source.JSONL.Path}
+	case source.JSON != nil:
+		return []string{source.JSON.Path}
+	case source.Parquet != nil:
+		return []string{source.Parquet.Path}
+	}
+	return nil
 }
 
 // targetOf returns the format of a sink and where it puts its output; an empty format for what is no file.

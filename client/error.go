@@ -25,7 +25,7 @@ const (
 	Invalid     Kind = "invalid"     // the question is wrong (2, 400, INVALID_ARGUMENT)
 	NotFound    Kind = "not_found"   // what it is about is not there (2, 404, NOT_FOUND)
 	Conflict    Kind = "conflict"    // the run, or what else it is about, is in a state in which it is not possible (2, 409, FAILED_PRECONDITION)
-	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (1, 409, ABORTED)
+	Busy        Kind = "busy"        // somebody works at the run: later it may be possible (1 or 5, 409, ABORTED)
 	Interrupted Kind = "interrupted" // the caller wanted to stop, or what executed the run ended (130, 499, CANCELLED)
 	Failed      Kind = "failed"      // something went wrong that the caller did not cause (1, 500, INTERNAL)
 	Damaged     Kind = "damaged"     // what is recorded is not as it should be (4, 500, DATA_LOSS)
@@ -74,6 +74,7 @@ const (
 	Join              Cure = "join"                // follow the run
 	ServeAgain        Cure = "serve_again"         // serve the state folder again: that continues the run
 	ServeOrCancel     Cure = "serve_or_cancel"     // serve the state folder again: that begins the run; or cancel it
+	CancelAndRun      Cure = "cancel_and_run"      // cancel the run, which nobody begins any more, and start it again
 	NameSlot          Cure = "name_slot"           // say which slot of time the run is about
 	GiveParams        Cure = "give_params"         // wait until the slot is over, or give the parameters themselves instead of a slot
 	NameSchedule      Cure = "name_schedule"       // say which schedule of the document is meant

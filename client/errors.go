@@ -67,6 +67,8 @@ type RowError struct {
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
 	SentTo  string `json:"sent_to"`
+
+	RetriedBy string `json:"retried_by,omitempty"` // the run that was fed the record since; empty if none was
 }
 
 // RowErrors returns why tokens of the run with this id were refused, one by one, by source, row, lane and node. They begin after the
@@ -86,6 +88,12 @@ func (c *Client) RowErrors(ctx context.Context, run, after string, limit int) (l
 		return nil, err
 	}
 	list = make([]RowError, len(heads))
+	var retried map[landscape.RowKey]string
+	if len(heads) > 0 {
+		if retried, err = c.log.RetriedIn(ctx, run); err != nil {
+			return nil, err
+		}
+	}
 	for i, e := range heads {
 		token, err := c.log.TokenID(ctx, run, landscape.Token{Source: e.Source, Lane: e.Lane, Row: e.Row})
 		if err != nil {
@@ -93,7 +101,7 @@ func (c *Client) RowErrors(ctx context.Context, run, after string, limit int) (l
 		}
 		list[i] = RowError{
 			ID: token + "@" + e.Node, Token: token, Node: e.Node, Source: e.Source, Row: e.Row, Line: e.Line, Code: e.Code, Field: e.Field,
-			Message: e.Message, SentTo: e.SentTo,
+			Message: e.Message, SentTo: e.SentTo, RetriedBy: retried[landscape.RowKey{Run: run, Source: e.Source, Row: e.Row}],
 		}
 	}
 	return list, nil

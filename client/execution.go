@@ -12,6 +12,7 @@ import (
 
 	"waymark/activities"
 	"waymark/internal/failpoint"
+	"waymark/internal/temporal/belonging"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/workflows"
@@ -129,7 +130,11 @@ func (s *Session) startWorkflow(ctx context.Context, e *Execution, again enums.W
 		return nil, err
 	}
 	defer starter.Close()
-	started, err := starter.ExecuteWorkflow(context.WithoutCancel(ctx), sdk.StartWorkflowOptions{
+	id, err := s.Log.ID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	started, err := starter.ExecuteWorkflow(belonging.With(context.WithoutCancel(ctx), id), sdk.StartWorkflowOptions{
 		ID: e.Workflow, TaskQueue: s.queueOf(e.Run),
 		WorkflowIDReusePolicy:                    again,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,

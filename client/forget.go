@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"waymark/audit"
 	"waymark/audit/retain"
 	"waymark/landscape"
+	"waymark/plugin"
 )
 
 // ForgetRequest says whom to forget.
@@ -41,6 +43,85 @@ type Forget struct {
 	Done     *retain.Forgotten  `json:"done,omitempty"`     // nil if nothing was forgotten
 	Finished []retain.Forgotten `json:"finished,omitempty"`
 	Waiting  string             `json:"waiting,omitempty"` // why an order that was given before cannot be carried out yet
+	Fates    []retain.ErasedIn  `json:"fates,omitempty"`   // of a dry run: what would become of the rows in targets, by run and sink, as they are now
+	Stays    []Staying          `json:"stays,omitempty"`   // rows that orders were to delete, or that have the value, and are in their targets still
+	Refused  string             `json:"refused,omitempty"` // of a dry run: why the order would be refused now; empty if it would not
+}
+
+// Staying counts rows that are still in an output after an order deleted rows there. With Run, the order was to delete
+// them: somebody has edited them, or whose they are is unknown. Without Run, they have the value, and another
+// writer may have written them: a later run that replaced a row, a run that could not be searched, or a person.
+type Staying struct {
+	Run    string `json:"run,omitempty"` // that wrote them, if they were to be deleted
+	Output string `json:"output"`
+	Rows   int64  `json:"rows"`
+	Why    string `json:"why,omitempty"`     // why it is not known how many rows have the value
+	ByHand string `json:"by_hand,omitempty"` // the statement that deletes them; empty if no value is known by which they are found
+}
+
+// stays notes the rows that stay, but for those that a person decided to leave.
+func (f *Forget) stays(request ForgetRequest) {
+	orders := slices.Clone(f.Finished)
+	if f.Done != nil {
+		orders = append(orders, *f.Done)
+	}
+	for _, order := range orders {
+		for _, in := range order.Erased {
+			stay := Staying{Run: in.Run, Output: in.Output}
+			for outcome, rows := range in.Outcomes {
+				if outcome == plugin.RowEdited || outcome == plugin.RowUnclear {
+					stay.Rows += rows
+				}
+			}
+			if stay.Rows == 0 {
+				continue
+			}
+			if f.Done != nil && order.Order == f.Done.Order && request.Field != "" {
+				stay.ByHand = deletionOf(in.Output, request.Field, request.Value)
+			}
+			f.Stays = append(f.Stays, stay)
+		}
+	}
+}
+
+// remain notes the outputs that have rows with the value still, besides those that are noted.
+func (c *Client) remain(ctx context.Context, f *Forget, request ForgetRequest) error {
+	if f.Done == nil || f.Done.Erased == nil || request.Field == "" {
+		return nil
+	}
+	auditor, err := c.host.Auditor(ctx)
+	if err != nil {
+		return err
+	}
+	noted := map[string]int64{}
+	for _, stay := range f.Stays {
+		noted[stay.Output] += stay.Rows
+	}
+	asked := map[string]bool{}
+	for _, in := range f.Done.Erased {
+		if asked[in.Output] {
+			continue
+		}
+		asked[in.Output] = true
+		stay := Staying{Output: in.Output, ByHand: deletionOf(in.Output, request.Field, request.Value)}
+		if stay.Rows, err = auditor.RowsWith(ctx, in.Run, in.Sink, request.Field, request.Value); err != nil {
+			stay.Why = err.Error()
+		}
+		if stay.Why != "" || stay.Rows > noted[in.Output] {
+			f.Stays = append(f.Stays, stay)
+		}
+	}
+	return ctx.Err()
+}
+
+// deletionOf is the statement that deletes the rows of a table in which a column has a value.
+func deletionOf(output, column, value string) string {
+	table := strings.Split(output[strings.LastIndexByte(output, '/')+1:], ".")
+	quoted := func(text, with string) string { return with + strings.ReplaceAll(text, with, with+with) + with }
+	for i := range table {
+		table[i] = quoted(table[i], `"`)
+	}
+	return fmt.Sprintf("delete from %s where %s::text = %s;", strings.Join(table, "."), quoted(column, `"`), quoted(value, "'"))
 }
 
 // ErasuresIn returns how many rows are deleted in which outputs.
@@ -89,18 +170,56 @@ func (c *Client) Forget(ctx context.Context, request ForgetRequest) (forget *For
 		}
 	}
 	forget.Erasures = plan.Erasures
-	if request.DryRun || len(plan.Rows) == 0 {
+	if len(plan.Rows) == 0 {
 		return forget, nil
 	}
+	order := landscape.Purge{Actor: request.or(c.Actor).Actor, Why: request.Why}
+	err = c.mayForget(ctx, plan)
+	switch {
+	case request.DryRun:
+		if err == nil {
+			forget.Fates, err = forgetter.Try(ctx, plan, order)
+			err = unforgettable(err)
+		}
+		return forget, forget.wouldRefuse(ctx, err)
+	case err != nil:
+		return nil, err
+	}
+	if forget.Done, err = forgetter.Forget(ctx, plan, order); err != nil {
+		return forget, unforgettable(err)
+	}
+	forget.stays(request)
+	return forget, c.remain(ctx, forget, request)
+}
+
+// mayForget refuses what an archive has, and what is held.
+func (c *Client) mayForget(ctx context.Context, plan *retain.ForgetPlan) error {
 	if len(plan.Away) > 0 {
-		return nil, c.archivedRows(ctx, plan.Away[0])
+		return c.archivedRows(ctx, plan.Away[0])
 	}
 	if len(plan.Held) > 0 {
 		held := plan.Held[0]
-		return nil, &Error{Kind: Conflict, Code: RunHeld, Message: fmt.Sprintf("run %s is protected by hold %d (%s): nothing was forgotten", held.Run, held.Hold, held.Why), Cure: EndHold}
+		return &Error{Kind: Conflict, Code: RunHeld, Message: fmt.Sprintf("run %s is protected by hold %d (%s): nothing was forgotten", held.Run, held.Hold, held.Why), Cure: EndHold}
 	}
-	forget.Done, err = forgetter.Forget(ctx, plan, landscape.Purge{Actor: request.or(c.Actor).Actor, Why: request.Why})
-	return forget, unforgettable(err)
+	return nil
+}
+
+// wouldRefuse notes in a dry run why its order would be refused. An error that says nothing about the order is returned.
+func (f *Forget) wouldRefuse(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	_, known := errors.AsType[*Error](err)
+	needs, persons := errors.AsType[*landscape.NeedsOrderError](err)
+	switch {
+	case persons:
+		f.Refused = needs.Error()
+	case known, errors.Is(err, landscape.ErrKeyless):
+		f.Refused = err.Error()
+	default:
+		return err
+	}
+	return nil
 }
 
 // archivedRows refuses to forget rows that an archived run read as well: what its bundle says of them, nobody can take out of it.
@@ -176,7 +295,9 @@ func (c *Client) FinishForgetting(ctx context.Context, request FinishForgettingR
 	}
 	forgetter.Leave, forgetter.LeftBy, forgetter.LeftWhy = request.LeaveIn, request.or(c.Actor).Actor, request.Why
 	forget = &Forget{Rows: []landscape.RowKey{}, Runs: []string{}}
-	return forget, unforgettable(notDeletable(forget.finish(ctx, forgetter, false)))
+	err = forget.finish(ctx, forgetter, false)
+	forget.stays(ForgetRequest{})
+	return forget, unforgettable(notDeletable(err))
 }
 
 // forgetter returns what carries out orders.

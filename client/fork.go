@@ -47,7 +47,7 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.markInterrupted(ctx, id); err != nil {
+	if err := s.interrupt(ctx, id); err != nil {
 		return nil, err
 	}
 	in, err := s.runInput(ctx, doc, NewRunID())
@@ -64,6 +64,19 @@ func (s *Session) fork(ctx context.Context, id string, r ForkRequest) (*Executio
 			begun: func(ctx context.Context) error { return s.replaced(ctx, old.ID, in.Run, r.or(s.Actor)) },
 		})
 	})
+}
+
+// interrupt records that the run is interrupted, as are all whose process ended: or else it keeps its target, for which
+// the run in its place waits. A server that is gone left its workflow open, which is ended first.
+func (s *Session) interrupt(ctx context.Context, run string) error {
+	if s.executes(run) { // since this process looked
+		return beingExecuted(run)
+	}
+	if err := s.abandon(ctx, run); err != nil {
+		return err
+	}
+	_, err := s.markInterrupted(ctx, "")
+	return err
 }
 
 // presentDocument compiles the file of a run's document as it is now, or the version of its pipeline that is current, with the run's parameters.

@@ -84,7 +84,7 @@ const beginAfter = 3 * time.Second
 func (c *Client) BeginAccepted(ctx context.Context, known map[string]bool) (begun []string, err error) {
 	defer c.edge(ctx, &err)
 	starts, err := c.log.Starts(ctx, landscape.StartAccepted, nil, 0)
-	late := landscape.MicrosOf(time.Now().Add(-beginAfter))
+	late := c.log.Now() - landscape.Micros(beginAfter.Microseconds())
 	starts = slices.DeleteFunc(starts, func(s landscape.Start) bool { return s.Input == "" || s.Accepted > late || known[startOf(s).ID] })
 	if err != nil || len(starts) == 0 {
 		return nil, err

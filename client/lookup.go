@@ -188,11 +188,12 @@ func (l *lookup) byName(ctx context.Context) error {
 	if l.Run != "" {
 		return nil
 	}
-	pipelines, err := l.Pipelines(ctx, "")
-	for _, p := range pipelines {
-		if p.Pipeline == l.Word && l.sees(landscape.RunHead{Pipeline: p.Pipeline}) {
-			l.found = append(l.found, Found{Kind: FoundPipeline, Pipeline: p.Pipeline, What: fmt.Sprintf("a deployed pipeline, version %d", p.Version)})
-		}
+	p, err := l.log.Current(ctx, landscape.DefaultEnvironment, l.Word)
+	switch {
+	case errors.Is(err, landscape.ErrNotFound):
+		err = nil
+	case err == nil && l.sees(landscape.RunHead{Pipeline: p.Pipeline}):
+		l.found = append(l.found, Found{Kind: FoundPipeline, Pipeline: p.Pipeline, What: fmt.Sprintf("a deployed pipeline, version %d", p.Version)})
 	}
 	if at := slices.IndexFunc(l.runs, func(run landscape.RunHead) bool { return run.Pipeline == l.Word }); at >= 0 {
 		l.add(l.runs[at], Found{Kind: FoundRun}, "the newest run of this pipeline, %s", l.runs[at].Status)

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/landscape/admit"
 	"waymark/pipeline"
+	"waymark/pipeline/schema"
 )
 
 // OutputState is what a target holds.
@@ -22,7 +22,7 @@ type OutputState string
 
 // What a target may hold.
 const (
-	OutputPublished OutputState = "published" // what a run published
+	OutputPublished OutputState = "published" // what a run published; of a table its entries, whose rows are as the newest attestations found them
 	OutputChanged   OutputState = "changed"   // what no run published, or nothing: somebody changed it since
 	OutputUnknown   OutputState = "unknown"   // it cannot be looked at from here
 	OutputWriting   OutputState = "writing"   // nothing was published yet, and a run writes
@@ -34,6 +34,7 @@ type TargetOutputs struct {
 	State     OutputState   `json:"state"`
 	Run       string        `json:"run,omitempty"`              // that published what is there; of a table the last one
 	Detail    string        `json:"detail,omitempty"`           // what became of the last output, if that is not what is there, or why that is unknown
+	Table     bool          `json:"table,omitempty"`            // rows are not read: only the entries that runs left beside the table
 	Writing   string        `json:"being_written_by,omitempty"` // a run that writes there now, and published nothing yet
 	Published []Publication `json:"published"`                  // the last one first; not nil
 }
@@ -49,6 +50,9 @@ type Publication struct {
 	Bytes    int64  `json:"bytes"`
 	SHA256   string `json:"sha256"`
 	There    bool   `json:"there"` // the target holds it; of a table, rows of several runs
+
+	Schema   *schema.Schema `json:"schema,omitempty"`   // of its rows
+	Attested *SinkAttested  `json:"attested,omitempty"` // what its newest attestation found; nil if it has none
 }
 
 // Outputs says who wrote to a target, at most so many times as limit says or all if that is 0 or less, and who made what is there now: the
@@ -90,11 +94,28 @@ func (c *Client) Outputs(ctx context.Context, target string, limit int) (outputs
 		}
 		outputs.Published = append(outputs.Published, publication)
 	}
-	if err := c.look(ctx, outputs, records); err != nil || astray == "" {
-		return outputs, err
+	if err := c.look(ctx, outputs, records); err != nil {
+		return nil, err
 	}
-	outputs.State, outputs.Run, outputs.Detail = OutputChanged, "", astray
+	altered := outputs.altered()
+	switch {
+	case astray != "":
+		outputs.State, outputs.Run, outputs.Detail = OutputChanged, "", astray
+	case altered != nil:
+		outputs.State, outputs.Run = OutputChanged, ""
+		outputs.Detail = fmt.Sprintf("attestation %d of run %s found at %s that rows are %s: %s", altered.Attested.Number, altered.Run, moment(altered.Attested.At), altered.Attested.Result, altered.Attested.Reason)
+	}
 	return outputs, nil
+}
+
+// altered returns the publication whose rows in the table are not as its run wrote them, as the newest attestation found; nil if none is known. Of other
+// targets the content itself says more.
+func (o *TargetOutputs) altered() *Publication {
+	i := slices.IndexFunc(o.Published, func(p Publication) bool { return o.Table && p.There && p.Attested != nil && p.Attested.Altered() })
+	if i < 0 {
+		return nil
+	}
+	return &o.Published[i]
 }
 
 // LastRun returns the run that published there last, or else the one that writes there now.
@@ -108,6 +129,9 @@ func (o *TargetOutputs) LastRun() string {
 // Check says what the target holds as a doctor does.
 func (o *TargetOutputs) Check() Check {
 	check := Good("%s is what run %s published", o.Target, o.Run)
+	if o.Table {
+		check = Good("%s has the entries that run %s left beside it: attest the run to compare its rows", o.Target, o.Run)
+	}
 	switch o.State {
 	case OutputChanged:
 		check = Failure(ShowOutputs, "%s is not what a run published: %s", o.Target, o.Detail)
@@ -174,8 +198,17 @@ func (c *Client) publication(ctx context.Context, record landscape.ArtifactRecor
 		return Publication{}, err
 	}
 	start, err := c.log.StartOfRun(ctx, record.Run)
+	if err != nil {
+		return Publication{}, err
+	}
+	fields, err := schema.Parse(record.Schema)
+	if err != nil {
+		return Publication{}, err
+	}
+	newest, err := c.Attested(ctx, record.Run, record.Sink)
 	return Publication{
 		Run: record.Run, Pipeline: run.Pipeline, Sink: record.Sink, Slot: start.Slot, At: Time(record.Published), Rows: record.Rows, Bytes: record.Bytes, SHA256: record.SHA256,
+		Schema: fields, Attested: newest.inShort(),
 	}, err
 }
 
@@ -210,6 +243,7 @@ func (o *TargetOutputs) tell(i int, run string, found audit.Presence) {
 	if i == 0 {
 		o.Detail = found.Why
 	}
+	o.Table = o.Table || found.Table
 	if i < len(o.Published) {
 		o.Published[i].There = found.There
 	}
@@ -223,7 +257,7 @@ func (o *TargetOutputs) tell(i int, run string, found audit.Presence) {
 
 // writing returns the run that writes to the target now; "" if none does.
 func (c *Client) writing(ctx context.Context, is func(string) bool) (string, error) {
-	state, err := c.log.Places(ctx, time.Now())
+	state, err := c.log.Places(ctx, c.log.Now().Time())
 	for _, claim := range state.Going {
 		for _, want := range claim.Wants {
 			if want.IsTarget() && is(gateTarget(want)) {

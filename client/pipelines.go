@@ -68,7 +68,12 @@ type Redeployment struct {
 
 // Pipelines returns the pipelines that are deployed in an environment, by name, each in its current version; it is empty, not nil, if there is
 // none. An empty name is that of the default environment, here and below.
-func (c *Client) Pipelines(ctx context.Context, environment string) (list []Pipeline, err error) {
+func (c *Client) Pipelines(ctx context.Context, environment string) ([]Pipeline, error) {
+	return c.PipelinesAfter(ctx, environment, DeployedPage{})
+}
+
+// PipelinesAfter is Pipelines for a part of the list.
+func (c *Client) PipelinesAfter(ctx context.Context, environment string, page DeployedPage) (list []Pipeline, err error) {
 	defer c.edge(ctx, &err)
 	if environment, err = environmentNamed(environment); err != nil {
 		return nil, err
@@ -77,9 +82,28 @@ func (c *Client) Pipelines(ctx context.Context, environment string) (list []Pipe
 	if err != nil {
 		return nil, err
 	}
+	current = slices.DeleteFunc(current, func(d landscape.Deployment) bool {
+		return d.Pipeline <= page.After || !page.has(d.Pipeline)
+	})
+	if page.Limit > 0 {
+		current = current[:min(page.Limit, len(current))]
+	}
+	versions, err := c.log.VersionsOf(ctx, current)
+	if err != nil {
+		return nil, err
+	}
+	digests := make([]string, 0, len(current))
+	for _, v := range versions {
+		digests = append(digests, v.Bundle)
+	}
+	bundles, err := c.log.Bundles(ctx, digests)
+	if err != nil {
+		return nil, err
+	}
 	list = make([]Pipeline, len(current))
 	for i, deployment := range current {
-		if list[i], err = c.pipeline(ctx, deployment, deployment.Version); err != nil {
+		v := versions[deployment.Pipeline]
+		if list[i], err = c.pipelineOf(ctx, deployment, v, bundles[v.Bundle]); err != nil {
 			return nil, err
 		}
 	}
@@ -123,6 +147,13 @@ func (c *Client) pipeline(ctx context.Context, current landscape.Deployment, ver
 	if err != nil {
 		return Pipeline{}, err
 	}
+	return c.pipelineOf(ctx, current, v, stored)
+}
+
+// pipelineOf is pipeline for a version and a bundle that were read.
+func (c *Client) pipelineOf(
+	ctx context.Context, current landscape.Deployment, v landscape.PipelineVersion, stored landscape.Bundle,
+) (Pipeline, error) {
 	deployed, err := c.deployment(ctx, current)
 	if err != nil {
 		return Pipeline{}, err

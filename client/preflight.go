@@ -14,6 +14,7 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/bundle"
+	"waymark/internal/temporal/belonging"
 	"waymark/workflows"
 )
 
@@ -47,8 +48,12 @@ func (c *Client) preflight(ctx context.Context, deposit *Deposit, made bundle.Bu
 		return found, err
 	}
 	in := activities.PreflightInput{Bundle: string(made.Manifest().Digest()), Environment: environment, Params: doc.Params}
+	id, err := c.log.ID(ctx)
+	if err != nil {
+		return found, err
+	}
 	found.Worker = true
-	found.Preflight, err = executor.preflight(ctx, in)
+	found.Preflight, err = executor.preflight(belonging.With(ctx, id), in)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return Preflight{Skipped: fmt.Sprintf("no worker answered within %v", preflightTimeout)}, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"waymark/activities"
 	"waymark/landscape"
@@ -33,11 +32,23 @@ type Waiting struct {
 }
 
 // beginsWhen is the reason of a run that waits and may begin.
-func (c *Client) beginsWhen(ctx context.Context, run string) string {
-	if c.abandoned(ctx, run) {
+func (c *Client) beginsWhen(ctx context.Context, start *landscape.Start) string {
+	switch {
+	case !c.abandoned(ctx, start.Run):
+		return "there are places: it is about to begin"
+	case c.cureOfAbandoned(ctx, start) == ServeOrCancel:
 		return "there are places, but its process is gone: waymark serve begins it"
 	}
-	return "there are places: it is about to begin"
+	return "there are places, but its process is gone, and nobody begins it: waymark cancel " + start.Run + " --why TEXT"
+}
+
+// cureOfAbandoned is what to do about a run that has not begun, and whose process is gone. If that served, or left all
+// that its workflow begins with, the next one that serves begins the run; nobody else does.
+func (c *Client) cureOfAbandoned(ctx context.Context, start *landscape.Start) Cure {
+	if start.Input != "" || c.host.Continues(ctx, start.Run) {
+		return ServeOrCancel
+	}
+	return CancelAndRun
 }
 
 // abandoned reports whether it is known that nobody waits for a run to begin: another process may use the state folder.
@@ -53,7 +64,7 @@ func (c *Client) abandoned(ctx context.Context, run string) bool {
 func (c *Client) Queue(ctx context.Context) (list []Waiting, err error) {
 	defer c.edge(ctx, &err)
 	list = []Waiting{}
-	state, err := c.log.Places(ctx, time.Now())
+	state, err := c.log.Places(ctx, c.log.Now().Time())
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +79,7 @@ func (c *Client) Queue(ctx context.Context) (list []Waiting, err error) {
 			Gate: d.Gate, HeldBy: append([]string{}, d.Holders...), Behind: append([]string{}, d.Ahead...), Reason: d.Why(), Actor: start.Actor, Why: start.Why,
 		}
 		if d.Verdict == admit.Begin {
-			waiting.Reason = c.beginsWhen(ctx, claim.Run)
+			waiting.Reason = c.beginsWhen(ctx, &start)
 		}
 		list = append(list, waiting)
 	}
@@ -170,7 +181,7 @@ func (c *Client) Limits(ctx context.Context) (list []Limit, err error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := c.log.Places(ctx, time.Now())
+	state, err := c.log.Places(ctx, c.log.Now().Time())
 	list = make([]Limit, len(limits))
 	for i, l := range limits {
 		list[i] = Limit{Pool: l.Gate, Places: l.Places, Actor: l.Actor, Why: l.Why, At: Time(l.At)}

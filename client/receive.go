@@ -1,12 +1,15 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -75,13 +78,91 @@ func (c *Client) Receive(ctx context.Context, p Post) (r Receipt, err error) {
 	if err != nil {
 		return r, err
 	}
-	r = Receipt{Receipt: receiptOf(row.ID, key), Trigger: row.ID, Unused: unused}
-	return r, c.receive(ctx, deposit, row, &r, body)
+	if err := readable(p.Header, body); err != nil {
+		return r, err
+	}
+	r = Receipt{Trigger: row.ID, Unused: unused}
+	for range 2 { // another process may record the first delivery of the body at this moment
+		id, err := c.nameDelivery(ctx, declared, key, &r)
+		if err != nil {
+			return r, err
+		}
+		if err := c.receive(ctx, deposit, row, &r, body, id); err != nil || id == "" {
+			return r, err
+		}
+		if first, err := c.log.ArrivalAt(ctx, row.ID, webhook.Scheme+r.Receipt, 0); err != nil {
+			return r, err
+		} else if is, err := first.DeliveryID(); err != nil || is == id {
+			return r, err
+		}
+	}
+	return r, fmt.Errorf("delivery %s to trigger %s: another one took its place twice", r.Receipt, row.ID)
 }
 
-// receive stores a delivery and records it, unless that is recorded, and notes in its receipt which.
+// nameDelivery sets the receipt of a delivery. Where the signature does not cover its id, the first delivery of a
+// body has the body's receipt, and its id is recorded with it: id is the digest of that. One of the same body under
+// another id has a receipt of its own, and is refused if it comes later than the window after the first one.
+func (c *Client) nameDelivery(
+	ctx context.Context, t pipeline.HTTPTrigger, key signature.Key, r *Receipt,
+) (id string, err error) {
+	r.Receipt = receiptOf(r.Trigger, key.Signed)
+	if key.ID == "" {
+		return "", nil
+	}
+	sum := sha256.Sum256([]byte(key.ID))
+	id = hex.EncodeToString(sum[:])
+	first, err := c.log.ArrivalAt(ctx, r.Trigger, webhook.Scheme+r.Receipt, 0)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return id, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if is, err := first.DeliveryID(); err != nil || is == id {
+		return id, err
+	}
+	r.Receipt = receiptOf(r.Trigger, key.Signed+"\n"+key.ID)
+	if _, err := c.log.ArrivalAt(ctx, r.Trigger, webhook.Scheme+r.Receipt, 0); !errors.Is(err, landscape.ErrNotFound) {
+		return "", err
+	}
+	header, window := t.Unsigned()
+	if since := time.Since(first.At.Time()); window > 0 && since > window {
+		return "", &signature.RefusedError{Why: fmt.Sprintf("the same body came first %v ago, more than the window "+
+			"of %v, and nothing signs its %s: it may be an old delivery that somebody sends again",
+			since.Round(time.Second), window, header)}
+	}
+	return "", nil
+}
+
+// readable refuses a delivery of which a run could read nothing: compressed, a form, or in another encoding than UTF-8.
+func readable(header http.Header, body []byte) error {
+	refuse := func(format string, args ...any) error {
+		return &Error{Kind: Invalid, Code: BodyUnreadable, Message: fmt.Sprintf(format, args...)}
+	}
+	if encoding := header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return refuse("the body has the Content-Encoding %.40q, and is read as it is: send it without", encoding)
+	}
+	kind, parameters, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil {
+		return nil //nolint:nilerr // who names no type sends JSON
+	}
+	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") &&
+		!strings.EqualFold(charset, "us-ascii") {
+		return refuse("the body is in the charset %.40q: send UTF-8", charset)
+	}
+	begins := bytes.TrimLeft(body, "\ufeff \t\r\n")
+	isJSON := len(begins) == 0 || begins[0] == '{' || begins[0] == '[' // curl calls all that it posts a form
+	if form := kind == "application/x-www-form-urlencoded" || strings.HasPrefix(kind, "multipart/"); form && !isJSON {
+		return refuse("the body is a form: have it sent as application/json; at GitHub that is the webhook's " +
+			"Content type")
+	}
+	return nil
+}
+
+// receive stores a delivery and records it, unless that is recorded, and notes in its receipt which. id is as
+// nameDelivery returns it.
 func (c *Client) receive(
-	ctx context.Context, deposit *Deposit, trigger landscape.Trigger, r *Receipt, body []byte,
+	ctx context.Context, deposit *Deposit, trigger landscape.Trigger, r *Receipt, body []byte, id string,
 ) error {
 	last, err := c.log.LastArrival(ctx, r.Trigger, webhook.Scheme+r.Receipt)
 	if err == nil {
@@ -102,7 +183,7 @@ func (c *Client) receive(
 	if err != nil {
 		return err
 	}
-	arrival := landscape.NewDelivery(r.Trigger, webhook.Delivery(r.Receipt, string(digest), body), string(digest))
+	arrival := landscape.NewDelivery(r.Trigger, webhook.Delivery(r.Receipt, string(digest), body), string(digest), id)
 	if err = c.log.Receive(ctx, arrival); err == nil {
 		err = failpoint.Hit("webhook.recorded")
 	}

@@ -73,7 +73,8 @@ func (c *Client) again(ctx context.Context, run landscape.Run, by By, mayContinu
 		return nil, errors.Join(err, session.Close())
 	}
 	if e == nil { // it is complete by now
-		return &Resumed{Run: run}, session.Close()
+		run, err = c.recorded(ctx, run.ID)
+		return &Resumed{Run: run}, errors.Join(err, session.Close())
 	}
 	e.close = session.Close
 	return &Resumed{Run: run, Execution: e}, nil

@@ -68,13 +68,13 @@ func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purge *Purge,
 		return nil, err
 	}
 	if request.AsOf.IsZero() {
-		request.AsOf = time.Now()
+		request.AsOf = c.log.Now().Time()
 	}
 	plan, err := retain.NewPlan(ctx, c.log.Reader, rules, request.AsOf)
 	if err != nil {
 		return nil, err
 	}
-	purge = newPurge(plan)
+	purge = newPurge(plan, c.log.Now())
 	if request.DryRun {
 		purge.DryRun, purge.Deleted = true, len(plan.Payloads)
 		purge.Bytes, err = bytesOf(ctx, deposit.Payloads, plan.Payloads)
@@ -86,7 +86,7 @@ func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purge *Purge,
 	}
 	order := landscape.Purge{ID: request.Continue, Actor: request.or(c.Actor).Actor, Why: request.Why, Rules: rules.String()}
 	purge.Result, err = purger.Purge(ctx, plan, order)
-	purge.At = Time(landscape.MicrosOf(time.Now()))
+	purge.At = Time(c.log.Now())
 	return purge, err
 }
 
@@ -103,7 +103,7 @@ func (r PurgeRequest) rules() (retain.Rules, error) {
 	return rules, nil
 }
 
-func newPurge(plan *retain.Plan) *Purge {
+func newPurge(plan *retain.Plan, now landscape.Micros) *Purge {
 	digests := sha256.Sum256([]byte(strings.Join(append(slices.Sorted(slices.Values(plan.Payloads)), ""), "\n")))
 	purge := &Purge{
 		SHA256: hex.EncodeToString(digests[:]),
@@ -111,7 +111,7 @@ func newPurge(plan *retain.Plan) *Purge {
 		Shared: plan.Shared,
 		Longer: plan.Longer,
 		Held:   append([]retain.Held{}, plan.Held...),
-		At:     Time(landscape.MicrosOf(time.Now())),
+		At:     Time(now),
 	}
 	for _, run := range plan.Runs {
 		purge.Runs = append(purge.Runs, PurgedRun{run.Run, run.Class, Time(run.Due)})

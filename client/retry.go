@@ -139,7 +139,10 @@ func (s *Session) documentFor(ctx context.Context, of landscape.Run, r RetryRequ
 		return doc, err
 	}
 	if r.File != "" {
-		doc, err := Compile(s.Planner, r.File, r.Params)
+		doc, err := s.otherDocument(ctx, of, r)
+		if err == nil {
+			err = doc.compile(s.Planner, "")
+		}
 		if err == nil && bytes.Equal(doc.Source, []byte(of.Document)) {
 			err = doc.compile(s.Planner, beside)
 		}
@@ -167,4 +170,29 @@ func (s *Session) documentFor(ctx context.Context, of landscape.Run, r RetryRequ
 	maps.Copy(doc.Params, request.Params)
 	maps.Copy(doc.Params, r.Params)
 	return doc, doc.compile(s.Planner, beside)
+}
+
+// otherDocument opens the file of a document that is fed the records. It has the run's parameters, as far as it declares them, but for those that were
+// given; and is about the run's slot, if it needs one.
+func (s *Session) otherDocument(ctx context.Context, of landscape.Run, r RetryRequest) (*Document, error) {
+	doc, err := Open(r.File, r.Params)
+	if err != nil {
+		return nil, err
+	}
+	table, err := doc.timetable()
+	if err != nil {
+		return doc, nil //nolint:nilerr // who compiles it finds the same
+	}
+	params, err := paramsOf(of, nil)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(params, func(name, _ string) bool { return !table.Declares(name) })
+	maps.Copy(params, r.Params)
+	doc.Params = params
+	start, err := s.Log.StartOfRun(ctx, of.ID)
+	if err == nil && start.Slot != "" && table.NeedsSlot(params) {
+		err = doc.about(SlotOf{For: start.Slot, recorded: true})
+	}
+	return doc, err
 }

@@ -27,6 +27,7 @@ type Run struct {
 	Finished    Time               `json:"finished,omitempty"`
 	Seconds     float64            `json:"seconds,omitempty"`
 	Actor       string             `json:"actor"`
+	Why         string             `json:"why,omitempty"` // as who asked for it said; empty if nobody did
 	Trigger     string             `json:"trigger"`
 	Host        string             `json:"host"`
 	Code        string             `json:"code"`
@@ -96,13 +97,13 @@ func (c *Client) Runs(ctx context.Context, limit int) (runs []Run, total int, er
 	return runs, total, nil
 }
 
-// addSlot adds the slot that the run is about, and the schedule that began it, if there is one; and where its record is, if it is archived.
+// addSlot adds what the request for the run says: the slot that it is about, the schedule that began it, and why; and where its record is, if it is archived.
 func (c *Client) addSlot(ctx context.Context, run *Run) error {
 	start, err := c.log.StartOfRun(ctx, run.ID)
 	if err != nil {
 		return err
 	}
-	run.Slot, run.Schedule = start.Slot, start.Schedule
+	run.Slot, run.Schedule, run.Why = start.Slot, start.Schedule, start.Why
 	archive, err := c.log.ArchiveOf(ctx, run.ID)
 	if archive != nil {
 		run.Archived = archive.Place()

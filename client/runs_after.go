@@ -14,7 +14,7 @@ const mostLooked = 5_000
 
 // RunsAfter calls yield with the runs on record, the newest first, beginning after the place that an earlier call returned, or with the newest run if that is
 // empty, until yield returns false. next is the place where it stopped; empty if there are no more. It looks at no more than some thousand runs, so that
-// next may not be empty although yield always returned true. Of slots, schedules and archives the runs say nothing: AddSlots adds them. The error is an *Error of kind Invalid if after is no place.
+// next may not be empty although yield always returned true. Of slots, schedules, reasons and archives the runs say nothing: AddSlots adds them. The error is an *Error of kind Invalid if after is no place.
 func (c *Client) RunsAfter(ctx context.Context, after string, yield func(*Run) (more bool, err error)) (next string, err error) {
 	defer c.edge(ctx, &err)
 	place, err := runPlace(after)
@@ -45,7 +45,7 @@ func (c *Client) RunsAfter(ctx context.Context, after string, yield func(*Run) (
 	return placeText(place), nil
 }
 
-// AddSlots adds to runs that RunsAfter returned the slots that they are about, the schedules that began them, and where their records are, if they are archived. It reads two
+// AddSlots adds to runs that RunsAfter returned the slots that they are about, the schedules that began them, why somebody asked for them, and where their records are, if they are archived. It reads two
 // records of each.
 func (c *Client) AddSlots(ctx context.Context, runs []Run) (err error) {
 	defer c.edge(ctx, &err)

@@ -104,30 +104,36 @@ func (c *Client) NextSlots(ctx context.Context, r SlotsRequest) (next []Slot, er
 		return nil, err
 	}
 	next, err = r.upcoming(row.Pipeline, pipeline.Named[*calendar.Schedule]{Name: row.Name, Value: known.Calendar}, declared)
-	for i := range next {
-		if err := c.became(ctx, row.ID, &next[i]); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
-	return next, err
+	return next, c.became(ctx, row.ID, next)
 }
 
-// became adds what is recorded of a slot that is to come: that somebody skipped it, or ran it.
-func (c *Client) became(ctx context.Context, schedule string, slot *Slot) error {
-	recorded, err := c.log.Slot(ctx, schedule, slot.Name)
-	switch {
-	case errors.Is(err, landscape.ErrNotFound):
-		return nil
-	case err != nil:
-		return err
-	case recorded.State == landscape.SlotSkipped && !slot.Except:
-		slot.Skipped = recorded.Reason
-	case recorded.Run != "":
-		cell := scheduledSlot(recorded)
-		err = c.complete(ctx, &cell)
-		slot.State, slot.Run = cell.State, cell.Run
+// became adds what is recorded of slots that are to come: that somebody skipped one, or ran it.
+func (c *Client) became(ctx context.Context, schedule string, next []Slot) error {
+	names := make([]string, len(next))
+	for i := range next {
+		names[i] = next[i].Name
 	}
-	return err
+	recorded, err := c.log.SlotsNamed(ctx, schedule, names)
+	if err != nil {
+		return err
+	}
+	for i := range next {
+		switch slot, is := recorded[next[i].Name]; {
+		case !is:
+		case slot.State == landscape.SlotSkipped && !next[i].Except:
+			next[i].Skipped = slot.Reason
+		case slot.Run != "":
+			cell := scheduledSlot(slot)
+			if err := c.complete(ctx, &cell); err != nil {
+				return err
+			}
+			next[i].State, next[i].Run = cell.State, cell.Run
+		}
+	}
+	return nil
 }
 
 func (r SlotsRequest) check() error {

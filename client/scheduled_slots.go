@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -68,27 +69,39 @@ func valuesOf(name string) map[string]string {
 	return named
 }
 
-// complete adds what else is recorded of a slot: its run may have ended, or been resumed, since a worker looked.
-func (c *Client) complete(ctx context.Context, s *ScheduledSlot) error {
-	if s.slot.Request != "" {
-		request, err := c.log.SlotRequest(ctx, s.slot.Request)
+// complete adds what else is recorded of slots: their runs may have ended, or been resumed, since a worker looked. It
+// reads of all of them together, but for what is rare.
+func (c *Client) complete(ctx context.Context, slots ...*ScheduledSlot) error {
+	var asked, begun []string
+	for _, s := range slots {
+		asked, begun = append(asked, s.slot.Request), append(begun, s.Run)
+	}
+	requests, err := c.log.SlotRequests(ctx, asked)
+	if err != nil {
+		return err
+	}
+	runs, err := c.log.RunsByID(ctx, begun)
+	for _, s := range slots {
 		if err != nil {
 			return err
 		}
-		s.Actor, s.Why = request.Actor, request.Why
+		s.Actor, s.Why = requests[s.slot.Request].Actor, requests[s.slot.Request].Why
+		if s.Run != "" {
+			run, is := runs[s.Run]
+			err = c.completeRun(ctx, s, run, is)
+		}
 	}
-	if s.Run == "" {
-		return nil
-	}
+	return err
+}
+
+// completeRun adds what is recorded of the last run of a slot, if it is.
+func (c *Client) completeRun(ctx context.Context, s *ScheduledSlot, run landscape.Run, recorded bool) (err error) {
 	if s.State == SlotState(landscape.SlotDue) && s.early() { // the schedule runs it when it is due, whatever became of this run
 		s.State = SlotState(landscape.SlotFailed)
 	}
-	run, err := c.log.Run(ctx, s.Run)
 	switch {
-	case errors.Is(err, landscape.ErrNotFound):
+	case !recorded:
 		return c.completeUnbegun(ctx, s)
-	case err != nil:
-		return err
 	case Complete(run.Status):
 		s.State = SlotState(landscape.SlotDone)
 	case run.Status == pipeline.Running && s.State == SlotState(landscape.SlotFailed):
@@ -271,15 +284,19 @@ func (c *Client) addOthers(ctx context.Context, grid *Grid, timed, open bool, va
 	if err != nil {
 		return err
 	}
+	before := len(grid.Slots)
 	for _, slot := range recorded {
-		if has[slot.Name] || !(calendar.Slot{Part: calendar.PartOf(slot.Name)}).Has(values) {
-			continue
+		if !has[slot.Name] && (calendar.Slot{Part: calendar.PartOf(slot.Name)}).Has(values) {
+			grid.Slots = append(grid.Slots, scheduledSlot(slot))
 		}
-		cell := scheduledSlot(slot)
-		if err := c.complete(ctx, &cell); err != nil {
-			return err
-		}
-		grid.Slots = append(grid.Slots, cell)
+	}
+	others := grid.Slots[before:]
+	add := make([]*ScheduledSlot, len(others))
+	for i := range others {
+		add[i] = &others[i]
+	}
+	if err := c.complete(ctx, add...); err != nil {
+		return err
 	}
 	if timed {
 		slices.SortStableFunc(grid.Slots, func(a, b ScheduledSlot) int { return cmp.Compare(a.Due, b.Due) })
@@ -410,25 +427,29 @@ func (c *Client) cells(ctx context.Context, schedule *ledger.Schedule, wanted []
 	if err != nil {
 		return nil, err
 	}
+	var others []string
+	for _, slot := range wanted {
+		if _, is := recorded[slot.Name]; !is {
+			others = append(others, slot.Name)
+		}
+	}
+	moved, err := c.log.SlotsNamed(ctx, schedule.ID, others) // which were due at other times, by older versions
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(recorded, moved)
 	cells := make([]ScheduledSlot, len(wanted))
+	var known []*ScheduledSlot
 	for i, slot := range wanted {
-		row, ok := recorded[slot.Name]
-		if !ok { // unless it was due at another time, by an older version of the schedule
-			row, err = c.log.Slot(ctx, schedule.ID, slot.Name)
-		}
-		switch {
-		case errors.Is(err, landscape.ErrNotFound):
-			cells[i], err = freshSlot(schedule, slot, now), nil
-		case err == nil:
+		if row, is := recorded[slot.Name]; is {
 			cells[i] = scheduledSlot(row)
-			err = c.complete(ctx, &cells[i])
-		}
-		if err != nil {
-			return nil, err
+			known = append(known, &cells[i])
+		} else {
+			cells[i] = freshSlot(schedule, slot, now)
 		}
 		cells[i].Place = i
 	}
-	return cells, nil
+	return cells, c.complete(ctx, known...)
 }
 
 // recordedSlots returns what is recorded of slots, by their names: all of one moment, or else more runs would seem to execute at once than ever did.

@@ -66,24 +66,35 @@ type ScheduleChange struct {
 
 // Schedules returns the schedules of pipelines that are deployed in an environment, or in all for an empty one, by id, without those that were removed; it
 // is empty, not nil, if there is none.
-func (c *Client) Schedules(ctx context.Context, environment string) (list []Schedule, err error) {
+func (c *Client) Schedules(ctx context.Context, environment string) ([]Schedule, error) {
+	return c.SchedulesAfter(ctx, environment, DeployedPage{})
+}
+
+// DeployedPage says which schedules, or which pipelines, a list has of those that are deployed.
+type DeployedPage struct {
+	After string                     // the id of a schedule, or the name of a pipeline: only those that come after it
+	Limit int                        // at most so many; 0 for all
+	Sees  func(pipeline string) bool // whether a pipeline, and its schedules, are listed; nil for all
+}
+
+// has reports whether the list may have something about a pipeline.
+func (p DeployedPage) has(pipeline string) bool { return p.Sees == nil || p.Sees(pipeline) }
+
+// SchedulesAfter is Schedules for a part of the list.
+func (c *Client) SchedulesAfter(ctx context.Context, environment string, page DeployedPage) (list []Schedule, err error) {
 	defer c.edge(ctx, &err)
-	rows, err := c.log.Schedules(ctx)
+	var wanted [][]landscape.Schedule
+	err = c.log.ScheduleHistories(ctx, page.After, func(history []landscape.Schedule) bool {
+		last := history[len(history)-1]
+		if !last.Removed() && (environment == "" || last.Environment == environment) && page.has(last.Pipeline) {
+			wanted = append(wanted, history)
+		}
+		return page.Limit == 0 || len(wanted) < page.Limit
+	})
 	if err != nil {
 		return nil, err
 	}
-	list = []Schedule{}
-	for _, row := range rows {
-		if row.Removed() || environment != "" && row.Environment != environment {
-			continue
-		}
-		schedule, err := c.schedule(ctx, row)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, schedule)
-	}
-	return list, nil
+	return c.schedules(ctx, wanted)
 }
 
 // Schedule returns the schedule that word means: NAME, PIPELINE/NAME or ENVIRONMENT/PIPELINE/NAME. The error is an *Error of kind NotFound if there is
@@ -112,6 +123,11 @@ func (c *Client) findSchedule(ctx context.Context, word string) (landscape.Sched
 
 // scheduleIn is findSchedule for those in an environment, or in all for an empty one.
 func (c *Client) scheduleIn(ctx context.Context, environment, word string) (landscape.Schedule, error) {
+	if in, _, _ := strings.Cut(word, "/"); strings.Count(word, "/") == 2 && (environment == "" || environment == in) {
+		if row, err := c.log.Schedule(ctx, word); !errors.Is(err, landscape.ErrNotFound) {
+			return row, err
+		}
+	}
 	rows, err := c.log.Schedules(ctx)
 	if err != nil {
 		return landscape.Schedule{}, err
@@ -155,43 +171,70 @@ func ambiguousSchedule(word string, found []landscape.Schedule) error {
 	return &Error{Kind: Invalid, Code: AmbiguousSchedule, Message: message}
 }
 
-func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (Schedule, error) {
+// schedule returns what is recorded of a schedule, of which this is the last row.
+func (c *Client) schedule(ctx context.Context, row landscape.Schedule) (s Schedule, err error) {
+	history := []landscape.Schedule{row}
+	if row.Paused {
+		if history, err = c.log.ScheduleHistory(ctx, row.ID); err != nil {
+			return s, err
+		}
+	}
+	list, err := c.schedules(ctx, [][]landscape.Schedule{history})
+	if err != nil {
+		return s, err
+	}
+	return list[0], nil
+}
+
+// schedules returns what is recorded of schedules, in their order, of each of which the last row is known, and all of
+// them if it is paused. It reads of all of them together.
+func (c *Client) schedules(ctx context.Context, histories [][]landscape.Schedule) ([]Schedule, error) {
+	ids := make([]string, len(histories))
+	for i, history := range histories {
+		ids[i] = history[0].ID
+	}
+	now := time.Now()
+	recorded, err := c.log.SlotsSince(ctx, ids, landscape.MicrosOf(now))
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Schedule, len(histories))
+	var last []*ScheduledSlot
+	for i, history := range histories {
+		if list[i], err = scheduleOf(history, recorded[ids[i]], now); err != nil {
+			return nil, err
+		}
+		if list[i].Last != nil {
+			last = append(last, list[i].Last)
+		}
+	}
+	return list, c.complete(ctx, last...)
+}
+
+// scheduleOf returns a schedule at a moment. Of its slots recorded are the last one that is due, and all after it.
+func scheduleOf(history []landscape.Schedule, recorded []landscape.Slot, now time.Time) (Schedule, error) {
+	row := history[len(history)-1]
 	known, err := slots.Read(row)
 	if err != nil {
 		return Schedule{}, err
 	}
-	now := time.Now()
 	s := Schedule{
-		ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Origin: row.Origin, Version: row.Version, Removed: row.Removed(), Deleted: row.Deleted(),
-		Zone: zoneOf(known.Calendar), Paused: row.PausedAt(landscape.MicrosOf(now)), Actor: row.Actor, Why: row.Why, Since: Time(row.At), row: row,
+		ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Origin: row.Origin,
+		Version: row.Version, Removed: row.Removed(), Deleted: row.Deleted(), Zone: zoneOf(known.Calendar),
+		Paused: row.PausedAt(landscape.MicrosOf(now)), Actor: row.Actor, Why: row.Why, Since: Time(row.At), row: row,
 	}
 	if s.Paused {
-		history, err := c.log.ScheduleHistory(ctx, row.ID)
-		if err != nil {
-			return Schedule{}, err
-		}
 		pause := slots.PauseOf(history)
 		s.Until, s.Actor, s.Why, s.Since = Time(row.Until), pause.Actor, pause.Why, Time(pause.At)
 	}
-	next, found, err := c.nextSlot(ctx, s, known.Calendar, now)
-	if err != nil {
-		return Schedule{}, err
-	}
-	if found {
+	if next, found := nextSlot(s, known.Calendar, recorded, now); found {
 		s.Next, s.NextSlot = Time(landscape.MicrosOf(next.Start)), next.Name
 	}
-	err = c.log.LastSlots(ctx, row.ID, func(slot landscape.Slot) bool {
-		if slot.Due > landscape.MicrosOf(now) {
-			return true // it is skipped already
-		}
-		last := scheduledSlot(slot)
+	if n := len(recorded); n > 0 && recorded[n-1].Due <= landscape.MicrosOf(now) { // what is due later is skipped already
+		last := scheduledSlot(recorded[n-1])
 		s.Last = &last
-		return false
-	})
-	if err == nil && s.Last != nil {
-		err = c.complete(ctx, s.Last)
 	}
-	return s, err
+	return s, nil
 }
 
 // zoneOf returns the name of a schedule's zone; empty for one without time.
@@ -202,30 +245,28 @@ func zoneOf(times *calendar.Schedule) string {
 	return times.Zone().String()
 }
 
-// nextSlot returns the slot for which the next run is to begin: one that nobody skipped, and for which nobody began a run before it is due.
-func (c *Client) nextSlot(
-	ctx context.Context, s Schedule, times *calendar.Schedule, now time.Time,
-) (next calendar.Slot, found bool, err error) {
+// nextSlot returns the slot for which the next run is to begin: one that nobody skipped, and for which nobody began a
+// run before it is due.
+func nextSlot(
+	s Schedule, times *calendar.Schedule, recorded []landscape.Slot, now time.Time,
+) (next calendar.Slot, found bool) {
 	if s.Removed || s.Paused && !s.Until.Known() {
-		return next, false, nil
+		return next, false
+	}
+	over := map[string]bool{}
+	for _, slot := range recorded {
+		over[slot.Name] = slot.State != landscape.SlotDue
 	}
 	from := now
 	if s.Paused {
 		from = s.Until.Time()
 	}
 	for slot := range times.Due(from) {
-		if slot.Except {
-			continue
-		}
-		recorded, err := c.log.Slot(ctx, s.ID, slot.Name)
-		if errors.Is(err, landscape.ErrNotFound) || err == nil && recorded.State == landscape.SlotDue {
-			return slot, true, nil
-		}
-		if err != nil {
-			return next, false, err
+		if !slot.Except && !over[slot.Name] {
+			return slot, true
 		}
 	}
-	return next, false, nil
+	return next, false
 }
 
 // ScheduleHistory returns how a schedule changed, and what people asked for about its slots, the last first.
@@ -453,4 +494,23 @@ func (c *Client) toAdopt(ctx context.Context, environment, name string, made bun
 		return adopted, err
 	}
 	return adopted, c.toAdoptTriggers(ctx, environment, name, table.Triggers, &adopted)
+}
+
+// FailedSlots returns slots that failed, of schedules that are there still, by schedule and by when they were due, at
+// most so many; nil if there is none.
+func (c *Client) FailedSlots(ctx context.Context, limit int) (failed []landscape.Slot, err error) {
+	defer c.edge(ctx, &err)
+	failed, err = c.log.FailedSlots(ctx, limit)
+	if err != nil || failed == nil {
+		return nil, err
+	}
+	var ids []string
+	for _, slot := range failed {
+		ids = append(ids, slot.Schedule)
+	}
+	schedules, err := c.log.SchedulesByID(ctx, ids)
+	return slices.DeleteFunc(failed, func(slot landscape.Slot) bool {
+		schedule, is := schedules[slot.Schedule]
+		return !is || schedule.Removed()
+	}), err
 }

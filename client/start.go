@@ -32,6 +32,7 @@ type StartRequest struct {
 	For         string            // the slot that the run of the File or the Pipeline is about, such as 2026-11-21: parameters whose defaults refer to a slot get values
 	Schedule    string            // whose slot that is; may be empty if the document has at most one schedule
 	Input       io.Reader         // standard input, for a document that reads it
+	Stored      *Input            // or: what StoreInput stored of it for the Run
 	Detach      bool              // its follower wants to know no more than that it began
 	Lasting     bool              // of a Pipeline that others execute: should this process end before it has started the workflow, BeginAccepted does that
 
@@ -154,11 +155,11 @@ func (s *Session) start(ctx context.Context, r *StartRequest) (*Execution, error
 	if e.Unfilled, err = s.unfilled(ctx, r.Document); err != nil {
 		return nil, err
 	}
-	if r.Document.ReadsInput() && r.Input == nil {
+	if r.Document.ReadsInput() && r.Input == nil && r.Stored == nil {
 		return nil, &Error{Kind: Invalid, Code: InvalidOption, Message: r.Document.File + " reads standard input, and there is none"}
 	}
 	if r.Document.ReadsInput() {
-		if e.Total, err = s.keepInput(ctx, r.Run, r.Input); err != nil && ctx.Err() == nil {
+		if e.Total, err = s.keepInput(ctx, r); err != nil && ctx.Err() == nil {
 			err = &Error{Kind: Failed, Code: RunFailed, Message: fmt.Sprintf("standard input cannot be kept: %v", err), Err: err}
 		}
 	} else {
@@ -256,8 +257,10 @@ func (s *Session) refuseRequested(ctx context.Context, asked landscape.Start) er
 		return err
 	}
 	refused := &Error{Kind: Busy, Code: RunBusy, Message: requested(&start), Cure: ServeOrCancel, Run: start.Run}
-	if s.OnCluster() {
+	if s.OnCluster() || s.executes(start.Run) {
 		refused.Cure = Watch
+	} else if ours, err := s.owns(ctx, start.Run); err == nil && ours && start.Input == "" { // of a process that did not serve
+		refused.Cure = CancelAndRun
 	}
 	return refused
 }

@@ -1,12 +1,15 @@
 package client
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 )
 
 //go:embed starter
@@ -19,8 +22,12 @@ var starterFiles = [][2]string{
 	{"starter/gitignore", ".gitignore"},
 }
 
-// WriteStarter writes a small pipeline and its data into a folder, which it makes if need be, and returns the paths of the files. It
-// overwrites nothing, and writes nothing if one of them is there.
+// starterName is what a pipeline and a folder may both be called, without quotes in the document.
+var starterName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+
+// WriteStarter writes a small pipeline and its data into a folder, which it makes if need be, and returns the paths of the files. The pipeline
+// is called as the folder, by which a server finds it there, or orders if that is no name. It overwrites nothing, and writes nothing if one of the
+// files is there.
 func WriteStarter(folder string) ([]string, error) {
 	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; nothing was written: name a folder", folder)
@@ -37,6 +44,9 @@ func WriteStarter(folder string) ([]string, error) {
 		content, err := starter.ReadFile(file[0])
 		if err != nil {
 			return nil, err
+		}
+		if name := filepath.Base(folder); starterName.MatchString(name) && !slices.Contains([]string{"true", "false", "null"}, name) {
+			content = bytes.Replace(content, []byte("\nname: orders\n"), []byte("\nname: "+name+"\n"), 1)
 		}
 		if err := writeNew(paths[i], content); err != nil {
 			return nil, err

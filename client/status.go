@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 
-	"waymark/landscape/persons"
-
 	"waymark/landscape"
+	"waymark/landscape/persons"
+	"waymark/landscape/spent"
 	"waymark/pipeline"
+	"waymark/pipeline/schema"
 	"waymark/plugin"
 )
 
@@ -43,6 +44,12 @@ type Status struct {
 	Parent   *Link        `json:"parent,omitempty"`   // the run that this one was forked from, or retries
 	Children []Link       `json:"children,omitempty"` // runs that were forked from this one, or retry it
 	Arrivals *RunArrivals `json:"arrivals,omitempty"` // what a trigger brought the run; nil if none began it
+
+	// OtherValues says in which values of its worker the run differs from the last run of its version; empty if in none.
+	OtherValues string `json:"other_values,omitempty"`
+
+	// Spent is what its time was spent on; nil if it has not ended, or has fewer than manyChunks.
+	Spent *spent.Time `json:"spent,omitempty"`
 
 	// Kept says until when what is deleted after a time is kept, by class; nil if the run has not ended, or no
 	// retention periods are in force.
@@ -105,7 +112,8 @@ type Sink struct {
 	Missing   int64  `json:"chunks_missing"`   // nothing was written
 	Unknown   int64  `json:"chunks_unknown"`   // an attempt was begun, and nobody knows yet how it ended
 
-	Attested *SinkAttested `json:"attested,omitempty"` // what became of the output, as its newest attestation found; nil if nobody looked
+	Schema   *schema.Schema `json:"schema,omitempty"`   // of the rows of the output; nil before it is published
+	Attested *SinkAttested  `json:"attested,omitempty"` // what its newest attestation found; nil if it has none
 }
 
 // SinkAttested is what an attestation found of an output.
@@ -121,6 +129,9 @@ type SinkAttested struct {
 func (a *SinkAttested) Altered() bool {
 	return a.Result == plugin.Changed || a.Result == plugin.Missing
 }
+
+// manyChunks is from how many chunks on it is of interest what a run spent its time on.
+const manyChunks = 16
 
 // Status returns how the run with this id stands, or how it ended.
 func (c *Client) Status(ctx context.Context, id string) (status *Status, err error) {
@@ -141,6 +152,11 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 	if params := []byte(run.Params); json.Valid(params) && run.Params != "{}" {
 		status.Params = params
 	}
+	if run.Version > 0 {
+		if status.OtherValues, err = c.log.OtherValues(ctx, id); err != nil {
+			return nil, err
+		}
+	}
 	if status.Staged, err = staged(run); err != nil {
 		return nil, err
 	}
@@ -158,6 +174,11 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 	}
 	if err := c.addKept(ctx, status, run); err != nil {
 		return nil, err
+	}
+	if status.Chunks >= manyChunks {
+		if status.Spent, err = spent.Of(ctx, c.log.Reader, run.RunHead); err != nil {
+			return nil, err
+		}
 	}
 	switch changed, err := c.attend(ctx, &status.Run); {
 	case err != nil:
@@ -226,6 +247,9 @@ func (c *Client) sinks(ctx context.Context, run string, counts []landscape.SinkC
 		for _, artifact := range artifacts {
 			if artifact.Sink == count.Sink {
 				sink.Path, sink.Bytes, sink.SHA256 = artifact.Path, artifact.Bytes, artifact.SHA256
+				if sink.Schema, err = schema.Parse(artifact.Schema); err != nil {
+					return nil, err
+				}
 			}
 		}
 		sinks = append(sinks, sink)

@@ -189,7 +189,11 @@ func (t *Timeline) slowest(moments []landscape.Moment) {
 
 // marks returns what happened to a run besides its work.
 func (c *Client) marks(ctx context.Context, run landscape.Run) ([]TimelineMark, error) {
-	marks := []TimelineMark{{At: Time(run.Started), What: "begun", By: run.Actor}}
+	start, err := c.log.StartOfRun(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	marks := []TimelineMark{{At: Time(run.Started), What: "begun", By: run.Actor, Why: start.Why}}
 	actions, err := c.log.Actions(ctx, run.ID)
 	if err != nil {
 		return nil, err

@@ -252,6 +252,7 @@ func TriggerNamed(ids []string, word, place string) (string, error) {
 func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, error) {
 	declared, err := row.Declared()
 	watch, looked := c.log.Watch(ctx, row.ID)
+	all, tended := c.log.Watch(ctx, "")
 	waiting, oldest, read := c.log.ArrivalBacklog(ctx, row.ID)
 	gone, lost := c.log.ArrivalsLeft(ctx, row.ID, landscape.ArrivalGone)
 	ignored, left := c.log.ArrivalsLeft(ctx, row.ID, landscape.ArrivalIgnored)
@@ -277,9 +278,9 @@ func (c *Client) trigger(ctx context.Context, row landscape.Trigger) (Trigger, e
 	return Trigger{
 		Kind: kind, After: after, ID: row.ID, Environment: row.Environment, Pipeline: row.Pipeline, Name: row.Name, Source: declared.Source, Version: row.Version, Paused: row.Paused,
 		Actor: changed.Actor, Why: changed.Why, Since: Time(changed.At), Removed: row.Removed(), Waiting: waiting, Oldest: Time(oldest), Unready: watch.Waiting, Taken: int64(len(taken)),
-		Runs: int64(len(runs)), Looked: Time(watch.Looked), Error: watch.Error, declared: declared, tended: watch.Changed,
+		Runs: int64(len(runs)), Looked: Time(watch.Looked), Error: watch.Error, declared: declared, tended: max(watch.Changed, all.Changed),
 		Gone: gone, Ignored: ignored,
-	}, errors.Join(err, looked, read, found, paused, lost, left, upstream)
+	}, errors.Join(err, looked, tended, read, found, paused, lost, left, upstream)
 }
 
 // pausedBy returns the row of a trigger with which it was paused, which outlasts deployments; the row itself if it is not paused.

@@ -29,7 +29,11 @@ func (c *Client) unrecorded(ctx context.Context, word string, missing error) err
 	case start != nil && start.Reason != "":
 		return c.neverBegan(ctx, word, start, missing)
 	case start != nil && start.State == landscape.StartAccepted && c.abandoned(ctx, start.Run):
-		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: requested(start), Cure: ServeOrCancel, Err: missing}
+		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: requested(start), Cure: c.cureOfAbandoned(ctx, start), Err: missing}
+	case start != nil && start.State == landscape.StartAccepted && c.host.Executes(ctx, start.Run) == nil:
+		says := fmt.Sprintf("%s; whether its process is still there cannot be seen from here: if it is gone, nobody begins the run, and waymark cancel %s --why TEXT cancels it",
+			requested(start), start.Run)
+		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: says, Err: missing}
 	}
 	return c.unknown(ctx, word, missing)
 }
@@ -39,7 +43,10 @@ func (c *Client) neverBegan(ctx context.Context, word string, start *landscape.S
 	if start.State == landscape.StartWaiting {
 		waits := &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: fmt.Sprintf("run %s waits for places: %s", start.Run, start.Reason), Cure: Join, Err: missing}
 		if c.abandoned(ctx, start.Run) {
-			waits.Cure, waits.Message = ServeOrCancel, fmt.Sprintf("run %s waits for places, and its process is gone", start.Run)
+			waits.Cure, waits.Message = c.cureOfAbandoned(ctx, start), fmt.Sprintf("run %s waits for places", start.Run)
+			if waits.Cure == ServeOrCancel { // the other cure says so itself
+				waits.Message += ", and its process is gone"
+			}
 		}
 		return waits
 	}

@@ -13,8 +13,6 @@ import math
 import re
 import sys
 
-INT64 = range(-(2**63), 2**63)
-
 
 def canonical_string(s):
     # ensure_ascii=False escapes only ", \ and the control characters below U+0020, in the way of the canonical form.
@@ -42,20 +40,27 @@ def typed(name, text):
     return '{"$' + name + '":' + canonical_string(text) + "}"
 
 
-def canonical_decimal(text):
+def decimal_digits(text):
     sign, whole, fraction = re.fullmatch(r"(-?)0*([0-9]+?)(\.[0-9]+)?", text, re.ASCII).groups()
     if not re.search("[1-9]", whole + (fraction or "")):
         sign = ""
-    return typed("decimal", sign + whole + (fraction or ""))
+    return sign + whole + (fraction or "")
 
 
 class Canonical(str):
     """The canonical form of a part of a JSON value, as opposed to a JSON string."""
 
 
-def canonical_json_int(text):
-    number = int(text)
-    return Canonical(number if number in INT64 else canonical_decimal(text))
+def canonical_json_number(text):
+    """All digits, without an exponent: 1.20e1 is 12.0."""
+    number, _, exponent = text.lower().partition("e")
+    sign, whole, fraction = re.fullmatch(r"(-?)([0-9]+)\.?([0-9]*)", number, re.ASCII).groups()
+    places = len(fraction) - int(exponent or 0)
+    if abs(places) > 2000:
+        raise ValueError(f"more than 1,000 digits: {text}")
+    digits = (whole + fraction + "0" * -places).rjust(places + 1, "0")
+    digits = digits[: len(digits) - max(places, 0)] + ("." + digits[-places:] if places > 0 else "")
+    return Canonical(decimal_digits(sign + digits))
 
 
 def refuse_constant(text):
@@ -75,8 +80,8 @@ def canonical_part(part):
 def canonical_json(text):
     value = json.loads(
         text,
-        parse_int=canonical_json_int,
-        parse_float=lambda number: Canonical(canonical_float(number)),
+        parse_int=canonical_json_number,
+        parse_float=canonical_json_number,
         parse_constant=refuse_constant,
         object_pairs_hook=lambda pairs: Canonical(canonical_object([(key, canonical_part(part)) for key, part in pairs])),
     )
@@ -92,7 +97,7 @@ FORMS = {
     "string": canonical_string,
     "date": lambda text: typed("date", text),
     "timestamp": lambda text: typed("timestamp", text),
-    "decimal": canonical_decimal,
+    "decimal": lambda text: typed("decimal", decimal_digits(text)),
     "json": canonical_json,
 }
 

@@ -8,12 +8,15 @@ Without a policy (or with an empty name), the key of the log is what the bundle 
 
 import base64
 import bisect
+import csv
 import datetime
 import hashlib
+import io
 import json
 import re
 import struct
 import sys
+import tempfile
 import zlib
 
 
@@ -1144,6 +1147,7 @@ class Bundle:
         bad = self.misnamed("artifacts/", str)
         refuse(bad, "%s: its SHA-256 is not its name" % bad)
         there, published = {m.name[len("artifacts/"):]: m for m in self.zip.members if m.name.startswith("artifacts/")}, set()
+        sinks = {r["node"]: r for r in self.recorded.of("nodes")}
         absent = lambda digest: digest not in there and all(g["what"] != "artifacts/" + digest for g in self.gaps)
         for r in self.recorded.of("artifacts") if self.manifest["artifacts"] else []:
             output, manifest = there.get(r["sha256"]), None
@@ -1161,7 +1165,50 @@ class Bundle:
                 refuse(absent(digest), "a part of the output of %s is not here, and no gap says why" % r["sink"])
                 refuse(digest in there and there[digest].size != size, "artifacts/%s: it has not as many bytes as its manifest says" % digest)
                 published.add(digest)
+            for m in [output] if parts is None else [there[digest] for digest, _ in parts if digest in there]:
+                self.rows_fit(m, sinks[r["sink"]], r["schema"])
         refuse(set(there) - published, "artifacts/: it has a file that the run did not publish")
+
+
+    def rows_fit(self, member, sink, schema):
+        """Compares the rows of CSV and JSON Lines with the schema on record. Parquet files have one of their own."""
+        is_json, config = sink["operation"] == "jsonl", json.loads(sink["config"]).get("CSV")
+        if not schema or not is_json and config is None:
+            return
+        schema = json.loads(schema)
+        with tempfile.TemporaryFile() as spool:
+            self.zip.read(member, use=spool.write)
+            spool.seek(0)
+            text = io.TextIOWrapper(spool, "utf-8", newline="\n" if is_json else "")
+            csv.field_size_limit(1 << 30)
+            rows = map(json.loads, text) if is_json else csv.reader(text, delimiter={"": ",", "tab": "\t"}.get(config["Delimiter"], config["Delimiter"]), strict=True)
+            for number, row in enumerate(rows, 1 if is_json else 0):
+                wrong = unfit_object(row, schema) if is_json else unfit_cells(row, schema["fields"], number == 0)
+                refuse(wrong, "%s: row %d does not fit the schema on record: %s" % (member.name, number, wrong))
+
+
+TEXTS = {"string": "(?s:.*)", "bool": "true|false", "int": "-?[0-9]+", "float": "-?[0-9].*", "decimal": "-?[0-9.]+", "date": r"\d{4}-\d\d-\d\d", "json": "(?s:.+)",
+         "timestamp": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"}
+NUMBERS = {bool: {"bool"}, int: {"int", "float", "decimal"}, float: {"float", "decimal"}}
+
+
+def unfit_object(row, schema):
+    """What of an object does not fit a schema; None if it does."""
+    for f in schema["fields"]:
+        value, types = row.get(f["name"]), set(f["types"])
+        if f["name"] not in row and not f.get("missing"):
+            return "it has no %r" % f["name"]
+        text = type(value) is str and any(re.fullmatch(TEXTS[t], value) for t in types & {"string", "date", "timestamp"})
+        if f["name"] in row and not (f.get("nullable") if value is None else text or "json" in types or types & NUMBERS.get(type(value), set())):
+            return "its %r is of another type" % f["name"]
+    return None if schema.get("others") or not set(row) - {f["name"] for f in schema["fields"]} else "it has more fields than the schema"
+
+
+def unfit_cells(cells, fields, header):
+    """The same of the cells of a CSV file, or of its header."""
+    def fits(cell, f):
+        return cell in (f["name"], "'" + f["name"]) if header else cell == "" and f.get("nullable") or any(re.fullmatch(TEXTS[t], cell) for t in f["types"])
+    return next(("its %r is of another type, or no column" % f["name"] for c, f in zip(cells, fields) if not fits(c, f)), "it has other columns" if len(cells) != len(fields) else None)
 
 
 def root(index, size, leaf, path):
@@ -1189,7 +1236,7 @@ CHECKS = [
     ("approvals", "each signature under an approval request about the run holds, nobody signed one twice, as many signed it as its execution says, and the log has entries about all this, unless a gap says that there are none", "that a key is that of the person, as for sign-offs; or that two keys are two people"),
     ("history", "the events follow from the records, and the snapshot is what the events add up to", "that the records are true"),
     ("payloads", "each payload is the bytes whose SHA-256 is its name", "that the source told the truth"),
-    ("artifacts", "each output in the bundle is what the run published, and none is missing without a gap that says why", "that the place where it was published still holds it"),
+    ("artifacts", "each output in the bundle is what the run published, none is missing without a gap that says why, and the rows of CSV and JSON Lines fit the schema on record", "that the place where it was published still holds it"),
 ]
 
 
@@ -1217,7 +1264,7 @@ def verify(path, policy=None, approvers=None):
         for name, proves, does_not in CHECKS:
             try:
                 getattr(bundle, name.replace("-", "_"))()
-            except (Refused, KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as reason:
+            except (Refused, KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError, csv.Error) as reason:
                 print("NOT verified: %s: %s" % (name, reason if isinstance(reason, Refused) else "a record makes no sense: %s %s" % (type(reason).__name__, reason)))
                 return 4
             print("%-10s ok  proves: %s\n%15snot: %s" % (name, proves, "", does_not))

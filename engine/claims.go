@@ -18,7 +18,7 @@ type Claimed struct {
 	Field string // of a deduplicate the fields of its key, with commas between them
 }
 
-// Value stands for a value that must be unique: the first 16 bytes of the SHA-256 of its canonical form.
+// Value stands for a value that must be unique: the first 16 bytes of the SHA-256 of the canonical form of its key.
 type Value = [16]byte
 
 // Firsts tells which token is the first with a value. An error ends the pass.
@@ -106,11 +106,12 @@ func (p *pass) duplicate(current row.Row) (rejected *plugin.Rejection, err error
 		return nil, nil
 	}
 	for _, unique := range p.claimings[p.in.Origin] {
-		value, found := current.Get(unique.field)
-		if !found || value.IsNull() {
+		value, _ := current.Get(unique.field)
+		key := value.Key()
+		if key.IsNull() {
 			continue
 		}
-		p.scratch.canonical = row.AppendValue(p.scratch.canonical[:0], value)
+		p.scratch.canonical = row.AppendValue(p.scratch.canonical[:0], key)
 		first, err := p.first(unique.claim)
 		if err != nil {
 			return nil, err
@@ -160,7 +161,7 @@ func (p *pass) claimed(current row.Row) (label int, err error) {
 	p.scratch.canonical = p.scratch.canonical[:0]
 	for _, field := range p.plan.Nodes[node].Spec.Deduplicate.Key {
 		value, _ := current.Get(field)
-		p.scratch.canonical = append(row.AppendValue(p.scratch.canonical, value), 0)
+		p.scratch.canonical = append(row.AppendValue(p.scratch.canonical, value.Key()), 0)
 	}
 	first, err := p.first(p.claimings[node][0].claim)
 	if err != nil {

@@ -71,7 +71,7 @@ func (p *pass) mergeBranches(coalescing *passCoalesce) (pipeline.Path, error) {
 	}
 	p.step(noLabel)
 	p.see(Event{Lane: merged, Node: coalescing.node, After: decision.Row, Decision: &decision})
-	p.noteHash(decision.Row)
+	p.noteHash(decision.Row, row.Change{})
 	p.totals.open(coalescing.node, p.token.way.seq, decision.Row)
 	return p.branch(merged, p.vertices[coalescing.node].next, decision.Row)
 }

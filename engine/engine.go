@@ -30,6 +30,7 @@ type scratch struct {
 	keys      []barrier.Token // token.keys is in it; as long as the longest can be
 	values    []row.Value     // of the row as parsed
 	canonical []byte
+	hasher    row.Hasher // of the current token's row, unless that has no hash of its own
 	rejected  [10]row.Value
 }
 

@@ -26,6 +26,9 @@ type Input struct {
 	// Late are tokens whose amounts Result.Late is to have: the targets of their sinks refused them. Nil if there is
 	// none.
 	Late map[At]bool
+	// Without are records of which nothing is made, by index: they were forgotten. They end where they began, whatever the
+	// document says of what is rejected there. Nil if there is none.
+	Without map[int]bool
 	// Hashes, if not nil, gets what comes out of nodes instead of Result.Columns.
 	Hashes *Hashes
 	// Stop, if not nil, is asked every now and then whether the pass is to end early: then Run returns its error.

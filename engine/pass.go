@@ -73,6 +73,7 @@ func (p *pass) runRecord(text string) error {
 	keys := p.in.keysOf(i, len(context))
 	p.token = token{record: i, lane: lane, at: p.in.Origin, keys: append(p.scratch.keys[:0], keys...)}
 	p.totals.begin()
+	p.scratch.hasher.Forget()
 	lost, err := p.runRoot(text)
 	if err != nil || lost == "" || len(context) == 0 {
 		return err
@@ -85,9 +86,17 @@ func (p *pass) runRecord(text string) error {
 
 // runRoot parses the record and follows it to its end.
 func (p *pass) runRoot(text string) (pipeline.Path, error) {
+	var rejected *plugin.Rejection
 	if len(p.bad) > 0 && p.bad[0].Index == p.token.record {
-		rejected := &p.bad[0].Rejection
+		rejected = &p.bad[0].Rejection
 		p.bad = p.bad[1:]
+	}
+	switch {
+	case p.in.Without != nil && p.in.Without[p.token.record]:
+		p.step(noLabel)
+		p.end(pipeline.FilterDropped, "")
+		return pipeline.FilterDropped, nil
+	case rejected != nil:
 		return p.reject(rejected)
 	}
 	current, err := p.parsers.parse(&p.in, p.token.record, text, p.scratch.values)
@@ -110,7 +119,7 @@ func (p *pass) runRoot(text string) (pipeline.Path, error) {
 	}
 	origin := &p.vertices[p.token.at]
 	if origin.changes {
-		p.noteHash(current)
+		p.noteHash(current, row.Change{})
 	}
 	p.step(noLabel)
 	if p.watch != nil {
@@ -119,13 +128,13 @@ func (p *pass) runRoot(text string) (pipeline.Path, error) {
 	return p.follow(origin.next, current)
 }
 
-// noteHash notes the hash of the row with which the current token leaves its node.
-func (p *pass) noteHash(current row.Row) {
+// noteHash notes the hash of the row with which the current token leaves its node, and which that made of the row before
+// as the change says.
+func (p *pass) noteHash(current row.Row, change row.Change) {
 	if p.quiet || p.in.Hashes != nil && p.in.Hashes.Every == 0 {
 		return
 	}
-	p.scratch.canonical = row.AppendCanonical(p.scratch.canonical[:0], current)
-	sum := sha256.Sum256(p.scratch.canonical)
+	sum := p.scratch.hasher.Sum(current, change)
 	copy(p.result.column(&p.token), sum[:])
 }
 
@@ -133,7 +142,7 @@ func (p *pass) noteHash(current row.Row) {
 func (p *pass) noteKeys(current row.Row) {
 	for k := range p.result.Keys {
 		if value, found := current.Get(p.result.Keys[k].Field); found {
-			p.scratch.canonical = row.AppendValue(p.scratch.canonical[:0], value)
+			p.scratch.canonical = row.AppendValue(p.scratch.canonical[:0], value.Key())
 			sum := sha256.Sum256(p.scratch.canonical)
 			copy(p.result.Keys[k].Hashes[4*p.token.record:], sum[:4])
 		}

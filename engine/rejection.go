@@ -69,8 +69,7 @@ func (p *pass) deliverRejected(sink int, rejected *plugin.Rejection) {
 		encoded := p.written(sink, data[len(part.Data):], about)
 		p.watch(Event{Lane: p.token.lane, Node: sink, Before: about, After: about, Encoded: encoded})
 	}
-	part.Data = data
-	part.Rows++
+	part.add(data, about)
 }
 
 // rejectedRow returns the row of plan.ErrorFields about the current token.

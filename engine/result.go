@@ -9,6 +9,8 @@ import (
 	"waymark/engine/barrier"
 	"waymark/engine/plan"
 	"waymark/pipeline"
+	"waymark/pipeline/row"
+	"waymark/pipeline/schema"
 	"waymark/plugin"
 )
 
@@ -97,6 +99,16 @@ type Part struct {
 	Data   []byte // rows in source order, without a header; what a plugin.Finisher made of them
 	Rows   int64
 	SHA256 [32]byte // of Data
+	Beyond string   // what the rows have beyond the sink's plan.Node.Layout, as a schema.Schema is stored; empty if nothing
+
+	seen schema.Seen
+}
+
+// add adds a row. data is Data with it.
+func (p *Part) add(data []byte, r row.Row) {
+	p.seen.Note(r)
+	p.Data = data
+	p.Rows++
 }
 
 func newResult(p *plan.Plan, origin, root, rows int) *Result {
@@ -240,7 +252,7 @@ func (r *Result) finish(made *program) error {
 		}
 	}
 	for i := range r.Parts {
-		if err := r.Parts[i].finish(made.vertices[i].encoder); err != nil {
+		if err := r.Parts[i].finish(&made.vertices[i]); err != nil {
 			return &UnfinishedError{Node: made.plan.Nodes[i].Name, Err: err}
 		}
 	}
@@ -258,8 +270,8 @@ func (r *Result) finishFields(p *plan.Plan) {
 }
 
 // finish makes the part's bytes of the rows that the encoder gathered, if it only gathers them.
-func (p *Part) finish(encoder plugin.Encoder) error {
-	if finisher, ok := encoder.(plugin.Finisher); ok && p.Rows > 0 {
+func (p *Part) finish(sink *vertex) error {
+	if finisher, ok := sink.encoder.(plugin.Finisher); ok && p.Rows > 0 {
 		data, err := finisher.Finish(p.Data)
 		if err != nil {
 			return err
@@ -267,6 +279,9 @@ func (p *Part) finish(encoder plugin.Encoder) error {
 		p.Data = data
 	}
 	p.SHA256 = sha256.Sum256(p.Data)
+	if p.Rows > 0 {
+		p.Beyond, p.seen = p.seen.Beyond(sink.layout), schema.Seen{}
+	}
 	return nil
 }
 

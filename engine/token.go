@@ -56,7 +56,7 @@ func (p *pass) follow(node int, current row.Row) (lost pipeline.Path, err error)
 			p.watch(Event{Lane: p.token.lane, Node: p.token.at, Before: current, After: out, Label: v.label(label)})
 		}
 		if v.changes {
-			p.noteHash(out)
+			p.noteHash(out, v.op.(*transform).current.change)
 			p.totals.pass(p.token.at, p.token.way.seq, out)
 		}
 		next, ended := v.exit(label)
@@ -88,8 +88,7 @@ func (p *pass) deliver(current row.Row) (pipeline.Path, error) {
 		encoded := p.written(sink, data[len(part.Data):], current)
 		p.watch(Event{Lane: p.token.lane, Node: sink, Before: current, After: current, Encoded: encoded})
 	}
-	part.Data = data
-	part.Rows++
+	part.add(data, current)
 	if shown := p.vertices[sink].shown; shown != nil {
 		p.result.fieldsOf(&p.token).add(p.token.record, shown, current)
 	}
@@ -119,6 +118,7 @@ func (p *pass) end(path pipeline.Path, sentTo string) {
 // branch follows a token that a fork or a coalesce made, from its first node on. A defect that it meets ends it alone.
 func (p *pass) branch(lane, node int, current row.Row) (lost pipeline.Path, err error) {
 	p.token.lane = lane
+	p.scratch.hasher.Forget()
 	defer func() {
 		if cause := recover(); cause != nil {
 			lost, err = p.confine(lane, cause)

@@ -32,6 +32,8 @@ type layout struct {
 	out     *row.Shape
 	from    []int // for each field of out: its position in the incoming row, or plan.None for a field that fill sets
 	set     []int // for each entry of set, cast or lookup: the position in out that fill writes
+	change  row.Change
+	adds    bool // out has the incoming fields, and then those that fill sets
 	refused *plugin.Rejection
 }
 
@@ -66,20 +68,32 @@ func (t *transform) apply(in row.Row) (row.Row, int, *plugin.Rejection) {
 	if t.current.refused != nil {
 		return in, noLabel, t.current.refused
 	}
-	t.values = t.values[:0]
-	for _, from := range t.current.from {
-		if from == plan.None {
-			t.values = append(t.values, row.Value{})
-		} else {
-			t.values = append(t.values, in.Values[from])
-		}
-	}
+	values := t.arrange(in.Values)
 	if t.fill != nil {
-		if rejected := t.fill(t, in, t.values); rejected != nil {
+		if rejected := t.fill(t, in, values); rejected != nil {
 			return in, noLabel, rejected
 		}
 	}
-	return row.Row{Shape: t.current.out, Values: t.values}, noLabel, nil
+	return row.Row{Shape: t.current.out, Values: values}, noLabel, nil
+}
+
+// arrange returns the values of a row in their places. What is added to a row is written after its values, if there is
+// room: the row itself stays as it is, and who keeps one beyond the next step has a copy. So a hundred steps that each
+// add a field do not copy the row a hundred times.
+func (t *transform) arrange(in []row.Value) []row.Value {
+	from := t.current.from
+	if t.current.adds && len(from) <= cap(in) {
+		return in[:len(from)]
+	}
+	t.values = slices.Grow(t.values[:0], 2*len(from))
+	for _, from := range from {
+		if from == plan.None {
+			t.values = append(t.values, row.Value{})
+		} else {
+			t.values = append(t.values, in[from])
+		}
+	}
+	return t.values
 }
 
 func (t *transform) prepare(shape *row.Shape) *layout {
@@ -90,8 +104,24 @@ func (t *transform) prepare(shape *row.Shape) *layout {
 		clear(t.prepared)
 	}
 	made := t.layout(t, shape)
+	if made.refused == nil {
+		made.compare(shape)
+	}
 	t.prepared[shape] = &made
 	return &made
+}
+
+// compare notes what rows that are laid out so have in common with the incoming ones, which have the shape.
+func (l *layout) compare(shape *row.Shape) {
+	kept, filled := slices.Clone(l.from), len(l.out.Fields())-shape.Len()
+	for _, position := range l.set {
+		kept[position] = plan.None
+	}
+	l.change = row.ChangeOf(shape, l.out, kept)
+	l.adds = filled > 0
+	for i := range shape.Len() {
+		l.adds = l.adds && i < len(kept) && kept[i] == i
+	}
 }
 
 // sameFields lays rows out as they are.

@@ -6,6 +6,7 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/expr"
 	"waymark/pipeline/row"
+	"waymark/pipeline/schema"
 	"waymark/plugin"
 )
 
@@ -32,6 +33,7 @@ type vertex struct {
 	role    role
 	op      operator       // of a step
 	encoder plugin.Encoder // of a sink
+	layout  schema.Layout  // of a sink
 	shown   []string       // fields of a sink that can be disclosed
 	changes bool
 	next    int
@@ -130,7 +132,12 @@ func forkExits(node *plan.Node) []exit {
 
 func sinkVertex(node *plan.Node) (vertex, error) {
 	encoder, err := node.Encoder()
-	return vertex{role: sinkRole, encoder: encoder, shown: node.Shown, next: plan.None, coalesce: plan.None}, err
+	if err != nil {
+		return vertex{}, err
+	}
+	return vertex{
+		role: sinkRole, encoder: encoder, layout: node.Layout(encoder), shown: node.Shown, next: plan.None, coalesce: plan.None,
+	}, nil
 }
 
 func gateExits(node *plan.Node) []exit {

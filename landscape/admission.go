@@ -46,6 +46,15 @@ type Admission struct {
 	admit.Terms
 	Most int64         // how many runs may wait, as admit.Decision.Queued counts them; 0 for any number
 	Wait time.Duration // how long the run may wait, from when it was asked for; 0 for any time
+
+	found *permit // that Admit found that the run may begin; nil once it was used
+}
+
+// permit is the result of a decision that a run may begin. It becomes stale as soon as another decision moves one of
+// its gates, or its start.
+type permit struct {
+	turns Tx
+	start *Start // the open one; nil if there is none, or it was not read
 }
 
 // outwaits is the error about a run that has waited for as long as it may, also if there are places now; nil if it has not.
@@ -71,40 +80,55 @@ func (l *Log) Admit(ctx context.Context, run string, admission *Admission) error
 		return nil
 	}
 	return settle("", func() error {
-		start, decision, err := l.decision(ctx, run, admission)
+		tx, fresh, err := l.turns(ctx, admission.Wants)
+		if err != nil {
+			return err
+		}
+		start, decision, err := l.decision(ctx, run, admission, fresh)
 		if err == nil && start != nil {
 			err = admission.outwaits(start, decision, l.clock())
 		}
-		if err != nil || start == nil || decision.Verdict == admit.Begin {
-			return err // nothing is stored: what others decide meanwhile does not matter
+		switch {
+		case err != nil || start == nil:
+			return err
+		case decision.Verdict == admit.Begin: // nothing is stored: what others decide meanwhile does not matter
+			admission.found = &permit{tx, start}
+			return nil
 		}
 		_, err = l.admits(ctx, run, admission)
 		return err
 	})
 }
 
-// admits decides whether a run may begin, and returns what that moves if it may. If it may not, that is stored, and the error is a *HeldError.
-func (l *Log) admits(ctx context.Context, run string, admission *Admission) (Tx, error) {
+// admits decides whether a run may begin, and returns what makes it begin if it may. If it may not, that is stored, and
+// the error is a *HeldError. What Admit found is used once: if it is stale the second try asks the record.
+func (l *Log) admits(ctx context.Context, run string, admission *Admission) (permit, error) {
 	if admission == nil {
-		return Tx{}, nil
+		return permit{}, nil
 	}
-	tx, err := l.turns(ctx, admission.Wants) // before anything that the decision goes by is read
+	if found := admission.found; found != nil {
+		admission.found = nil
+		if found.start.Run == run {
+			return *found, nil
+		}
+	}
+	tx, fresh, err := l.turns(ctx, admission.Wants) // before anything that the decision goes by is read
 	if err != nil {
-		return Tx{}, err
+		return permit{}, err
 	}
-	start, decision, err := l.decision(ctx, run, admission)
+	start, decision, err := l.decision(ctx, run, admission, fresh)
 	switch {
 	case err != nil || start == nil:
-		return Tx{}, err
+		return permit{}, err
 	case decision.Verdict == admit.Begin:
-		return tx, nil
+		return permit{tx, start}, nil
 	}
-	return Tx{}, l.hold(ctx, *start, admission, decision, tx)
+	return permit{}, l.hold(ctx, *start, admission, decision, tx)
 }
 
 // decision returns the open start of a run, and what becomes of it as things are now. The start is nil if the run is recorded, or nobody asked for it;
-// the error wraps ErrCalledOff if it was decided otherwise.
-func (l *Log) decision(ctx context.Context, run string, admission *Admission) (start *Start, d admit.Decision, err error) {
+// the error wraps ErrCalledOff if it was decided otherwise. fresh says that nobody can hold or want the places.
+func (l *Log) decision(ctx context.Context, run string, admission *Admission, fresh bool) (start *Start, d admit.Decision, err error) {
 	start, err = l.lastStart(ctx, run)
 	if err != nil || start == nil || start.State == StartBegun {
 		return nil, d, err
@@ -112,25 +136,11 @@ func (l *Log) decision(ctx context.Context, run string, admission *Admission) (s
 	if !start.open() {
 		return nil, d, fmt.Errorf("%w: %s", ErrCalledOff, start.Reason)
 	}
-	if fresh, err := l.neverWanted(ctx, admission.Wants); err != nil || fresh {
-		return start, admit.Decision{Verdict: admit.Begin}, err
+	if fresh {
+		return start, admit.Decision{Verdict: admit.Begin}, nil
 	}
 	state, err := l.Places(ctx, l.clock(), admission.Wants...)
 	return start, admit.Decide(state, admit.Claim{Run: run, Since: start.Accepted.Time(), Terms: admission.Terms}), err
-}
-
-// neverWanted reports whether the places are those of targets that no run ever wanted: then nobody holds them or waits for them, however many runs do
-// something. Most runs write where none wrote before.
-func (r *Reader) neverWanted(ctx context.Context, wants []admit.Want) (bool, error) {
-	for _, want := range wants {
-		if !want.IsTarget() {
-			return false, nil
-		}
-		if _, err := get[Gate](ctx, r.from, want.Gate); !errors.Is(err, ErrNotFound) {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 // hold records that a run does not begin, or not yet.
@@ -163,20 +173,25 @@ func (l *Log) hold(ctx context.Context, start Start, admission *Admission, decis
 	return &HeldError{State: next.State, Since: start.Accepted, Rest: admission.rest(start, l.clock()), Decision: decision}
 }
 
-// turns returns what makes every decision about the gates fail that somebody made before this is stored.
-func (l *Log) turns(ctx context.Context, wants []admit.Want) (tx Tx, err error) {
+// turns returns what makes every decision about the gates fail that somebody made before this is stored. fresh says that
+// the places are those of targets that no run ever wanted: then nobody holds them or waits for them, however many runs
+// do something. Most runs write where none wrote before.
+func (l *Log) turns(ctx context.Context, wants []admit.Want) (tx Tx, fresh bool, err error) {
+	fresh = true
 	for _, want := range slices.SortedFunc(slices.Values(wants), func(a, b admit.Want) int { return strings.Compare(a.Gate, b.Gate) }) {
 		gate, err := get[Gate](ctx, l, want.Gate)
+		there := err == nil
 		if errors.Is(err, ErrNotFound) {
 			gate, err = Gate{Gate: want.Gate}, nil
 			tx.Insert = append(tx.Insert, gate)
 		}
 		if err != nil {
-			return Tx{}, err
+			return Tx{}, false, err
 		}
+		fresh = fresh && !there && want.IsTarget()
 		tx.Move = append(tx.Move, Move{From: gate, To: Gate{gate.Gate, gate.Turn + 1}})
 	}
-	return tx, nil
+	return tx, fresh, nil
 }
 
 // release returns what the end of a run moves besides it: nothing if the run holds no places.
@@ -185,7 +200,8 @@ func (l *Log) release(ctx context.Context, run string) (Tx, error) {
 	if err != nil || terms == nil {
 		return Tx{}, err
 	}
-	return l.turns(ctx, terms.Wants)
+	tx, _, err := l.turns(ctx, terms.Wants)
+	return tx, err
 }
 
 // readmit returns what it moves that a run is running again; an error if its places are taken.
@@ -194,7 +210,7 @@ func (l *Log) readmit(ctx context.Context, run RunHead) (Tx, error) {
 	if err != nil || terms == nil || run.Status == pipeline.Running {
 		return Tx{}, err
 	}
-	tx, err := l.turns(ctx, terms.Wants)
+	tx, _, err := l.turns(ctx, terms.Wants)
 	if err != nil {
 		return Tx{}, err
 	}

@@ -26,7 +26,7 @@ type ArchiveOpener func(ctx context.Context, a Archive) (ArchivedRecords, error)
 func (l *Log) Opening(open ArchiveOpener) *Log {
 	opening := *l
 	reader := *l.Reader
-	reader.from = archiveSource{l.from, open}
+	reader.from = archiveSource{source: l.from, open: open}
 	opening.Reader = &reader
 	return &opening
 }
@@ -34,7 +34,20 @@ func (l *Log) Opening(open ArchiveOpener) *Log {
 // archiveSource reads from a landscape, and of archived runs from their bundles.
 type archiveSource struct {
 	source
-	open ArchiveOpener
+	open    ArchiveOpener
+	running string // a run that is not archived
+}
+
+// unarchived returns a Reader that does not look for the archive of a run that is in progress, which has none.
+func (r *Reader) unarchived(run string) *Reader {
+	from, ok := r.from.(archiveSource)
+	if !ok {
+		return r
+	}
+	from.running = run
+	in := *r
+	in.from = from
+	return &in
 }
 
 // Read does what Driver.Read says. Where the landscape has nothing of a run, that may be because the run is archived.
@@ -48,7 +61,7 @@ func (s archiveSource) Read(ctx context.Context, kind Record, q Query, yield fun
 		return err
 	}
 	run, ok := archivable(kind, q)
-	if !ok {
+	if !ok || run == s.running {
 		return nil
 	}
 	records, err := s.of(ctx, run)

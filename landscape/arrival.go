@@ -74,11 +74,25 @@ func arrivalAt(trigger, item string, place any) Arrival {
 	return Arrival{Trigger: trigger, Item: item, ArrivalFacts: ArrivalFacts{Place: string(text), State: ArrivalReady}}
 }
 
-// NewDelivery returns what is recorded first of something that was delivered to a trigger, and that the payload holds.
-func NewDelivery(trigger string, file plugin.FileInfo, payload string) Arrival {
-	a := NewArrival(trigger, 0, file)
+// NewDelivery returns what is recorded first of something that was delivered to a trigger, and that the payload
+// holds. id is the digest of the id under which it came; empty if only its receipt tells it from others.
+func NewDelivery(trigger string, file plugin.FileInfo, payload, id string) Arrival {
+	a := arrivalAt(trigger, file.Path, deliveredFile{file, id})
 	a.Payload = payload
 	return a
+}
+
+// deliveredFile is the place of a delivery.
+type deliveredFile struct {
+	plugin.FileInfo
+	ID string `json:"id,omitempty"`
+}
+
+// DeliveryID returns the digest of the id under which a delivery came first; empty if it has none.
+func (a Arrival) DeliveryID() (string, error) {
+	var place deliveredFile
+	err := a.read(&place)
+	return place.ID, err
 }
 
 // ArrivalRun says that an arrival is on the list of a run.
@@ -157,8 +171,11 @@ func (l *Log) Take(ctx context.Context, from Watch, start Start, taken []Arrival
 func (l *Log) changeArrivals(ctx context.Context, from, next Watch, changes []ArrivalChange, besides []Record) (Watch, error) {
 	now := l.now()
 	next.Trigger, next.Turn, next.Changed = from.Trigger, from.Turn+1, now
-	tx := Tx{Insert: append([]Record{Watch{Trigger: from.Trigger}}, besides...)} // the first unless it is there
-	tx.Move = []Move{{From: from, To: next}}
+	tx := Tx{Move: []Move{{From: from, To: next}}}
+	if from.Turn == 0 { // nobody may have looked after the trigger yet
+		tx.Insert = append(tx.Insert, Watch{Trigger: from.Trigger})
+	}
+	tx.Insert = append(tx.Insert, besides...)
 	for i, change := range changes {
 		to := &changes[i].To
 		to.Changed = now
@@ -197,8 +214,8 @@ func (l *Log) Receive(ctx context.Context, a Arrival) error {
 
 // arrivalInState is an Arrival by its state and then by when it arrived.
 type arrivalInState struct {
-	Trigger  string       `db:"trigger,key"`
 	In       ArrivalState `db:"state,key"`
+	Trigger  string       `db:"trigger,key"`
 	Since    Micros       `db:"arrived_us,key"`
 	Item     string       `db:"item,key"`
 	Revision int64        `db:"revision,key"`
@@ -210,7 +227,7 @@ func (arrivalInState) Table() string { return Arrival{}.Table() }
 
 // ArrivalsInState returns the arrivals of a trigger that are in a state, the oldest first, at most so many, or all with the limit 0; nil if there is none.
 func (r *Reader) ArrivalsInState(ctx context.Context, trigger string, state ArrivalState, limit int) (found []Arrival, err error) {
-	err = r.from.Read(ctx, arrivalInState{}, Query{Prefix: []any{trigger, string(state)}, Limit: limit}, func(record Record) bool {
+	err = r.from.Read(ctx, arrivalInState{}, Query{Prefix: []any{string(state), trigger}, Limit: limit}, func(record Record) bool {
 		a := record.(arrivalInState)
 		found = append(found, Arrival{a.Trigger, a.Item, a.Revision, a.ArrivalFacts})
 		return true
@@ -220,7 +237,7 @@ func (r *Reader) ArrivalsInState(ctx context.Context, trigger string, state Arri
 
 // ArrivalBacklog returns how many arrivals of a trigger wait for a run, and when the oldest of them arrived; 0 if none waits.
 func (r *Reader) ArrivalBacklog(ctx context.Context, trigger string) (waiting int64, oldest Micros, err error) {
-	err = each(ctx, r.from, []any{trigger, string(ArrivalReady)}, func(a waitingArrival) bool {
+	err = each(ctx, r.from, []any{string(ArrivalReady), trigger}, func(a waitingArrival) bool {
 		if waiting++; waiting == 1 {
 			oldest = a.Since
 		}
@@ -232,7 +249,7 @@ func (r *Reader) ArrivalBacklog(ctx context.Context, trigger string) (waiting in
 // ArrivalsLeft returns how many items of a trigger are in a state with their last revision: one that arrived again since is not counted.
 func (r *Reader) ArrivalsLeft(ctx context.Context, trigger string, state ArrivalState) (n int64, err error) {
 	var found []waitingArrival
-	err = each(ctx, r.from, []any{trigger, string(state)}, func(a waitingArrival) bool { found = append(found, a); return true })
+	err = each(ctx, r.from, []any{string(state), trigger}, func(a waitingArrival) bool { found = append(found, a); return true })
 	for _, a := range found {
 		if err != nil {
 			return 0, err
@@ -247,8 +264,8 @@ func (r *Reader) ArrivalsLeft(ctx context.Context, trigger string, state Arrival
 
 // waitingArrival is the key of an arrivalInState.
 type waitingArrival struct {
-	Trigger  string       `db:"trigger,key"`
 	In       ArrivalState `db:"state,key"`
+	Trigger  string       `db:"trigger,key"`
 	Since    Micros       `db:"arrived_us,key"`
 	Item     string       `db:"item,key"`
 	Revision int64        `db:"revision,key"`

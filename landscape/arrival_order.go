@@ -96,7 +96,7 @@ func (r *Reader) NewestArrivals(ctx context.Context, trigger string, state Arriv
 		})
 		return found, err
 	}
-	query.Prefix = append(query.Prefix, string(state))
+	query.Prefix = []any{string(state), trigger}
 	err = r.from.Read(ctx, arrivalInState{}, query, func(record Record) bool {
 		a := record.(arrivalInState)
 		found = append(found, Arrival{a.Trigger, a.Item, a.Revision, a.ArrivalFacts})

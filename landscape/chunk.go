@@ -17,11 +17,24 @@ type Records struct {
 // RecordChunk records that a chunk was read and its payload stored. Repeating it with equal content changes nothing;
 // other content is a *DivergedError: the source changed, or reading it is not deterministic.
 func (l *Log) RecordChunk(ctx context.Context, c Chunk, r Records) error {
-	if err := checkRecords(c, r); err != nil {
-		return fmt.Errorf("record %s chunk %d of run %s: %w", c.Source, c.Chunk, c.Run, err)
+	return l.RecordChunks(ctx, []Chunk{c}, []Records{r})
+}
+
+// RecordChunks is RecordChunk for chunks of a source that were read one after the other: all are recorded, or none.
+func (l *Log) RecordChunks(ctx context.Context, chunks []Chunk, records []Records) error {
+	var insert []Record
+	for i, c := range chunks {
+		if err := checkRecords(c, records[i]); err != nil {
+			return fmt.Errorf("record %s chunk %d of run %s: %w", c.Source, c.Chunk, c.Run, err)
+		}
+		c.Read = l.now()
+		insert = append(insert, c)
 	}
-	c.Read = l.now()
-	if err := l.insert(ctx, r.appendSlices([]Record{c}, c)...); err != nil {
+	for i, c := range chunks {
+		insert = records[i].appendSlices(insert, c)
+	}
+	if err := l.insert(ctx, insert...); err != nil {
+		c := chunks[0]
 		return fmt.Errorf("record %s chunk %d of run %s: %w", c.Source, c.Chunk, c.Run, err)
 	}
 	return nil

@@ -20,7 +20,7 @@ type Damage struct {
 
 // Damage asks the database whether it is whole, unless it has more than most bytes, all of which would be read.
 func (r *Reader) Damage(ctx context.Context, most int64) (damage Damage, err error) {
-	finder, is := r.plain.(DamageFinder)
+	finder, is := capable[DamageFinder](r.plain)
 	if !is {
 		return damage, nil
 	}

@@ -46,6 +46,26 @@ type Driver interface {
 	Close() error
 }
 
+// A Wrapper is a driver that hands on to another one what it does not do itself.
+type Wrapper interface {
+	// Unwrap returns the other driver.
+	Unwrap() Driver
+}
+
+// capable returns the first of a driver and those that it wraps that is a T.
+func capable[T any](driver any) (found T, ok bool) {
+	for {
+		if found, ok = driver.(T); ok {
+			return found, true
+		}
+		wrapper, wraps := driver.(Wrapper)
+		if !wraps {
+			return found, false
+		}
+		driver = wrapper.Unwrap()
+	}
+}
+
 // Query selects records of one table, and says in which order they come. The zero Query selects all of them by key.
 type Query struct {
 	Prefix     []any // what the first key columns are; nil: whatever they are
@@ -64,6 +84,8 @@ type Tx struct {
 	Remove string   // id of a run that is archived, or empty
 
 	Append []LogEntry // to the log, in order; last, so that its head is held as short as can be
+
+	Repeats *bool // is set once it is known whether a record of Insert was there already; nil: nobody asks
 }
 
 // Guard lets a write pass only while a run is in an epoch: what a process still does after another one took its run up again

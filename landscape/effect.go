@@ -24,7 +24,7 @@ type Placement struct {
 func (l *Log) BeginEffect(ctx context.Context, key EffectKey, at Placement, worker string) (Effect, error) {
 	var begun Effect
 	err := settle("", func() error {
-		old, err := l.Effect(ctx, key)
+		old, err := l.lastSeen(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,9 @@ func (l *Log) BeginEffect(ctx context.Context, key EffectKey, at Placement, work
 			return err
 		}
 		begun.Changed = l.now()
-		return l.moveEffect(ctx, old, begun, begun.Attempt(worker).event(EffectBegan, l.now(), ""))
+		err = l.moveEffect(ctx, old, begun, begun.Attempt(worker).event(EffectBegan, l.now(), ""))
+		l.recent.noteEffect(begun, err)
+		return err
 	})
 	if err != nil {
 		return Effect{}, fmt.Errorf("begin %s: %w", key, err)
@@ -96,7 +98,7 @@ func (l *Log) finalize(ctx context.Context, by Attempt, receipt string, late []R
 	if !json.Valid([]byte(receipt)) {
 		return fmt.Errorf("finalize %s: the receipt is not JSON: %.60q", by.EffectKey, receipt)
 	}
-	return l.judge(ctx, "finalize", by, func(old Effect) error {
+	return l.judge(ctx, "finalize", by, l.lastBegun(by), func(old Effect) error {
 		if old.State == Finalized {
 			if old.Receipt != receipt {
 				return &DivergedError{Table: old.Table(), Key: old.String(), Column: "receipt"}
@@ -112,7 +114,7 @@ func (l *Log) finalize(ctx context.Context, by Attempt, receipt string, late []R
 // FailEffect records that an attempt failed. The effect stays in flight: the target may or may not have been changed,
 // and the next attempt asks it first. A finalized effect stays as it is.
 func (l *Log) FailEffect(ctx context.Context, by Attempt, reason string) error {
-	return l.judge(ctx, "fail", by, func(old Effect) error {
+	return l.judge(ctx, "fail", by, l.Effect, func(old Effect) error {
 		if old.State == Finalized {
 			return nil
 		}
@@ -128,7 +130,7 @@ var answers = map[plugin.Applied]string{
 // ReconcileEffect records what the target answered when it was asked whether an earlier attempt reached it. The answer
 // plugin.Unknown blocks the effect: nobody may guess.
 func (l *Log) ReconcileEffect(ctx context.Context, by Attempt, answer plugin.Applied) error {
-	return l.judge(ctx, "reconcile", by, func(old Effect) error {
+	return l.judge(ctx, "reconcile", by, l.Effect, func(old Effect) error {
 		if old.State != InFlight || answer != plugin.Unknown {
 			return l.insert(ctx, by.event(EffectReconciled, l.now(), answers[answer]))
 		}
@@ -138,10 +140,12 @@ func (l *Log) ReconcileEffect(ctx context.Context, by Attempt, answer plugin.App
 	})
 }
 
-// judge runs do on the effect as it is, if by is its latest attempt; else it records that the attempt was refused.
-func (l *Log) judge(ctx context.Context, verb string, by Attempt, do func(Effect) error) error {
+// judge runs do on the effect that look finds, if by is its latest attempt; else it records that the attempt was refused.
+func (l *Log) judge(
+	ctx context.Context, verb string, by Attempt, look func(context.Context, EffectKey) (Effect, error), do func(Effect) error,
+) error {
 	err := settle("", func() error {
-		old, err := l.Effect(ctx, by.EffectKey)
+		old, err := look(ctx, by.EffectKey)
 		if err != nil {
 			return err
 		}

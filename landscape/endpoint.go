@@ -187,12 +187,15 @@ func (l *Log) HoldEndpoint(ctx context.Context, name, holder string) (state Endp
 	if state, err = l.EndpointState(ctx, name); err != nil {
 		return state, false, err
 	}
-	now := l.now()
-	if state.Holder != "" && state.Holder != holder && state.Until > now {
+	now, lease := l.now(), Micros(EndpointLease.Microseconds())
+	before := state.Until > now+2*lease // it was written before a clock was set back: nobody has so much time
+	if state.Holder != "" && state.Holder != holder && state.Until > now && !before {
 		return state, false, nil
 	}
 	next := state
-	next.Holder, next.Until = holder, max(now+Micros(EndpointLease.Microseconds()), state.Until+1)
+	if next.Holder, next.Until = holder, now+lease; !before {
+		next.Until = max(next.Until, state.Until+1)
+	}
 	err = l.plain.Commit(ctx, Tx{Move: []Move{{From: state, To: next}}})
 	if errors.Is(err, ErrStale) {
 		return state, false, nil // another process was first

@@ -11,8 +11,9 @@ import (
 //
 // What is stored of a run after its end, by attempts that no workflow waited for, is sealed again with it.
 func (l *Log) InEpoch(run string, epoch int64) *Log {
-	plain := &Log{Reader: l.Reader, driver: l.plain, plain: l.plain, clock: l.clock, sealer: l.sealer}
+	plain := &Log{Reader: l.Reader, driver: l.plain, plain: l.plain, clock: l.clock, sealer: l.sealer, recent: l.recent}
 	in := *plain
+	in.Reader = l.unarchived(run)
 	in.driver = guarded{log: plain, guard: Guard{Run: run, Epoch: epoch}}
 	return &in
 }

@@ -22,6 +22,9 @@ type ErrorGroup struct {
 	Samples []Sample `json:"samples"`          // the first few, by source, row and lane
 	Values  []Quoted `json:"values,omitempty"` // what the messages quote where they differ: what came often, the most frequent first; nil if nothing did
 	Where   *Spread  `json:"where,omitempty"`  // where in their source the rows are; nil if they are of several, or came out of a barrier
+
+	Retried   int64    `json:"retried,omitempty"`    // of them, errors of records that other runs were fed since
+	RetriedBy []string `json:"retried_by,omitempty"` // these runs, sorted; nil if there is none
 }
 
 // Sample is one error of a group.
@@ -33,6 +36,8 @@ type Sample struct {
 	Line    int64  `json:"line"` // of the file
 	Message string `json:"message"`
 	SentTo  string `json:"sent_to"`
+
+	RetriedBy string `json:"retried_by,omitempty"` // the run that was fed the record since; empty if none was
 
 	chunk int64
 }
@@ -73,12 +78,27 @@ func (r *Reader) RefusedBy(ctx context.Context, run string, most int64) (codes m
 	return codes, seen <= most, err
 }
 
+// retriedBy notes that a run was fed the record of an error; empty if none was.
+func (g *ErrorGroup) retriedBy(run string) {
+	if run == "" {
+		return
+	}
+	g.Retried++
+	if at, known := slices.BinarySearch(g.RetriedBy, run); !known {
+		g.RetriedBy = slices.Insert(g.RetriedBy, at, run)
+	}
+}
+
 // ErrorGroups returns the errors of a run in groups, the largest first.
 func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
 	type identity struct{ node, code, field string }
 	groups, shapes := map[identity]map[string]*ErrorGroup{}, map[*ErrorGroup]*shape{} // groups also by what their messages have in common
 	var common []byte
 	rows, err := r.rowsOfSources(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	retried, err := r.RetriedIn(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +117,11 @@ func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, err
 		}
 		g.Count++
 		g.Where = g.Where.with(e.Source, e.Row)
+		again := retried[RowKey{run, e.Source, e.Row}]
+		g.retriedBy(again)
 		if len(g.Samples) < mostSamples {
 			g.Samples = append(g.Samples, Sample{
-				Source: e.Source, Row: e.Row, Lane: e.Lane, Line: e.Line, Message: e.Message, SentTo: e.SentTo, chunk: e.Chunk,
+				Source: e.Source, Row: e.Row, Lane: e.Lane, Line: e.Line, Message: e.Message, SentTo: e.SentTo, RetriedBy: again, chunk: e.Chunk,
 			})
 		}
 		return true

@@ -39,6 +39,15 @@ var (
 	ErrAway = errors.New("the record cannot be reached")
 )
 
+// UnfitError says that what is there is no landscape that this program can use: of another version, changed by hand, or
+// something else. Nothing was changed. No retry cures it: another place does, or another program.
+type UnfitError struct {
+	Why string // with the cure
+}
+
+// Error returns why.
+func (e *UnfitError) Error() string { return e.Why }
+
 // DivergedError says that a repeat brought something else than what is recorded. Nothing was stored. No retry cures it:
 // one of the two is wrong.
 type DivergedError struct {

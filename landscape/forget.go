@@ -243,7 +243,7 @@ type Freer interface {
 
 // OverwriteFreed overwrites what the database freed, if it keeps that. Postgres does so by itself, in its own time.
 func (l *Log) OverwriteFreed(ctx context.Context) error {
-	if freer, ok := l.plain.(Freer); ok {
+	if freer, ok := capable[Freer](l.plain); ok {
 		return freer.OverwriteFreed(ctx)
 	}
 	return nil

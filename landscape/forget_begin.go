@@ -34,21 +34,11 @@ func (l *Log) BeginForgetting(ctx context.Context, order Purge, runs []string, r
 	}
 	order.Rules = ForgetRules
 	err := settle(order.Table(), func() error {
-		var err error
-		if order, err = l.numbered(ctx, order); err != nil {
+		f, err := l.forgetting(ctx, order, runs, rows)
+		if err != nil {
 			return err
 		}
-		f := &forgetting{Log: l, order: order.ID, tx: Tx{Insert: []Record{order}}}
-		for _, run := range runs {
-			if err := f.cover(ctx, run); err != nil {
-				return err
-			}
-		}
-		for run, of := range byRun(rows) {
-			if err := f.run(ctx, run, of); err != nil {
-				return fmt.Errorf("run %s: %w", run, err)
-			}
-		}
+		order = f.tx.Insert[0].(Purge) //nolint:forcetypeassert // it is the first
 		for _, e := range erasures {
 			e.Order = order.ID
 			f.tx.Insert = append(f.tx.Insert, e)
@@ -59,6 +49,35 @@ func (l *Log) BeginForgetting(ctx context.Context, order Purge, runs []string, r
 		return l.driver.Commit(ctx, f.tx)
 	})
 	return order, err
+}
+
+// MayForget fails as BeginForgetting would now, but for the key of this process and whether it executes an approval request. It stores nothing.
+func (l *Log) MayForget(ctx context.Context, order Purge, runs []string, rows []RowKey) error {
+	if err := l.MayOrder(ctx, OrderForget); err != nil {
+		return err
+	}
+	_, err := l.forgetting(ctx, order, runs, rows)
+	return err
+}
+
+// forgetting makes the transaction that begins an order, without what it deletes in targets.
+func (l *Log) forgetting(ctx context.Context, order Purge, runs []string, rows []RowKey) (*forgetting, error) {
+	order, err := l.numbered(ctx, order)
+	if err != nil {
+		return nil, err
+	}
+	f := &forgetting{Log: l, order: order.ID, tx: Tx{Insert: []Record{order}}}
+	for _, run := range runs {
+		if err := f.cover(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	for run, of := range byRun(rows) {
+		if err := f.run(ctx, run, of); err != nil {
+			return nil, fmt.Errorf("run %s: %w", run, err)
+		}
+	}
+	return f, nil
 }
 
 // byRun groups rows; runs are sorted.

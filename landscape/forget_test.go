@@ -29,6 +29,7 @@ var kept = map[string]string{
 	"what people signed, and who":                                "person role statement signature approver seal request_sha256 emergency persons",
 	"a count or sum of many rows":                                "figures total amount unreadable unit sample looked_at equal changed missing replaced unknown",
 	"numbers of parts and lines, and what a target said of them": "findings",
+	"names of fields and types":                                  "schema beyond",
 	"which file, and where":                                      "item revision place",
 	"a state":                                                    "status fate final link parent_run replaced_by was late latest stands_for fired changes attempts seen key schedule",
 	"a digest of a payload, or over many records":                "pack state sha256 manifest_sha256 digests root marks tables hash",

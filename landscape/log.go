@@ -11,6 +11,7 @@ type Log struct {
 	driver writer // plain, or with a guard
 	plain  Driver
 	clock  func() time.Time
+	recent *recent // nil: nothing
 
 	sealer Sealer             // nil: the landscape's log is left alone
 	under  *ApprovedExecution // the order that is executed; nil: orders are given by one person
@@ -26,8 +27,15 @@ func New(driver Driver, clock func() time.Time) *Log {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &Log{Reader: NewReader(driver), driver: driver, plain: driver, clock: clock}
+	return &Log{Reader: NewReader(driver), driver: driver, plain: driver, clock: clock, recent: newRecent()}
 }
 
 // now returns the time to the microsecond.
 func (l *Log) now() Micros { return MicrosOf(l.clock()) }
+
+// Release says that others may record something of a run from now on: what a driver has of it in hand is put down.
+func (l *Log) Release(run string) {
+	if d, ok := capable[interface{ Release(run string) }](l.plain); ok {
+		d.Release(run)
+	}
+}

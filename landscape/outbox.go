@@ -89,6 +89,10 @@ func (l *Log) Sequence(ctx context.Context) (sequenced int, err error) {
 
 // sequence gives positions to as many events as one transaction does.
 func (l *Log) sequence(ctx context.Context) (int, error) {
+	some, err := Page[waitingEvent](ctx, l, Query{Prefix: []any{int64(0)}, Limit: 1})
+	if err != nil || some == nil {
+		return 0, err
+	}
 	head, err := l.OutboxHead(ctx) // before the events are read: else two could get one position
 	if err != nil {
 		return 0, err

@@ -82,6 +82,7 @@ type Write struct {
 	Sink   string
 	Bytes  int64
 	SHA256 string // hex, of the bytes
+	Beyond string // a stored schema.Schema: what the rows have beyond what is known of them before they are written; empty if nothing
 }
 
 // LaneMerges is what a coalesce made of the branches of each row that was forked.

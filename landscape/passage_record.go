@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,17 +18,24 @@ import (
 // forked, and for every merge is refused. Repeating it with equal
 // content changes nothing; other content is a *DivergedError: a step is not deterministic.
 func (l *Log) RecordPassage(ctx context.Context, p Passage) error {
-	chunk, err := get[Chunk](ctx, l, p.Run, p.Source, p.Chunk)
+	_, insert, err := l.newPassage(ctx, p)
 	if err == nil {
-		var insert []Record
-		if insert, err = l.passageRecords(ctx, chunk, p); err == nil {
-			err = l.insert(ctx, insert...)
-		}
+		err = l.insert(ctx, insert...)
 	}
 	if err != nil {
 		return fmt.Errorf("record passage of %s chunk %d of run %s: %w", p.Source, p.Chunk, p.Run, err)
 	}
 	return nil
+}
+
+// newPassage returns a chunk and the records of its passage, but for ways that this process has recorded already.
+func (l *Log) newPassage(ctx context.Context, p Passage) (Chunk, []Record, error) {
+	chunk, err := l.chunkToPass(ctx, p)
+	if err != nil {
+		return Chunk{}, nil, err
+	}
+	insert, err := l.passageRecords(ctx, chunk, p)
+	return chunk, slices.DeleteFunc(insert, func(r Record) bool { return !l.recent.isNew(r) }), err
 }
 
 // passageRecords returns the records of a passage, or says what it does not account for.

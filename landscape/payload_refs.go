@@ -18,11 +18,21 @@ func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield 
 		}
 		return more
 	}
+	return r.originalsOf(ctx, run, class, all)
+}
+
+// originalsOf is PayloadsOf without those that replaced others because records in them were forgotten: what the run read.
+func (r *Reader) originalsOf(ctx context.Context, run string, class Class, yield func(payload string) bool) (err error) {
+	more := true
+	one := func(payload string) bool {
+		more = more && yield(payload)
+		return more
+	}
 	if class == SourceClass {
-		err = r.deliveriesOf(ctx, run, all)
+		err = r.deliveriesOf(ctx, run, one)
 	}
 	if class == SourceClass && err == nil && more {
-		err = r.requestedOf(ctx, run, all)
+		err = r.requestedOf(ctx, run, one)
 	}
 	if err != nil || !more {
 		return err
@@ -32,9 +42,9 @@ func (r *Reader) PayloadsOf(ctx context.Context, run string, class Class, yield 
 	case err != nil:
 		return err
 	case archive != nil:
-		return each(ctx, r.from, []any{run}, func(a ArchivedPayload) bool { return a.Class != class || all(a.Payload) })
+		return each(ctx, r.from, []any{run}, func(a ArchivedPayload) bool { return a.Class != class || one(a.Payload) })
 	}
-	return r.refsOf(ctx, run, class, all)
+	return r.refsOf(ctx, run, class, one)
 }
 
 // deliveriesOf calls yield with the payloads of what was delivered, and that the complete run has read, until it returns false. What is still to be read may not be purged.

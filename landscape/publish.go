@@ -73,8 +73,8 @@ func (r *Reader) written(ctx context.Context, run, sink string) (rows, refused i
 }
 
 // FinalizePublish records that the output of a sink is visible, with what it is, in one transaction. latest is the name that leads to the latest of
-// such outputs; empty if the sink has none. Else it is like FinalizeEffect.
-func (l *Log) FinalizePublish(ctx context.Context, by Attempt, a plugin.Artifact, latest string) error {
+// such outputs; empty if the sink has none. schema is that of the rows, as it is stored. Else it is like FinalizeEffect.
+func (l *Log) FinalizePublish(ctx context.Context, by Attempt, a plugin.Artifact, latest, schema string) error {
 	key := by.EffectKey
 	prepared, err := l.Effect(ctx, key)
 	if err == nil && prepared.State != Reserved {
@@ -88,7 +88,7 @@ func (l *Log) FinalizePublish(ctx context.Context, by Attempt, a plugin.Artifact
 		return fmt.Errorf("finalize %s: %w", key, err)
 	}
 	artifact := ArtifactRecord{
-		Run: key.Run, Sink: key.Sink, Path: a.Path, Bytes: a.Bytes, Rows: a.Rows, SHA256: a.SHA256, Published: l.now(), Latest: latest,
+		Run: key.Run, Sink: key.Sink, Path: a.Path, Bytes: a.Bytes, Rows: a.Rows, SHA256: a.SHA256, Published: l.now(), Latest: latest, Schema: schema,
 	}
 	if latest != "" {
 		if artifact.StandsFor, err = l.standsFor(ctx, key.Run); err != nil {

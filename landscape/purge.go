@@ -405,15 +405,21 @@ func (r *Reader) EachPurged(ctx context.Context, yield func(payload string) bool
 	return each(ctx, r.from, nil, func(d Deletion) bool { return d.Number <= back[d.Payload] || yield(d.Payload) })
 }
 
-// FirstPurged returns the first payload of a run that was purged, or is being purged; nil if all that may be purged is stored.
+// FirstPurged returns the first payload of a run that was purged, or is being purged; nil if all that may be purged is stored
+// as the run read it. One with records that were forgotten counts as purged, also if another run has stored the same again;
+// for that run itself it does not matter by what it was replaced before, and what became of that.
 func (r *Reader) FirstPurged(ctx context.Context, run string) (first *Purged, err error) {
 	some, err := Page[Deletion](ctx, r.from, Query{Limit: 1})
 	if err != nil || some == nil {
 		return nil, err
 	}
+	if first, err = r.firstForgotten(ctx, run); err != nil || first != nil {
+		return first, err
+	}
 	for _, class := range Classes {
 		var payloads []string
-		if err := r.PayloadsOf(ctx, run, class, func(payload string) bool { payloads = append(payloads, payload); return true }); err != nil {
+		add := func(payload string) bool { payloads = append(payloads, payload); return true }
+		if err := r.originalsOf(ctx, run, class, add); err != nil {
 			return nil, err
 		}
 		for _, payload := range payloads {
@@ -423,6 +429,20 @@ func (r *Reader) FirstPurged(ctx context.Context, run string) (first *Purged, er
 		}
 	}
 	return nil, nil //nolint:nilnil // nothing was purged
+}
+
+// firstForgotten returns the order that forgot a row of a run, with the payload that held it; nil if none was forgotten.
+func (r *Reader) firstForgotten(ctx context.Context, run string) (*Purged, error) {
+	rows, err := Page[Forgotten](ctx, r.from, Query{Prefix: []any{run}, Limit: 1})
+	if err != nil || rows == nil {
+		return nil, err
+	}
+	chunk, err := r.Chunk(ctx, run, ChunkKey{rows[0].Source, rows[0].Chunk})
+	if err != nil {
+		return nil, err
+	}
+	order, err := get[Purge](ctx, r.from, rows[0].Order)
+	return &Purged{Deletion: Deletion{Payload: chunk.Pack, Purge: order.ID, At: order.At}, Order: order}, err
 }
 
 // PurgesOf returns the orders to purge or to forget that were about a run and given after a time, by number; nil if there is none.

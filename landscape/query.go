@@ -15,6 +15,11 @@ func (r *Reader) Run(ctx context.Context, id string) (Run, error) {
 	return run, nil
 }
 
+// RunsByID returns some runs, by their ids; those that are not recorded are left out.
+func (r *Reader) RunsByID(ctx context.Context, ids []string) (map[string]Run, error) {
+	return byID(ctx, r, ids, Query{}, func(run Run) string { return run.ID })
+}
+
 // Nodes returns the nodes of a run by name.
 func (r *Reader) Nodes(ctx context.Context, run string) ([]Node, error) {
 	return Select[Node](ctx, r.from, run)
@@ -243,6 +248,28 @@ func (r *Reader) Records(ctx context.Context, run string, at ChunkKey) (Records,
 	}
 	return columns, nil
 }
+
+// Lines returns on which line of a chunk each of its records begins, counted from the chunk's first line; nil if each has
+// one line. Records has them, too, with much that is long.
+func (r *Reader) Lines(ctx context.Context, run string, at ChunkKey) (lines []uint32, err error) {
+	err = each(ctx, r.from, []any{run, at.Source, at.Chunk}, func(s recordLines) bool {
+		lines = unpack(lines, s.Lines)
+		return true
+	})
+	return lines, err
+}
+
+// recordLines is what of a ChunkRowsRecord says where its records begin.
+type recordLines struct {
+	Run    string `db:"run_id,key"`
+	Source string `db:"source,key"`
+	Chunk  int64  `db:"chunk,key"`
+	Slice  int64  `db:"slice,key"`
+	Lines  []byte `db:"lines,null"`
+}
+
+// Table returns chunk_rows.
+func (recordLines) Table() string { return "chunk_rows" }
 
 // RecordAt returns the columns of one of a chunk's records, which CheckShapeAt must have looked at.
 func (r *Reader) RecordAt(ctx context.Context, run string, at ChunkKey, index int) (Records, error) {

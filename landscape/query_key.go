@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// KeyCandidates returns the rows of a source, ascending, whose business key may have these values: for each field the
-// first 4 bytes of the SHA-256 of the value's canonical bytes. The caller compares the values. unkeyed are the chunks, ascending, whose rows have no
+// KeyCandidates returns the rows of a source, ascending, whose business key may have one of these values in each field: the
+// first 4 bytes of the SHA-256 of the canonical bytes of each. The caller compares the values. unkeyed are the chunks, ascending, whose rows have no
 // such hashes, because they were read and did not go through the steps: any of them may have the values. The error wraps
 // ErrNotFound if a field is not part of the source's key.
-func (r *Reader) KeyCandidates(ctx context.Context, run, source string, hashes map[string][4]byte) (candidates []int64, unkeyed []Chunk, err error) {
+func (r *Reader) KeyCandidates(ctx context.Context, run, source string, hashes map[string][][4]byte) (candidates []int64, unkeyed []Chunk, err error) {
 	for chunk, err := range r.Chunks(ctx, run, source) {
 		if err != nil {
 			return nil, nil, err
@@ -35,21 +35,25 @@ func (r *Reader) KeyCandidates(ctx context.Context, run, source string, hashes m
 	return candidates, unkeyed, nil
 }
 
-// matchKeys returns the indexes of the rows that have all the hashes.
-func matchKeys(columns []KeyHashes, hashes map[string][4]byte) ([]int, error) {
-	var wanted [][]byte // pairs of column and hash
-	for field, hash := range hashes {
+// matchKeys returns the indexes of the rows that have one of the hashes in each field.
+func matchKeys(columns []KeyHashes, hashes map[string][][4]byte) ([]int, error) {
+	type column struct {
+		hashes []byte
+		wanted [][4]byte
+	}
+	var of []column
+	for field, some := range hashes {
 		at := slices.IndexFunc(columns, func(c KeyHashes) bool { return c.Field == field })
 		if at < 0 {
 			return nil, fmt.Errorf("key field %s: %w", field, ErrNotFound)
 		}
-		wanted = append(wanted, columns[at].Hashes, hash[:])
+		of = append(of, column{columns[at].Hashes, some})
 	}
 	var matches []int
 	for i := range len(columns[0].Hashes) / 4 {
 		match := true
-		for j := 0; match && j < len(wanted); j += 2 {
-			match = string(wanted[j][4*i:4*i+4]) == string(wanted[j+1])
+		for j := 0; match && j < len(of); j++ {
+			match = slices.Contains(of[j].wanted, [4]byte(of[j].hashes[4*i:4*i+4]))
 		}
 		if match {
 			matches = append(matches, i)

@@ -31,3 +31,15 @@ func (r *Reader) Retried(ctx context.Context, run string) ([]RetriedRow, error) 
 func (r *Reader) RetriedFrom(ctx context.Context, parent string) ([]RetriedRow, error) {
 	return Select[RetriedRow](ctx, r.from, parent)
 }
+
+// RetriedIn returns which runs were fed records of a run, by the records; nil if there is none.
+func (r *Reader) RetriedIn(ctx context.Context, parent string) (by map[RowKey]string, err error) {
+	err = each(ctx, r.from, []any{parent}, func(row RetriedRow) bool {
+		if by == nil {
+			by = map[RowKey]string{}
+		}
+		by[RowKey{parent, row.Source, row.Row}] = row.Run
+		return true
+	})
+	return by, err
+}

@@ -138,7 +138,7 @@ type HashesRecord struct {
 }
 
 // KeyHashes is a look-up column for one business-key field: 4 bytes per row of the chunk, the first of the SHA-256 of
-// the value's canonical bytes, zero for a row that the source refused.
+// the canonical bytes of the value's key, which equal values share, zero for a row that the source refused.
 type KeyHashes struct {
 	Run    string `db:"run_id,key"`
 	Source string `db:"source,key"`

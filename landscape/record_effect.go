@@ -48,6 +48,7 @@ type Effect struct {
 	Receipt string      `db:"receipt,move,null"`     // JSON: what the target answered; set with finalized
 	Refused int64       `db:"refused,move"`          // of a finalized write: those of its rows that the target refused
 	Changed Micros      `db:"changed_us,move"`
+	Beyond  string      `db:"beyond"` // of a write: Write.Beyond
 }
 
 // EffectEvent is one thing that happened to an effect.
@@ -71,6 +72,7 @@ type ArtifactRecord struct {
 	Published Micros `db:"published_us,first"`
 	Latest    string `db:"latest"`     // the name that leads to the output of the latest slot; empty if the sink has none
 	StandsFor string `db:"stands_for"` // what is compared to find the latest: the slot that the run is about, else when it was asked for; empty without Latest
+	Schema    string `db:"schema"`     // a stored schema.Schema: of the rows that were written
 }
 
 // Artifact returns what plugin.Sink's target reported.

@@ -33,7 +33,7 @@ var RedactedValues = map[string]any{
 	"hashes.hashes": zeroed{}, "key_hashes.hashes": zeroed{},
 	"errors.message": "", "errors.raw": []byte{}, "errors.error_hash": NoHash, "way_totals.amount": "0",
 	"rejected_totals.amount": "0", "effects.sha256": NoHash, "folds.state": nil,
-	"artifacts.sha256": NoHash, "policy_results.figures": "{}",
+	"artifacts.sha256": NoHash, "policy_results.figures": "{}", "artifacts.schema": "", "effects.beyond": "", // keys may be data
 }
 
 // RedactedTables are left out of a redacted record: they are full of both, and no seal binds them.

@@ -177,6 +177,21 @@ func (r *Reader) Bundle(ctx context.Context, sha256 string) (Bundle, error) {
 	return get[Bundle](ctx, r.from, sha256)
 }
 
+// VersionsOf returns the version that each of some deployments is about, by pipeline. They are of different pipelines.
+func (r *Reader) VersionsOf(ctx context.Context, deployments []Deployment) (map[string]PipelineVersion, error) {
+	prefixes := make([][]any, len(deployments))
+	for i, d := range deployments {
+		prefixes[i] = []any{d.Pipeline, d.Version}
+	}
+	versions := map[string]PipelineVersion{}
+	return versions, eachOf(ctx, r, prefixes, Query{}, func(v PipelineVersion) { versions[v.Pipeline] = v })
+}
+
+// Bundles returns some bundles by their SHA-256; those that are not recorded are left out.
+func (r *Reader) Bundles(ctx context.Context, sha256 []string) (map[string]Bundle, error) {
+	return byID(ctx, r, sha256, Query{}, func(b Bundle) string { return b.SHA256 })
+}
+
 // Current returns the last deployment of a pipeline in an environment. The error wraps ErrNotFound if there is none.
 func (r *Reader) Current(ctx context.Context, environment, pipeline string) (Deployment, error) {
 	last, err := r.lastDeployment(ctx, environment, pipeline)

@@ -62,7 +62,7 @@ type RelationReader interface {
 
 // ReadRelation does what RelationReader says. The error is ErrNoViews if the driver cannot, and an *ArchivedError if the run is archived: views do not see it.
 func (r *Reader) ReadRelation(ctx context.Context, of Relation, run string, yield func(values []any) bool) error {
-	reader, ok := r.plain.(RelationReader)
+	reader, ok := capable[RelationReader](r.plain)
 	if !ok {
 		return ErrNoViews
 	}

@@ -3,6 +3,7 @@ package landscape
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"waymark/landscape/seal"
 	"waymark/pipeline"
@@ -39,13 +40,13 @@ func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 	}
 	if err == nil {
 		err = settle("", func() error {
-			tx, err := l.admits(ctx, run.ID, graph.Admission)
+			permit, err := l.admits(ctx, run.ID, graph.Admission)
 			if err != nil {
 				return err
 			}
 			now := l.now() // after those whose places it takes have ended
 			run.Started = now
-			start, err := l.begins(ctx, run.ID, graph.Slot, graph.Admission, now)
+			start, err := l.begins(ctx, run.ID, graph.Slot, graph.Admission, permit.start, now)
 			if err != nil {
 				return err
 			}
@@ -53,9 +54,9 @@ func (l *Log) BeginRun(ctx context.Context, run Run, graph Graph) error {
 			if err != nil {
 				return err
 			}
-			insert := append(graph.records(run, now), tx.Insert...)
+			insert := append(graph.records(run, now), permit.turns.Insert...)
 			insert = append(insert, runEvent(RunStarted, run.RunHead, stepBegun, "", now, eventData{Trigger: eventText(run.Trigger), Slot: eventText(graph.Slot)}))
-			return l.driver.Commit(ctx, Tx{Insert: insert, Move: append(start, tx.Move...), Append: entries})
+			return l.driver.Commit(ctx, Tx{Insert: insert, Move: append(start, permit.turns.Move...), Append: entries})
 		})
 	}
 	if err != nil {
@@ -185,6 +186,58 @@ func (l *Log) RecordEvent(ctx context.Context, run, event, detail string) error 
 	})
 }
 
+// valuesDiffer is the event of a run that began with other values than the last one of its version. Stored; never rename.
+const valuesDiffer = "values_differ"
+
+// RecordValues records in which values a run differs from the last one of its version. Once is enough.
+func (l *Log) RecordValues(ctx context.Context, run, text string) error {
+	if said, err := l.OtherValues(ctx, run); err != nil || said != "" {
+		return err
+	}
+	return l.RecordEvent(ctx, run, valuesDiffer, text)
+}
+
+// OtherValues returns what RecordValues recorded of a run; "" if nothing.
+func (r *Reader) OtherValues(ctx context.Context, run string) (text string, err error) {
+	events, err := Select[RunEvent](ctx, r, run)
+	for _, e := range events {
+		if e.Event == valuesDiffer {
+			text = e.Detail
+		}
+	}
+	return text, err
+}
+
+// RecordLogged records what processes logged about a run until it ended; what they logged afterwards is none of it. It may be called again with the same lines.
+// The error wraps ErrNotFound if there is no such run.
+func (l *Log) RecordLogged(ctx context.Context, run string, lines []RunEvent) error {
+	return settle("run_events", func() error {
+		head, err := get[RunHead](ctx, l, run)
+		if err != nil {
+			return err
+		}
+		before, err := Select[RunEvent](ctx, l, run)
+		if err != nil {
+			return err
+		}
+		var insert []Record
+		for _, line := range lines {
+			again := func(e RunEvent) bool {
+				return e.Event == line.Event && e.Detail == PortableText(line.Detail) && e.At == line.At
+			}
+			if head.Finished > 0 && line.At > head.Finished || slices.ContainsFunc(before, again) {
+				continue
+			}
+			line.Run, line.Seq = run, int64(len(before)+len(insert))
+			insert = append(insert, line)
+		}
+		if insert == nil {
+			return nil
+		}
+		return l.recordOf(ctx, run, Tx{Insert: insert})
+	})
+}
+
 // RecordHeal records that a poisoned payload was replaced by good bytes.
 func (l *Log) RecordHeal(ctx context.Context, digest, reason, setAside string) error {
 	return l.insert(ctx, Heal{Digest: digest, At: l.now(), Reason: reason, SetAside: setAside})
@@ -192,5 +245,7 @@ func (l *Log) RecordHeal(ctx context.Context, digest, reason, setAside string) e
 
 // insert commits records without more.
 func (l *Log) insert(ctx context.Context, insert ...Record) error {
-	return l.driver.Commit(ctx, Tx{Insert: insert})
+	err := l.driver.Commit(ctx, Tx{Insert: insert})
+	l.recent.note(insert, err)
+	return err
 }

@@ -71,7 +71,7 @@ func (r *Reader) filled(ctx context.Context, run string, tables []*Table) ([]str
 	for i, t := range tables {
 		names[i] = t.Name
 	}
-	finder, is := r.plain.(TableFinder)
+	finder, is := capable[TableFinder](r.plain)
 	if !is {
 		return names, nil
 	}

@@ -15,6 +15,7 @@ type NotResumableError struct {
 	Status pipeline.RunStatus
 	Final  bool   // it was cancelled permanently
 	Now    bool   // it can be when others have ended
+	Purged bool   // its records were
 	Why    string // and the cure, for people
 }
 
@@ -55,11 +56,13 @@ func (r *Reader) resumable(ctx context.Context, head RunHead) error {
 		return err
 	}
 	why, err := r.blocked(ctx, head.ID)
+	purged := false
 	if err == nil && why == "" {
 		why, err = r.withoutRecords(ctx, head.ID)
+		purged = why != ""
 	}
 	if err == nil && why != "" {
-		err = &NotResumableError{Run: head.ID, Status: head.Status, Why: why}
+		err = &NotResumableError{Run: head.ID, Status: head.Status, Why: why, Purged: purged}
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"waymark/pipeline"
@@ -123,6 +124,11 @@ func (r *Reader) Schedule(ctx context.Context, id string) (Schedule, error) {
 	return *last, nil
 }
 
+// SchedulesByID returns the last rows of some schedules, by their ids; those that are not recorded are left out.
+func (r *Reader) SchedulesByID(ctx context.Context, ids []string) (map[string]Schedule, error) {
+	return byID(ctx, r, ids, Query{Descending: true, Limit: 1}, func(s Schedule) string { return s.ID })
+}
+
 // ScheduleHistory returns the rows of a schedule, the first first; nil if there is none.
 func (r *Reader) ScheduleHistory(ctx context.Context, id string) ([]Schedule, error) {
 	return Select[Schedule](ctx, r.from, id)
@@ -133,13 +139,55 @@ func (r *Reader) Schedules(ctx context.Context) ([]Schedule, error) {
 	return lastOfEach(ctx, r.from, func(s Schedule) string { return s.ID })
 }
 
+// ScheduleHistories calls yield with the rows of every schedule whose id comes after one, the first first, by the
+// schedules' ids, until it returns false.
+func (r *Reader) ScheduleHistories(ctx context.Context, after string, yield func(history []Schedule) bool) error {
+	var history []Schedule
+	q := Query{Limit: manySchedules}
+	if after != "" {
+		q.After = []any{after, int64(math.MaxInt64)}
+	}
+	err := inPages(ctx, r.from, q, func(row Schedule) bool {
+		if len(history) > 0 && history[0].ID != row.ID {
+			if !yield(history) {
+				history = nil
+				return false
+			}
+			history = nil
+		}
+		history = append(history, row)
+		return true
+	})
+	if err == nil && history != nil {
+		yield(history)
+	}
+	return err
+}
+
+// manySchedules is how many rows of schedules are read at once, at first.
+const manySchedules = 256
+
 // SchedulesOf returns the last row of every schedule that a pipeline has, or had, in an environment, by id; nil if there is none.
 func (r *Reader) SchedulesOf(ctx context.Context, environment, pipeline string) (found []Schedule, err error) {
-	all, err := r.Schedules(ctx)
-	for _, row := range all {
-		if row.Environment == environment && row.Pipeline == pipeline {
-			found = append(found, row)
+	return lastOfPlace(ctx, r.from, environment, pipeline, func(s Schedule) string { return s.ID })
+}
+
+// lastOfPlace returns the last record of each schedule or trigger that a pipeline has, or had, in an environment, by
+// id.
+func lastOfPlace[T Record](ctx context.Context, d RecordReader, environment, pipeline string, id func(T) string) (last []T, err error) {
+	var kind T
+	place := ScheduleID(environment, pipeline, "")
+	err = d.Read(ctx, kind, Query{After: []any{place}}, func(r Record) bool {
+		record := r.(T)
+		if !strings.HasPrefix(id(record), place) {
+			return false
 		}
-	}
-	return found, err
+		if n := len(last); n > 0 && id(last[n-1]) == id(record) {
+			last[n-1] = record
+		} else {
+			last = append(last, record)
+		}
+		return true
+	})
+	return last, err
 }

@@ -14,6 +14,22 @@ type SchemaComparer interface {
 	Schemas(ctx context.Context) (stored, fresh Schema, why string, err error)
 }
 
+// An Identifier is a driver whose landscape has an id.
+type Identifier interface {
+	// ID returns what the landscape is known by, from when it was made: one that was made beside it has another.
+	ID(ctx context.Context) (string, error)
+}
+
+// ID returns the id of the landscape; "" if the driver knows none.
+func (r *Reader) ID(ctx context.Context) (string, error) {
+	identifier, is := capable[Identifier](r.plain)
+	if !is {
+		return "", nil
+	}
+	id, err := identifier.ID(ctx)
+	return id, mark(err)
+}
+
 // Schema is what a database's schema consists of: what defines an object, by its kind and name, such as "trigger runs_keep".
 type Schema map[string]string
 
@@ -27,7 +43,7 @@ type SchemaDifference struct {
 // and the content of tables that only views need. Indexes that somebody added are no difference. why, if not empty, says why it could
 // not be compared.
 func (r *Reader) CompareSchema(ctx context.Context) (found []SchemaDifference, why string, err error) {
-	comparer, is := r.plain.(SchemaComparer)
+	comparer, is := capable[SchemaComparer](r.plain)
 	if !is {
 		return nil, "the database has none", nil
 	}

@@ -38,8 +38,9 @@ const rootOfSalts = -1
 
 // sealing is what the seals of a run begin with. It never changes.
 type sealing struct {
-	key   seal.Key
-	nodes map[string]uint16 // to their numbers
+	key     seal.Key
+	nodes   map[string]uint16 // to their numbers
+	sources map[string]bool   // those of the nodes that read
 }
 
 // sealingOf returns what the seals of a run begin with.
@@ -51,7 +52,7 @@ func (r *Reader) sealingOf(ctx context.Context, run string) (*sealing, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sealing{key: key, nodes: map[string]uint16{}}
+	s := &sealing{key: key, nodes: map[string]uint16{}, sources: map[string]bool{}}
 	nodes, err := r.Nodes(ctx, run)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (r *Reader) sealingOf(ctx context.Context, run string) (*sealing, error) {
 		if node.Seq < 0 || node.Seq > maxSealed {
 			return nil, fmt.Errorf("node %s: its number %d has no room in a seal", node.Node, node.Seq)
 		}
-		s.nodes[node.Node] = uint16(node.Seq)
+		s.nodes[node.Node], s.sources[node.Node] = uint16(node.Seq), node.Kind == SourceNode
 	}
 	r.sealings.Add(run, s)
 	return s, nil
@@ -72,11 +73,7 @@ const maxSealed = 1<<16 - 1
 // RecordSealed is RecordPassage, and records in the same transaction the root that binds what is recorded of each row of the chunk. records
 // are its records as they went through the steps. It returns the root as hex digits. A repeat with equal content gives the same root; with any other, the error is a *DivergedError.
 func (l *Log) RecordSealed(ctx context.Context, p Passage, records Records) (root string, err error) {
-	chunk, err := get[Chunk](ctx, l, p.Run, p.Source, p.Chunk)
-	var insert []Record
-	if err == nil {
-		insert, err = l.passageRecords(ctx, chunk, p)
-	}
+	chunk, insert, err := l.newPassage(ctx, p)
 	if err == nil {
 		if insert, root, err = l.appendSeal(ctx, insert, chunk, p, records); err == nil {
 			err = l.insert(ctx, insert...)
@@ -94,7 +91,14 @@ func (l *Log) appendSeal(ctx context.Context, insert []Record, chunk Chunk, p Pa
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := l.sealedRows(ctx, s, chunk, p, records, insert)
+	var parents []ParentsRecord
+	if !s.sources[p.Source] { // what was read was made from nothing
+		parents, err = Select[ParentsRecord](ctx, l.from, p.Run, p.Source, p.Chunk)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.rows(chunk, p, records, parents, insert)
 	if err != nil {
 		return nil, "", err
 	}
@@ -102,16 +106,21 @@ func (l *Log) appendSeal(ctx context.Context, insert []Record, chunk Chunk, p Pa
 	return append(insert, ChunkSeal{Run: p.Run, Source: p.Source, Chunk: p.Chunk, Root: root[:]}), hex.EncodeToString(root[:]), nil
 }
 
-// sealedRows returns what is sealed of a chunk's rows. The errors of the passage, and its roots over fields, are those in recorded.
+// sealedRows is rows with what is recorded of what the rows were made from.
 func (r *Reader) sealedRows(ctx context.Context, s *sealing, chunk Chunk, p Passage, records Records, recorded []Record) (*seal.Rows, error) {
-	if err := checkRecords(chunk, records); err != nil {
-		return nil, err
-	}
-	rows := &seal.Rows{First: chunk.FirstRow, Hashes: records.Hashes, Offsets: records.Offsets, Lengths: records.Lengths, Lines: records.Lines}
 	parents, err := Select[ParentsRecord](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk)
 	if err != nil {
 		return nil, err
 	}
+	return s.rows(chunk, p, records, parents, recorded)
+}
+
+// rows returns what is sealed of a chunk's rows. The errors of the passage, and its roots over fields, are those in recorded.
+func (s *sealing) rows(chunk Chunk, p Passage, records Records, parents []ParentsRecord, recorded []Record) (*seal.Rows, error) {
+	if err := checkRecords(chunk, records); err != nil {
+		return nil, err
+	}
+	rows := &seal.Rows{First: chunk.FirstRow, Hashes: records.Hashes, Offsets: records.Offsets, Lengths: records.Lengths, Lines: records.Lines}
 	for _, slice := range parents {
 		rows.Parents.Batches = append(rows.Parents.Batches, slice.Batches...)
 		rows.Parents.Tokens = append(rows.Parents.Tokens, slice.Tokens...)
@@ -122,6 +131,7 @@ func (r *Reader) sealedRows(ctx context.Context, s *sealing, chunk Chunk, p Pass
 	if err := s.addColumns(rows, p); err != nil {
 		return nil, err
 	}
+	var err error
 	if rows.Fields, err = fieldRoots(chunk, recorded); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,35 @@ func Page[T Record](ctx context.Context, d RecordReader, q Query) ([]T, error) {
 func each[T Record](ctx context.Context, d RecordReader, prefix []any, yield func(T) bool) error {
 	var kind T
 	return d.Read(ctx, kind, Query{Prefix: prefix}, func(r Record) bool { return yield(r.(T)) })
+}
+
+// The pages of inPages: as many records as those who want the first few read, and as are read at once at most.
+const (
+	firstPage   = 8
+	largestPage = 2048
+)
+
+// inPages calls yield with the records of T's table that q selects, in its order, until yield returns false, for a
+// caller that may soon have enough: it reads a few records, and then more each time. A database sends all that it was
+// asked for, also to one that wants no more. The pages are of several moments, and q.Limit is the first one's length.
+func inPages[T Record](ctx context.Context, d RecordReader, q Query, yield func(T) bool) error {
+	var kind T
+	t := TableOf(kind)
+	for q.Limit = cmp.Or(q.Limit, firstPage); ; q.Limit = min(4*q.Limit, largestPage) {
+		page, err := Page[T](ctx, d, q)
+		if err != nil {
+			return err
+		}
+		for _, record := range page {
+			if !yield(record) {
+				return nil
+			}
+		}
+		if len(page) < q.Limit {
+			return nil
+		}
+		q.After = t.AppendValues(nil, page[len(page)-1])[len(q.Prefix):t.Keys]
+	}
 }
 
 // get returns the one record with this key. The error wraps ErrNotFound if there is none.

@@ -247,6 +247,11 @@ func (r *Reader) SlotRequest(ctx context.Context, id string) (SlotRequest, error
 	return get[SlotRequest](ctx, r.from, id)
 }
 
+// SlotRequests returns what people asked for, by the ids of some requests; those that are not recorded are left out.
+func (r *Reader) SlotRequests(ctx context.Context, ids []string) (map[string]SlotRequest, error) {
+	return byID(ctx, r, ids, Query{}, func(q SlotRequest) string { return q.ID })
+}
+
 // slotDue is a Slot by when it is due.
 type slotDue struct {
 	Schedule string `db:"schedule,key"`
@@ -262,8 +267,8 @@ func (s slotDue) slot() Slot { return Slot{s.Schedule, s.Name, s.SlotFacts} }
 
 // slotInState is a Slot by its state and then by when it is due.
 type slotInState struct {
-	Schedule string    `db:"schedule,key"`
 	In       SlotState `db:"state,key"`
+	Schedule string    `db:"schedule,key"`
 	DueAt    Micros    `db:"due_us,key"`
 	Name     string    `db:"slot,key"`
 	SlotFacts
@@ -288,13 +293,11 @@ func (slotOfRun) Table() string { return Slot{}.Table() }
 // SlotsBetween returns the slots of a schedule that are due at an instant or later, and before another, in this order; nil if there is none.
 func (r *Reader) SlotsBetween(ctx context.Context, schedule string, from, to Micros) (slots []Slot, err error) {
 	q := Query{Prefix: []any{schedule}, After: []any{int64(from) - 1, maxText}}
-	err = r.from.Read(ctx, slotDue{}, q, func(record Record) bool {
-		slot := record.(slotDue).slot()
-		if slot.Due >= to {
-			return false
+	err = inPages(ctx, r.from, q, func(s slotDue) bool {
+		if s.Due < to {
+			slots = append(slots, s.slot())
 		}
-		slots = append(slots, slot)
-		return true
+		return s.Due < to
 	})
 	return slots, err
 }
@@ -304,13 +307,63 @@ const maxText = "\U0010ffff"
 
 // LastSlots returns the slots of a schedule that are due last, the last first, until yield returns false.
 func (r *Reader) LastSlots(ctx context.Context, schedule string, yield func(Slot) bool) error {
-	return r.from.Read(ctx, slotDue{}, Query{Prefix: []any{schedule}, Descending: true}, func(record Record) bool { return yield(record.(slotDue).slot()) })
+	q := Query{Prefix: []any{schedule}, Descending: true}
+	return inPages(ctx, r.from, q, func(s slotDue) bool { return yield(s.slot()) })
+}
+
+// fewSlots is how many slots of a schedule are recorded before they are due, at most, for those that were due last to be
+// read together with those of other schedules.
+const fewSlots = 8
+
+// SlotsSince returns the slots of each of some schedules that are due after a moment, and the last one that is not, the
+// last first, by schedule.
+func (r *Reader) SlotsSince(ctx context.Context, schedules []string, now Micros) (map[string][]Slot, error) {
+	slots := map[string][]Slot{}
+	prefixes := make([][]any, len(schedules))
+	for i, id := range schedules {
+		prefixes[i] = []any{id}
+	}
+	add := func(slot Slot) (more bool) {
+		of := slots[slot.Schedule]
+		if more = len(of) == 0 || of[len(of)-1].Due > now; more {
+			slots[slot.Schedule] = append(of, slot)
+		}
+		return more
+	}
+	err := eachOf(ctx, r, prefixes, Query{Descending: true, Limit: fewSlots}, func(s slotDue) { add(s.slot()) })
+	for id, of := range slots {
+		if err == nil && len(of) == fewSlots && of[fewSlots-1].Due > now { // many people asked for runs ahead of their time
+			delete(slots, id)
+			err = r.LastSlots(ctx, id, add)
+		}
+	}
+	return slots, err
+}
+
+// SlotsNamed returns the slots of a schedule that have one of some names, by that; those that are not recorded are left
+// out.
+func (r *Reader) SlotsNamed(ctx context.Context, schedule string, names []string) (map[string]Slot, error) {
+	prefixes := make([][]any, len(names))
+	for i, name := range names {
+		prefixes[i] = []any{schedule, name}
+	}
+	slots := map[string]Slot{}
+	return slots, eachOf(ctx, r, prefixes, Query{}, func(slot Slot) { slots[slot.Name] = slot })
 }
 
 // SlotsInState returns the slots of a schedule that are in a state, by when they are due, at most so many, or all with the limit 0: those that are due
 // first or, with newest, those that are due last, the last first. It is nil if there is none.
 func (r *Reader) SlotsInState(ctx context.Context, schedule string, state SlotState, limit int, newest bool) (slots []Slot, err error) {
-	err = r.from.Read(ctx, slotInState{}, Query{Prefix: []any{schedule, string(state)}, Limit: limit, Descending: newest}, func(record Record) bool {
+	err = r.from.Read(ctx, slotInState{}, Query{Prefix: []any{string(state), schedule}, Limit: limit, Descending: newest}, func(record Record) bool {
+		slots = append(slots, record.(slotInState).slot())
+		return true
+	})
+	return slots, err
+}
+
+// FailedSlots returns the slots of all schedules that failed, by schedule and by when they were due, at most so many; nil if there is none.
+func (r *Reader) FailedSlots(ctx context.Context, limit int) (slots []Slot, err error) {
+	err = r.from.Read(ctx, slotInState{}, Query{Prefix: []any{string(SlotFailed)}, Limit: limit}, func(record Record) bool {
 		slots = append(slots, record.(slotInState).slot())
 		return true
 	})
@@ -334,8 +387,8 @@ func (r *Reader) SlotOfRun(ctx context.Context, run string) (Slot, error) {
 func (r *Reader) SlotBefore(ctx context.Context, slot Slot) (before Slot, err error) {
 	found, part := false, calendar.PartOf(slot.Name)
 	q := Query{Prefix: []any{slot.Schedule}, After: []any{int64(slot.Due), slot.Name}, Descending: true}
-	err = r.from.Read(ctx, slotDue{}, q, func(record Record) bool {
-		before = record.(slotDue).slot()
+	err = inPages(ctx, r.from, q, func(s slotDue) bool {
+		before = s.slot()
 		found = calendar.PartOf(before.Name) == part
 		return !found
 	})

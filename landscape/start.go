@@ -76,22 +76,35 @@ type StartPlace struct {
 	Seq      int64  `db:"seq,key"`
 }
 
-// Accept records that somebody asks for a run, before anything else is done for it. If a start of the run is open it stays as it is: this
-// is the same one, with which somebody continues. If the run is recorded, the error wraps ErrBegun and nothing is stored.
+// Accept records that somebody asks for a run, before anything else is done for it. If a start of the run is open it
+// stays as it is: this is the same one, with which somebody continues. If the run is recorded, the error wraps ErrBegun
+// and nothing is stored.
 func (l *Log) Accept(ctx context.Context, start Start) error {
+	_, err := l.Accepted(ctx, start)
+	return err
+}
+
+// Accepted is Accept, and returns the start that is open then.
+func (l *Log) Accepted(ctx context.Context, start Start) (open Start, err error) {
 	start.State, start.Refusal, start.Reason, start.Decided = StartAccepted, "", "", 0
-	return l.decide(start, func() error {
-		if err := l.notBegun(ctx, start.Run); err != nil {
-			return err
-		}
+	err = l.decide(start, func() error {
 		last, err := l.lastStart(ctx, start.Run)
-		if err != nil || last != nil && last.open() {
+		if err == nil {
+			err = l.notBegun(ctx, start.Run) // afterwards, as CallOff does
+		}
+		switch {
+		case err != nil:
 			return err
+		case last != nil && last.open():
+			open = *last
+			return nil
 		}
 		start.follow(last)
 		start.Accepted = l.now()
+		open = start
 		return l.plain.Commit(ctx, Tx{Insert: []Record{start}})
 	})
+	return open, err
 }
 
 // follow gives the start the number after the last one's.
@@ -167,10 +180,14 @@ func (l *Log) refuse(ctx context.Context, start Start, last *Start) error {
 	return l.plain.Commit(ctx, Tx{Insert: []Record{start, start.event(start.Decided)}})
 }
 
-// begins returns the move by which the open start of a run, which is about the slot, becomes the one that it came of on these terms; nil if there is none, and
-// if the run is recorded already. The error wraps ErrCalledOff if the start was decided otherwise meanwhile.
-func (l *Log) begins(ctx context.Context, run, slot string, admission *Admission, now Micros) ([]Move, error) {
-	last, err := l.lastStart(ctx, run)
+// begins returns the move by which the open start of a run, which is about the slot, becomes the one that it came of on
+// these terms; nil if there is none, and if the run is recorded already. last is that start, if it was read already. The
+// error wraps ErrCalledOff if the start was decided otherwise meanwhile.
+func (l *Log) begins(ctx context.Context, run, slot string, admission *Admission, last *Start, now Micros) ([]Move, error) {
+	var err error
+	if last == nil {
+		last, err = l.lastStart(ctx, run)
+	}
 	if err != nil || last == nil {
 		return nil, err
 	}

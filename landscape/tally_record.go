@@ -104,7 +104,7 @@ func (t *tallied) appendWrites(insert []Record, p Passage, now Micros) []Record 
 	for _, w := range p.Writes {
 		insert = append(insert, Effect{
 			EffectKey: EffectKey{Run: p.Run, Sink: w.Sink, Source: p.Source, Chunk: p.Chunk}, Kind: WriteEffect,
-			SHA256: strings.ToLower(w.SHA256), Rows: rows[w.Sink], Bytes: w.Bytes, State: Prepared, Changed: now,
+			SHA256: strings.ToLower(w.SHA256), Rows: rows[w.Sink], Bytes: w.Bytes, State: Prepared, Changed: now, Beyond: w.Beyond,
 		})
 	}
 	return insert

@@ -95,3 +95,9 @@ func (r *Reader) TriggerHistory(ctx context.Context, id string) ([]Trigger, erro
 func (r *Reader) Triggers(ctx context.Context) ([]Trigger, error) {
 	return lastOfEach(ctx, r.from, func(t Trigger) string { return t.ID })
 }
+
+// TriggersOf returns the last row of every trigger that a pipeline has, or had, in an environment, by id; nil if there
+// is none.
+func (r *Reader) TriggersOf(ctx context.Context, environment, pipeline string) ([]Trigger, error) {
+	return lastOfPlace(ctx, r.from, environment, pipeline, func(t Trigger) string { return t.ID })
+}

@@ -88,6 +88,12 @@ const (
 // EffectWord is what happened to an effect. Stored; never rename.
 type EffectWord string
 
+// The events of a run that processes logged about it. Stored; never rename.
+const (
+	LoggedWarning = "warning"
+	LoggedError   = "error"
+)
+
 // The events of an effect.
 const (
 	EffectBegan      EffectWord = "began"

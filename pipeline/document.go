@@ -310,6 +310,17 @@ type CSVSink struct {
 	CRLF       bool     `yaml:"crlf,omitempty"`                         // lines end with CRLF and not with LF
 }
 
+// Separator returns what stands between cells.
+func (s *CSVSink) Separator() rune {
+	switch s.Delimiter {
+	case "":
+		return ','
+	case "tab":
+		return '\t'
+	}
+	return rune(s.Delimiter[0])
+}
+
 // JSONLSink writes one JSON object per line.
 type JSONLSink struct {
 	FileTarget `yaml:",inline"`

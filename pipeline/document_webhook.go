@@ -22,6 +22,10 @@ type HTTPTrigger struct {
 	Previous  string    `yaml:"previous,omitempty" json:",omitempty" text:"secret"`  // ${secret:NAME} of another secret that counts as well, while the sender changes from one to the other
 	Tolerance Duration  `yaml:"tolerance,omitempty" json:",omitempty" range:"1s 1h"` // how far the signed time of a delivery may be from now; default 5m
 	HMAC      *HMACRule `yaml:"hmac,omitempty" json:",omitempty"`                    // of verify: hmac, how the signature is made and where it is
+
+	// of an id that the signature does not cover: how long after a body came first it is taken again under another id;
+	// default of verify: github 72h
+	Window Duration `yaml:"window,omitempty" json:",omitempty" range:"1s 8784h"`
 }
 
 // HMACRule describes a signature: the HMAC of the body, or of the time and the body.
@@ -31,6 +35,10 @@ type HMACRule struct {
 	Algorithm string `yaml:"algorithm,omitempty" json:",omitempty" words:"sha256 sha384 sha512"` // default sha256
 	Encoding  string `yaml:"encoding,omitempty" json:",omitempty" words:"hex base64"`            // default hex
 	Timestamp string `yaml:"timestamp,omitempty" json:",omitempty"`                              // the header with the time, in seconds since 1970: then TIME.BODY is signed, and a delivery whose time is too far from now does not count
+
+	// the header with the id of the delivery, which nothing signs: deliveries of one body under two ids are two;
+	// without timestamp it needs window
+	ID string `yaml:"id,omitempty" json:",omitempty"`
 }
 
 // How deliveries are verified. They stand in documents: never rename one.
@@ -48,6 +56,40 @@ const DefaultTolerance = 5 * time.Minute
 // Within returns how far the signed time of a delivery may be from now.
 func (t HTTPTrigger) Within() time.Duration {
 	return cmp.Or(time.Duration(t.Tolerance), DefaultTolerance)
+}
+
+// githubWindow is how long GitHub sends a delivery again.
+const githubWindow = 72 * time.Hour
+
+// Unsigned returns the header with the id of a delivery, if there is one and the signature does not cover it; and how
+// long after a body came first it is taken again under another id: 0 for always, where the signature covers a time.
+func (t HTTPTrigger) Unsigned() (header string, window time.Duration) {
+	switch {
+	case t.Verify == VerifyGitHub:
+		return "X-GitHub-Delivery", cmp.Or(time.Duration(t.Window), githubWindow)
+	case t.Verify == VerifyHMAC && t.HMAC != nil && t.HMAC.ID != "":
+		return t.HMAC.ID, time.Duration(t.Window)
+	}
+	return "", 0
+}
+
+// LeavesOpen says how deliveries could be doubled or lost, as they are signed; empty if they could not.
+func (t HTTPTrigger) LeavesOpen() string {
+	header, window := t.Unsigned()
+	const twice = "nothing signs the id of a delivery, %s: who gets hold of one can send it again under " +
+		"another id, %s, and its rows come twice"
+	switch {
+	case header != "" && window == 0:
+		return fmt.Sprintf(twice, header, "as long as its time counts")
+	case header != "":
+		return fmt.Sprintf(twice+"; prefer a signature that covers a time", header,
+			fmt.Sprintf("for %v after its body came first", window))
+	case t.Verify == VerifyHMAC && !t.timed():
+		return "nothing tells two deliveries with the same body apart, and the second one is not taken, " +
+			"however much later it comes: " +
+			"name the header with the id of a delivery, with hmac: {id: …} and window: 24h, or have a time signed"
+	}
+	return ""
 }
 
 // Lengths of the key in a secret. Source: Standard Webhooks, "Signature scheme".

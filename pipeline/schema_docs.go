@@ -54,7 +54,11 @@ func addFile(docs map[string]string, name string, source []byte) error {
 func addDocs(docs map[string]string, owner string, structure *ast.StructType) {
 	for _, field := range structure.Fields.List {
 		for _, name := range field.Names {
-			docs[owner+"."+name.Name] = strings.TrimSpace(field.Comment.Text())
+			text := field.Comment.Text()
+			if text == "" { // it is too long for the line of the field
+				text = field.Doc.Text()
+			}
+			docs[owner+"."+name.Name] = strings.Join(strings.Fields(text), " ")
 		}
 	}
 }

@@ -92,6 +92,12 @@ func (t *Timetable) Params(schedule Named[*calendar.Schedule], slot calendar.Slo
 	return texts
 }
 
+// Declares reports whether the document has a parameter of this name.
+func (t *Timetable) Declares(param string) bool {
+	_, is := t.declared.Get(param)
+	return is
+}
+
 // NeedsSlot reports whether a run has to be about a slot unless these parameters are given.
 func (t *Timetable) NeedsSlot(given map[string]string) bool {
 	for param := range t.slots {

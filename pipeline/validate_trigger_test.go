@@ -65,6 +65,14 @@ func TestProblemsOfHTTPTriggers(t *testing.T) {
 		"no time is signed":    {"", `{source: posts, http: {verify: github, secret: "${secret:A}", tolerance: 1m}}`, `triggers.calls.http.tolerance: belongs to signatures that cover a time, which those of verify: github do not: delete it`},
 		"quiet":                {"", `{source: posts, quiet: 1s, http: {verify: none}}`, `triggers.calls.quiet: belongs to triggers of files: what is posted is complete, and does not change; delete it`},
 		"an empty key":         {"records: data..x", `{source: posts, http: {verify: none}}`, `sources.posts.webhook.records: has an empty key: write the keys with one dot between them, as in data.items`},
+		"an id for ever": {"", `{source: posts, http: {verify: hmac, secret: "${secret:A}", hmac: {header: ` +
+			`X-Sig, id: X-Id}}}`, `triggers.calls.http: the signature covers no id and no time: who gets hold of a ` +
+			`delivery could send it again for ever, under another X-Id. Add window: 24h`},
+		"no header of an id": {"", `{source: posts, http: {verify: hmac, secret: "${secret:A}", window: 1h, ` +
+			`hmac: {header: X-Sig, id: "X Y"}}}`, `triggers.calls.http.hmac.id: "X Y" is not the name of a header`},
+		"a window of no id": {"", `{source: posts, http: {verify: hmac, secret: "${secret:A}", window: 1h, ` +
+			`hmac: {header: X-Sig}}}`, `triggers.calls.http.window: belongs to an id that the signature does not ` +
+			`cover`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := pipeline.Load("x.yaml", []byte(strings.Replace(document, "RECORDS", c.records, 1)+c.trigger+"\n"), pipeline.Environment{})

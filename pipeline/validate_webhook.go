@@ -27,6 +27,22 @@ func (l *loader) checkHTTPTrigger(path string, t ArrivalTrigger) {
 		l.report(Key(at, "tolerance"), "belongs to signatures that cover a time, which those of verify: %s do not: delete it", h.Verify)
 	}
 	l.checkHMACRule(at, h)
+	l.checkWindow(at, h)
+}
+
+// checkWindow reports an id that could be another one each time that a stranger sends a delivery again, and a window
+// of nothing.
+func (l *loader) checkWindow(at string, t HTTPTrigger) {
+	header, _ := t.Unsigned()
+	switch {
+	case t.Window != 0 && header == "" && l.sound(Key(at, "verify")):
+		l.report(Key(at, "window"), "belongs to an id that the signature does not cover: name its header with "+
+			"hmac: {id: …}, or delete it")
+	case t.Window == 0 && t.Verify == VerifyHMAC && header != "" && !t.timed():
+		l.report(at, "the signature covers no id and no time: who gets hold of a delivery could send it again for "+
+			"ever, under another %s. "+
+			"Add window: 24h, after which its body is not taken again, or hmac: {timestamp: …}", header)
+	}
 }
 
 // timed reports whether the signatures cover a time.
@@ -45,7 +61,8 @@ func (l *loader) checkHMACRule(at string, t HTTPTrigger) {
 	if t.HMAC == nil {
 		return
 	}
-	for key, header := range map[string]string{"header": t.HMAC.Header, "timestamp": t.HMAC.Timestamp} {
+	for key, header := range map[string]string{"header": t.HMAC.Header, "timestamp": t.HMAC.Timestamp,
+		"id": t.HMAC.ID} {
 		if header != "" && !headerName.MatchString(header) {
 			l.report(Key(Key(at, "hmac"), key), "%s is not the name of a header", quote(header))
 		}

@@ -5,8 +5,11 @@ import "context"
 // An Eraser is an Attester that can delete single rows of what a run wrote, because somebody ordered to forget whom they are about.
 type Eraser interface {
 	Attester
-	// MayErase fails if rows of the published output could not be deleted now: the place cannot be reached, or does not allow it. It changes nothing.
-	MayErase(ctx context.Context, written Written) error
+	// TryErase returns what Erase would now, and fails as it would. Without lines it asks only whether the place can be reached, and lets rows of the
+	// published output be deleted. It changes nothing.
+	TryErase(ctx context.Context, written Written, lines []int64) ([]ErasureOutcome, error)
+	// RowsWith returns how many rows at the place, also of other writers, have the value, as text, in a column; -1 if there is no such column.
+	RowsWith(ctx context.Context, column, value string) (int64, error)
 	// Erase deletes rows of a published output, by their lines, and records at the place, in the transaction that deletes,
 	// what became of each. It deletes only what is there exactly as the run wrote it, and what no other run wrote as well.
 	// The outcomes are those of the lines, in their order. A line of which the place has a record already is left alone,

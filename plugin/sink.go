@@ -57,6 +57,14 @@ type Encoder interface {
 	Append(dst []byte, r row.Row) ([]byte, error)
 }
 
+// A Tabular is an Encoder that writes the same columns of every row.
+type Tabular interface {
+	Encoder
+	// Columns returns them in order, with the kind of the values that each takes; row.Null if it takes those of any. Optional says
+	// that null is one.
+	Columns() []Field
+}
+
 // A Finisher is an Encoder of a format whose bytes are only known when all rows of a part are: Append gathers rows in a form of
 // its own, and Finish turns what was gathered into the part's bytes.
 type Finisher interface {

@@ -36,10 +36,11 @@ func NewTable(path string, content []byte, rows int64, on []string, keys, fields
 	}
 }
 
-// AppendTableKey appends the values of a key in canonical form, each followed by a comma: 1 and 23 are not 12 and 3.
+// AppendTableKey appends what stands for the values of a key, in canonical form, each followed by a comma: 1 and 23 are not 12
+// and 3.
 func AppendTableKey(dst []byte, key []row.Value) []byte {
 	for _, value := range key {
-		dst = append(row.AppendValue(dst, value), ',')
+		dst = append(row.AppendValue(dst, value.Key()), ',')
 	}
 	return dst
 }

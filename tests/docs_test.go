@@ -204,7 +204,7 @@ func TestOperationsPage(t *testing.T) {
 	} {
 		require.Contains(t, text, "\n| `"+string(state)+"` | ")
 	}
-	for _, code := range []string{"0", "1", "2", "3", "4", "130"} {
+	for _, code := range []string{"0", "1", "2", "3", "4", "5", "130"} {
 		require.Contains(t, text, "\n| "+code+" | ")
 	}
 }

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,15 +36,17 @@ func TestGoProgram(t *testing.T) {
 
 	answer := ask(t, binary, folder, document)
 	require.Contains(t, answer, "birds completed in epoch 1 with 60000 rows")
-	require.Regexp(t, `(?m)^progress \d+ $`, answer)
-	require.Regexp(t, `(?m)^ended 0 $`, answer)
+	require.Regexp(t, `(?m)^progress \d+$`, answer)
+	require.Regexp(t, `(?m)^ended $`, answer)
 	require.Contains(t, ask(t, binary, folder, "explain", "birds"), "sink     out, row 1")
 
 	requireStarter(t, filepath.Join(folder, "state/landscape.db"))
 
-	require.Contains(t, ask(t, binary, folder, "explain", "nobody"), `not_found: no run "nobody" is recorded`)
-	require.Regexp(t, `conflict: run birds is recorded: .* \(cure: "other_id"\)`, ask(t, binary, folder, document))
-	require.Contains(t, ask(t, binary, t.TempDir(), filepath.Join(folder, "none.yaml")), "invalid: ")
+	require.Contains(t, fails(t, 1, binary, folder, "explain", "nobody"), `not_found: no run "nobody" is recorded`)
+	require.Regexp(t, `conflict: run birds is recorded: .* \(cure: "other_id"\)`, fails(t, 1, binary, folder, document))
+	require.Contains(t, fails(t, 1, binary, t.TempDir(), filepath.Join(folder, "none.yaml")), "invalid: ")
+	require.Contains(t, fails(t, 2, binary, folder), "usage: ")
+	require.Contains(t, fails(t, 2, binary, folder, "explain"), "usage: ")
 }
 
 // requireStarter requires that the run was started by the user of this process, with the library.
@@ -60,7 +63,8 @@ func requireStarter(t *testing.T, path string) {
 	require.Equal(t, activities.TriggerLibrary, run.Trigger)
 }
 
-// buildProgram builds the second program of docs/go.md next to this module, in the workspace of that page.
+// buildProgram builds the second program of docs/go.md next to this module, in the workspace of that page. Without a
+// workspace, the other commands of that page find the same packages.
 func buildProgram(t *testing.T, folder string) (binary string) {
 	t.Helper()
 	programs := manual.Blocks(manual.Page(t, "go.md"), "go")
@@ -71,14 +75,21 @@ func buildProgram(t *testing.T, folder string) (binary string) {
 	require.NoError(t, os.WriteFile(filepath.Join(module, "main.go"), []byte(programs[1]), 0o600))
 	here, err := filepath.Abs("..")
 	require.NoError(t, err)
-	workspace := manual.Blocks(manual.Page(t, "go.md"), "sh")
-	require.Len(t, workspace, 1)
-	script := "set -e\n" + strings.ReplaceAll(workspace[0], "../waymark", here) + "go build -ldflags='-s -w' -o birds .\n"
-	step := exec.Command("sh", "-c", script)
-	step.Dir = module
-	step.Env = append(os.Environ(), "GOWORK=", "GOFLAGS=")
-	out, err := step.CombinedOutput()
-	require.NoError(t, err, "%s\n%s", script, out)
+	ways := manual.Blocks(manual.Page(t, "go.md"), "sh")
+	require.Len(t, ways, 2)
+	do := func(folder, script string) (output string) {
+		script = "set -e\n" + strings.ReplaceAll(script, "../waymark", here)
+		step := exec.Command("sh", "-c", script)
+		step.Dir, step.Env = folder, append(os.Environ(), "GOWORK=", "GOFLAGS=")
+		out, err := step.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", script, out)
+		return string(out)
+	}
+	alone := filepath.Join(folder, "alone")
+	require.NoError(t, os.CopyFS(alone, os.DirFS(module)))
+	do(module, ways[0]+"go build -ldflags='-s -w' -o birds .\n")
+	do(alone, ways[1])
+	require.Equal(t, do(module, "go list -deps .\n"), do(alone, "go list -deps .\n"))
 	return filepath.Join(module, "birds")
 }
 
@@ -125,4 +136,18 @@ func ask(t *testing.T, binary, folder string, args ...string) string {
 	out, err := program.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
+}
+
+// fails runs the program in the folder and returns what it says before it ends with the exit code.
+func fails(t *testing.T, code int, binary, folder string, args ...string) string {
+	t.Helper()
+	program := exec.Command(binary, args...)
+	program.Dir = folder
+	var said strings.Builder
+	program.Stderr = &said
+	err := program.Run()
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	require.True(t, ended, "%v: %s", err, said.String())
+	require.Equal(t, code, exit.ExitCode(), said.String())
+	return said.String()
 }

@@ -28,6 +28,7 @@ var linksServer = map[string]string{
 	"tests/connectors.test":           "whole runs",
 	"tests/pages.test":                "reads the state folder of a server",
 	"tests/serve.test":                "reads the state folder of a server",
+	"tests/values.test":               "whole runs",
 	"tests/workers.test":              "a server for worker processes",
 }
 

@@ -24,11 +24,9 @@ import (
 	"waymark/workflows/slots"
 )
 
-// New returns a worker for the queue, not yet started, of a process that works alone: all work comes by this queue. As
-// many chunks are worked on at once as there are processors, and one more that waits for the disk.
+// New returns a worker for the queue, not yet started, of a process that works alone: all work comes by this queue.
 func New(c client.Client, queue string, act *activities.Activities) worker.Worker {
-	o := worker.Options{MaxConcurrentActivityExecutionSize: defaultActivities()}
-	w := worker.New(c, queue, guarded(patient(o)))
+	w := worker.New(c, queue, guarded(patient(worker.Options{MaxConcurrentActivityExecutionSize: sharedActivities()})))
 	registerWorkflows(w)
 	w.RegisterActivity(act)
 	return landing{w, act}
@@ -96,11 +94,17 @@ func patient(o worker.Options) worker.Options {
 	return o
 }
 
-func defaultActivities() int { return processors.Computing() + 1 }
+// sharedActivities is how many activities a process takes at once from a queue that is not its own alone: one more,
+// which waits for the disk, than compute at once. What waits here does nobody else.
+func sharedActivities() int { return processors.Computing() + 1 }
+
+// ownActivities is how many activities a process takes at once from the queue that is its own. Nobody else would do
+// them: so those of long runs wait in the process for a place, and those of short runs come by.
+const ownActivities = 1000
 
 func registerWorkflows(w worker.Worker) {
 	for name, executes := range map[string]any{
-		workflows.RunPipelineName: workflows.RunPipeline, workflows.ListPipelinesName: workflows.ListPipelines, workflows.PreflightName: workflows.Preflight,
+		workflows.RunPipelineName: workflows.RunAsked, workflows.ListPipelinesName: workflows.ListPipelines, workflows.PreflightName: workflows.Preflight,
 	} {
 		w.RegisterWorkflowWithOptions(executes, workflow.RegisterOptions{Name: name, VersioningBehavior: workflow.VersioningBehaviorPinned})
 	}
@@ -115,9 +119,8 @@ type Member struct {
 
 	Keeper *slots.Keeper // does what schedules are due to do; nil if the process does not
 
-	// Options are those of the common queue's worker. What concerns activities, and the time to stop, holds for the
-	// process's other queues as well. Of MaxConcurrentActivityExecutionSize, which holds for each queue, zero is one
-	// more than there are processors.
+	// Options are those of the common queue's worker. The time to stop, and the like, hold for the process's other
+	// queues as well. How many activities and tasks of workflows there are at once is not for them to say.
 	Options worker.Options
 }
 
@@ -146,8 +149,7 @@ type Group []worker.Worker
 // Group returns the workers, not yet started. act are the activities of a process at the place.
 func (m Member) Group(c client.Client, affinity activities.Affinity, act *activities.Activities) Group {
 	common := guarded(patient(m.Options))
-	common.MaxConcurrentActivityExecutionSize = cmp.Or(common.MaxConcurrentActivityExecutionSize, defaultActivities())
-	first := worker.New(c, m.queue(), common)
+	first := worker.New(c, m.queue(), behindStretches(common, act, sharedActivities()))
 	registerWorkflows(first)
 	first.RegisterActivity(act)
 	if m.Keeper != nil {
@@ -155,7 +157,13 @@ func (m Member) Group(c client.Client, affinity activities.Affinity, act *activi
 	}
 	group := Group{landing{first, act}}
 	for _, queue := range []string{affinity.FilesQueue, affinity.OwnQueue} {
-		w := worker.New(c, queue, besideOptions(common))
+		beside := besideOptions(common)
+		if queue == affinity.OwnQueue {
+			beside.MaxConcurrentActivityExecutionSize = ownActivities
+		} else {
+			beside = behindStretches(beside, act, sharedActivities())
+		}
+		w := worker.New(c, queue, beside)
 		w.RegisterActivity(act)
 		group = append(group, landing{w, act})
 	}

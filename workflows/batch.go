@@ -61,14 +61,20 @@ type passing struct {
 	rows   []int // of each; nil for those of barriers
 }
 
-// grouped divides chunks that were read into those that go on together: all, or each alone. Where chunks must go
-// through the steps one after the other, or deadlines on record come between their turns, each goes alone.
+// grouped divides chunks that were read into those that go on together: all, or shares of a run that is split. Where
+// chunks must go through the steps one after the other, or deadlines on record come between their turns, each goes alone.
 func (f *flow) grouped(group passing) (groups []passing) {
-	if !f.way.inTurns && f.state.Redo.Next() == nil && len(group.chunks) > 0 {
-		return []passing{group}
+	size := len(group.chunks)
+	switch {
+	case f.way.inTurns || f.state.Redo.Next() != nil:
+		size = 1
+	case f.state.Plan.Split:
+		shares := f.shares(size)
+		size = (size + shares - 1) / shares
 	}
-	for i := range group.chunks {
-		groups = append(groups, passing{group.chunks[i : i+1], group.rows[i : i+1]})
+	for from := 0; from < len(group.chunks); from += size {
+		to := min(from+size, len(group.chunks))
+		groups = append(groups, passing{group.chunks[from:to:to], group.rows[from:to:to]})
 	}
 	return groups
 }

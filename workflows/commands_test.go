@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -177,12 +178,17 @@ func TestAnOrderSaysWhoAndWhy(t *testing.T) {
 		"a text":               {workflows.PauseUpdate, `"stop"`, `the order is no object: write {"actor": "NAME", "why": "TEXT"}`},
 		"a pause permanently":  {workflows.PauseUpdate, `{"actor":"ann","why":"to look","final":true}`, "as and final are for cancel"},
 		"an end of its own":    {workflows.CancelUpdate, `{"actor":"ann","why":"enough","as":"completed"}`, `the order's as is "completed": write cancelled or interrupted`},
+		"a second input":       {workflows.PauseUpdate, `{"actor":"ann","why":"to look"}` + "\n" + `{"why":"more"}`, "there is a second input: write one object with all keys"},
 		"interrupted for ever": {workflows.CancelUpdate, `{"actor":"ann","why":"enough","as":"interrupted","final":true}`, "it is not final"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &forgetfulWorld{world: world{chunks: []activities.PassResult{parts(1, 0), parts(1, 0), parts(1, 0)}}}
 			env := newEnvironment(t)
 			env.RegisterActivity(w)
+			var inputs []any
+			for text := range strings.SplitSeq(c.text, "\n") {
+				inputs = append(inputs, json.RawMessage(text))
+			}
 			var told error
 			env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
 				if info.ActivityType.Name != "Read" || told != nil {
@@ -190,7 +196,7 @@ func TestAnOrderSaysWhoAndWhy(t *testing.T) {
 				}
 				env.UpdateWorkflow(c.verb, "", &testsuite.TestUpdateCallback{
 					OnAccept: func() { t.Error("accepted") }, OnReject: func(err error) { told = err }, OnComplete: func(any, error) {},
-				}, json.RawMessage(c.text))
+				}, inputs...)
 			})
 			env.ExecuteWorkflow(workflows.RunPipeline, input())
 			require.NoError(t, env.GetWorkflowError())

@@ -40,6 +40,7 @@ type flow struct {
 	passed      int64 // chunks of sources and barriers, in their turns or before this execution began
 	inFlight    int   // chunks
 	turns       int64 // chunks before this one had their turns
+	turnsAhead  int   // groups of chunks in flight whose turns are to come
 	settling    bool  // a chunk, or a deadline, has the turn
 	readingDone bool  // no deadline is waited for any more
 	publishing  bool  // everything went through the steps: it is too late for commands
@@ -47,6 +48,7 @@ type flow struct {
 
 	workers      map[string]bool            // processes that were seen at work, by queue
 	stickyChunks int                        // that the process which read them sends through the steps
+	gathered     map[string]*gathering      // parts to be written, by the queue of the process that has them
 	written      map[string]workflow.Future // the last part of each sink whose parts are written in order
 	lastRows     map[string]int64           // that came out of each barrier in its last step
 
@@ -57,7 +59,7 @@ type flow struct {
 func newFlow(id string, state *State) *flow {
 	return &flow{
 		id: id, state: state, way: choose(state), turns: state.chunks(), passed: state.chunks() + state.derived(),
-		workers: map[string]bool{}, written: map[string]workflow.Future{}, lastRows: map[string]int64{},
+		workers: map[string]bool{}, gathered: map[string]*gathering{}, written: map[string]workflow.Future{}, lastRows: map[string]int64{},
 	}
 }
 
@@ -129,8 +131,10 @@ func (f *flow) read(ctx workflow.Context, sources []*resumepoint.Reading) error 
 	turn, group := f.state.chunks(), passing{}
 	for i, read := range reads {
 		chunk := activities.PassInput{Mode: f.way.mode(), Source: sources[i].Source, Chunk: sources[i].Chunk}
-		if f.wasRead(sources[i], read) {
-			group.chunks, group.rows = append(group.chunks, chunk), append(group.rows, read.Rows)
+		f.wasRead(sources[i], read)
+		for _, found := range read.Chunks() {
+			group.chunks, group.rows = append(group.chunks, chunk), append(group.rows, found.Rows)
+			chunk.Chunk++
 		}
 	}
 	for _, some := range f.grouped(group) {
@@ -146,6 +150,9 @@ func (f *flow) readBatch(ctx workflow.Context, sources []*resumepoint.Reading) (
 	for i, source := range sources {
 		inputs[i] = activities.ReadInput{Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
 	}
+	if f.state.Plan.Split && f.alone(sources[0]) {
+		inputs[0].Most = int(min(sources[0].Chunk+2, readChunks)) // the first are soon there for others
+	}
 	what := inputs[0].Source
 	if len(inputs) > 1 {
 		what = fmt.Sprintf("%d sources", len(inputs))
@@ -154,14 +161,24 @@ func (f *flow) readBatch(ctx workflow.Context, sources []*resumepoint.Reading) (
 	return doBatch[activities.ReadInput, activities.ReadResult](ctx, f, f.state.Sticky, act.Read, inputs)
 }
 
-// wasRead notes what was read of a source, and reports whether that is a chunk, and not the end.
-func (f *flow) wasRead(source *resumepoint.Reading, read activities.ReadResult) bool {
-	f.stickTo(read.Worker)
-	source.Advance(read.Cursor, read.Done)
-	if read.Done {
-		return false
+// alone reports whether all other sources were read to their ends: those that are not take turns, chunk by chunk.
+func (f *flow) alone(source *resumepoint.Reading) bool {
+	for i := range f.state.Sources {
+		if other := &f.state.Sources[i]; other != source && !other.AtEnd {
+			return false
+		}
 	}
-	f.state.Read += int64(read.Rows)
-	f.state.Bytes += read.Bytes
 	return true
+}
+
+// wasRead notes what was read of a source: chunks, or its end.
+func (f *flow) wasRead(source *resumepoint.Reading, read activities.ReadResult) {
+	f.stickTo(read.Worker)
+	chunks := read.Chunks()
+	source.Advance(read.Cursor, int64(len(chunks)))
+	source.AtEnd = source.AtEnd || read.Ended
+	for _, chunk := range chunks {
+		f.state.Read += int64(chunk.Rows)
+		f.state.Bytes += chunk.Bytes
+	}
 }

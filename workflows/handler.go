@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
@@ -40,9 +41,12 @@ func (h *commandHandler) listen(ctx workflow.Context) error {
 		return err
 	}
 	for _, name := range []string{PauseUpdate, ContinueUpdate, CancelUpdate} {
-		take := func(ctx workflow.Context, command Command) error { return h.handle(ctx, name, command) }
+		take := func(ctx workflow.Context, command Command, _ converter.RawValue) error {
+			return h.handle(ctx, name, command)
+		}
 		err := workflow.SetUpdateHandlerWithOptions(ctx, name, take, workflow.UpdateHandlerOptions{
-			Validator: func(command Command) error {
+			Validator: func(command Command, second converter.RawValue) error {
+				command.faults.more(second)
 				if err := h.refuses(name); err != nil {
 					return err
 				}

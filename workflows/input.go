@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -25,6 +26,14 @@ type faults struct {
 	values []fault  // that are not what their keys want
 	keys   []fault  // that mean nothing
 	empty  []string // paths of the keys that have an empty text
+}
+
+// more notes that there is a second input, as with --input twice: who gives one means something by it, and Temporal's SDK drops what a
+// function has no place for.
+func (f *faults) more(second converter.RawValue) {
+	if second.Payload() != nil {
+		f.values = append(f.values, fault{"", codeInvalid, "there is a second input: write one object with all keys"})
+	}
 }
 
 // fault is one thing that is wrong.

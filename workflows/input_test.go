@@ -16,16 +16,20 @@ import (
 	"waymark/workflows"
 )
 
-// startText runs the workflow with an input as a person writes it.
+// startText runs the workflow with an input as a person writes it, or with several, one a line.
 func startText(t *testing.T, w *world, text string) error {
 	t.Helper()
 	env := newEnvironment(t)
 	env.RegisterActivity(w)
+	var inputs []any
+	for one := range strings.Lines(text) {
+		inputs = append(inputs, json.RawMessage(one))
+	}
 	var named struct{ Run any }
 	if err := json.Unmarshal([]byte(text), &named); err == nil && named.Run != nil {
 		env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.WorkflowID(fmt.Sprint(named.Run))})
 	}
-	env.ExecuteWorkflow(workflows.RunPipelineName, json.RawMessage(text))
+	env.ExecuteWorkflow(workflows.RunPipelineName, inputs...)
 	require.True(t, env.IsWorkflowCompleted())
 	err := env.GetWorkflowError()
 	if invalid := (*temporal.ApplicationError)(nil); errors.As(err, &invalid) && invalid.Type() == activities.TypeInput {
@@ -44,6 +48,8 @@ func TestInvalidInputDoesNothing(t *testing.T) {
 		{"a key twice", `{"pipeline":"big","pipeline":"small"}`, `the input has pipeline twice`},
 		{"a text", `"big"`, `the input is no object: write {"pipeline": "NAME"}`},
 		{"a list", `[{"pipeline":"big"}]`, `the input is no object`},
+		{"a second input", `{"pipeline":"big"}` + "\n" + `{"params":{"limit":"1"}}`, `there is a second input: write one object with all keys`},
+		{"a second input of nothing", `{"pipeline":"big"}` + "\nnull", `there is a second input`},
 		{"a number for a text", `{"pipeline":5}`, `the input's pipeline must be a string, and is of the type number`},
 		{"a text for an object", `{"pipeline":"big","params":"limit=1"}`, `the input's params`},
 		{"a list for an object", `{"pipeline":"big","retry":[]}`, `the input's retry is no object`},

@@ -11,6 +11,7 @@ import (
 
 	"waymark/activities"
 	"waymark/internal/temporal/attributes"
+	"waymark/internal/temporal/belonging"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -56,11 +57,12 @@ func (s *shown) set(ctx workflow.Context) {
 	}
 }
 
-// showRun shows of which pipeline a run is, who wants it, and its state.
+// showRun shows of which pipeline a run is, who wants it, and its state. From then on the workflow belongs to the landscape of the worker that said so.
 func showRun(ctx workflow.Context, run string, labels activities.Labels, status string) {
 	s := shown{has: labels.Attributes}
 	s.run(run, labels, status)
 	s.set(ctx)
+	belonging.Set(ctx, labels.Landscape)
 	note(ctx, run, labels)
 }
 
@@ -71,7 +73,7 @@ func note(ctx workflow.Context, run string, labels activities.Labels) {
 	}
 	memo := Memo{
 		Run: run, Pipeline: labels.Pipeline, Environment: labels.Environment, Version: labels.Version, Document: labels.Document, Trigger: labels.Trigger,
-		Actor: labels.Actor,
+		Actor: labels.Actor, Landscape: labels.Landscape,
 	}
 	if err := workflow.UpsertMemo(ctx, map[string]any{MemoKey: memo}); err != nil {
 		workflow.GetLogger(ctx).Error("the memo cannot be set", "error", err)

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
@@ -26,7 +27,8 @@ func (in *ListInput) UnmarshalJSON(text []byte) error {
 
 // ListPipelines is a workflow of one activity, for programs that know of Waymark what Temporal tells them: it lists the
 // pipelines that can be started by name, with their parameters.
-func ListPipelines(ctx workflow.Context, in ListInput) (list activities.PipelineList, err error) {
+func ListPipelines(ctx workflow.Context, in ListInput, second converter.RawValue) (list activities.PipelineList, err error) {
+	in.faults.more(second)
 	if wrong := slices.Concat(in.faults.values, in.faults.keys); len(wrong) > 0 {
 		return list, invalid(wrong)
 	}

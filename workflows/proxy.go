@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -37,9 +38,12 @@ func (p *proxy) listen(ctx workflow.Context) error {
 		return err
 	}
 	for _, name := range []string{PauseUpdate, ContinueUpdate, CancelUpdate} {
-		handOn := func(ctx workflow.Context, command Command) error { return p.handOn(ctx, name, command) }
+		handOn := func(ctx workflow.Context, command Command, _ converter.RawValue) error {
+			return p.handOn(ctx, name, command)
+		}
 		err := workflow.SetUpdateHandlerWithOptions(ctx, name, handOn, workflow.UpdateHandlerOptions{
-			Validator: func(command Command) error {
+			Validator: func(command Command, second converter.RawValue) error {
+				command.faults.more(second)
 				if p.ended {
 					return p.tooLate()
 				}

@@ -28,6 +28,9 @@ const (
 
 	// maxWindowChunks bounds that.
 	maxWindowChunks = 64
+
+	// maxSplitChunks bounds how many chunks of a run that is split are in flight.
+	maxSplitChunks = 512
 )
 
 // TypeNoWorker is the type of the error that stops a run for which no worker came. Stored; never rename.
@@ -89,17 +92,33 @@ func (f *flow) noteWorker(worker string) {
 	}
 }
 
-// window is how many chunks may be in flight.
+// window is how many chunks may be in flight. Of a run that is split they are three stretches for each process, one of
+// them to be written, and three that nobody has taken: so who comes to help finds work.
 func (f *flow) window() int {
+	if f.state.Plan.Split {
+		return min(3*stretchChunks*(max(len(f.workers), 1)+1), maxSplitChunks)
+	}
 	return min(windowChunks+moreChunks*max(len(f.workers)-1, 0), maxWindowChunks)
 }
 
 // stickyQueue returns the queue of the process that is to send the next chunk through the steps. Where nothing is
-// gathered and the order does not count, the work is spread.
+// gathered and the order does not count, the work is spread: in a run that is split anybody takes it.
 func (f *flow) stickyQueue() string {
 	spread := len(f.state.Plan.Barriers) == 0 && !f.way.inTurns
-	if spread && f.stickyChunks >= maxStickyChunks {
+	if spread && (f.state.Plan.Split || f.stickyChunks >= maxStickyChunks) {
 		return ""
 	}
 	return f.state.Sticky
+}
+
+// shares is in how many activities chunks of a run that is split, which were just read, go through the steps. At first
+// each takes few, so that all processes have something to do soon, and few towards the end of the run, so that all end at
+// about the same time.
+func (f *flow) shares(read int) int {
+	chunks, left := f.state.chunks(), int64(read)
+	if f.state.Bytes > 0 {
+		left += max(f.state.Plan.Bytes-f.state.Bytes, 0) * chunks / f.state.Bytes
+	}
+	size := int(max(min(chunks/4, left/int64(max(len(f.workers), 2)), stretchChunks), 2))
+	return max((read+size/2)/size, (read+stretchChunks-1)/stretchChunks, 1)
 }

@@ -1,7 +1,9 @@
 package workflows_test
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"testing"
 
@@ -132,6 +134,29 @@ func TestWorkStaysWithItsProcess(t *testing.T) {
 		require.Subset(t, []string{"one"}, w.took[activity], activity)
 	}
 	require.Equal(t, []string{common}, w.took["OpenRun"])
+}
+
+// TestChunksOfASplitRunGoTogether holds that several chunks of a run that is split are read by one activity, go through
+// the steps by another one that anybody takes, fewer towards the end, and are written by a third, at their places.
+func TestChunksOfASplitRunGoTogether(t *testing.T) {
+	w := newTeam(40)
+	w.split = true
+	require.NoError(t, runTeam(t, w, input()))
+	require.Len(t, w.took["Read"], 6) // of 2, 4, 8, 16, 10, and none
+	require.Subset(t, []string{common}, w.took["Pass"])
+	require.Less(t, len(w.took["Write"]), len(w.took["Pass"]), "what goes through the steps in several is written in one")
+	require.GreaterOrEqual(t, len(w.took["Write"]), 3, "no more than sixteen chunks are written in one")
+	require.Less(t, len(w.took["Pass"]), 12)
+	require.Greater(t, len(w.took["Pass"]), 5)
+	ordinals := map[string][]int64{}
+	slices.SortFunc(w.writes, func(a, b activities.WriteInput) int { return cmp.Compare(a.Chunk, b.Chunk) })
+	for _, part := range w.writes {
+		ordinals[part.Sink] = append(ordinals[part.Sink], part.Ordinal)
+	}
+	for _, sink := range []string{"a", "b"} {
+		require.Len(t, ordinals[sink], 40)
+		require.IsIncreasing(t, ordinals[sink])
+	}
 }
 
 func TestChunksAreSpreadOverProcesses(t *testing.T) {

@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -31,6 +32,12 @@ type RunResult struct {
 	Refused           int64              `json:"refused"`
 	Reason            string             `json:"reason,omitempty"` // of a run that was cancelled, or did not begin: skipped or superseded
 	activities.Ending                    // of a run that is complete
+}
+
+// RunAsked is RunPipeline as others ask Temporal for it.
+func RunAsked(ctx workflow.Context, in RunInput, second converter.RawValue) (RunResult, error) {
+	in.faults.more(second)
+	return RunPipeline(ctx, in)
 }
 
 // RunPipeline is the workflow of one run. It returns an error only after the run's record says why the run stopped, or

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
 	"waymark/activities/resumepoint"
@@ -30,6 +31,7 @@ import (
 type world struct {
 	chunks  []activities.PassResult
 	ordered bool
+	split   bool
 	fail    map[string]error // by activity name
 	mu      sync.Mutex       // held while writes and done change
 	writes  []activities.WriteInput
@@ -48,7 +50,7 @@ type world struct {
 func (w *world) OpenRun(context.Context, activities.OpenInput) (resumepoint.Plan, error) {
 	w.opened++
 	return resumepoint.Plan{
-		Pipeline: "p", Sources: []resumepoint.Source{{Name: "in"}}, Ordered: w.ordered,
+		Pipeline: "p", Sources: []resumepoint.Source{{Name: "in"}}, Ordered: w.ordered, Split: w.split, Bytes: int64(100 * len(w.chunks)),
 		Sinks: []resumepoint.Sink{{Name: "a", HeaderBytes: 10}, {Name: "b"}},
 	}, w.fail["OpenRun"]
 }
@@ -58,8 +60,12 @@ func (w *world) Read(_ context.Context, in activities.Batch[activities.ReadInput
 		if int(in.Chunk) == len(w.chunks) {
 			return activities.ReadResult{Cursor: in.Cursor, Done: true}, w.fail["Read"]
 		}
-		after := plugin.Cursor{Offset: in.Cursor.Offset + 100}
-		return activities.ReadResult{Rows: w.chunks[in.Chunk].Rows, Bytes: 100, Cursor: after}, nil
+		out := activities.ReadResult{Rows: w.chunks[in.Chunk].Rows, Bytes: 100}
+		for more := int(in.Chunk) + 1; more < min(int(in.Chunk)+in.Most, len(w.chunks)); more++ {
+			out.More = append(out.More, activities.ReadChunk{Rows: w.chunks[more].Rows, Bytes: 100})
+		}
+		out.Cursor.Offset = in.Cursor.Offset + 100*int64(len(out.Chunks()))
+		return out, nil
 	})
 }
 
@@ -167,11 +173,12 @@ func (i *farActivity) ExecuteActivity(ctx context.Context, in *interceptor.Execu
 
 func newEnvironment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
+	worker.SetBinaryChecksum("test") // or else the SDK reads the whole binary of the tests
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(patient)
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.WorkflowID("r1")})
-	env.RegisterWorkflow(workflows.RunPipeline)
+	env.RegisterWorkflowWithOptions(workflows.RunAsked, workflow.RegisterOptions{Name: workflows.RunPipelineName})
 	return env
 }
 

@@ -9,6 +9,7 @@ import (
 // begin sends chunks that were read through the steps.
 func (f *flow) begin(ctx workflow.Context, turn int64, group passing) {
 	f.inFlight += len(group.chunks)
+	f.turnsAhead++
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if err := f.processSafely(ctx, turn, group); err != nil {
 			f.fail(err)
@@ -49,6 +50,7 @@ func (f *flow) process(ctx workflow.Context, turn int64, group passing) error {
 		return err
 	}
 	f.settling = false
+	f.turnsAhead--
 	if err := f.await(ctx, writes); err != nil {
 		return err
 	}
@@ -117,10 +119,11 @@ func (f *flow) settle(ctx workflow.Context, chunks []activities.PassInput, passe
 	}
 	var later []part
 	var writes []workflow.Future
-	taken := 0 // of the steps: these barriers took them, and what came out is not sent on yet
+	gathers := f.state.Plan.Split && turns > 0 // parts of barriers' chunks are waited for within the turn
+	taken := 0                                 // of the steps: these barriers took them, and what came out is not sent on yet
 	for i, chunk := range chunks {
 		parts := f.place(chunk, passed[i])
-		if len(chunks) > 1 {
+		if len(chunks) > 1 || gathers {
 			parts, later = f.putOff(parts, later)
 		}
 		writes = append(writes, f.write(ctx, passed[i].Worker, parts)...)
@@ -138,6 +141,9 @@ func (f *flow) settle(ctx workflow.Context, chunks []activities.PassInput, passe
 			steps, taken = steps[1:], taken-1
 		}
 		f.turns += turns
+	}
+	if gathers && len(later) > 0 {
+		return append(writes, f.gather(ctx, passed[0].Worker, later, len(chunks))), nil
 	}
 	return append(writes, f.write(ctx, passed[0].Worker, later)...), nil
 }

@@ -64,6 +64,7 @@ type Memo struct {
 	Document    string `json:"document,omitempty"` // SHA-256
 	Trigger     string `json:"trigger,omitempty"`
 	Actor       string `json:"actor,omitempty"`
+	Landscape   string `json:"landscape,omitempty"` // id of that in which the run is recorded
 }
 
 // MemoKey is the key of the Memo. Stored; never rename.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -27,24 +28,53 @@ func (f *flow) place(chunk activities.PassInput, passed activities.PassResult) [
 	return parts
 }
 
-// write begins to write parts: those that are small in batches. The process that sent the chunk through the steps,
-// which has the sticky queue, has them in memory.
+// write begins to write parts: those that are small in batches, and all of a run that is split. The process that sent the
+// chunk through the steps, which has the sticky queue, has them in memory.
 func (f *flow) write(ctx workflow.Context, sticky string, parts []part) (writes []workflow.Future) {
-	var small []part
+	var together []part
 	for _, p := range parts {
 		switch {
 		case p.inOrder:
 			writes = append(writes, f.writeInOrder(ctx, sticky, p))
-		case p.bytes <= smallBytes:
-			small = append(small, p)
+		case p.bytes <= smallBytes || f.state.Plan.Split:
+			together = append(together, p)
 		default:
 			writes = append(writes, f.writeBatch(ctx, sticky, []part{p}))
 		}
 	}
-	for share := range slices.Chunk(small, maxBatch) {
+	for share := range slices.Chunk(together, maxBatch) {
 		writes = append(writes, f.writeBatch(ctx, sticky, share))
 	}
 	return writes
+}
+
+// gathering is parts of a run that is split, until the process that has them in memory writes them.
+type gathering struct {
+	parts  []part
+	chunks int
+	done   workflow.Future
+}
+
+// gather puts off writing parts of chunks: with what the process sends through the steps next, it is one activity. They
+// wait for a stretch of chunks, or until no more chunks come.
+func (f *flow) gather(ctx workflow.Context, worker string, parts []part, chunks int) workflow.Future {
+	g := f.gathered[worker]
+	if g == nil {
+		done, settle := workflow.NewFuture(ctx)
+		g = &gathering{done: done}
+		f.gathered[worker] = g
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			err := workflow.Await(ctx, func() bool { return g.chunks >= writeChunks || f.turnsAhead == 0 || !f.running() })
+			delete(f.gathered, worker)
+			var writes []workflow.Future
+			for share := range slices.Chunk(g.parts, maxBatch) {
+				writes = append(writes, f.writeBatch(ctx, worker, share))
+			}
+			settle.Set(nil, errors.Join(err, f.await(ctx, writes)))
+		})
+	}
+	g.parts, g.chunks = append(g.parts, parts...), g.chunks+chunks
+	return g.done
 }
 
 // writeBatch begins to write parts in one activity.

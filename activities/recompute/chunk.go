@@ -75,18 +75,19 @@ func Chunk(ctx context.Context, log *landscape.Reader, payloads *payload.Store, 
 	return Stored(ctx, log, payloads, p, record)
 }
 
-// Stored reconstructs a chunk as Chunk does, also one of which rows were forgotten: their records are zeros.
+// Stored reconstructs a chunk as Chunk does, also one of which rows were forgotten: their records are zeros, unless another
+// run has stored them again.
 func Stored(ctx context.Context, log *landscape.Reader, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
 	pack, words, err := unpack(ctx, log, payloads, record)
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("records of %s, chunk %d: %w", record.Source, record.Chunk, err)
 	}
-	rows, err := log.Records(ctx, record.Run, record.Key())
+	lines, err := log.Lines(ctx, record.Run, record.Key())
 	if err != nil {
 		return engine.Input{}, err
 	}
 	in := words.input(&plugin.Chunk{
-		Data: pack.Data, Offsets: pack.Offsets, Lengths: pack.Lens, Lines: rows.Lines, Context: []byte(words.Context),
+		Data: pack.Data, Offsets: pack.Offsets, Lengths: pack.Lens, Lines: lines, Context: []byte(words.Context),
 		File: record.File, FirstRow: record.FirstRow, FirstLine: record.FirstLine, FirstOffset: record.FirstOffset,
 		Blank: int(record.Blank), Comments: int(record.Comments),
 	})
@@ -116,11 +117,7 @@ func Record(ctx context.Context, log *landscape.Reader, payloads *payload.Store,
 }
 
 func recordOf(ctx context.Context, log *landscape.Reader, payloads *payload.Store, record landscape.Chunk, index int) (engine.Input, error) {
-	order, err := log.ForgottenOrder(ctx, record, int64(index))
-	if err == nil && order != nil {
-		err = &payload.PurgedError{Digest: payload.Digest(record.Pack), Told: order.Told()}
-	}
-	if err != nil {
+	if err := ForgottenError(ctx, log, record, int64(index)); err != nil {
 		return engine.Input{}, err
 	}
 	stored, err := fromPack(ctx, log, record, func(pack payload.Digest) (payload.PackRecord, error) { return payloads.GetRecord(ctx, pack, index) })

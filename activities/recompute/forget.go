@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"waymark/engine"
+	"waymark/engine/plan"
 	"waymark/landscape"
 	"waymark/payload"
-	"waymark/plugin"
 )
 
 // fromPack gets something from the pack of a chunk, or, if that is gone because a record in it was forgotten, from the one that replaced it.
@@ -42,6 +42,15 @@ func whole(ctx context.Context, log *landscape.Reader, record landscape.Chunk) e
 		rows = "one of its rows was "
 	}
 	return &payload.PurgedError{Digest: payload.Digest(record.Pack), Told: "changed: " + rows + order.Told()}
+}
+
+// ForgottenError says that a row of a chunk was forgotten, by which order; nil if it was not.
+func ForgottenError(ctx context.Context, log *landscape.Reader, record landscape.Chunk, slot int64) error {
+	order, err := log.ForgottenOrder(ctx, record, slot)
+	if err == nil && order != nil {
+		err = &payload.PurgedError{Digest: payload.Digest(record.Pack), Told: order.Told()}
+	}
+	return err
 }
 
 // Hashes returns the SHA-256 of each stored record of a chunk, 32 bytes each, of forgotten rows zero; and where the records are in the data.
@@ -106,22 +115,30 @@ func withoutMessages(context []byte, forgotten []int) ([]byte, error) {
 	return json.Marshal(words)
 }
 
-// LeaveOutBlank has the steps leave out the records of a chunk that were forgotten, as if their source had refused them, and returns their indexes.
-func LeaveOutBlank(in *engine.Input) map[int]bool {
-	blank, chunk := map[int]bool{}, in.Chunk
-	for i := range len(in.RecordHashes) / sha256.Size {
-		if [sha256.Size]byte(in.RecordHashes[sha256.Size*i:]) == [sha256.Size]byte{} {
-			blank[i] = true
-		}
+// Others reconstructs what is left of a chunk of which rows were forgotten: the steps leave these out, and make of the
+// others what they made of them before.
+func Others(
+	ctx context.Context, log *landscape.Reader, payloads *payload.Store, p *plan.Plan, record landscape.Chunk,
+) (engine.Input, error) {
+	in, err := Stored(ctx, log, payloads, p, record)
+	if err != nil {
+		return in, err
 	}
-	bad := slices.DeleteFunc(slices.Clone(chunk.Bad), func(b plugin.BadRecord) bool { return blank[b.Index] })
-	for i := range blank {
-		bad = append(bad, plugin.BadRecord{Index: i, Rejection: plugin.Rejection{Code: codeForgotten, Message: "the record was forgotten"}})
+	LeaveOutBlank(&in)
+	forgotten, err := log.Forgotten(ctx, record.Run, record.Key())
+	for _, f := range forgotten { // of an order that is not carried out yet, or of a pack that another run has stored again
+		in.Without[int(f.Slot)] = true
 	}
-	slices.SortFunc(bad, func(a, b plugin.BadRecord) int { return a.Index - b.Index })
-	chunk.Bad = bad
-	return blank
+	return in, err
 }
 
-// codeForgotten is why a record is left out. Nothing stores it.
-const codeForgotten = "FORGOTTEN"
+// LeaveOutBlank has the steps leave out the records of a chunk that are blank in its pack, and returns their indexes.
+func LeaveOutBlank(in *engine.Input) map[int]bool {
+	in.Without = map[int]bool{}
+	for i := range len(in.RecordHashes) / sha256.Size {
+		if [sha256.Size]byte(in.RecordHashes[sha256.Size*i:]) == [sha256.Size]byte{} {
+			in.Without[i] = true
+		}
+	}
+	return in.Without
+}

@@ -10,17 +10,27 @@ import (
 
 	"waymark/engine/plan"
 	"waymark/landscape"
+	"waymark/pipeline/schema"
 	"waymark/plugin"
 )
 
 // Parts returns the parts of a sink's output in their order. Every part of the run must be finalized: a part that is not
 // is a *landscape.ImbalanceError.
 func Parts(ctx context.Context, log *landscape.Reader, run, sink string) ([]plugin.Part, error) {
+	writes, err := Writes(ctx, log, run, sink)
+	if err != nil {
+		return nil, err
+	}
+	return PartsOf(writes)
+}
+
+// Writes returns what was written to a sink, and fails as Parts does.
+func Writes(ctx context.Context, log *landscape.Reader, run, sink string) ([]landscape.Effect, error) {
 	effects, err := log.SinkEffects(ctx, run, sink)
 	if err != nil {
 		return nil, err
 	}
-	var parts []plugin.Part
+	var writes []landscape.Effect
 	for _, effect := range effects {
 		if effect.Kind != landscape.WriteEffect {
 			continue
@@ -30,6 +40,15 @@ func Parts(ctx context.Context, log *landscape.Reader, run, sink string) ([]plug
 				Check: "sink_incomplete", Source: effect.Source, Chunk: effect.Chunk, Node: sink, Detail: "the part is " + string(effect.State),
 			}}}
 		}
+		writes = append(writes, effect)
+	}
+	return writes, nil
+}
+
+// PartsOf returns the parts of an output in their order. The writes are all of them.
+func PartsOf(writes []landscape.Effect) ([]plugin.Part, error) {
+	var parts []plugin.Part
+	for _, effect := range writes {
 		part, err := PartOf(effect)
 		if err != nil {
 			return nil, err
@@ -38,6 +57,15 @@ func Parts(ctx context.Context, log *landscape.Reader, run, sink string) ([]plug
 	}
 	slices.SortFunc(parts, func(a, b plugin.Part) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return parts, nil
+}
+
+// SchemaOf returns the schema of an output. The writes are all of them.
+func SchemaOf(node *plan.Node, encoder plugin.Encoder, writes []landscape.Effect) (schema.Schema, error) {
+	beyond := make([]string, len(writes))
+	for i, effect := range writes {
+		beyond[i] = effect.Beyond
+	}
+	return node.Layout(encoder).With(beyond)
 }
 
 // CheckStage makes sure that what a run staged for a sink is what is recorded of it. The error is a *plugin.TargetError if it is not, and a

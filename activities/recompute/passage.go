@@ -52,7 +52,7 @@ func PassageOf(p *plan.Plan, run, source string, ordinal int64, chunk *plugin.Ch
 	for _, i := range p.Sinks() {
 		if part := &result.Parts[i]; part.Rows > 0 {
 			passage.Writes = append(passage.Writes, landscape.Write{
-				Sink: p.Nodes[i].Name, Bytes: int64(len(part.Data)), SHA256: hex.EncodeToString(part.SHA256[:]),
+				Sink: p.Nodes[i].Name, Bytes: int64(len(part.Data)), SHA256: hex.EncodeToString(part.SHA256[:]), Beyond: part.Beyond,
 			})
 		}
 	}

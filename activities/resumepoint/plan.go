@@ -18,6 +18,7 @@ type Plan struct {
 	Bytes    int64     `json:"bytes"`              // of the sources' files, as they are on disk
 	Ordered  bool      `json:"ordered,omitempty"`  // chunks must be recorded in the order of their turns
 	Small    bool      `json:"small,omitempty"`    // the run holds so little that one activity reads, passes and writes all of it
+	Split    bool      `json:"split,omitempty"`    // it holds so much that several processes do it, several chunks at once
 
 	Queue  string `json:"queue,omitempty"`  // task queue of the workers that see the run's files; "" if any worker can do the run
 	Worker string `json:"worker,omitempty"` // task queue of the process that opened the run; "" if it works alone
@@ -84,8 +85,9 @@ const (
 	// mostSmall is how many sources and sinks a small run has at most.
 	mostSmall = 16
 
-	// smallRows is how many rows a chunk has room for in a small run, so that what a small source holds is one.
-	smallRows = smallBytes / 2
+	// smallRows is how many rows a chunk has room for in a small run, so that what a small source holds is one or a few: a
+	// chunk of a plan with hundreds of steps has room for no more.
+	smallRows = smallBytes / 32
 )
 
 // IsSmall reports whether it is known that a source holds little.

@@ -32,12 +32,10 @@ type Reading struct {
 	AtEnd  bool          `json:"at_end,omitempty"`
 }
 
-// Advance notes that the source was read up to the cursor: a chunk, or nothing more if that is the source's end.
-func (r *Reading) Advance(cursor plugin.Cursor, atEnd bool) {
-	r.Cursor, r.AtEnd = cursor, atEnd
-	if !atEnd {
-		r.Chunk++
-	}
+// Advance notes that this many chunks of the source were read, up to the cursor. None means that the source ends there.
+func (r *Reading) Advance(cursor plugin.Cursor, chunks int64) {
+	r.Cursor, r.AtEnd = cursor, chunks == 0
+	r.Chunk += chunks
 }
 
 // BarrierState is how far a barrier is.

@@ -10,6 +10,7 @@ import (
 	"waymark/audit"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/pipeline/schema"
 )
 
 // Comparison is what two complete runs have in common, and what they do not. Rows are those of sources that both have. Rows that barriers make of others
@@ -66,6 +67,8 @@ type Output struct {
 	Was  *int64 `json:"was"`  // rows; nil if the first run published none
 	Is   *int64 `json:"is"`   // rows; nil if the second run published none
 	Same bool   `json:"same"` // the same bytes
+
+	Fields []schema.Change `json:"fields"` // that the schemas describe otherwise; empty, not nil, if none is, or only one run published
 }
 
 // Flip is rows that ended elsewhere.
@@ -177,15 +180,18 @@ func (c *comparing) outputs(ctx context.Context, log *landscape.Reader) error {
 		return err
 	}
 	for i := range was {
-		output := Output{Sink: was[i].Sink, Was: &was[i].Rows}
+		output := Output{Sink: was[i].Sink, Was: &was[i].Rows, Fields: []schema.Change{}}
 		if at := slices.IndexFunc(is, func(a landscape.ArtifactRecord) bool { return a.Sink == output.Sink }); at >= 0 {
 			output.Is, output.Same = &is[at].Rows, is[at].SHA256 == was[i].SHA256
+			if output.Fields, err = schema.Changes(was[i].Schema, is[at].Schema); err != nil {
+				return err
+			}
 		}
 		c.found.Outputs = append(c.found.Outputs, output)
 	}
 	for i := range is {
 		if !slices.ContainsFunc(was, func(a landscape.ArtifactRecord) bool { return a.Sink == is[i].Sink }) {
-			c.found.Outputs = append(c.found.Outputs, Output{Sink: is[i].Sink, Is: &is[i].Rows})
+			c.found.Outputs = append(c.found.Outputs, Output{Sink: is[i].Sink, Is: &is[i].Rows, Fields: []schema.Change{}})
 		}
 	}
 	slices.SortFunc(c.found.Outputs, func(a, b Output) int { return cmp.Compare(a.Sink, b.Sink) })

@@ -1,5 +1,5 @@
-// Package dossier writes what happened to a row, with its proof, into one file that anybody can open: a page of HTML that computes everything again that is
-// proved, without a network. docs/proof.md describes it.
+// Package dossier writes what happened to a row, or in a run, with its proof, into one file that anybody can open: a page of HTML that computes everything
+// again that is proved, without a network. docs/proof.md describes it.
 package dossier
 
 import (
@@ -53,10 +53,10 @@ type section struct{ Title, Text string }
 type data struct {
 	Title    string   `json:"title"`
 	Run      string   `json:"run"`
-	Source   string   `json:"source"`
-	Row      int64    `json:"row"`
-	Sections []string `json:"sections"` // SHA-256 of what each section shows
-	Record   []byte   `json:"record"`   // as it was read; null if it is not to be had
+	Source   string   `json:"source,omitempty"` // of a row
+	Row      int64    `json:"row,omitempty"`    // 0: the file is about a run
+	Sections []string `json:"sections"`         // SHA-256 of what each section shows
+	Record   []byte   `json:"record"`           // as it was read; null if it is not to be had
 	Forms    []form   `json:"forms"`
 	Proof    string   `json:"proof"` // the file
 }

@@ -1,5 +1,5 @@
 'use strict';
-// Computes again, in the browser and without a network, what this file says of a row, and names what is not so. docs/proof.md describes the proof.
+// Computes again, in the browser and without a network, what this file says of a row or a run, and names what is not so. docs/proof.md describes the proof.
 
 class Refused extends Error {}
 const refuse = (wrong, what) => { if (wrong) throw new Refused(what); };
@@ -166,7 +166,7 @@ async function run() {
   }
   document.querySelector('summary').textContent = 'What was computed again, in this browser, from this file alone';
   const block = document.getElementById('data'), sections = parts;
-  let data, proof, body, sealed, lines;
+  let data, proof, ofRow, body, sealed, lines;
   await check('Nothing was added to this page, and nothing is hidden', async () => {
     if (added) throw added;
   });
@@ -176,7 +176,8 @@ async function run() {
   if (!await check('The data can be read', async () => {
     data = JSON.parse(block.textContent);
     proof = JSON.parse(data.proof);
-    body = bodyOf(base64(proof.body, 'the row'));
+    ofRow = data.row !== undefined;
+    body = ofRow && bodyOf(base64(proof.body, 'the row'));
     lines = proof.records.map(record => JSON.parse(record.line));
     refuse(sections.length !== data.sections.length, 'a part of this page is missing, or was added');
   })) return;
@@ -189,7 +190,7 @@ async function run() {
       refuse(hex(await sha256(encoded(section.textContent))) !== data.sections[i], 'it was changed');
     });
   }
-  await check('The record has the SHA-256 that was sealed', async () => {
+  if (ofRow) await check('The record has the SHA-256 that was sealed', async () => {
     if (data.record === null) return false;
     refuse(hex(await sha256(base64(data.record, 'the record'))) !== body.record, 'it is another one');
   });
@@ -198,18 +199,20 @@ async function run() {
       refuse(hex(await sha256(base64(form.form, 'the row'))) !== body.forms.get(form.id), 'it is another one');
     });
   }
-  await check('The row is in its chunk, under the seal of that', async () => {
+  if (ofRow) await check('The row is in its chunk, under the seal of that', async () => {
     refuse(body.row !== data.row || lines[0].table !== 'chunk_seals' || lines[0].source !== data.source, 'the row is another one');
     await rowUnder(proof.row, base64(proof.body, 'the row'), unhex(lines[0].root, 'the seal of the chunk'), 'it is not');
   });
   await check('The log has the seal of the run, and was signed by its key', async () => { sealed = await logOf(proof); });
   if (sealed) {
-    await check('The seal of the chunk and the ways of the row are under the seal of the run', async () => {
+    await check((ofRow ? 'The seal of the chunk and the ways of the row are' : 'Each record of the last part is') + ' under the seal of the run', async () => {
       refuse(sealed.run !== data.run, 'the log is about another run');
       for (const [i, record] of proof.records.entries()) {
-        refuse(lines[i].run_id !== sealed.run || i > 0 && (lines[i].table !== 'ways' || !body.ways.has(lines[i].way)), 'a record is of something else');
+        refuse(lines[i].run_id !== sealed.run || ofRow && i > 0 && (lines[i].table !== 'ways' || !body.ways.has(lines[i].way)), 'a record is of something else');
         await under(record, encoded(record.line), unhex(sealed.root, 'the seal of the run'), 'one is not');
       }
+      const shown = ofRow ? [] : parts.at(-1).querySelector('pre').textContent.split('\n');
+      refuse(!ofRow && JSON.stringify(shown.map(line => JSON.parse(line))) !== JSON.stringify(lines), 'other records are shown');
     });
   }
   const late = sealed?.late ? ', late: nothing is proved about the time before' : '';

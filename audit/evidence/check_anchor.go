@@ -61,6 +61,12 @@ func lastSaid(said []landscape.Anchored, anchor string) (last int64) {
 	return last
 }
 
+// Brought reports whether the landscape says that heads of its log were brought to an anchor.
+func Brought(ctx context.Context, log *landscape.Reader, at Place) (bool, error) {
+	said, err := landscape.Page[landscape.Anchored](ctx, log, landscape.Query{Prefix: []any{at.String()}, Limit: 1})
+	return len(said) > 0, err
+}
+
 // compareSaid compares what the landscape says is at anchors with its heads, and with the anchors that were looked at: they may have been moved.
 func (c *checker) compareSaid(said []landscape.Anchored) {
 	var there int64
@@ -83,7 +89,10 @@ func (c *checker) compareSaid(said []landscape.Anchored) {
 			return // check compares it
 		}
 	}
-	if len(c.Anchors) > 0 && last.Size > there {
+	switch {
+	case len(c.anchors) == 0 && last.Size > 0:
+		c.Warnings = append(c.Warnings, Problem{last.Anchor, fmt.Sprintf("%d entries were brought there, says the landscape, and no anchor was compared: name it with --log-anchor, or check where it is", last.Size)})
+	case len(c.Anchors) > 0 && last.Size > there:
 		c.problem(last.Anchor, "%d entries were brought there, says the landscape, and no anchor that was looked at has as many: name it with --log-anchor; if it is gone, somebody removed it", last.Size)
 	}
 }

@@ -22,18 +22,10 @@ type UnusableKeyError = keys.UnusableError
 
 // Options say which keys sign the log of a landscape, and where its heads go.
 type Options struct {
-	Keys    string           // folder; empty for none
-	Make    bool             // make the keys that are missing
-	Host    string           // in the names of keys that are made
-	Anchors []string         // folders, which are there, and URLs of buckets and witnesses
-	Clock   func() time.Time // nil: time.Now
-}
-
-func (o Options) filled() Options {
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
-	return o
+	Keys    string   // folder; empty for none
+	Make    bool     // make the keys that are missing
+	Host    string   // in the names of keys that are made
+	Anchors []string // folders, which are there, and URLs of buckets and witnesses
 }
 
 // Evidence is the log of a landscape, for a process that writes it.
@@ -50,7 +42,7 @@ type Evidence struct {
 // Open compares the log with the heads that were signed, and begins it if there is none. The error is a *RolledBackError or a *ForkedError if the
 // log is not what was signed before: nothing may be written then. Keys that cannot be used are errors as well.
 func Open(ctx context.Context, log *landscape.Log, o Options) (*Evidence, error) {
-	opening := &opening{Options: o.filled(), log: log, reader: log.Reader}
+	opening := &opening{Options: o, log: log, reader: log.Reader}
 	if err := opening.loadKeys(ctx); err != nil {
 		return nil, err
 	}
@@ -66,7 +58,7 @@ func Open(ctx context.Context, log *landscape.Log, o Options) (*Evidence, error)
 // Compare compares the log with the heads that were signed, as Open does, and makes and begins nothing. away is as in Evidence.
 func Compare(ctx context.Context, log *landscape.Reader, o Options) (away []error, err error) {
 	o.Make = false
-	opening := &opening{Options: o.filled(), reader: log}
+	opening := &opening{Options: o, reader: log}
 	if err := opening.loadKeys(ctx); err != nil {
 		return nil, err
 	}
@@ -218,7 +210,7 @@ func (o *opening) begin(ctx context.Context) (*Evidence, error) {
 		first = append(first, genesis)
 	}
 	if o.sealer != nil && o.ring.sealers[o.sealer.VKey] == nil && o.ring.revoked[o.sealer.VKey] == 0 {
-		admitted, err := entry(Statement{Type: Admitted, Key: o.sealer.VKey, Why: "made beside the key of the log"}, o.key, o.Clock())
+		admitted, err := entry(Statement{Type: Admitted, Key: o.sealer.VKey, Why: "made beside the key of the log"}, o.key, o.log.Now().Time())
 		if err != nil {
 			return nil, err
 		}
@@ -237,11 +229,11 @@ func (o *opening) begin(ctx context.Context) (*Evidence, error) {
 		}
 	}
 	if o.notary() { // it is not if another process was faster
-		e.Notary = &Notary{log: o.log, folder: o.Keys, key: *o.key, own: o.ring.log, anchors: o.anchors, clock: o.Clock, away: map[string]time.Time{}, failed: map[string]error{}}
+		e.Notary = &Notary{log: o.log, folder: o.Keys, key: *o.key, own: o.ring.log, anchors: o.anchors, away: map[string]time.Time{}, failed: map[string]error{}}
 		for _, away := range o.away {
 			_ = e.Notary.isAway(away)
 		}
-		e.Silent = o.ring.silent(o.size, o.Keys, o.Clock(), func(keys.Key) error { return nil })
+		e.Silent = o.ring.silent(o.size, o.Keys, o.log.Now().Time(), func(keys.Key) error { return nil })
 	}
 	return o.seal(e), nil
 }
@@ -270,7 +262,7 @@ func (o *opening) genesis(ctx context.Context) (landscape.LogEntry, error) {
 		return landscape.LogEntry{}, err
 	}
 	s.Runs, s.RunsHash = before.runs, before.digest()
-	return entry(s, o.key, o.Clock())
+	return entry(s, o.key, o.log.Now().Time())
 }
 
 // sealer makes the entries about runs.

@@ -64,7 +64,7 @@ func (p *place) copied(t *testing.T, from string) *place {
 }
 
 func (p *place) options() evidence.Options {
-	return evidence.Options{Keys: p.keys, Make: true, Host: "Worker_A", Anchors: p.anchors(), Clock: func() time.Time { return p.now }}
+	return evidence.Options{Keys: p.keys, Make: true, Host: "Worker_A", Anchors: p.anchors()}
 }
 
 // open opens the landscape and its log, does something, and closes both.

@@ -30,7 +30,6 @@ type Notary struct {
 	own     LogKeys  // of the log, public
 	quantum quantumKeys
 	anchors []Place
-	clock   func() time.Time
 	mu      sync.Mutex
 	away    map[string]time.Time // when an anchor could not be reached the last time
 	failed  map[string]error     // why anchors do not have the last head, by their names
@@ -245,7 +244,7 @@ func (k keptHead) free(size int64) int64 {
 // mark appends an entry that says that a head of this size is kept which the log did not sign.
 func (n *Notary) mark(ctx context.Context, size int64) error {
 	const why = "log_heads has a head of this size that the log did not sign"
-	e, err := entry(Statement{Type: Foreign, Position: size, Why: why}, n.key, n.clock())
+	e, err := entry(Statement{Type: Foreign, Position: size, Why: why}, n.key, n.log.Now().Time())
 	if err != nil {
 		return err
 	}
@@ -311,7 +310,7 @@ func (n *Notary) look(ctx context.Context, ring *keyring, grown *tree, from, to 
 			return nil, fmt.Errorf("log: the entry %d is missing", from+int64(i))
 		}
 		if _, wrong := ring.take(e); wrong != nil {
-			refusal, err := entry(Statement{Type: Refused, Position: e.Position, Why: wrong.Error()}, n.key, n.clock())
+			refusal, err := entry(Statement{Type: Refused, Position: e.Position, Why: wrong.Error()}, n.key, n.log.Now().Time())
 			if err != nil {
 				return nil, err
 			}
@@ -403,7 +402,7 @@ func (n *Notary) tick(ctx context.Context) error {
 		return err
 	}
 	size, err := n.log.LogSize(ctx)
-	today := n.clock().UTC().Format(time.DateOnly)
+	today := n.log.Now().Time().UTC().Format(time.DateOnly)
 	if err != nil || size != last.Size || last.at.Time().UTC().Format(time.DateOnly) == today {
 		return err
 	}
@@ -417,7 +416,7 @@ func (n *Notary) say(ctx context.Context, s Statement) error {
 		return err
 	}
 	if s.Type == Tick { // a day has one
-		e, err := entry(s, n.key, n.clock())
+		e, err := entry(s, n.key, n.log.Now().Time())
 		if err == nil {
 			err = n.log.AppendToLog(ctx, e)
 		}
@@ -428,7 +427,7 @@ func (n *Notary) say(ctx context.Context, s Statement) error {
 	if err != nil && !errors.Is(err, landscape.ErrNotFound) {
 		return err
 	}
-	e, err := entry(s, n.key, n.clock())
+	e, err := entry(s, n.key, n.log.Now().Time())
 	switch {
 	case err != nil:
 		return err

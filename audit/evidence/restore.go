@@ -24,7 +24,7 @@ type Restoration struct {
 // Restore takes the entries that the log does not have any more from an anchor, after a backup of the landscape was restored, and appends to the
 // log that this happened, why, and which runs are lost. What else is lost is in Missing: the entries about it say so from then on. The error is a *ForkedError if the entries that were left are not those of the anchor.
 func Restore(ctx context.Context, log *landscape.Log, o Options, from, why string) (done Restoration, err error) {
-	opening := &opening{Options: o.filled(), log: log, reader: log.Reader}
+	opening := &opening{Options: o, log: log, reader: log.Reader}
 	if err := opening.loadKeys(ctx); err != nil {
 		return done, err
 	}
@@ -126,7 +126,7 @@ func (r *restorer) lost(ctx context.Context) ([]string, error) {
 // write appends the missing entries and what happened, in one transaction.
 func (r *restorer) write(ctx context.Context, done Restoration, why string) error {
 	add := func(s Statement) error {
-		e, err := entry(s, *r.key, r.Clock())
+		e, err := entry(s, *r.key, r.log.Now().Time())
 		r.missing = append(r.missing, e)
 		return err
 	}

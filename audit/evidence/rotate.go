@@ -135,7 +135,7 @@ func (n *Notary) replace(ctx context.Context, next NextKey, why string) error {
 	if err := key.Test(); err != nil {
 		return err
 	}
-	said, err := entry(Statement{Type: Rotated, Key: key.VKey, Why: why}, n.key, n.clock())
+	said, err := entry(Statement{Type: Rotated, Key: key.VKey, Why: why}, n.key, n.log.Now().Time())
 	if err == nil {
 		err = n.log.AppendToLog(ctx, said)
 	}
@@ -159,7 +159,7 @@ func (n *Notary) announce(ctx context.Context) error {
 // retire appends, for each key whose time beside the new one is over, the entry after which it signs no head.
 func (n *Notary) retire(ctx context.Context) error {
 	for _, key := range n.own[:len(n.own)-1] {
-		if key.retired > 0 || n.clock().Before(key.replaced.Add(Overlap)) {
+		if key.retired > 0 || n.log.Now().Time().Before(key.replaced.Add(Overlap)) {
 			continue
 		}
 		if err := n.say(ctx, Statement{Type: Retired, Key: key.vkey, Why: "its time beside the new key is over"}); err != nil {

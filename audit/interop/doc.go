@@ -1,4 +1,5 @@
-// Package interop writes what is recorded of runs in the forms that other tools read: Parquet, RO-Crate, W3C PROV and OpenLineage. It derives everything
+// Package interop writes what is recorded of runs in the forms that other tools read: Parquet, RO-Crate, W3C PROV,
+// OpenLineage, and schemas of outputs. It derives everything
 // from the record and adds nothing to it; docs/export.md describes the forms.
 package interop
 
@@ -24,6 +25,7 @@ var (
 	_ ToFile   = OpenLineage
 	_ ToFolder = Parquet
 	_ ToFolder = ROCrate
+	_ ToFolder = Schemas
 )
 
 // File is a file that was written.

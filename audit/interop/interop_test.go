@@ -85,6 +85,23 @@ func TestOpenLineage(t *testing.T) {
 	}
 }
 
+func TestDatasetName(t *testing.T) {
+	for path, want := range map[string][2]string{
+		"/data/a?b.csv":                           {"file", "/data/a?b.csv"},
+		"s3://buck/in/a+b.csv":                    {"s3://buck", "in/a+b.csv"},
+		"s3://buck/in/100%?#a.csv":                {"s3://buck", "in/100%?#a.csv"},
+		"https://example.com:8443/a%20b.csv?v=1":  {"https://example.com:8443", "a b.csv"},
+		"postgres://127.0.0.1:56501/app/public.q": {"postgres://127.0.0.1:56501", "app.public.q"},
+		"postgres://db:5432/a%2Fb/Sales-2026.out": {"postgres://db:5432", "a/b.Sales-2026.out"},
+		"postgres://db:5432/app/s.50% a/b":        {"postgres://db:5432", "app.s.50% a/b"},
+		"postgres://%2Frun:5432/app/public.q":     {"postgres://%2Frun:5432", "app.public.q"},
+		"postgres://db:5432/app/query:1234abcd":   {"postgres://db:5432", "app.query:1234abcd"},
+	} {
+		namespace, name := interop.DatasetName(path)
+		require.Equal(t, want, [2]string{namespace, name}, path)
+	}
+}
+
 // TestPROV holds that the library prov for Python reads a document, and writes the same again.
 func TestPROV(t *testing.T) {
 	python := services.PythonWith(t, "prov")

@@ -125,20 +125,46 @@ func (r *recorded) lineageOutputs() []object {
 		d["outputFacets"] = object{"outputStatistics": facet("1-0-2/OutputStatisticsOutputDatasetFacet.json", object{
 			"rowCount": out.rows, "size": out.bytes, "fileCount": 1,
 		})}
+		if fields := lineageSchema(out.schema); fields != nil {
+			d["facets"].(object)["schema"] = fields
+		}
 		datasets = append(datasets, d)
 	}
 	return datasets
 }
 
-// lineage names a dataset as OpenLineage does: local files by their path, everything else by the authority of its URI and the rest.
 func (s dataset) lineage() object {
-	namespace, name := lineageFiles, s.path
-	if u, err := url.Parse(s.path); err == nil && u.Host != "" {
-		namespace, name = u.Scheme+"://"+u.Host, strings.TrimPrefix(u.Path, "/")
-	}
+	namespace, name := DatasetName(s.path)
 	d := object{"namespace": namespace, "name": name, "facets": object{}}
 	if s.sha256 != "" {
 		d["facets"] = object{"version": facet("1-0-1/DatasetVersionDatasetFacet.json", object{"datasetVersion": "sha256:" + s.sha256})}
 	}
 	return d
+}
+
+// DatasetName returns what OpenLineage calls a dataset that is recorded with this path or URI, so that events of
+// other programs about it meet ours: a local file by its path, an object by its key as it is, a table by
+// database.schema.table, a file of a web server by the path of its address. A query of a database is called
+// database.query:DIGEST.
+//
+// Source: OpenLineage, spec/Naming.md.
+func DatasetName(recorded string) (namespace, name string) {
+	scheme, rest, isURI := strings.Cut(recorded, "://")
+	if !isURI {
+		return lineageFiles, recorded
+	}
+	authority, name, _ := strings.Cut(rest, "/")
+	switch scheme {
+	case "postgres":
+		database, table, _ := strings.Cut(name, "/")
+		if plain, err := url.PathUnescape(database); err == nil {
+			database = plain
+		}
+		name = database + "." + table
+	case "http", "https":
+		if u, err := url.Parse(recorded); err == nil {
+			name = strings.TrimPrefix(u.Path, "/")
+		}
+	}
+	return scheme + "://" + authority, name
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net/url"
 	"path/filepath"
-	"strings"
 
 	"waymark/landscape"
 )
@@ -105,10 +103,7 @@ func profiles() []object {
 func crateFiles(datasets []dataset) (entities []object) {
 	known := map[string]bool{}
 	for _, d := range datasets {
-		id := d.path
-		if !strings.Contains(id, "://") {
-			id = (&url.URL{Scheme: "file", Path: d.path}).String()
-		}
+		id := d.address()
 		if known[id] {
 			continue
 		}

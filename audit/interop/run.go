@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"waymark/landscape"
+	"waymark/pipeline/schema"
 	"waymark/plugin"
 )
 
@@ -30,6 +31,7 @@ type dataset struct {
 	bytes  int64
 	rows   int64 // -1 if not known
 	at     landscape.Micros
+	schema *schema.Schema // of an output; nil if not known
 }
 
 func load(ctx context.Context, log *landscape.Reader, id string) (*recorded, error) {
@@ -102,7 +104,11 @@ func (r *recorded) tables(ctx context.Context, log *landscape.Reader) error {
 func (r *recorded) artifacts(ctx context.Context, log *landscape.Reader) error {
 	artifacts, err := log.Artifacts(ctx, r.ID)
 	for _, a := range artifacts {
-		r.outputs = append(r.outputs, dataset{a.Sink, r.absolute(a.Path), a.SHA256, a.Bytes, a.Rows, a.Published})
+		fields, err := schema.Parse(a.Schema)
+		if err != nil {
+			return fmt.Errorf("output of %s: %w", a.Sink, err)
+		}
+		r.outputs = append(r.outputs, dataset{a.Sink, r.absolute(a.Path), a.SHA256, a.Bytes, a.Rows, a.Published, fields})
 	}
 	return err
 }

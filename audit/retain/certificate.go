@@ -42,7 +42,7 @@ const smallDigest = 8
 func (c *carrying) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "waymark forgotten v1\norder %d of %s by %s: %s\ncarried out %s\n",
-		c.order.ID, moment(c.order.At.Time()), landscape.OneLine(c.order.Actor), landscape.OneLine(c.order.Why), moment(time.Now()))
+		c.order.ID, moment(c.order.At.Time()), landscape.OneLine(c.order.Actor), landscape.OneLine(c.order.Why), moment(c.Log.Now().Time()))
 	b.WriteString("\nRows whose records, hashes, keys and errors were overwritten, and whose salts were destroyed:\n")
 	for _, row := range c.rows {
 		fmt.Fprintf(&b, "  run %s  %s:%d\n", row.Run, row.Source, row.Row)

@@ -15,8 +15,10 @@ import (
 
 // An Eraser deletes rows in the targets of outputs.
 type Eraser interface {
-	// Erasable fails if rows of a published output cannot be deleted; with probe also if the target would not do so now. It changes nothing.
-	Erasable(ctx context.Context, run, sink string, probe bool) error
+	// Erasable fails if rows of a published output cannot be deleted.
+	Erasable(ctx context.Context, run, sink string) error
+	// TryErase returns what Erase would now; without lines it only asks the target whether it would delete any. It changes nothing.
+	TryErase(ctx context.Context, run, sink string, lines []int64) ([]plugin.ErasureOutcome, error)
 	// Erase deletes rows of a published output, by their lines, and returns what became of each, in their order. It may be repeated, with the same answer.
 	Erase(ctx context.Context, run, sink string, lines []int64) ([]plugin.ErasureOutcome, error)
 }
@@ -86,17 +88,30 @@ func (p *ForgetPlan) DeleteIn(ctx context.Context, follow Follower, eraser Erase
 	}
 	slices.SortFunc(p.Erasures, compareErasures)
 	p.Erasures = slices.Compact(p.Erasures)
-	return p.eachOutput(func(e Erasure) error { return eraser.Erasable(ctx, e.Run, e.Sink, false) })
+	return p.eachOutput(func(e Erasure) error { return eraser.Erasable(ctx, e.Run, e.Sink) })
 }
 
-// probe asks the targets whether they would delete rows now.
-func (p *ForgetPlan) probe(ctx context.Context, eraser Eraser) error {
-	return p.eachOutput(func(e Erasure) error {
-		if err := eraser.Erasable(ctx, e.Run, e.Sink, true); err != nil {
+// probe asks the targets whether they would delete rows now, and with all what would become of each.
+func (p *ForgetPlan) probe(ctx context.Context, eraser Eraser, all bool) (fates []ErasedIn, err error) {
+	err = p.eachOutput(func(e Erasure) error {
+		var lines []int64
+		for _, other := range p.Erasures {
+			if all && other.Run == e.Run && other.Sink == e.Sink {
+				lines = append(lines, other.Line)
+			}
+		}
+		outcomes, err := eraser.TryErase(ctx, e.Run, e.Sink, lines)
+		if err != nil {
 			return errors.Join(ctx.Err(), &TargetError{Run: e.Run, Sink: e.Sink, Output: e.Output, Err: err})
 		}
+		fate := ErasedIn{Run: e.Run, Sink: e.Sink, Output: e.Output, Outcomes: map[plugin.ErasureOutcome]int64{}}
+		for _, outcome := range outcomes {
+			fate.Outcomes[outcome]++
+		}
+		fates = append(fates, fate)
 		return nil
 	})
+	return fates, err
 }
 
 func untouched(name string, lines []Erasure) *UntouchedError {

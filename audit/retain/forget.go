@@ -39,7 +39,7 @@ func (f *Forgetter) Forget(ctx context.Context, plan *ForgetPlan, order landscap
 	if err := f.finish(ctx, &result); err != nil {
 		return nil, err
 	}
-	if err := plan.probe(ctx, f.Targets); err != nil {
+	if _, err := plan.probe(ctx, f.Targets, false); err != nil {
 		return nil, err
 	}
 	order, err := f.Log.BeginForgetting(ctx, order, plan.Runs, plan.Rows, plan.records()...)
@@ -50,6 +50,15 @@ func (f *Forgetter) Forget(ctx context.Context, plan *ForgetPlan, order landscap
 		return nil, fmt.Errorf("forget: %w", err)
 	}
 	return f.carryOut(ctx, order)
+}
+
+// Try fails as Forget would now, as far as that is known before earlier orders are carried out, and returns what would become of rows in targets. It changes nothing.
+func (f *Forgetter) Try(ctx context.Context, plan *ForgetPlan, order landscape.Purge) ([]ErasedIn, error) {
+	fates, err := plan.probe(ctx, f.Targets, true)
+	if err != nil {
+		return nil, err
+	}
+	return fates, f.Log.MayForget(ctx, order, plan.Runs, plan.Rows)
 }
 
 // Finish carries out the orders that were given and not carried out. One that must wait, because a new run needs a payload, or a hold protects one,

@@ -57,7 +57,11 @@ func TestForgettingTheSameRecords(t *testing.T) {
 // oneTarget deletes rows, unless it has an error.
 type oneTarget struct{ err error }
 
-func (o *oneTarget) Erasable(context.Context, string, string, bool) error { return o.err }
+func (o *oneTarget) Erasable(context.Context, string, string) error { return o.err }
+
+func (o *oneTarget) TryErase(ctx context.Context, run, sink string, lines []int64) ([]plugin.ErasureOutcome, error) {
+	return o.Erase(ctx, run, sink, lines)
+}
 
 func (o *oneTarget) Erase(_ context.Context, _, _ string, lines []int64) ([]plugin.ErasureOutcome, error) {
 	return slices.Repeat([]plugin.ErasureOutcome{plugin.RowDeleted}, len(lines)), o.err

@@ -28,7 +28,7 @@ func TestDeliveriesThatARunIsStillToReadStay(t *testing.T) {
 	payloads := map[string]string{}
 	deliver := func(item string) landscape.Arrival {
 		payloads[item] = fmt.Sprintf("%064x", item[0])
-		came := landscape.NewDelivery(trigger, plugin.FileInfo{Path: item, Bytes: 7}, payloads[item])
+		came := landscape.NewDelivery(trigger, plugin.FileInfo{Path: item, Bytes: 7}, payloads[item], "")
 		require.NoError(t, log.Receive(ctx, came))
 		last, err := log.LastArrival(ctx, trigger, item)
 		require.NoError(t, err)

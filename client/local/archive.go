@@ -151,7 +151,7 @@ func (h *Home) archivePlan(ctx context.Context, log *landscape.Log, r ArchiveReq
 	}
 	asked := r.AsOf
 	if asked.IsZero() {
-		asked = time.Now()
+		asked = log.Now().Time()
 	}
 	plan, err := archive.NewPlan(ctx, log.Reader, older, asked, only)
 	if err == nil && only != "" && r.AsOf.IsZero() {

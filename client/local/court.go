@@ -42,7 +42,7 @@ func (h *Home) court(ctx context.Context) (*court, error) {
 			return nil, err
 		}
 	}
-	return &court{h, log, approvers, time.Now()}, nil
+	return &court{h, log, approvers, log.Now().Time()}, nil
 }
 
 // readingCourt changes nothing. Without an approvers file no signature counts.
@@ -54,7 +54,7 @@ func (h *Home) readingCourt() (*court, error) {
 	if approvers == nil {
 		approvers = &persons.Approvers{}
 	}
-	return &court{h, h.stores.Log, approvers, time.Now()}, nil
+	return &court{h, h.stores.Log, approvers, h.stores.Log.Now().Time()}, nil
 }
 
 // someApprovers returns whose keys may sign. The error says where the file must be.

@@ -12,7 +12,7 @@ import (
 	"waymark/pipeline"
 )
 
-// Diagnose looks for what is wrong with a run, and returns what it looked at, in order: how the run ended, its refused rows, in which roles it is signed off, its outputs, the payloads
+// Diagnose looks for what is wrong with a run, and returns what it looked at, in order: how the run ended, values that differ from those of the last run of its version, its refused rows, in which roles it is signed off, its outputs, the payloads
 // that it needs, its seal, its place in the landscape's log, who was told of its end, the schema of the landscape, and other runs that read the same. It changes nothing, reads every
 // payload and every record of the run, and does not execute any step: Verify and Reproduce do. What cannot be found out is a Check as well. The error is an
 // *Error of kind NotFound if there is no such run.
@@ -26,7 +26,7 @@ func (h *Home) Diagnose(ctx context.Context, run landscape.Run) (checks []client
 		name string
 		look func(context.Context) ([]client.Check, error)
 	}{
-		{"run", p.ending}, {"rows", p.refused}, {"sign-offs", p.signOffs}, {"outputs", p.outputs}, {"payloads", p.storedPayloads}, {"seal", p.seal}, {"log", p.inLog}, {"events", p.events}, {"schema", p.schema},
+		{"run", p.ending}, {"values", p.values}, {"rows", p.refused}, {"sign-offs", p.signOffs}, {"outputs", p.outputs}, {"payloads", p.storedPayloads}, {"seal", p.seal}, {"log", p.inLog}, {"events", p.events}, {"schema", p.schema},
 		{"same sources", p.repeats},
 	} {
 		found, err := look.look(ctx)
@@ -89,6 +89,16 @@ func (p patient) ending(context.Context) ([]client.Check, error) {
 	default:
 		return one(client.Failure(p.next(), "%s", told))
 	}
+}
+
+// values says in which values of its worker the run differs from the last one of its version.
+func (p patient) values(context.Context) ([]client.Check, error) {
+	if p.status.OtherValues == "" {
+		return nil, nil
+	}
+	check := client.Warning("", "%s", p.status.OtherValues)
+	check.Advice = "give all workers the same values; waymark doctor compares those that are there"
+	return one(check)
 }
 
 // signOffs says in which of the roles that the document requires the run is signed off now.

@@ -61,6 +61,13 @@ func (p patient) repeats(ctx context.Context) ([]client.Check, error) {
 	if !client.Complete(p.run.Status) {
 		return one(client.Good("not compared with other runs: it is not complete"))
 	}
+	forgotten, err := p.stores.Log.ForgottenIn(ctx, p.run.ID)
+	if err != nil {
+		return nil, err
+	}
+	if forgotten > 0 {
+		return one(client.Good("not compared with other runs: %s of it forgotten", text.Count(forgotten, "row")))
+	}
 	other, err := p.twin(ctx)
 	switch {
 	case err != nil:
@@ -89,7 +96,8 @@ func (p patient) repeats(ctx context.Context) ([]client.Check, error) {
 	return one(client.Good("run %s read the same, and made the same of it: %s, %s hashes", other, text.Count(like.Rows, "row"), text.Grouped(like.Hashes)))
 }
 
-// twin returns the newest other complete run of the same document, plan, parameters and secrets that read the same; "" if there is none.
+// twin returns the newest other complete run of the same document, plan, parameters and secrets that read the same, and of
+// which no row was forgotten: "" if there is none.
 func (p patient) twin(ctx context.Context) (string, error) {
 	log := p.stores.Log
 	var alike []landscape.RunHead
@@ -114,7 +122,11 @@ func (p patient) twin(ctx context.Context) (string, error) {
 			continue
 		}
 		var theirs []string
-		if theirs, err = p.readings(ctx, run.ID); err == nil && slices.Equal(mine, theirs) {
+		if theirs, err = p.readings(ctx, run.ID); err != nil || !slices.Equal(mine, theirs) {
+			continue
+		}
+		var forgotten int64
+		if forgotten, err = log.ForgottenIn(ctx, run.ID); err == nil && forgotten == 0 {
 			return run.ID, nil
 		}
 	}

@@ -71,7 +71,7 @@ func useful(name string, l func(context.Context) client.Check) look {
 // looks are the checks of a state folder, or of a cluster.
 func (d doctor) looks() []look {
 	checks := []look{
-		useful("program", d.program), needed("temporal", client.NameCluster, d.cluster), useful("workers", d.workers), useful("queues", d.queues), useful("files", d.files),
+		useful("program", d.program), needed("temporal", client.NameCluster, d.cluster), useful("workers", d.workers), useful("queues", d.queues), {name: "stuck runs", look: d.stuck}, useful("files", d.files),
 		useful("search attributes", d.attributes), useful("codec keys", d.codec), needed("record", client.NameLandscape, d.landscape), useful("size", d.size), useful("database", d.database),
 		useful("disk space", d.disk), useful("log", d.log), needed("payloads", client.CheckPayloads, d.payloads), useful("clock", d.clock),
 	}
@@ -89,6 +89,7 @@ func (d doctor) looks() []look {
 		look{name: "archives", look: d.archives},
 		look{name: "retention", look: d.retention},
 		look{name: "triggers", look: d.triggers},
+		look{name: "spans", look: d.spans},
 	)
 }
 
@@ -312,9 +313,17 @@ func (d doctor) runs(ctx context.Context) (runs int, last []landscape.RunHead, p
 	return runs, last, place, err
 }
 
+// now is the time of the landscape's clock.
+func (o *Options) now() time.Time {
+	if o.Clock != nil {
+		return o.Clock().UTC()
+	}
+	return time.Now().UTC()
+}
+
 // clock compares the clock with the newest recorded time.
 func (d doctor) clock(ctx context.Context) client.Check {
-	now := time.Now().UTC()
+	now := d.now()
 	_, last, _, err := d.runs(ctx)
 	if err != nil {
 		return client.Warning(client.CureOther, "%s; the record cannot be asked", now.Format(time.RFC3339))

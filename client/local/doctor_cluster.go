@@ -1,9 +1,11 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"waymark/internal/temporal/attributes"
 	"waymark/internal/temporal/cluster"
 	"waymark/internal/text"
+	"waymark/landscape"
 	"waymark/payload"
 	"waymark/worker/storage"
 	"waymark/workflows"
@@ -63,12 +66,146 @@ func (d doctor) workers(ctx context.Context) client.Check {
 			taking[kind] = workers
 		}
 		workers := taking[enums.TASK_QUEUE_TYPE_ACTIVITY]
-		found := fmt.Sprintf("%s on queue %s: %s", text.Count(int64(len(workers)), "worker"), queue, strings.Join(identities(workers), ", "))
-		if len(builds(workers)) > 1 {
-			return client.Warning(client.OneVersion, "%s; they are of several versions", found)
+		if check := differencesCheck(workers, d.landscapeID(ctx)); check.Detail != "" {
+			return check
 		}
-		return client.Good("%s", found)
+		found := fmt.Sprintf("%s on queue %s: %s", text.Count(int64(len(workers)), "worker"), queue, strings.Join(identities(workers), ", "))
+		return versionsCheck(found, workers, func(deployment string) (string, error) {
+			return cluster.Current(ctx, c.Temporal, c.Namespace, deployment)
+		})
 	})
+}
+
+// landscapeID returns the id of the landscape; "" if it cannot be asked, which another check says.
+func (d doctor) landscapeID(ctx context.Context) (id string) {
+	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
+		id, err = stores.Log.ID(ctx)
+		return err
+	})
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// differencesCheck says in what workers differ that must have the same, or nothing if they do not. id is that of the landscape; "" if it is unknown.
+func differencesCheck(workers []cluster.Worker, id string) client.Check {
+	for _, fact := range []struct{ name, what, cure string }{
+		{cluster.FactLandscape, "they have several landscapes", "give all workers of the queue the same --landscape; this record has the id " + id},
+		{cluster.FactValues, "they have several values of the variables of --allow-env, of the fingerprint key or of --environment", "give all workers of the queue the same"},
+	} {
+		with := map[string][]string{}
+		for _, w := range workers {
+			if w.Facts != nil {
+				with[w.Facts[fact.name]] = append(with[w.Facts[fact.name]], w.Identity)
+			}
+		}
+		what := fact.what
+		if _, ours := with[id]; len(with) == 1 && fact.name == cluster.FactLandscape && id != "" && !ours {
+			what = "none of them has this record"
+		} else if len(with) < 2 {
+			continue
+		}
+		var each []string
+		for _, value := range slices.Sorted(maps.Keys(with)) {
+			each = append(each, fmt.Sprintf("%s has %s", strings.Join(with[value], ", "), cmp.Or(value, "none")))
+		}
+		check := client.Warning("", "%s on the queue; %s: %s", text.Count(int64(len(workers)), "worker"), what, strings.Join(each, "; "))
+		check.Advice = fact.cure
+		return check
+	}
+	return client.Check{}
+}
+
+// versionsCheck says of which versions the workers are that were found, and which of them gets new runs.
+func versionsCheck(found string, workers []cluster.Worker, current func(deployment string) (string, error)) client.Check {
+	all := builds(workers)
+	for _, deployment := range deployments(workers) {
+		version, err := current(deployment)
+		switch {
+		case err != nil:
+			return client.Warning(client.ReadServerLogs, "%s; which version of %s is current is unknown: %v", found, deployment, err)
+		case version == "":
+			check := client.Warning("", "%s; no version of %s is current: no run begins", found, deployment)
+			check.Advice = "temporal worker deployment set-current-version --deployment-name " + deployment + " --build-id BUILD"
+			return check
+		case !slices.Contains(all, version):
+			check := client.Warning("", "%s; the current version is %s, of which there is no worker: no run begins", found, version)
+			check.Advice = "start a worker of it, or make another version the current one: temporal worker deployment set-current-version " +
+				"--deployment-name " + deployment + " --build-id BUILD"
+			return check
+		}
+		found += "; new runs go to " + version
+	}
+	if len(all) > 1 {
+		return client.Warning(client.OneVersion, "%s; they are of several versions", found)
+	}
+	return client.Good("%s", found)
+}
+
+// deployments returns the deployments of workers with versions, each once.
+func deployments(workers []cluster.Worker) []string {
+	var all []string
+	for _, w := range workers {
+		if w.Deployment != "" {
+			all = append(all, w.Deployment)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// How many open workflows the doctor looks at for those that are stuck, and how many it names.
+const (
+	mostOpen  = 50
+	mostStuck = 5
+)
+
+// stuck looks for runs whose next task no worker can do, such as for want of a codec key, or nothing if there are none.
+func (d doctor) stuck(ctx context.Context) client.Check {
+	return d.ask(ctx, func(c *client.Connection) client.Check {
+		ids, err := d.stuckOn(ctx, c)
+		switch {
+		case err != nil:
+			return client.Warning(client.ReadServerLogs, "which runs are stuck is unknown: %v", err)
+		case ids == nil:
+			return client.Check{}
+		}
+		told := strings.Join(ids[:min(len(ids), mostStuck)], ", ")
+		if more := len(ids) - mostStuck; more > 0 {
+			told += fmt.Sprintf(" and %d more", more)
+		}
+		check := client.Warning("", "no worker can do the next task of %s", told)
+		check.Advice = "the logs of the workers say why; such as codec keys with which a run was begun, or a landscape in which it is recorded, that they do not have"
+		return check
+	})
+}
+
+// stuckOn returns the ids of the workflows whose next task no worker can do.
+func (o *Options) stuckOn(ctx context.Context, c *client.Connection) ([]string, error) {
+	query := fmt.Sprintf("WorkflowType = '%s' and ExecutionStatus = 'Running' and TaskQueue = '%s'",
+		workflows.RunPipelineName, strings.ReplaceAll(o.Cluster.TaskQueue(), "'", `\'`))
+	return cluster.Stuck(ctx, c.Temporal, query, mostOpen)
+}
+
+// Stuck returns the ids of the workflows of runs, also of those that have not begun, whose next task no worker can do, as far as the cluster says;
+// nil without one.
+func (h *Home) Stuck(ctx context.Context) []string {
+	if h.options.Cluster == nil {
+		return nil
+	}
+	ctx, done := context.WithTimeout(ctx, client.AnswerTimeout)
+	defer done()
+	c, err := h.options.Cluster.Dial(ctx, h.options.identity())
+	if err != nil {
+		return nil // the list says of each run that it is unknown whether a process executes it
+	}
+	defer c.Temporal.Close()
+	ids, err := h.options.stuckOn(ctx, c)
+	if err != nil {
+		return nil
+	}
+	return ids
 }
 
 // identities names workers with their versions, and says when each was heard.
@@ -152,6 +289,8 @@ func (d doctor) files(ctx context.Context) client.Check {
 		switch {
 		case err != nil:
 			return client.Failure(client.ReadServerLogs, "%v", err)
+		case len(workers) == 0 && !d.needsFiles(ctx):
+			return client.Good("no worker sees the files of %q, and no deployed pipeline reads or writes any", files)
 		case len(workers) == 0:
 			return client.Warning(client.StartWorkerThere, "no worker sees the files of %q", files)
 		case len(workers) == 1:
@@ -159,6 +298,30 @@ func (d doctor) files(ctx context.Context) client.Check {
 		}
 		return client.Good("%s see the files of %q", text.Count(int64(len(workers)), "worker"), files)
 	})
+}
+
+// needsFiles reports whether a deployed pipeline has sources or sinks that are files of a machine, or whether that is not known,
+// or nothing is deployed: then runs are those of files.
+func (d doctor) needsFiles(ctx context.Context) bool {
+	needs, deployed := false, 0
+	err := d.withPayloads(ctx, func(stores *storage.Storage) error {
+		current, err := stores.Log.AllCurrentVersions(ctx)
+		for _, deployment := range current {
+			if err != nil || needs {
+				break
+			}
+			if deployment.Retired() {
+				continue
+			}
+			deployed++
+			var version landscape.PipelineVersion
+			if version, err = stores.Log.Version(ctx, deployment.Pipeline, deployment.Version); err == nil {
+				needs, err = client.OnHost(ctx, stores.Payloads, version)
+			}
+		}
+		return err
+	})
+	return needs || err != nil || deployed == 0
 }
 
 // registered is how long servers may take until all of them know a search attribute that was registered.
@@ -242,6 +405,9 @@ func (d doctor) payloads(ctx context.Context) client.Check {
 // unlessTold returns the cure, unless what a service said has one of its own.
 func unlessTold(err error, cure client.Cure) client.Cure {
 	if _, told := errors.AsType[*storage.ServiceError](err); told {
+		return ""
+	}
+	if _, unfit := errors.AsType[*landscape.UnfitError](err); unfit {
 		return ""
 	}
 	return cure

@@ -26,7 +26,10 @@ func (d doctor) log(ctx context.Context) client.Check {
 	if err := checkAnchors(d.LogAnchors...); err != nil {
 		return client.Failure("", "%v", err) // as runs are refused
 	}
-	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
+	switch _, _, place, err := d.runs(ctx); {
+	case err != nil && !missing(err):
+		return client.Warning(client.CureOther, "the record cannot be asked")
+	case err != nil || place == "":
 		return noLogYet(ctx, anchors)
 	}
 	var found logState
@@ -36,9 +39,12 @@ func (d doctor) log(ctx context.Context) client.Check {
 			if away, err = evidence.Compare(ctx, stores.Log.Reader, d.evidence()); err != nil {
 				return d.wordedLog(ctx, err)
 			}
+			if anchors, err = d.comparedAnchors(ctx, stores.Log.Reader); err != nil {
+				return err
+			}
 		}
 		if found, err = stateOf(ctx, stores.Log.Reader, anchors); err == nil {
-			found.unable = d.unable(ctx, stores.Log.Reader)
+			found.unable = d.unable(ctx, stores.Log)
 		}
 		for _, why := range away {
 			if told := why.Error(); !slices.Contains(found.away, told) {
@@ -50,18 +56,25 @@ func (d doctor) log(ctx context.Context) client.Check {
 	return logCheck(ctx, found, anchors, err)
 }
 
+// missing reports whether an error says that there is no record.
+func missing(err error) bool {
+	refused, ok := errors.AsType[*client.Error](err)
+	return errors.Is(err, landscape.ErrNotFound) ||
+		ok && (refused.Code == client.LandscapeNotFound || refused.Code == client.LogRolledBack)
+}
+
 // unable says why the key of a log that is here does not sign it: another one replaced it, or it is in no file and its signer does not answer; or why the one that it
 // replaced does not sign beside it. It is nil if it can sign, or is not this one's.
-func (d doctor) unable(ctx context.Context, log *landscape.Reader) error {
+func (d doctor) unable(ctx context.Context, log *landscape.Log) error {
 	folder := d.evidence().Keys
 	key, err := keys.Load(folder, keys.Log)
 	if err != nil {
 		return nil //nolint:nilerr // there is none here, or the comparison said what is wrong with it
 	}
-	if err := cmp.Or(evidence.Replaced(ctx, log, key, folder), key.Test()); err != nil {
+	if err := cmp.Or(evidence.Replaced(ctx, log.Reader, key, folder), key.Test()); err != nil {
 		return err
 	}
-	return errors.Join(evidence.Silent(ctx, log, folder, time.Now())...)
+	return errors.Join(evidence.Silent(ctx, log.Reader, folder, log.Now().Time())...)
 }
 
 // noLogYet is what is said of a log without entries: it has yet to begin, unless an anchor knows better.

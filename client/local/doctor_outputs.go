@@ -17,11 +17,12 @@ func (d doctor) outputs(ctx context.Context) client.Check {
 	if _, _, place, err := d.runs(ctx); err != nil || place == "" {
 		return client.Check{} // other checks say so
 	}
-	now := landscape.MicrosOf(time.Now())
+	var now landscape.Micros
 	var due audit.DueAttestations
 	var altered []landscape.Attestation
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
 		schedule := audit.NewAttestSchedule(stores.Log.Reader)
+		now = stores.Log.Now()
 		if due, err = schedule.Look(ctx, now); err == nil {
 			altered, err = schedule.Altered(ctx, now)
 		}

@@ -21,7 +21,9 @@ func (d doctor) triggers(ctx context.Context) client.Check {
 		return client.Check{} // other checks say so
 	}
 	var list []client.Trigger
+	var now time.Time
 	err := d.withLandscape(ctx, func(stores *storage.Storage) (err error) {
+		now = stores.Log.Now().Time()
 		list, err = (&Home{options: *d.Options}).with(stores).Triggers(ctx, "")
 		return err
 	})
@@ -31,7 +33,7 @@ func (d doctor) triggers(ctx context.Context) client.Check {
 	case len(list) == 0:
 		return client.Check{}
 	}
-	return triggersCheck(list, time.Now())
+	return triggersCheck(list, now)
 }
 
 func triggersCheck(list []client.Trigger, now time.Time) client.Check {

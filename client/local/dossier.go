@@ -25,3 +25,12 @@ func (h *Home) DossierOf(ctx context.Context, story *audit.Explanation, to io.Wr
 	}
 	return dossier.Write(to, story, proof)
 }
+
+// WriteReport writes the report of a run that has ended, with its proof, as one file in HTML. word is all that Find takes. Errors about the run are those of Export and Prove.
+func (h *Home) WriteReport(ctx context.Context, word string, to io.Writer) error {
+	run, err := h.finished(ctx, word)
+	if err != nil {
+		return err
+	}
+	return unproven(ctx, run.ID, dossier.WriteRun(ctx, to, h.stores.Log.Reader, run))
+}

@@ -163,6 +163,24 @@ func (o *Options) logAnchors() []string {
 	return anchors
 }
 
+// comparedAnchors returns the anchors with which the log is compared: those of logAnchors, and the state folder's own only if the landscape is that
+// folder's, or the heads of the log were brought there. A landscape that is elsewhere is mostly of processes that have folders of their own.
+func (o *Options) comparedAnchors(ctx context.Context, log *landscape.Reader) ([]string, error) {
+	anchors := o.logAnchors()
+	own := evidence.PlaceOf(anchors[0])
+	if begun, _ := own.Begun(ctx); begun || o.private() {
+		return anchors, nil
+	}
+	if _, err := os.Stat(string(o.State)); err != nil {
+		return anchors[1:], nil //nolint:nilerr // a folder that is not there was never this process's
+	}
+	brought, err := evidence.Brought(ctx, log, own)
+	if brought || err != nil {
+		return anchors, err
+	}
+	return anchors[1:], nil
+}
+
 // wordedLog says of a log that may not be written what a person can do.
 func (o *Options) wordedLog(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

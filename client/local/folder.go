@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"waymark/internal/temporal/attributes"
 	"waymark/internal/temporal/embedded"
 	"waymark/worker"
+	"waymark/worker/spans"
 	"waymark/worker/storage"
 )
 
@@ -44,6 +46,9 @@ func (f Folder) Temporal() string { return f.File("temporal.db") }
 // Keys returns the folder of the keys that sign the log of the folder's landscape.
 func (f Folder) Keys() string { return f.File("keys") }
 
+// Spans returns the folder in which spans of the processes that work here wait for their collector.
+func (f Folder) Spans() spans.Folder { return spans.Folder(f.File("spans")) }
+
 // Approvers returns the path of the file that says whose SSH keys may sign off runs.
 func (f Folder) Approvers() string { return f.File("approvers") }
 
@@ -56,6 +61,15 @@ func (f Folder) Witness() string { return f.File("witness") }
 // Make makes the folder if it is not there, unless SQLite could open nothing in it. What it has is for its owner alone,
 // also what was there.
 func (f Folder) Make() error {
+	if err := f.make(); err != nil {
+		return err
+	}
+	f.close()
+	return nil
+}
+
+// make is Make, and leaves what was there as it is, as long as nobody knows whether that is a state folder.
+func (f Folder) make() error {
 	refused := &client.Error{Kind: client.Invalid, Code: client.InvalidStateFolder}
 	if refused.Err = f.TooDeep(); refused.Err != nil {
 		refused.Message = fmt.Sprintf("state folder: %v", refused.Err)
@@ -64,7 +78,6 @@ func (f Folder) Make() error {
 	err := os.MkdirAll(string(f), 0o700)
 	switch {
 	case err == nil:
-		f.close()
 		return nil
 	case readOnly(err):
 		return unwritableState("state folder", err)
@@ -186,14 +199,18 @@ func (f Folder) Reach(ctx context.Context, databases []string) (*client.Executor
 	return found, nil
 }
 
-// connect starts the folder's Temporal server in this process, and returns a connection to it and what ends both. identity is the name by
-// which the server knows this process. The error is an *Error of kind Busy if another process executes runs in the folder.
-func (f Folder) connect(ctx context.Context, identity string, logger *slog.Logger) (_ *client.Connection, stop func() error, err error) {
-	server, err := f.start(ctx, embedded.Options{DatabasePath: f.Temporal(), Logger: logger})
+// connect starts the folder's Temporal server in this process, and returns a connection to it and what ends both. turn
+// is what take returned, and is released after an error; identity is the name by which the server knows this process; fill adds to
+// the options of the connection.
+func (f Folder) connect(
+	ctx context.Context, turn *embedded.Lock, identity string, logger *slog.Logger, fill func(*sdk.Options),
+) (_ *client.Connection, stop func() error, err error) {
+	server, err := f.start(ctx, embedded.Options{DatabasePath: f.Temporal(), Lock: turn, Logger: logger})
 	if err != nil {
 		return nil, nil, err
 	}
 	o := sdk.Options{Logger: sdklog.NewStructuredLogger(logger), Identity: identity}
+	fill(&o)
 	c, err := server.Client(ctx, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, server.Stop())
@@ -204,14 +221,39 @@ func (f Folder) connect(ctx context.Context, identity string, logger *slog.Logge
 	}, nil
 }
 
-// start starts the folder's Temporal server. The error is an *Error of kind Busy if another process has one.
+// start starts the folder's Temporal server.
 func (f Folder) start(ctx context.Context, o embedded.Options) (*embedded.Server, error) {
 	o.Attributes = attributes.Types()
 	server, err := embedded.Start(ctx, o)
 	f.close()
+	return server, err
+}
+
+// Forever is the patience of who waits as long as it takes.
+const Forever = embedded.Forever
+
+// Turn says how this process waits for others to execute runs in a state folder. They take turns in the order in which
+// they came.
+type Turn struct {
+	Does     string               // what this process does, for those who wait for it; empty for the program's name
+	Patience time.Duration        // how long to wait for others; 0 not at all, and Forever as long as it takes
+	Tell     func(message string) // is told once for whom it waits; nil for nothing
+}
+
+// take lets this process alone execute runs in the folder. The error is an *Error of kind Busy if another process does,
+// and the patience is over, or that executes the runs of others.
+func (f Folder) take(ctx context.Context, turn Turn) (*embedded.Lock, error) {
+	lock, err := embedded.Take(ctx, f.Temporal(), embedded.Turn{
+		Does: cmp.Or(turn.Does, filepath.Base(os.Args[0])), Patience: turn.Patience,
+		Waits: func(holder embedded.Process) {
+			if turn.Tell != nil {
+				turn.Tell(fmt.Sprintf("waiting for %v, which uses %s", holder, f))
+			}
+		},
+	})
 	inUse, ok := errors.AsType[*embedded.InUseError](err)
 	if !ok {
-		return server, err
+		return lock, err
 	}
 	cure := client.StopOther
 	if inUse.PID == os.Getpid() {
@@ -254,6 +296,6 @@ func (f Folder) Gone() func() bool {
 func (f Folder) Reserved(stores storage.Options) worker.Reserved {
 	all := worker.Reserved(stores.Reserved())
 	all.Files = append(all.Files, storage.Database(f.Temporal())...)
-	all.Files = append(all.Files, f.Temporal()+".lock", f.File(KeyFile), f.File("stdio"), f.Keys(), f.Anchor())
+	all.Files = append(all.Files, f.Temporal()+".lock", f.File(KeyFile), f.File("stdio"), string(f.Spans()), f.Keys(), f.Anchor())
 	return all
 }

@@ -15,6 +15,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +30,7 @@ import (
 	"waymark/internal/temporal/embedded"
 	"waymark/payload"
 	"waymark/worker"
+	"waymark/worker/runlog"
 	"waymark/worker/storage"
 	"waymark/workflows"
 )
@@ -39,7 +42,8 @@ type Home struct {
 	options Options
 	stores  *storage.Storage
 
-	active     sync.Map // ids of runs that this process executes
+	active     sync.Map      // ids of runs that this process executes
+	starting   chan struct{} // is full while a session waits for its turn, or starts the server
 	mu         sync.Mutex
 	planner    *worker.Planner    // nil until it is needed
 	connection *client.Connection // nil until the first session, or the first question to a cluster
@@ -48,6 +52,7 @@ type Home struct {
 	evidence   *evidence.Evidence // nil until this process may write
 	notarize   func()             // ends the notary, after a last pass
 	attendance *attendance        // which runs of the cluster are executed
+	told       runlog.Keeper      // what is logged about runs
 }
 
 // Open opens the landscape and the payload store, and makes what is missing in the state folder. With Options.Existing it makes nothing,
@@ -56,7 +61,8 @@ type Home struct {
 // when its runs have ended.
 func Open(ctx context.Context, o Options) (*Home, error) {
 	o = o.filled()
-	h := &Home{options: o}
+	h := &Home{options: o, starting: make(chan struct{}, 1)}
+	h.options.Logger = slog.New(h.told.Handler(o.Logger.Handler()))
 	h.attendance = newAttendance(h.openRuns(), h.isOpen)
 	if err := checkAnchors(o.LogAnchors...); err != nil {
 		return nil, err
@@ -72,7 +78,7 @@ func Open(ctx context.Context, o Options) (*Home, error) {
 		return nil, err
 	}
 	if o.Cluster == nil {
-		if err := o.State.Make(); err != nil {
+		if err := o.State.make(); err != nil {
 			return nil, err
 		}
 	}
@@ -205,6 +211,11 @@ func (h *Home) Close() error {
 			h.options.Warn("signed heads of the log wait: " + why.Error())
 		}
 	}
+	ctx, done := context.WithTimeout(context.Background(), client.AnswerTimeout)
+	defer done()
+	if untold := h.told.Close(ctx); untold != nil {
+		h.options.Warn("what was logged about runs is not recorded: " + untold.Error())
+	}
 	return errors.Join(err, h.stores.Close())
 }
 
@@ -324,19 +335,30 @@ func (h *Home) serves() bool {
 
 // Session does what client.Host says. The sessions of a Home share its connection, which stays until Close.
 func (h *Home) Session(ctx context.Context, purpose client.Purpose) (*client.Session, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.Closed(); err != nil {
-		return nil, err
+	select {
+	case h.starting <- struct{}{}:
+		defer func() { <-h.starting }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	o := &h.options
-	planner, err := h.prepare(ctx, purpose)
-	if err == nil {
-		err = h.connect(ctx)
-	}
+	turn, err := h.turn(ctx, purpose)
 	if err != nil {
 		return nil, err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := &h.options
+	planner, err := h.prepare(ctx, purpose)
+	if err != nil {
+		if turn != nil {
+			err = errors.Join(err, turn.Release())
+		}
+		return nil, err
+	}
+	if err := h.connect(ctx, turn); err != nil {
+		return nil, err
+	}
+	h.told.To(h.stores.Log)
 	s := &client.Session{
 		Connection: h.connection, Log: h.stores.Log, Planner: planner, Code: o.build().Code(), Place: h.stores.Place,
 		Databases: o.databases(), Private: o.private(), Actor: o.Actor, Warn: o.Warn, Active: &h.active,
@@ -359,21 +381,47 @@ func (h *Home) Session(ctx context.Context, purpose client.Purpose) (*client.Ses
 	return s, nil
 }
 
-// prepare opens and makes what the session needs. A process that works for runs itself must be allowed to write the landscape; the state
-// folder is not there if the landscape lies elsewhere.
-func (h *Home) prepare(ctx context.Context, purpose client.Purpose) (planner worker.Planner, err error) {
+// StoreInput stores standard input for a run of this process, as client.StoreInput does. Close it.
+func (h *Home) StoreInput(ctx context.Context, run string, input io.Reader) (*client.Input, error) {
+	planner, err := h.lockedPlanner(client.ToStart)
+	if err != nil {
+		return nil, err
+	}
+	return client.StoreInput(ctx, planner.InputFile(run), input)
+}
+
+// turn waits for the turn of this process to start a Temporal server in the state folder; nil if it needs none, or has
+// one. What refuses the session is looked at before. Meanwhile others may use the Home.
+func (h *Home) turn(ctx context.Context, purpose client.Purpose) (*embedded.Lock, error) {
+	if err := h.admit(ctx, purpose); err != nil || h.options.Cluster != nil || h.serves() {
+		return nil, err
+	}
+	return h.options.State.take(ctx, h.options.Turn)
+}
+
+// admit opens and makes what the session needs before it is its turn. A process that works for runs itself must be
+// allowed to write the landscape; the state folder is not there if the landscape lies elsewhere.
+func (h *Home) admit(ctx context.Context, purpose client.Purpose) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.Closed(); err != nil {
+		return err
+	}
 	if purpose != client.ToCancel {
 		if err := h.payloads(ctx, purpose == client.ToStart); err != nil {
-			return planner, err
+			return err
 		}
 	}
-	if err := h.mayWork(ctx); err != nil {
+	if err := h.mayWork(ctx); err != nil || h.options.Cluster != nil {
+		return err
+	}
+	return h.options.State.Make()
+}
+
+// prepare opens what the session needs.
+func (h *Home) prepare(ctx context.Context, purpose client.Purpose) (planner worker.Planner, err error) {
+	if err := h.Closed(); err != nil { // meanwhile
 		return planner, err
-	}
-	if h.options.Cluster == nil {
-		if err := h.options.State.Make(); err != nil {
-			return planner, err
-		}
 	}
 	if err := h.openLog(ctx); err != nil {
 		return planner, err
@@ -401,8 +449,8 @@ func (h *Home) mayWork(ctx context.Context) error {
 	return err
 }
 
-// connect connects to the cluster, or to a Temporal server that it starts in this process.
-func (h *Home) connect(ctx context.Context) error {
+// connect connects to the cluster, or to a Temporal server that it starts in this process, whose turn it is.
+func (h *Home) connect(ctx context.Context, turn *embedded.Lock) error {
 	if h.connection != nil {
 		return nil
 	}
@@ -413,7 +461,7 @@ func (h *Home) connect(ctx context.Context) error {
 	if h.options.LimitMemory {
 		lift = memory.Limit(runBytes, 200)
 	}
-	connection, stop, err := h.options.State.connect(ctx, h.options.identity(), h.options.Logger)
+	connection, stop, err := h.options.State.connect(ctx, turn, h.options.identity(), h.options.Logger, h.told.ClientOptions)
 	if err != nil {
 		lift()
 		return err

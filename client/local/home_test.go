@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,19 +46,26 @@ func document(t *testing.T, rows int) string {
 	return file
 }
 
-// startAndStop starts a run whose source holds back its rows, and stops it once it is on record. The source holds nothing back from
-// those who resume it.
-func startAndStop(t *testing.T, home *local.Home, file string) string {
+// startHeld starts a run whose source holds back its rows until release is called, after which it holds nothing back.
+func startHeld(t *testing.T, home *local.Home, file string) (execution *client.Execution, release func()) {
 	t.Helper()
 	web := held.Serve(filepath.Dir(file))
 	t.Cleanup(web.Close)
 	web.Hold(0)
-	defer web.Release()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "path: in.csv", "path: "+web.URL+"/in.csv", 1)), 0o600))
-	execution, err := home.Start(t.Context(), client.StartRequest{File: file})
+	execution, err = home.Start(t.Context(), client.StartRequest{File: file})
 	require.NoError(t, err)
+	return execution, web.Release
+}
+
+// startAndStop starts a run whose source holds back its rows, and stops it once it is on record. The source holds nothing back from
+// those who resume it.
+func startAndStop(t *testing.T, home *local.Home, file string) string {
+	t.Helper()
+	execution, release := startHeld(t, home, file)
+	defer release()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	for event, err := range execution.Follow(ctx) {
@@ -71,7 +80,7 @@ func startAndStop(t *testing.T, home *local.Home, file string) string {
 	return execution.Run
 }
 
-// TestResumeInOneHome: what a Home stopped it resumes, and cancels, without another one.
+// TestResumeInOneHome: what a Home stopped it resumes, forks, and cancels, without another one.
 func TestResumeInOneHome(t *testing.T) {
 	t.Parallel()
 	home := open(t)
@@ -85,6 +94,23 @@ func TestResumeInOneHome(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Completed, status.Status)
 	require.NoError(t, resumed.Execution.Close())
+
+	killed, release := startHeld(t, home, document(t, 30))
+	require.Eventually(t, func() bool {
+		_, recorded, err := killed.Recorded(t.Context())
+		return err == nil && recorded
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, killed.Close()) // nobody tells the run to stop
+	release()
+	run, err = home.Find(t.Context(), killed.Run)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Running, run.Status)
+	fork, err := home.Fork(t.Context(), run, client.ForkRequest{})
+	require.NoError(t, err)
+	status, err = fork.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Completed, status.Status)
+	require.NoError(t, fork.Close())
 
 	id = startAndStop(t, home, document(t, 30))
 	run, err = home.Find(t.Context(), id)
@@ -170,4 +196,21 @@ func TestAStateFolderIsForItsOwner(t *testing.T) {
 			require.Empty(t, left)
 		}
 	}
+}
+
+// TestWhatIsNoLandscapeStaysAsItIs: a database of something else in the place of the record is refused, and others may
+// read it as before.
+func TestWhatIsNoLandscapeStaysAsItIs(t *testing.T) {
+	state := local.Folder(t.TempDir())
+	path := state.File("landscape.db")
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), `create table mine (n)`)
+	require.NoError(t, errors.Join(err, db.Close()))
+	require.NoError(t, os.Chmod(path, 0o644)) //nolint:gosec // as somebody made it
+	_, err = local.Open(t.Context(), local.Options{State: state})
+	require.ErrorContains(t, err, "not a Waymark landscape: give the path of another file")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o644), info.Mode())
 }

@@ -9,6 +9,7 @@ import (
 
 	"waymark/client"
 	"waymark/internal/sqlitefile"
+	"waymark/landscape"
 	"waymark/landscape/pgstore"
 	"waymark/landscape/sqlitestore"
 	"waymark/worker/storage"
@@ -33,7 +34,16 @@ func (o Options) Migrate(ctx context.Context) (done Migration, err error) {
 		return done, invalid(err)
 	}
 	done.From, done.To, err = pgstore.Migrate(ctx, o.Landscape)
-	return done, err
+	return done, unfit(err)
+}
+
+// unfit says of a landscape that is not there, or that this program cannot use, that another one must be named.
+func unfit(err error) error {
+	_, is := errors.AsType[*landscape.UnfitError](err)
+	if is || errors.Is(err, landscape.ErrNotFound) {
+		return invalid(err)
+	}
+	return err
 }
 
 // inPostgres reports whether the landscape is in a database.
@@ -49,9 +59,14 @@ func (o *Options) migrateFile(ctx context.Context, own bool) (done Migration, er
 		return done, invalid(err)
 	}
 	if own {
-		if err := o.State.Make(); err != nil {
+		if err := o.State.make(); err != nil {
 			return done, err
 		}
+		defer func() {
+			if err == nil {
+				o.State.close()
+			}
+		}()
 	}
 	done.Place = path
 	if exists(path) {
@@ -59,7 +74,7 @@ func (o *Options) migrateFile(ctx context.Context, own bool) (done Migration, er
 	}
 	store, err := sqlitestore.Open(ctx, path, sqlitestore.Options{Create: true})
 	if err != nil {
-		return done, invalid(err)
+		return done, o.worded(ctx, err)
 	}
 	if err := store.Close(); err != nil {
 		return done, err
@@ -112,7 +127,7 @@ func (o Options) Grant(ctx context.Context, roles Roles) (Grant, error) {
 	if err != nil {
 		return Grant{}, invalid(err)
 	}
-	return Grant{place, roles}, pgstore.Grant(ctx, o.Landscape, pgstore.Roles(roles))
+	return Grant{place, roles}, unfit(pgstore.Grant(ctx, o.Landscape, pgstore.Roles(roles)))
 }
 
 func invalid(err error) error {

@@ -394,11 +394,16 @@ func (h *Home) Verify(ctx context.Context, word string, o audit.VerifyOptions) (
 
 // LogBacklog returns how far the landscape's log is sealed, signed and anchored.
 func (h *Home) LogBacklog(ctx context.Context) (evidence.Backlog, error) {
-	return evidence.BacklogOf(ctx, h.stores.Log.Reader, h.options.logAnchors())
+	anchors, err := h.options.comparedAnchors(ctx, h.stores.Log.Reader)
+	if err != nil {
+		return evidence.Backlog{}, err
+	}
+	return evidence.BacklogOf(ctx, h.stores.Log.Reader, anchors)
 }
 
 // CheckLog compares the landscape's log with its tree, its signed heads, what its anchors have, and the runs that are
-// recorded, and verifies the signatures under approval requests, by the approvers file if there is one. key is the
+// recorded, and verifies the signatures under approval requests, by the approvers file if there is one. The anchor in
+// the state folder is one of them if heads of this log were brought there. key is the
 // public key that the caller trusts; empty takes the log's own word. It changes nothing. The error is an *Error of kind
 // Invalid if key is no public key, or the approvers file cannot be read.
 func (h *Home) CheckLog(ctx context.Context, key string) (evidence.Report, error) {
@@ -406,7 +411,11 @@ func (h *Home) CheckLog(ctx context.Context, key string) (evidence.Report, error
 	if err != nil {
 		return evidence.Report{}, err
 	}
-	report, err := evidence.Check(ctx, h.stores.Log.Reader, key, h.options.logAnchors())
+	anchors, err := h.options.comparedAnchors(ctx, h.stores.Log.Reader)
+	if err != nil {
+		return evidence.Report{}, err
+	}
+	report, err := evidence.Check(ctx, h.stores.Log.Reader, key, anchors)
 	if errors.Is(err, evidence.ErrNoKey) {
 		err = keyError(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"waymark/activities"
 	"waymark/audit/retain"
@@ -52,10 +53,15 @@ type Options struct {
 
 	Actor   string               // who does what no request says; empty for the user of the process
 	Trigger string               // the door through which that is done; empty for activities.TriggerLibrary
+	Clock   func() time.Time     // of the landscape, by which what is due is due; nil: time.Now
 	Version string               // of the program, for the record; empty for what the Go toolchain wrote into it
 	Logger  *slog.Logger         // nil: nothing is logged
 	Env     client.Lookup        // where variables of the environment are looked up; nil for nowhere
 	Warn    func(message string) // tells people what deserves a look; nil for the Logger
+
+	// Turn is how runs that this process executes wait for other processes that execute runs in the state folder. By
+	// default they do not.
+	Turn Turn
 
 	// LimitMemory has the garbage collector work harder while this process executes runs, so that its memory stays near what that takes. For
 	// programs that do nothing else; a GOMEMLIMIT that is set takes precedence.
@@ -108,7 +114,7 @@ func (o *Options) storage(create bool) storage.Options {
 	if o.Unchanged {
 		open = unchanged
 	}
-	return storage.Options{Landscape: o.Landscape, Payloads: o.Payloads, Create: create, Logger: o.Logger, SQLite: open}
+	return storage.Options{Landscape: o.Landscape, Payloads: o.Payloads, Create: create, Logger: o.Logger, Clock: o.Clock, SQLite: open}
 }
 
 // SQLite opens a landscape in a file, as storage.Options wants it, and brings its schema up to date.

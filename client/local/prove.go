@@ -33,26 +33,31 @@ func (h *Home) Prove(ctx context.Context, word, source string, row int64, show [
 		}
 	}
 	proof, err := h.prove(ctx, run, source, row, show)
+	return proof, unproven(ctx, run.ID, err)
+}
+
+// unproven returns the *Error of what kept something of a run from being proved; nil if nothing did.
+func unproven(ctx context.Context, run string, err error) error {
 	refuse := func(kind client.Kind, code client.Code, cure string) error {
-		return &client.Error{Kind: kind, Code: code, Message: err.Error() + cure, Run: run.ID, Err: err}
+		return &client.Error{Kind: kind, Code: code, Message: err.Error() + cure, Run: run, Err: err}
 	}
 	switch {
 	case errors.Is(err, landscape.ErrUnsealed):
-		return nil, refuse(client.Conflict, client.RunNotSealed, ": waymark seal "+run.ID+" seals it now")
+		return refuse(client.Conflict, client.RunNotSealed, ": waymark seal "+run+" seals it now")
 	case errors.Is(err, landscape.ErrSealBroken), errors.Is(err, landscape.ErrIncomplete):
-		return nil, sealBroken(run.ID, err)
+		return sealBroken(run, err)
 	case errors.Is(err, evidence.ErrUnsigned):
-		return nil, refuse(client.Conflict, client.RunNotSealed, ": a process with the key of the log signs it within a minute")
+		return refuse(client.Conflict, client.RunNotSealed, ": a process with the key of the log signs it within a minute")
 	case errors.Is(err, landscape.ErrForgotten):
-		return nil, refuse(client.Conflict, client.RowForgotten, "")
+		return refuse(client.Conflict, client.RowForgotten, "")
 	case errors.Is(err, rowproof.ErrNotShown), errors.As(err, new(*audit.QuestionError)):
-		return nil, refuse(client.Invalid, client.InvalidQuestion, "")
+		return refuse(client.Invalid, client.InvalidQuestion, "")
 	case errors.Is(err, payload.ErrNotFound):
-		return nil, refuse(client.Conflict, client.InvalidQuestion, ": without --show, the row can be proved as a whole")
+		return refuse(client.Conflict, client.InvalidQuestion, ": without --show, the row can be proved as a whole")
 	case errors.Is(err, landscape.ErrNotFound):
-		return nil, refuse(client.NotFound, client.RowNotFound, "")
+		return refuse(client.NotFound, client.RowNotFound, "")
 	}
-	return proof, client.UnlessStopped(ctx, err)
+	return client.UnlessStopped(ctx, err)
 }
 
 // prove proves a row, or fields of it.

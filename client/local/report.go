@@ -5,10 +5,15 @@ import (
 
 	"waymark/client"
 	"waymark/landscape"
+	"waymark/landscape/inhand"
+	"waymark/pipeline"
 )
 
 // Report returns how a run is, with the counts of its nodes and sinks, where it is in the landscape's log, its seal, and the orders about it.
 func (h *Home) Report(ctx context.Context, run landscape.Run) (*client.RunReport, error) {
+	if run.Status != pipeline.Running { // a run that is running may end while somebody asks who executes it
+		ctx = inhand.Remember(ctx)
+	}
 	status, err := h.Status(ctx, run.ID)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (h *Home) SignOff(ctx context.Context, r SignOffRequest) (*SignedOff, error
 	if err != nil {
 		return nil, err
 	}
-	key, by, approvers, err := h.signer(r, time.Now())
+	key, by, approvers, err := h.signer(r, h.stores.Log.Now().Time())
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (h *Home) SignOff(ctx context.Context, r SignOffRequest) (*SignedOff, error
 	if err != nil {
 		return nil, err
 	}
-	statement, err := persons.NewStatement(run, sealed, outputs, r.Role, r.Meaning, by, approvers.SHA256, time.Now())
+	statement, err := persons.NewStatement(run, sealed, outputs, r.Role, r.Meaning, by, approvers.SHA256, h.stores.Log.Now().Time())
 	if err != nil {
 		return nil, notSignable(err)
 	}

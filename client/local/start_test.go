@@ -5,18 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"waymark/client"
+	"waymark/client/local"
+	"waymark/landscape"
+	"waymark/landscape/sqlitestore"
 	"waymark/pipeline"
 	"waymark/tests/sample"
+	"waymark/workflows"
 )
 
 // TestStartOnce: of those who start a run at once one executes it, and the others learn that somebody does. So it is when it is resumed.
 func TestStartOnce(t *testing.T) {
 	t.Parallel()
 	home := open(t)
+	cancelAbandoned(t, home, "run-0")
 	for i := range 6 {
 		run := fmt.Sprintf("run-%d", i)
 		file := document(t, 30)
@@ -47,6 +53,48 @@ func TestStartOnce(t *testing.T) {
 		require.Equal(t, int64(1), status.Epoch)
 		require.NoError(t, one.Close())
 	}
+}
+
+// cancelAbandoned cancels a run whose process died before it began: nobody begins it, and every door says so.
+func cancelAbandoned(t *testing.T, home *local.Home, run string) {
+	t.Helper()
+	store, err := sqlitestore.Open(t.Context(), home.Place(), sqlitestore.Options{})
+	require.NoError(t, err)
+	require.NoError(t, landscape.New(store, time.Now).Accept(t.Context(), landscape.Start{
+		Run: run, Pipeline: "p", Params: "{}", Actor: "ann", Trigger: "cli", Workflow: workflows.WorkflowID(run),
+	}))
+	require.NoError(t, store.Close())
+	_, found := home.Find(t.Context(), run)
+	_, started := home.Start(t.Context(), client.StartRequest{Run: run, File: document(t, 1)})
+	for _, err := range []error{found, started} {
+		failed, ok := errors.AsType[*client.Error](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, client.CancelAndRun, failed.Cure)
+	}
+	cancelled, err := home.CancelWaiting(t.Context(), run, client.By{Why: "nobody begins it"})
+	require.NoError(t, err)
+	require.True(t, cancelled)
+}
+
+// TestAStartOfAnotherPlace: where others may use the record, a run that was asked for and has not begun is neither unknown
+// nor called abandoned.
+func TestAStartOfAnotherPlace(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	home, err := local.Open(t.Context(), local.Options{State: local.Folder(t.TempDir()), Landscape: "sqlite:" + folder + "/landscape.db"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, home.Close()) })
+	store, err := sqlitestore.Open(t.Context(), home.Place(), sqlitestore.Options{})
+	require.NoError(t, err)
+	require.NoError(t, landscape.New(store, time.Now).Accept(t.Context(), landscape.Start{
+		Run: "one", Pipeline: "p", Params: "{}", Actor: "ann", Trigger: "cli", Workflow: workflows.WorkflowID("one"),
+	}))
+	require.NoError(t, store.Close())
+	_, err = home.Find(t.Context(), "one")
+	failed, ok := errors.AsType[*client.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, client.RunWaiting, failed.Code)
+	require.Contains(t, failed.Message, "has not begun; whether its process is still there cannot be seen from here")
 }
 
 // requireOne begins the same execution thrice at once, and returns the only one that there is.

@@ -12,7 +12,7 @@ import (
 
 // Pipelines returns the pipelines that are deployed in an environment; the default one if that is empty.
 func (c *Client) Pipelines(ctx context.Context, environment string) ([]client.Pipeline, error) {
-	return whole[client.Pipeline](ctx, c, "/v1/pipelines", words("environment", environment))
+	return all(list[client.Pipeline](ctx, c, "/v1/pipelines", words("environment", environment), 0))
 }
 
 // Pipeline returns a version of a pipeline: NAME@VERSION, or the current one of NAME.
@@ -79,7 +79,7 @@ func (c *Client) redeploy(ctx context.Context, name, verb string, r RedeployRequ
 
 // Schedules returns the schedules of deployed pipelines in an environment; in all if that is empty.
 func (c *Client) Schedules(ctx context.Context, environment string) ([]client.Schedule, error) {
-	return whole[client.Schedule](ctx, c, "/v1/schedules", words("environment", environment))
+	return all(list[client.Schedule](ctx, c, "/v1/schedules", words("environment", environment), 0))
 }
 
 // ScheduleGrid returns a schedule, ENVIRONMENT/PIPELINE/NAME, and what became of its slots from one to another; empty ones are as client.Client.ScheduleGrid takes them.

@@ -104,6 +104,11 @@ func (c *Client) Dossier(ctx context.Context, q audit.Question, to io.Writer) er
 	return c.download(ctx, path("runs", q.Run, "dossier"), query, to)
 }
 
+// WriteReport writes what happened in a run, with its proof, as one file in HTML, to a writer. It is for the role auditor, and recorded.
+func (c *Client) WriteReport(ctx context.Context, run string, to io.Writer) error {
+	return c.download(ctx, path("runs", run, "report"), nil, to)
+}
+
 // Payload writes the bytes of a payload that a run needs to a writer. It is for the role auditor, and recorded.
 func (c *Client) Payload(ctx context.Context, run, digest string, to io.Writer) error {
 	return c.download(ctx, path("runs", run, "payloads", digest), nil, to)

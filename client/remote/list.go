@@ -42,6 +42,18 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values, 
 	}
 }
 
+// all returns the items of a list; it is empty, not nil, if there is none.
+func all[T any](items iter.Seq2[T, error]) ([]T, error) {
+	found := []T{}
+	for item, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, item)
+	}
+	return found, nil
+}
+
 // whole returns the items of a list that has one page; not nil.
 func whole[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
 	page, err := ask[Page[T]](ctx, c, get(path, query))

@@ -41,6 +41,9 @@ func Sign(t pipeline.HTTPTrigger, secret, id string, body []byte, now time.Time)
 		signature := hex.EncodeToString(sum(sha256.New, secret, timed(seconds, body)))
 		header.Set(stripeSignature, "t="+seconds+",v1="+signature)
 	case pipeline.VerifyHMAC:
+		if t.HMAC.ID != "" {
+			header.Set(t.HMAC.ID, id)
+		}
 		signed := body
 		if t.HMAC.Timestamp != "" {
 			header.Set(t.HMAC.Timestamp, seconds)

@@ -35,32 +35,50 @@ type Delivery struct {
 	Body   []byte
 }
 
-// Verify returns the key of a delivery: two with the same key are one delivery that was sent twice. It is made of an id that the signature covers, or else of what was signed.
+// A Key tells deliveries apart: two with the same key are one delivery that was sent twice.
+type Key struct {
+	Signed string // made of an id that the signature covers, or else of what was signed
+	ID     string // that the signature does not cover; empty if there is none, or none that counts
+}
+
+// Verify returns the key of a delivery.
 // The delivery must be signed with one of the secrets, and if its signature covers a time, that must be near now; else the error is a *RefusedError. Any other error says why
 // a secret can verify nothing. Errors repeat nothing of a secret.
-func Verify(t pipeline.HTTPTrigger, secrets []string, d Delivery, now time.Time) (key string, err error) {
+func Verify(t pipeline.HTTPTrigger, secrets []string, d Delivery, now time.Time) (key Key, err error) {
 	for _, secret := range secrets {
 		if err := t.CheckSecret(secret); err != nil {
-			return "", err
+			return Key{}, err
 		}
 	}
 	c := check{t, secrets, d, now}
 	if err := c.expected(); err != nil {
-		return "", err
+		return Key{}, err
 	}
 	switch t.Verify {
 	case pipeline.VerifyStandard:
-		return c.standard()
+		key.Signed, err = c.standard()
 	case pipeline.VerifyGitHub:
-		return c.github()
+		key.Signed, err = c.github()
 	case pipeline.VerifyStripe:
-		return c.stripe()
+		key.Signed, err = c.stripe()
 	case pipeline.VerifyHMAC:
-		return c.described()
+		key.Signed, err = c.described()
 	case pipeline.VerifyNone:
-		return unsigned(d.Header.Get(standardID), d.Body), nil
+		key.Signed = unsigned(d.Header.Get(standardID), d.Body)
+	default:
+		err = fmt.Errorf("verify: %q is not known to this version", t.Verify)
 	}
-	return "", fmt.Errorf("verify: %q is not known to this version", t.Verify)
+	if err != nil {
+		return Key{}, err
+	}
+	key.ID = c.unsignedID()
+	return key, nil
+}
+
+// unsignedID returns the id of the delivery that the signature does not cover.
+func (c check) unsignedID() string {
+	header, _ := c.Unsigned()
+	return c.Header.Get(header)
 }
 
 // Expect refuses headers with which no body counts: without a signature, or from another time. It needs no secret. The
@@ -87,11 +105,12 @@ func (c check) expected() error {
 	var there bool
 	switch c.Verify {
 	case pipeline.VerifyStandard: // what is signed is ID.TIME.BODY: an id with a dot could be cut elsewhere
-		id := c.Header.Get(standardID)
+		var id, signatures string
+		id, seconds, signatures = c.standardHeaders()
 		if id == "" || len(id) > mostIDBytes || strings.Contains(id, ".") {
 			return refused("%s is missing, too long or has a dot", standardID)
 		}
-		seconds, there = c.Header.Get(standardTimestamp), c.Header.Get(standardSignatures) != ""
+		there = signatures != ""
 	case pipeline.VerifyStripe:
 		var signatures [][]byte
 		seconds, signatures = c.stripeParts()
@@ -99,6 +118,10 @@ func (c check) expected() error {
 	case pipeline.VerifyGitHub:
 		return present(c.githubSignature())
 	case pipeline.VerifyHMAC:
+		if id := c.unsignedID(); c.HMAC.ID != "" && (id == "" || len(id) > mostIDBytes) {
+			return refused("the header %s with the id of the delivery is missing, or has more than %d bytes",
+				c.HMAC.ID, mostIDBytes)
+		}
 		if c.HMAC.Timestamp == "" {
 			return present(c.describedSignature())
 		}
@@ -122,13 +145,13 @@ func present(signatures [][]byte) error {
 
 // standard verifies as Standard Webhooks say.
 func (c check) standard() (string, error) {
-	id := c.Header.Get(standardID)
+	id, seconds, signatures := c.standardHeaders()
 	for _, secret := range c.secrets {
-		want, err := standardSignature(secret, id, c.Header.Get(standardTimestamp), c.Body)
+		want, err := standardSignature(secret, id, seconds, c.Body)
 		if err != nil {
 			return "", err
 		}
-		for signature := range strings.SplitSeq(c.Header.Get(standardSignatures), " ") {
+		for signature := range strings.SplitSeq(signatures, " ") {
 			if hmac.Equal([]byte(signature), []byte(want)) {
 				return "id:" + id, nil
 			}
@@ -153,6 +176,15 @@ const (
 	standardTimestamp  = "webhook-timestamp"
 	standardSignatures = "webhook-signature"
 )
+
+// standardHeaders returns what the headers of Standard Webhooks have, or those of the same scheme at Svix, from which the
+// standard comes. Source: https://docs.svix.com/receiving/verifying-payloads/how-manual
+func (c check) standardHeaders() (id, seconds, signatures string) {
+	if c.Header.Get(standardID) == "" {
+		return c.Header.Get("svix-id"), c.Header.Get("svix-timestamp"), c.Header.Get("svix-signature")
+	}
+	return c.Header.Get(standardID), c.Header.Get(standardTimestamp), c.Header.Get(standardSignatures)
+}
 
 // Headers of those who do not follow Standard Webhooks, and what a signature of GitHub begins with.
 const (
@@ -183,12 +215,12 @@ func (c check) near(seconds string) error {
 	return nil
 }
 
-// github verifies the header X-Hub-Signature-256. The id of a delivery is in a header that nothing signs: it counts together with the body alone.
+// github verifies the header X-Hub-Signature-256. The id of a delivery is in a header that nothing signs.
 func (c check) github() (string, error) {
 	if !c.signed(sha256.New, c.Body, c.githubSignature()) {
 		return "", errUnsigned
 	}
-	return unsigned(c.Header.Get(githubDelivery), c.Body), nil
+	return unsigned("", c.Body), nil
 }
 
 func (c check) githubSignature() [][]byte {
@@ -246,6 +278,9 @@ func (c check) described() (string, error) {
 	}
 	if !c.signed(algorithms[cmp.Or(rule.Algorithm, "sha256")], signed, c.describedSignature()) {
 		return "", errUnsigned
+	}
+	if rule.ID != "" {
+		signed = c.Body // a sender that tries again signs another time
 	}
 	return unsigned("", signed), nil
 }

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,13 +46,13 @@ func TestVectors(t *testing.T) {
 		[]byte(`{"test": 2432232314}`),
 	}, now)
 	require.NoError(t, err)
-	require.Equal(t, "id:msg_p5jXN8AQM9LWM0D4loKWxJek", key)
+	require.Equal(t, Key{Signed: "id:msg_p5jXN8AQM9LWM0D4loKWxJek"}, key)
 
 	key, err = Verify(pipeline.HTTPTrigger{Verify: "github"}, []string{"It's a Secret to Everybody"}, Delivery{
 		headers("X-Hub-Signature-256", "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17", "X-GitHub-Delivery", "d1"), []byte("Hello, World!"),
 	}, now)
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf("sha256:%x:d1", sha256.Sum256([]byte("Hello, World!"))), key)
+	require.Equal(t, Key{Signed: fmt.Sprintf("sha256:%x:", sha256.Sum256([]byte("Hello, World!"))), ID: "d1"}, key)
 }
 
 // ways are deliveries of all kinds that count, with the secret "old" or "new".
@@ -66,18 +67,25 @@ func ways(t *testing.T, at time.Time, secret, id, body string) map[string]struct
 	signature, err := signer.Sign(id, at, []byte(body))
 	require.NoError(t, err)
 	plain, timed := pipeline.HMACRule{Header: "X-Sig"}, pipeline.HMACRule{Header: "X-Sig", Prefix: "v0=", Algorithm: "sha512", Encoding: "base64", Timestamp: "X-Time"}
+	named, both := plain, timed
+	named.ID, both.ID = "X-Id", "X-Id"
 	type way = struct {
 		pipeline.HTTPTrigger
 		Delivery
 	}
+	timedMAC := "v0=" + base64.StdEncoding.EncodeToString(mac(sha512.New, secret, seconds+"."+body))
 	return map[string]way{
 		"standard": {pipeline.HTTPTrigger{Verify: "standard"}, Delivery{headers("webhook-id", id, "webhook-timestamp", seconds, "webhook-signature", signature), []byte(body)}},
 		"github":   {pipeline.HTTPTrigger{Verify: "github"}, Delivery{headers("X-GitHub-Delivery", id, "X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac(sha256.New, secret, body))), []byte(body)}},
 		"stripe":   {pipeline.HTTPTrigger{Verify: "stripe"}, Delivery{headers("Stripe-Signature", "t="+seconds+",v0=00,v1=00,v1="+hex.EncodeToString(mac(sha256.New, secret, seconds+"."+body))), []byte(body)}},
 		"hmac":     {pipeline.HTTPTrigger{Verify: "hmac", HMAC: &plain}, Delivery{headers("X-Sig", hex.EncodeToString(mac(sha256.New, secret, body))), []byte(body)}},
-		"hmac, timed": {pipeline.HTTPTrigger{Verify: "hmac", HMAC: &timed}, Delivery{
-			headers("X-Time", seconds, "X-Sig", "v0="+base64.StdEncoding.EncodeToString(mac(sha512.New, secret, seconds+"."+body))), []byte(body),
+		"hmac, id": {pipeline.HTTPTrigger{Verify: "hmac", Window: pipeline.Duration(time.Hour), HMAC: &named}, Delivery{
+			headers("X-Id", id, "X-Sig", hex.EncodeToString(mac(sha256.New, secret, body))), []byte(body),
 		}},
+		"hmac, timed": {pipeline.HTTPTrigger{Verify: "hmac", HMAC: &timed}, Delivery{headers("X-Time", seconds,
+			"X-Sig", timedMAC), []byte(body)}},
+		"hmac, timed, id": {pipeline.HTTPTrigger{Verify: "hmac", HMAC: &both}, Delivery{headers("X-Id", id, "X-Time",
+			seconds, "X-Sig", timedMAC), []byte(body)}},
 	}
 }
 
@@ -127,7 +135,7 @@ func TestEveryWay(t *testing.T) {
 			}
 			refuse("a truncated body", Delivery{way.Header, way.Body[1:]}, now, oldKey)
 			for header := range way.Header {
-				if header == "X-Github-Delivery" {
+				if header == "X-Github-Delivery" || header == "X-Id" {
 					continue // nothing signs it
 				}
 				for _, value := range []string{"", "x", way.Header.Get(header) + "0", " " + way.Header.Get(header)[1:]} {
@@ -136,7 +144,7 @@ func TestEveryWay(t *testing.T) {
 					refuse(header+"="+value, Delivery{changed, way.Body}, now, oldKey)
 				}
 			}
-			if way.HMAC == nil && way.Verify != "github" || name == "hmac, timed" {
+			if way.HMAC == nil && way.Verify != "github" || strings.HasPrefix(name, "hmac, timed") {
 				refuse("too old", way.Delivery, now.Add(5*time.Minute+time.Second), oldKey)
 				refuse("too early", way.Delivery, now.Add(-5*time.Minute-time.Second), oldKey)
 				way.Tolerance = pipeline.Duration(time.Hour)
@@ -162,11 +170,13 @@ func TestKeys(t *testing.T) {
 		t.Helper()
 		k, err := Verify(pipeline.HTTPTrigger{Verify: verify}, secretsOf(verify, oldKey), d, now)
 		require.NoError(t, err)
-		return k
+		return k.Signed + k.ID
 	}
 	signed := func(kind, id, body string) Delivery { return ways(t, now, oldKey, id, body)[kind].Delivery }
 	require.Equal(t, key("standard", signed("standard", "a", "1")), key("standard", signed("standard", "a", "2")), "the id is signed")
 	require.NotEqual(t, key("github", signed("github", "a", "1")), key("github", signed("github", "a", "2")), "an id that nobody signs does not take the place of the body")
+	require.NotEqual(t, key("github", signed("github", "a", "1")), key("github", signed("github", "b", "1")),
+		"the same may happen twice")
 	require.NotEqual(t, key("stripe", signed("stripe", "", "{}")), key("stripe", signed("stripe", "", "[]")))
 	require.Equal(t, "event:evt_1", key("stripe", signed("stripe", "", body)))
 	number := key("stripe", signed("stripe", "", `{"id":7,"n":1}`))
@@ -180,6 +190,12 @@ func TestKeys(t *testing.T) {
 	several := signed("standard", "a", "1")
 	several.Header.Set("webhook-signature", "v1a,x v1,AAAA "+several.Header.Get("webhook-signature"))
 	require.Equal(t, "id:a", key("standard", several), "one of them counts, while a sender changes its secret")
+	svix := signed("standard", "a", "1")
+	for _, name := range []string{"id", "timestamp", "signature"} {
+		svix.Header.Set("svix-"+name, svix.Header.Get("webhook-"+name))
+		svix.Header.Del("webhook-" + name)
+	}
+	require.Equal(t, "id:a", key("standard", svix), "as Svix calls the headers")
 	dotted := signed("standard", "a.1", "x")
 	_, err := Verify(pipeline.HTTPTrigger{Verify: "standard"}, secretsOf("standard", oldKey), dotted, now)
 	require.ErrorContains(t, err, "has a dot", "ID.TIME.BODY could be cut elsewhere")
@@ -201,6 +217,8 @@ func FuzzVerify(f *testing.F) {
 func TestExpect(t *testing.T) {
 	described := pipeline.HTTPTrigger{Verify: "hmac", HMAC: &pipeline.HMACRule{Header: "X-Signed", Prefix: "v="}}
 	timed := pipeline.HTTPTrigger{Verify: "hmac", HMAC: &pipeline.HMACRule{Header: "X-Signed", Prefix: "v=", Timestamp: "X-Time"}}
+	named := pipeline.HTTPTrigger{Verify: "hmac", HMAC: &pipeline.HMACRule{Header: "X-Signed", Prefix: "v=",
+		ID: "X-Id"}}
 	standard, seconds := pipeline.HTTPTrigger{Verify: "standard"}, strconv.FormatInt(now.Unix(), 10)
 	for _, c := range []struct {
 		pipeline.HTTPTrigger
@@ -212,6 +230,8 @@ func TestExpect(t *testing.T) {
 		{standard, headers("webhook-id", "a", "webhook-timestamp", "1", "webhook-signature", "v1,x"), false},
 		{standard, headers("webhook-timestamp", seconds, "webhook-signature", "v1,x"), false},
 		{standard, headers("webhook-id", "a", "webhook-timestamp", seconds, "webhook-signature", "v1,x"), true},
+		{standard, headers("webhook-id", "a", "svix-timestamp", seconds, "svix-signature", "v1,x"), false},
+		{standard, headers("svix-id", "a", "svix-timestamp", seconds, "svix-signature", "v1,x"), true},
 		{pipeline.HTTPTrigger{Verify: "github"}, headers("X-Hub-Signature-256", "sha256=x"), false},
 		{pipeline.HTTPTrigger{Verify: "github"}, headers("X-Hub-Signature-256", "sha256=00"), true},
 		{pipeline.HTTPTrigger{Verify: "stripe"}, headers("Stripe-Signature", "t="+seconds), false},
@@ -222,6 +242,9 @@ func TestExpect(t *testing.T) {
 		{timed, headers("X-Signed", "v=00"), false},
 		{timed, headers("X-Time", seconds), false},
 		{timed, headers("X-Signed", "v=00", "X-Time", seconds), true},
+		{named, headers("X-Signed", "v=00"), false},
+		{named, headers("X-Signed", "v=00", "X-Id", strings.Repeat("x", 257)), false},
+		{named, headers("X-Signed", "v=00", "X-Id", "1"), true},
 		{pipeline.HTTPTrigger{Verify: "none"}, headers(), true},
 	} {
 		err := Expect(c.HTTPTrigger, c.header, now)

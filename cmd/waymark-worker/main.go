@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +40,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, env s
 	var config daemon.Config
 	started := false
 	build := programs.This(version)
+	about := "waymark-worker" + strings.TrimPrefix(build.String(), "waymark")
 	root := &cobra.Command{
-		Use: "waymark-worker", Short: daemon.Short, Long: daemon.About, Version: build.String(), Args: cobra.NoArgs,
+		Use: "waymark-worker", Short: daemon.Short, Long: daemon.About, Version: about, Args: cobra.NoArgs,
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			err := settings.Apply(cmd.Flags(), settings.Names(cmd.Root().PersistentFlags()), env)

@@ -98,10 +98,10 @@ func TestReadyAsksTheProcessOnThisMachine(t *testing.T) {
 func TestVersionAndHelp(t *testing.T) {
 	code, stdout, _ := run(nil, "--version")
 	require.Equal(t, 0, code)
-	require.Regexp(t, "^waymark .*go1", stdout)
+	require.Regexp(t, "^waymark-worker .*go1", stdout)
 	code, stdout, _ = run(nil, "--help")
 	require.Equal(t, 0, code)
-	require.Contains(t, stdout, "WAYMARK_MAX_ACTIVITIES")
+	require.Contains(t, stdout, "WAYMARK_POLLERS")
 
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	require.NoError(t, err)

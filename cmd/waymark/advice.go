@@ -83,6 +83,8 @@ var hints = map[client.Cure]string{
 	client.Join:             ": waymark follow %s shows its progress",
 	client.ServeAgain:       "; waymark serve continues it, and waymark follow %s follows it then; without a server, waymark resume %s",
 	client.ServeOrCancel:    "; waymark serve begins it, and waymark follow %s follows it then; waymark cancel %s --why TEXT cancels it",
+	client.CancelAndRun: "; its process is gone, and nobody begins it: waymark cancel %s --why TEXT cancels it, " +
+		"and waymark run begins it again, with --run-id %s",
 	client.NameSlot:         ", as in --for 2026-11-21; `waymark schedule next FILE` lists the slots, `waymark schedule next NAME` those of a deployed pipeline",
 	client.GiveParams:       ": start it then; or without --for and with its parameters, as in --param day=2026-11-21: such a run fills no slot",
 	client.NameSchedule:     " (--schedule)",
@@ -95,7 +97,7 @@ var hints = map[client.Cure]string{
 	client.RestoreBundle:    "; put a copy with this SHA-256 there: a folder that was moved can have a symbolic link at its old place",
 	client.EndHold:          "; `waymark hold end` ends it",
 	client.FinishForgetting: "; when it does, `waymark forget --finish` continues; --leave-in gives the target up",
-	client.EndRun:           ": resume it, or waymark cancel %s --final --why TEXT",
+	client.EndRun:           ": resume it, if waymark status %s says that this can help, or waymark cancel %s --final --why TEXT",
 	client.DeclareKey:       ": declare it in the document, `key: [FIELD]`; runs that begin after that record it",
 	client.CancelAgain:      "; when the cause is cured, waymark cancel %s --final removes it",
 	client.OtherID:          "; choose another --run-id: waymark status %s",
@@ -134,6 +136,9 @@ func worded(err error) error {
 		err = fmt.Errorf("--%w", err)
 	} else if hint := hintFor(refused.Cure, refused.Run); hint != "" {
 		err = fmt.Errorf("%w%s", err, hint)
+	}
+	if refused.Code == client.StateFolderBusy {
+		return exitError{exitBusy, err}
 	}
 	return exitError{exitOf(refused.Kind), err}
 }

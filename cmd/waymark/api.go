@@ -38,6 +38,7 @@ type apiServing struct {
 	listener    net.Listener
 	certificate *certificate    // nil for plain HTTP
 	received    daemon.Received // what is posted to triggers
+	folder      string          // whose documents start by their names; empty for none
 }
 
 // bind defines the flags.
@@ -127,7 +128,7 @@ func (s *apiServing) serve(ctx context.Context, o local.Options, later bool, log
 	}
 	server, err := api.New(api.Options{
 		TLS:  secured,
-		Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Issuer: s.issuer, Link: s.link, Received: s.received.Add, Later: later,
+		Home: home, Logger: logger, Code: thisBuild().Code(), Rate: s.rate, Private: s.loopback(host) && s.cert == "", Issuer: s.issuer, Link: s.link, Received: s.received.Add, Later: later, Served: s.folder,
 	})
 	if err != nil {
 		return err

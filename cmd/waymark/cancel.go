@@ -39,10 +39,15 @@ repeated, and also works on a run that is already cancelled.
 			if a.server != "" {
 				return a.cancelAway(cmd.Context(), args[0], why, final)
 			}
-			return a.existing(cmd.Context(), func(home *local.Home) error { return a.cancel(cmd.Context(), home, args[0], a.by(why), final) })
+			return a.inTurn(func() error {
+				return a.existing(cmd.Context(), func(home *local.Home) error {
+					return a.cancel(cmd.Context(), home, args[0], a.by(why), final)
+				})
+			})
 		},
 	}
 	whyFlag(cmd, &why)
+	waitFlag(cmd.Flags(), &a.patience)
 	p.flags(cmd)
 	cmd.Flags().BoolVar(&final, "final", false, "cancel permanently: the run can never be resumed, and its staged output is deleted")
 	return cmd

@@ -20,7 +20,8 @@ func (a *app) compareCommand() *cobra.Command {
 		Short: "Show which rows two runs treated differently, and the first node at which they did",
 		Long: `Compares what two complete runs made of the same rows: where each row ended in both, and the first node at which the two made something else
 of it. Rows are the same if they are equal as they were read, wherever they stand. It reads ways and hashes from the landscape, computes nothing
-again, and needs no payloads. Rows that aggregates and other barriers make are not compared one by one; outputs are compared as a whole. EARLIER is by default the last run of the same pipeline that was complete before. Exit code 3 if the runs differ in a row.
+again, and needs no payloads. Rows that aggregates and other barriers make are not compared one by one; outputs are compared as a whole, and by the fields and types
+of their schemas. EARLIER is by default the last run of the same pipeline that was complete before. Exit code 3 if the runs differ in a row.
 
 --rows lists the rows that differ in anything, one by one; with --kind, --node, --from and --to those of which all of that is so. --from and --to are where
 a row ended, as the comparison writes it: with both it may be one that ended alike. A list has exit code 0.
@@ -99,6 +100,9 @@ func writeComparison(w io.Writer, c *client.Comparison) error {
 	for _, o := range c.Outputs {
 		if !o.Same {
 			fmt.Fprintf(w, "  output %s differs: %s and %s\n", o.Sink, outputRows(o.Was), outputRows(o.Is))
+		}
+		for _, f := range o.Fields {
+			fmt.Fprintf(w, "  output %s, field %s: %s → %s\n", o.Sink, text.Cell(f.Field), f.Was.Text(), f.Is.Text())
 		}
 	}
 	for _, b := range c.Disagreed {

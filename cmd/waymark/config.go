@@ -89,14 +89,14 @@ func (c *config) settle(flags *pflag.FlagSet) error {
 }
 
 // settable returns the flags of a command that the environment and the settings file may set: those that all commands
-// have, the environment of a pipeline, and all flags of a process that serves. A flag that only shares its name with a
-// setting is none of them: --pipelines of a token is not the folder that a worker serves.
+// have, the environment of a pipeline, how long to wait, and all flags of a process that serves. A flag that only
+// shares its name with a setting is none of them: --pipelines of a token is not the folder that a worker serves.
 func settable(cmd *cobra.Command) *pflag.FlagSet {
 	serves := slices.Contains([]string{"serve", "worker", "witness"}, cmd.Name())
 	shared := cmd.Root().PersistentFlags()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if serves || flag.Name == inEnvironment || shared.Lookup(flag.Name) == flag {
+		if serves || flag.Name == inEnvironment || flag.Name == waiting || shared.Lookup(flag.Name) == flag {
 			flags.AddFlag(flag)
 		}
 	})

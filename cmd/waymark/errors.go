@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -63,6 +64,7 @@ out/orders.retry-1.csv. Records of which some part reached a sink are left out a
 	cmd.Flags().BoolVar(&each, "each", false, "list refused rows one by one, as TOKEN@NODE")
 	p.addFlags(cmd, "errors", 50)
 	o.addFlags(cmd)
+	waitFlag(cmd.Flags(), &a.patience)
 	return cmd
 }
 
@@ -72,9 +74,9 @@ func (a *app) listErrors(ctx context.Context, home record, run landscape.Run, p 
 	if err != nil {
 		return err
 	}
-	lines := [][]string{{"error", "line", "code", "field", "message", "sent to"}}
+	lines := [][]string{{"error", "line", "code", "field", "message", "sent to", "retried by"}}
 	for _, e := range list {
-		lines = append(lines, []string{e.ID, text.Grouped(e.Line), e.Code, e.Field, e.Message, destination(e.SentTo)})
+		lines = append(lines, []string{e.ID, text.Grouped(e.Line), e.Code, e.Field, e.Message, destination(e.SentTo), cmp.Or(e.RetriedBy, "-")})
 	}
 	if n := len(list); n > 0 {
 		p.note(a, n, list[n-1].ID)
@@ -85,13 +87,20 @@ func (a *app) listErrors(ctx context.Context, home record, run landscape.Run, p 
 // writeErrors writes the groups for people; withFiles says in which file a line is.
 func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, withFiles bool) error {
 	if len(groups) == 0 {
-		_, err := fmt.Fprintf(w, "no row of run %s was refused\n", run.ID)
+		hint := ""
+		if run.Status == pipeline.Failed {
+			hint = "; the run failed for another reason: see waymark status " + run.ID
+		}
+		_, err := fmt.Fprintf(w, "no row of run %s was refused%s\n", run.ID, hint)
 		return err
 	}
 	question := "--row N"
 	for _, group := range groups {
 		fmt.Fprintf(w, "%s refused by %s: %s\n", text.Count(group.Count, "row"), group.Node, text.Cell(headline(group.ErrorGroup)))
 		writeCauses(w, group)
+		if group.Retried > 0 {
+			fmt.Fprintf(w, "  %s of these were retried since, by %s: waymark errors RUN shows what was refused again\n", text.Grouped(group.Retried), strings.Join(group.RetriedBy, ", "))
+		}
 		lines := make([][]string, len(group.Samples))
 		for i, sample := range group.Samples {
 			if sample.Token != "" {

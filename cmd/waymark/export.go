@@ -35,11 +35,12 @@ type exportFlags struct {
 const (
 	asBundle  = "bundle"
 	asParquet = "parquet"
+	asReport  = "report"
 )
 
 var (
-	exportForms = []string{asBundle, asParquet, "ro-crate", "prov", "openlineage"}
-	folderForms = map[string]interop.ToFolder{asParquet: interop.Parquet, "ro-crate": interop.ROCrate}
+	exportForms = []string{asBundle, asReport, asParquet, "ro-crate", "prov", "openlineage", "schemas"}
+	folderForms = map[string]interop.ToFolder{asParquet: interop.Parquet, "ro-crate": interop.ROCrate, "schemas": interop.Schemas}
 	fileForms   = map[string]interop.ToFile{"prov": interop.PROV, "openlineage": interop.OpenLineage}
 )
 
@@ -55,11 +56,16 @@ bundle: one signed zip file that others can verify on their own. It has every re
 The same run gives the same bytes as long as record, log and payloads are the same. Recipients verify the bundle with waymark verify FILE.zip, or
 with docs/verify.py. docs/bundle.md describes it.
 
+report: one HTML file for people, which they read in a browser, without a network: what the run read, made and refused, who and what decided, and what
+it took. The file verifies itself.
+
 parquet: a new folder with a Parquet file for each table and view of docs/landscape.md, for DuckDB, pandas, Spark and others; with --all, of all runs,
 also of those that have not ended.
 
 ro-crate: a new folder with the document and an RO-Crate that describes the run. prov: a W3C PROV-JSON document. openlineage: OpenLineage events, one on
 each line.
+
+schemas: a new folder with a file for each output: a JSON Schema of the rows of JSON Lines, CSV on the Web of CSV, a Table Schema of Parquet files and tables.
 
 ` + runArgument,
 		Args:              runOrAll(&f.all),
@@ -73,7 +79,7 @@ each line.
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&f.to, "output", "o", "", "`file` to write, which replaces an existing one; with --as parquet and ro-crate a folder that does not exist")
+	cmd.Flags().StringVarP(&f.to, "output", "o", "", "`file` to write, which replaces an existing one; with --as parquet, ro-crate and schemas a folder that does not exist")
 	cmd.Flags().StringVar(&f.as, "as", f.as, "in which `form`: "+strings.Join(exportForms, ", "))
 	cmd.Flags().StringVar(&f.payloads, "payloads", f.payloads, "which payloads go into a bundle: `none` (their hashes alone), refused (the records of rows in quarantine), source (records as they were read, tables of lookups) or all (also what barriers gave)")
 	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "put the outputs into a bundle, as they were published")
@@ -97,7 +103,7 @@ func (f *exportFlags) check() error {
 	case !slices.Contains(exportForms, f.as):
 		return wrongUsef("--as %q: write one of %s", f.as, strings.Join(exportForms, ", "))
 	case f.to == "":
-		return wrongUsef("say where the export goes: -o FILE (for a bundle FILE.zip, for parquet and ro-crate a new folder)")
+		return wrongUsef("say where the export goes: -o FILE (for a bundle FILE.zip, for parquet, ro-crate and schemas a new folder)")
 	case f.all && f.as != asParquet:
 		return wrongUsef("--all is for --as parquet: say which run")
 	case f.payloads != string(bundle.NoPayloads) && f.as != asBundle:
@@ -127,6 +133,9 @@ func (a *app) export(ctx context.Context, home *local.Home, word string, f expor
 	}
 	manifest := &bundle.Manifest{Gaps: []bundle.Gap{}, Redactions: []bundle.Redaction{}}
 	file, err := writeWhole(f.to, func(w io.Writer) (err error) {
+		if f.as == asReport {
+			return home.WriteReport(ctx, word, w)
+		}
 		if form := fileForms[f.as]; form != nil {
 			return home.ExportFile(ctx, word, form, w)
 		}

@@ -34,7 +34,8 @@ A row that its source refused has no key: name it with --run and --row; waymark 
 
 Nothing can undo it. Runs that have not ended, or can be resumed, and runs that a hold protects are refused by name: then nothing is forgotten.
 Outputs are not Waymark's to change: the certificate lists the lines, and what else it could not reach. In tables of Postgres it deletes the rows that the
-runs wrote if the order says so: --delete-in. The reason is kept, so do not write the value into it.
+runs wrote if the order says so: --delete-in. If rows stay there, because somebody edited them, nothing tells whose they are, or others wrote rows with the value, the exit code is 4, and it prints the
+statement that deletes them by hand. The reason is kept, so do not write the value into it.
 
 If it is killed, waymark forget --finish, or the next waymark forget, finishes it.`,
 		Example: `  waymark forget customer_id=4711 --dry-run
@@ -90,7 +91,11 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 				if err != nil {
 					return err
 				}
-				return a.print(forget, func(w io.Writer) error { return writeForget(w, forget) })
+				code := exitDone
+				if forget.Stays != nil {
+					code = exitUnverified
+				}
+				return endWith(code, a.print(forget, func(w io.Writer) error { return writeForget(w, forget) }))
 			})
 		},
 	}
@@ -144,7 +149,23 @@ func writeForget(w io.Writer, f *client.Forget) error {
 	if f.Waiting != "" {
 		lines = append(lines, "an earlier order waits: "+text.Visible(f.Waiting))
 	}
+	for _, in := range f.Stays {
+		line := fmt.Sprintf("STAYS: %s of %s, which run %s wrote", text.Count(in.Rows, "row"), text.Visible(in.Output), in.Run)
+		switch {
+		case in.Why != "":
+			line = fmt.Sprintf("STAYS: perhaps rows of %s that have the value: it could not be asked: %s", text.Visible(in.Output), text.Visible(in.Why))
+		case in.Run == "":
+			line = fmt.Sprintf("STAYS: in all %s of %s with the value, also of other writers", text.Count(in.Rows, "row"), text.Visible(in.Output))
+		}
+		if in.ByHand != "" {
+			line += "; look at what this deletes, and run it by hand: " + text.Visible(in.ByHand)
+		}
+		lines = append(lines, line)
+	}
 	switch {
+	case f.DryRun && f.Refused != "":
+		lines = append(lines, fmt.Sprintf("%s of %s have it; the order would be refused now: %s",
+			text.Count(int64(len(f.Rows)), "row"), text.Count(int64(len(f.Runs)), "run"), text.Visible(f.Refused)))
 	case f.DryRun:
 		lines = append(lines, fmt.Sprintf("would forget %s of %s", text.Count(int64(len(f.Rows)), "row"), text.Count(int64(len(f.Runs)), "run")))
 	case f.Done != nil:
@@ -168,6 +189,9 @@ func erasuresByOutput(f *client.Forget) (lines []string) {
 	rows := f.ErasuresIn()
 	for _, output := range slices.Sorted(maps.Keys(rows)) {
 		lines = append(lines, fmt.Sprintf("would delete at most %s of %s", text.Count(rows[output], "row"), text.Visible(output)))
+	}
+	for _, fate := range f.Fates {
+		lines = append(lines, "as it is now, "+text.Visible(fate.String()))
 	}
 	return lines
 }

@@ -14,8 +14,8 @@ func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a small example pipeline, with data that has a few bad rows",
-		Long: `Writes pipeline.yaml and its data into FOLDER (default the working folder). It creates the folder if necessary. Existing files are never
-overwritten.`,
+		Long: `Writes pipeline.yaml and its data into FOLDER (default the working folder). It creates the folder if necessary. The pipeline is called as FOLDER. Existing
+files are never overwritten.`,
 		Example: `  waymark init shop
   cd shop && waymark run pipeline.yaml`,
 		Args: takes(0, 1),

@@ -188,6 +188,9 @@ func writeReport(w io.Writer, r evidence.Report, key string) error {
 		fmt.Fprintf(w, "warning: %s: %s\n", warning.Where, warning.What)
 	}
 	switch {
+	case r.Problems == nil && r.Warnings == nil && r.Anchors == nil:
+		_, err := fmt.Fprintln(w, "the log, its heads and the recorded runs agree; there is no anchor to compare")
+		return err
 	case r.Problems == nil && r.Warnings == nil:
 		_, err := fmt.Fprintln(w, "the log, its heads, its anchors and the recorded runs agree")
 		return err

@@ -23,6 +23,7 @@ const (
 	exitUsage       = 2   // wrong use, a document with problems, or no record where it was looked for
 	exitRefused     = 3   // the run is complete, and some of its rows were refused
 	exitUnverified  = 4   // the record or what it describes is not as it should be
+	exitBusy        = 5   // other processes execute runs in the state folder, for longer than this one waits
 	exitInterrupted = 130 // stopped by Ctrl-C, SIGTERM or SIGHUP
 )
 
@@ -54,7 +55,7 @@ func execute(args []string, stdout, stderr io.Writer, env settings.Lookup) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.Execute()
+	err := named(root, args, root.Execute())
 	if out.Err != nil && (err == nil || !a.started) { // cobra writes its help and the version before a command begins
 		err = exitError{exitFailed, out.Err}
 	}

@@ -20,3 +20,16 @@ func TestOutputThatCannotBeWrittenIsAnErrorSaidOnce(t *testing.T) {
 		require.Equal(t, "waymark: write /dev/full: no space left on device\n", said.String(), args)
 	}
 }
+
+func TestUnknownCommandsAreNamedInOneLine(t *testing.T) {
+	for message, args := range map[string][]string{
+		`unknown command "rnu" for "waymark" (did you mean "run"?)`:       {"rnu"},
+		`unknown command "frobnicate" for "waymark"`:                      {"frobnicate"},
+		`unknown command "lits" for "waymark env" (did you mean "list"?)`: {"env", "lits"},
+	} {
+		var said bytes.Buffer
+		code := execute(args, &said, &said, func(string) (string, bool) { return "", false })
+		require.Equal(t, exitUsage, code)
+		require.Equal(t, "waymark: "+message+"\n", said.String())
+	}
+}

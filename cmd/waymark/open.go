@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
 
 	"waymark/activities"
 	"waymark/client"
@@ -19,6 +23,7 @@ func (a *app) options() local.Options {
 		Secrets: a.secretsDir, Profile: a.documentProfile, KeyFile: a.keyFile, Key: key, Trigger: activities.TriggerCLI, Version: version,
 		Retention: a.retention, Keys: a.keys, Approvers: a.approvers, LogAnchors: a.logAnchors,
 		Logger: a.logger(), Env: a.env, Warn: func(message string) { a.note("%s", message) }, LimitMemory: true,
+		Turn: a.turn(),
 	}
 	o.Networks = networkTexts(a.allowNetworks)
 	if a.onCluster() {
@@ -54,6 +59,58 @@ func (c *config) joinServer() {
 		c.temporal, c.queue, c.joined = address, queue, true
 	}
 }
+
+// turn is how this process waits for others that execute runs in the state folder.
+func (a *app) turn() local.Turn {
+	return local.Turn{Does: a.does, Patience: a.patience, Tell: func(message string) { a.note("%s", message) }}
+}
+
+// inTurn does something for which this process has to execute runs in the state folder. If another process has begun to
+// serve there while this one waited, or before, it is done again: that process executes the runs.
+func (a *app) inTurn(do func() error) error {
+	err := do()
+	if busy, ok := errors.AsType[*client.Error](err); ok && busy.Code == client.StateFolderBusy {
+		if a.joinServer(); a.joined {
+			return do()
+		}
+	}
+	return err
+}
+
+// waiting is the flag that says how long a command waits for its turn.
+const waiting = "wait"
+
+// waitFlag defines it.
+func waitFlag(flags *pflag.FlagSet, to *time.Duration) {
+	*to = local.Forever
+	flags.Var(patience{to}, waiting,
+		"`time`, such as 90s, to wait for other processes that execute runs in the state folder; 0 fails at once "+
+			"(default as long as they take)")
+}
+
+// patience is the value of a flag that says how long to wait.
+type patience struct{ to *time.Duration }
+
+// Set refuses what is no length of time.
+func (p patience) Set(word string) error {
+	long, err := time.ParseDuration(word)
+	if err != nil || long < 0 {
+		return limitError("a length of time, such as 90s, or 0")
+	}
+	*p.to = long
+	return nil
+}
+
+// String is empty for the default.
+func (p patience) String() string {
+	if p.to == nil || *p.to == local.Forever {
+		return ""
+	}
+	return p.to.String()
+}
+
+// Type is what the help calls it.
+func (patience) Type() string { return "duration" }
 
 // folder is the state folder.
 func (c *config) folder() local.Folder { return local.Folder(c.state) }
@@ -106,15 +163,13 @@ func (a *app) order(ctx context.Context, word string, give func(*local.Home, lan
 }
 
 // withSession opens what executes runs, makes what is missing, and does something with it.
-func (a *app) withSession(ctx context.Context, do func(*client.Session) error) error {
-	return a.with(ctx, a.options(), func(home *local.Home) (err error) {
-		s, err := home.Session(ctx, client.ToStart)
-		if err != nil {
-			return err
-		}
-		defer func() { err = closing(err, s.Close) }()
-		return do(s)
-	})
+func withSession(ctx context.Context, home *local.Home, do func(*client.Session) error) (err error) {
+	s, err := home.Session(ctx, client.ToStart)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, s.Close) }()
+	return do(s)
 }
 
 // closing returns err, or else what closing says.

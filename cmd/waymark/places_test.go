@@ -61,7 +61,7 @@ var places = map[string]place{
 // or a folder is tried by itself.
 var kinds = []string{
 	"HOST:PORT", "MiB", "URL", "address", "anchor", "environment", "name", "network", "periods", "port", "profile",
-	"queue", "requests", "rule", "rules", "scopes", "variable", "version", "bool", "int", "duration", "string", "",
+	"queue", "requests", "rule", "rules", "scopes", "time", "variable", "version", "bool", "int", "duration", "string", "",
 }
 
 // forDocuments are options whose folders are for documents.

@@ -31,7 +31,7 @@ is still running. Finished work is not repeated, and the result is the same as t
 
 The run's document, sources and plugins must be unchanged. If the document's file changed, --recorded resumes with the
 recorded document, and --fork starts a new run of the present document, which is linked to the old run and cancels it
-permanently.
+permanently, however it stopped.
 
 ` + runArgument,
 		Args:              exactlyOne("run"),
@@ -45,7 +45,7 @@ permanently.
 			}
 			ctx, stop := a.untilInterrupted(cmd.Context())
 			defer stop()
-			err := a.resume(ctx, args[0], o)
+			err := a.inTurn(func() error { return a.resume(ctx, args[0], o) })
 			if !stoppedEarly(err) {
 				return err
 			}
@@ -54,6 +54,7 @@ permanently.
 	}
 	whyFlag(cmd, &o.why)
 	detachFlag(cmd, &o.detach)
+	waitFlag(cmd.Flags(), &a.patience)
 	cmd.Flags().BoolVar(&o.fork, "fork", false, "start a new, linked run of the present document, and cancel this one permanently")
 	cmd.Flags().BoolVar(&o.recorded, "recorded", false, "resume with the recorded document, even if its file changed")
 	return cmd

@@ -12,6 +12,7 @@ import (
 
 	"waymark/activities"
 	"waymark/client"
+	"waymark/client/local"
 	"waymark/internal/text"
 )
 
@@ -37,7 +38,7 @@ func (o *retrying) addFlags(cmd *cobra.Command) {
 
 // check refuses flags that say nothing without --retry.
 func (o *retrying) check(cmd *cobra.Command) error {
-	for _, flag := range []string{"pipeline", "version", "run-id", "param", "why"} {
+	for _, flag := range []string{"pipeline", "version", "run-id", "param", "why", waiting} {
 		if !o.wanted && cmd.Flags().Changed(flag) {
 			return wrongUsef("--%s says how to feed records again: give --retry as well", flag)
 		}
@@ -61,17 +62,24 @@ func (a *app) retry(ctx context.Context, word string, o retrying) error {
 	if err != nil {
 		return err
 	}
-	err = a.withSession(ctx, func(s *client.Session) error {
-		id := cmp.Or(o.id, client.NewRunID())
-		retry, err := s.Retry(ctx, client.RetryRequest{By: a.by(o.why), Of: of.ID, Run: id, File: o.file, Version: o.version, Params: params})
-		if err != nil {
-			return a.notBegun(id, of.Pipeline, err)
-		}
-		if err := a.tellRetry(retry); err != nil || retry.Execution == nil {
-			return err
-		}
-		a.tellInterrupted(retry.Execution.Interrupted)
-		return a.follow(ctx, retry.Execution)
+	id := cmp.Or(o.id, client.NewRunID())
+	a.does += ", run " + id
+	err = a.inTurn(func() error {
+		return a.with(ctx, a.options(), func(home *local.Home) error {
+			return withSession(ctx, home, func(s *client.Session) error {
+				retry, err := s.Retry(ctx, client.RetryRequest{
+					By: a.by(o.why), Of: of.ID, Run: id, File: o.file, Version: o.version, Params: params,
+				})
+				if err != nil {
+					return a.notBegun(id, of.Pipeline, err)
+				}
+				if err := a.tellRetry(retry); err != nil || retry.Execution == nil {
+					return err
+				}
+				a.tellInterrupted(retry.Execution.Interrupted)
+				return a.follow(ctx, retry.Execution)
+			})
+		})
 	})
 	if stoppedEarly(err) {
 		return exitError{exitInterrupted, errors.New("stopped before the run began; nothing was read or written")}

@@ -7,10 +7,14 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"waymark/pipeline"
 )
 
 // app is one invocation of the program.
@@ -20,6 +24,9 @@ type app struct {
 	stderr  io.Writer // everything else
 	started bool      // a command has begun: the command line and the settings are in order
 	output  *output   // what is printed at the end; nil for nothing
+
+	does     string        // what this process does, in one line, for those who wait for it
+	patience time.Duration // how long it waits for others that execute runs in the state folder
 
 	executing atomic.Pointer[string] // id of the run that this process executes; nil if it executes none
 }
@@ -35,11 +42,13 @@ func (a *app) rootCommand() *cobra.Command {
 Every option below, and every one of serve and worker, can also be given as an environment variable (--allow-path is
 WAYMARK_ALLOW_PATH) or as a key of a settings file (allow-path). The command line overrides the environment, and the environment overrides the file.
 
-Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, with refused rows · 4 verify, attest or reproduce found a difference · 130 interrupted`,
+Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, with refused rows · 4 verify, attest or
+reproduce found a difference, or rows stay that forget was to delete · 5 other processes use the state folder, and --wait is over · 130 interrupted`,
 		Version:       thisBuild().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			a.does = strings.Join(append([]string{cmd.CommandPath()}, args...), " ")
 			given := givenFlags(cmd.Flags())
 			err := a.settle(settable(cmd))
 			if err == nil {
@@ -50,6 +59,7 @@ Exit codes: 0 done · 1 failed · 2 wrong usage or invalid document · 3 done, w
 			return err
 		},
 	}
+	root.DisableSuggestions = true // unknownCommand says it in one line
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.SetGlobalNormalizationFunc(shortEnvironment)
@@ -143,10 +153,35 @@ func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // noArgs refuses arguments. Of a command that has others below it, they are taken for the name of one.
 func noArgs(cmd *cobra.Command, args []string) error {
-	if cmd.HasSubCommands() {
-		return cobra.NoArgs(cmd, args)
+	if cmd.HasSubCommands() && len(args) > 0 {
+		return unknownCommand(cmd, args[0])
 	}
 	return takes(0, 0)(cmd, args)
+}
+
+// unknownCommand returns the error of a name that no command below cmd has.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() {
+			names = append(names, below.Name())
+		}
+	}
+	meant := ""
+	if nearest := pipeline.Nearest(name, names); nearest != "" {
+		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
+	}
+	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), meant)
+}
+
+// named returns err, and unknownCommand in place of what cobra says of a command that root does not have.
+func named(root *cobra.Command, args []string, err error) error {
+	for _, name := range args {
+		if err != nil && err.Error() == fmt.Sprintf("unknown command %q for %q", name, root.CommandPath()) {
+			return unknownCommand(root, name)
+		}
+	}
+	return err
 }
 
 // takes refuses fewer arguments, and more.

@@ -37,7 +37,10 @@ serve runs, it also runs a document of the served folder.
 
 A bad row does not stop a run: it is quarantined with its reason, or goes where the document says (exit code 3). Ctrl-C
 stops the run in this process and records that; a second Ctrl-C ends the process at once. However the process ends,
-` + "`waymark resume`" + ` continues the run where it left off.`,
+` + "`waymark resume`" + ` continues the run where it left off.
+
+Processes that execute runs in one state folder take turns, in the order in which they came, and say for whom they wait.
+Ctrl-C ends the wait; --wait bounds it (exit code 5).`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.pipeline != "" && len(args) > 0 {
 				return fmt.Errorf("runs %s or --pipeline %s, not both: leave one out", args[0], o.pipeline)
@@ -69,6 +72,7 @@ stops the run in this process and records that; a second Ctrl-C ends the process
 	cmd.Flags().StringArrayVar(&o.rows, "rows", nil, "`SOURCE=FILE`: a source of the format webhook reads the JSON of this file, or of standard input if it is -; can be repeated")
 	slotFlags(cmd, &o.slot)
 	detachFlag(cmd, &o.detach)
+	waitFlag(cmd.Flags(), &a.patience)
 	cmd.Flags().StringVar(&o.why, "why", "", "`reason`, which is recorded")
 	cmd.Flags().StringVar(&o.id, "run-id", "", "`id` of the run (default a new UUID)")
 	cmd.Flags().StringVar(&o.environment, "environment", "", "`environment` in which the pipeline is deployed (default \"default\"; with --temporal that of the workers)")
@@ -112,32 +116,48 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 	if err == nil {
 		request.Rows, err = a.readRows(o.rows)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.pipeline == "":
-		if request.Document, err = a.compileToRun(args[0], params, o.slot); err != nil {
-			return a.notBegun(o.id, filepath.Base(args[0]), err)
-		}
-		name = request.Document.Name()
-	default:
+	}
+	if o.pipeline == "" {
+		name = filepath.Base(args[0])
+	} else {
 		request.Environment, request.Params = o.environment, params
 		request.For, request.Schedule = o.slot.For, o.slot.Schedule
 	}
+	id := cmp.Or(o.id, client.NewRunID())
+	a.does += ", run " + id
 	begun := false
-	err = a.withSession(ctx, func(s *client.Session) error {
-		if request.Document != nil && request.Document.ReadsInput() {
-			a.tellInput()
+	err = a.inTurn(func() error {
+		if o.pipeline == "" {
+			doc, err := a.compileToRun(args[0], params, o.slot)
+			if err != nil {
+				return err
+			}
+			request.Document, name = doc, doc.Name()
 		}
-		request.Run = cmp.Or(o.id, client.NewRunID())
-		e, err := s.Start(ctx, request)
-		if err != nil {
-			return err
-		}
-		begun = true
-		a.tellInterrupted(e.Interrupted)
-		a.tellSlot(e)
-		return a.follow(ctx, e)
+		return a.with(ctx, a.options(), func(home *local.Home) error {
+			if !a.onCluster() && request.Document != nil && request.Document.ReadsInput() {
+				a.tellInput()
+				stored, err := home.StoreInput(ctx, id, os.Stdin)
+				if err != nil {
+					return err
+				}
+				defer stored.Close()
+				request.Stored = stored
+			}
+			return withSession(ctx, home, func(s *client.Session) error {
+				request.Run = id
+				e, err := s.Start(ctx, request)
+				if err != nil {
+					return err
+				}
+				begun = true
+				a.tellInterrupted(e.Interrupted)
+				a.tellSlot(e)
+				return a.follow(ctx, e)
+			})
+		})
 	})
 	if begun {
 		return err

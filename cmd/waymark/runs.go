@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/workflows"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -41,10 +43,21 @@ func (a *app) listRuns(ctx context.Context, home record, limit int) error {
 	case total > len(runs):
 		a.note("%d older runs are not shown; --limit 0 shows all", total-len(runs))
 	}
+	var stuck []string
+	if home, here := home.(*local.Home); here {
+		stuck = home.Stuck(ctx)
+	}
+	if stuck != nil {
+		a.note("no worker can do the next task of %s: waymark doctor says what to look at", strings.Join(stuck, ", "))
+	}
 	lines := [][]string{{"run", "pipeline", "status", "started", "took"}}
 	for i := range runs {
 		run := &runs[i]
-		lines = append(lines, []string{run.ID, run.Pipeline, a.statusText(run), moment(run.Started), tookText(run)})
+		status := a.statusText(run)
+		if slices.Contains(stuck, workflows.WorkflowID(run.ID)) {
+			status += " (stuck)"
+		}
+		lines = append(lines, []string{run.ID, run.Pipeline, status, moment(run.Started), tookText(run)})
 	}
 	if slices.ContainsFunc(runs, func(run client.Run) bool { return run.Slot != "" }) {
 		lines[0] = append(lines[0], "slot")

@@ -53,12 +53,14 @@ After the first Ctrl-C or SIGTERM the process finishes its work in flight; the s
 			if own.link {
 				door.link = api.NewLink()
 			}
-			return a.serve(cmd.Context(), local.Serving{Port: own.port, Pages: own.pages, Worker: config}, &door)
+			serving := local.Serving{Port: own.port, Pages: own.pages, Worker: config, Turn: a.turn()}
+			return a.serve(cmd.Context(), serving, &door)
 		},
 	}
 	addServing(cmd.Flags(), &config)
 	door.bind(cmd.Flags(), apiAddress)
 	own.bind(cmd.Flags(), isTerminal(a.stderr))
+	waitFlag(cmd.Flags(), &a.patience)
 	return cmd
 }
 
@@ -117,6 +119,7 @@ func (a *app) serve(ctx context.Context, s local.Serving, door *apiServing) erro
 			defer door.close()
 			s.Received = &door.received
 			s.Beside = func(ctx context.Context, worker daemon.Config, logger *slog.Logger) error {
+				door.folder = worker.Pipelines
 				return door.serve(ctx, a.apiOptions(worker, worker.Temporal, true), false, logger)
 			}
 		}

@@ -17,13 +17,15 @@ const serverFlag = "server"
 
 // served are the commands that a server obeys, each with its flags for which the HTTP API has no word.
 var served = map[string][]string{
-	"runs": nil, "status": nil, "errors": {"pipeline"}, "rows": nil, "explain": {"all", "limit"}, "effects": {"all"}, "timeline": nil, "events": nil, "compare": nil, "find": nil, "payload": nil, "starts": nil, "queue": nil,
+	"runs": nil, "status": nil, "errors": {"pipeline", "wait"},
+	"rows": nil, "explain": {"all", "limit"}, "effects": {"all"}, "timeline": nil, "events": nil, "compare": nil, "find": nil, "payload": nil, "starts": nil, "queue": nil,
 	"pipelines": nil, "pipelines show": nil, "pipelines diff": {"param"}, "pipelines history": nil, "schedule list": nil,
 	"schedule grid": nil, "schedule pause": {"until"}, "schedule resume": {"make-up"}, "access list": nil, "access revoke": nil, "access disclosures": nil, "outbox": nil,
 	"verify": {"deep"}, "what-if": nil, "prove": nil,
 	"triggers": nil, "triggers arrivals": nil, "triggers pause": nil, "triggers resume": nil, "triggers ignore": nil, "triggers again": nil,
 	"promote": nil, "rollback": nil, "retire": nil, "restore": nil,
-	"run": nil, "follow": nil, "resume": {"fork"}, "cancel": {"propose", "key", "expires"}, "pause": nil, "resolve": {"propose", "key", "expires"},
+	"run": {"wait"}, "follow": nil, "resume": {"fork", "wait"}, "cancel": {"propose", "key", "expires", "wait"},
+	"pause": nil, "resolve": {"propose", "key", "expires"},
 }
 
 // recordless are the commands that need no record: they do the same whatever the environment says of a server.

@@ -14,6 +14,8 @@ func stagedLines(s *client.Status) [][]string {
 		fate = ""
 	case s.Final:
 		fate = "; stays until you delete it"
+	case !s.Dead() && !s.Advice.Resumes():
+		fate = "; a fork, or waymark cancel " + s.ID + " --final, removes it"
 	}
 	var lines [][]string
 	for _, output := range s.Staged {

@@ -40,10 +40,10 @@ func (a *app) listStarts(ctx context.Context, home record, state string, p page)
 	if err != nil {
 		return err
 	}
-	lines := [][]string{{"start", "pipeline", "state", "accepted", "trigger", "actor", "reason"}}
+	lines := [][]string{{"start", "pipeline", "state", "accepted", "trigger", "actor", "why", "reason"}}
 	for i := range starts {
 		s := &starts[i]
-		lines = append(lines, []string{s.ID, s.Pipeline, string(s.State), moment(s.Accepted), s.Trigger, s.Actor, text.Cell(oneLine(cmp.Or(s.Reason, "-")))})
+		lines = append(lines, []string{s.ID, s.Pipeline, string(s.State), moment(s.Accepted), s.Trigger, s.Actor, text.Cell(oneLine(cmp.Or(s.Why, "-"))), text.Cell(oneLine(cmp.Or(s.Reason, "-")))})
 	}
 	if n := len(starts); n > 0 {
 		p.note(a, n, starts[n-1].ID)

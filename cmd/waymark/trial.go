@@ -57,6 +57,9 @@ func writeTrial(w io.Writer, t *audit.Trial) {
 		return
 	}
 	fmt.Fprintf(w, "  %s: %s, %d go another way, %d refused that passed before\n", t.Run, text.Count(t.Rows, "row"), t.Flipped, t.Refused)
+	if t.Forgotten > 0 {
+		fmt.Fprintf(w, "    not tried: %s forgotten\n", text.Count(t.Forgotten, "row"))
+	}
 	for _, f := range t.Flips {
 		fmt.Fprintf(w, "    %s → %s: %s, such as %s\n", f.From, f.To, text.Count(f.Rows, "row"), strings.Join(f.Examples, ", "))
 	}

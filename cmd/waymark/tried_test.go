@@ -21,7 +21,6 @@ var triedElsewhere = map[string]string{
 	"waymark landscape grant": "TestRecordInPostgres",
 	"waymark resolve":         "tests/crash, whose program can be told to die",
 	"waymark schedule retry":  "a server, which begins the run of a slot: tests/cli/slots.txtar at night",
-	"waymark serve":           "tests/serving, for all that ask a server",
 	"waymark triggers again":  "tests/serve",
 	"waymark triggers ignore": "tests/serve",
 	"waymark triggers test":   "tests/serve",

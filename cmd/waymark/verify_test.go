@@ -70,13 +70,17 @@ func refusesSchema(t *testing.T, statement, says string) {
 	require.Equal(t, 2, code, stderr)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, says)
-	for _, command := range []string{"runs", "queue", "purge --why due", "landscape migrate"} {
-		code, _, stderr = waymark(append(strings.Fields(command), "--state", state)...)
-		require.NotZero(t, code, command)
+	serve := "serve --port 0 --pages off --http off --api off"
+	for _, command := range []string{"runs", "queue", "purge --why due", "landscape migrate", serve} {
+		code, stdout, stderr = waymark(append(strings.Fields(command), "--state", state)...)
+		require.Equal(t, 2, code, command)
+		require.Empty(t, stdout, command)
 		require.Contains(t, stderr, says, command)
 	}
 	_, stdout, _ = waymark("doctor", "--state", state)
 	require.Contains(t, stdout, says)
+	require.NotContains(t, stdout, "--landscape sqlite:PATH", "that cures nothing here")
+	require.NotContains(t, stdout, "the record was removed")
 	require.Equal(t, before, schemaTexts(t, state))
 }
 

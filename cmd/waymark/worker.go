@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os/signal"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -38,6 +39,7 @@ func servingSettings() []string {
 	new(daemon.Config).Bind(flags)
 	new(apiServing).bind(flags, off)
 	new(pageServing).bind(flags, false)
+	waitFlag(flags, new(time.Duration))
 	return settings.Names(flags)
 }
 
@@ -48,6 +50,7 @@ func (a *app) work(ctx context.Context, config daemon.Config, door *apiServing) 
 			return err
 		}
 		config.Keys, config.MakeKeys = cmp.Or(config.Keys, a.keys, a.folder().Keys()), true
+		config.Spans = cmp.Or(config.Spans, string(a.folder().Spans()))
 		config.LogAnchors = append(config.LogAnchors, a.folder().Anchor())
 		var err error
 		if config.OwnKey, err = a.folder().LastingKey(); err != nil {
@@ -67,6 +70,7 @@ func (a *app) work(ctx context.Context, config daemon.Config, door *apiServing) 
 		defer door.close()
 		p.Received = &door.received
 		return local.RunBeside(ctx, config, p, func(ctx context.Context, config daemon.Config, logger *slog.Logger) error {
+			door.folder = config.Pipelines
 			return door.serve(ctx, a.apiOptions(config, config.Temporal, false), true, logger)
 		})
 	})

@@ -135,7 +135,7 @@ func (g *batcher) find(at int64, a *Arrival) *batch {
 	group := g.groupOf(a)
 	g.key = g.key[:0]
 	for _, value := range group {
-		g.key = appendValue(g.key, value)
+		g.key = appendValue(g.key, value.Key())
 	}
 	if b, found := g.groups[string(g.key)]; found {
 		return b

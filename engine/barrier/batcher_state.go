@@ -32,7 +32,7 @@ func (g *batcher) load(r *reader) {
 func (g *batcher) readmit(b *batch, r *reader) {
 	key := ""
 	for _, value := range b.group {
-		key += string(appendValue(nil, value))
+		key += string(appendValue(nil, value.Key()))
 	}
 	last := g.queue.Back()
 	if _, twice := g.groups[key]; twice || last != nil && last.Value.(*batch).number >= b.number {

@@ -322,15 +322,22 @@ func TestRefusedMergesSayWhatIsMissing(t *testing.T) {
 	require.Equal(t, "QUORUM_NOT_MET: 1 of 2 needed branches came; missing: a (timeout), c (timeout)", coalescer.Decision().Rejected.Error())
 }
 
-// A JSON number cannot hold every decimal.
-func TestNestedRefusesWhatJSONCannotHold(t *testing.T) {
-	coalescer := NewCoalescer(&plan.Coalescing{Branches: branchNames(1), Merge: pipeline.Merge{Word: pipeline.Nested}})
-	exact := row.Row{Shape: row.NewShape([]string{"price"}), Values: []row.Value{mustParse(row.Decimal, "0.12345678901234567890123")}}
-	coalescer.Arrive(0, exact)
-	got := coalescer.Decision()
-	require.Equal(t, row.CodeInexact, codeOf(got.Rejected))
+// A decimal keeps its digits in a nested row, and JSON that is nested as deep as it may be does not fit into one.
+func TestNestedHoldsWhatJSONCan(t *testing.T) {
+	nest := func(value row.Value) (row.Row, Decision) {
+		coalescer := NewCoalescer(&plan.Coalescing{Branches: branchNames(1), Merge: pipeline.Merge{Word: pipeline.Nested}})
+		in := row.Row{Shape: row.NewShape([]string{"price"}), Values: []row.Value{value}}
+		coalescer.Arrive(0, in)
+		return in, coalescer.Decision()
+	}
+	_, got := nest(mustParse(row.Decimal, "0.12345678901234567890120"))
+	require.Nil(t, got.Rejected)
+	require.Equal(t, `{"price":0.12345678901234567890120}`, got.Row.Values[0].Text())
+
+	in, got := nest(mustParse(row.JSON, strings.Repeat("[", row.MaxJSONDepth)+strings.Repeat("]", row.MaxJSONDepth)))
+	require.Equal(t, row.CodeDepth, codeOf(got.Rejected))
 	require.Equal(t, "a", got.Rejected.Field)
-	require.Equal(t, exact, got.Row)
+	require.Equal(t, in, got.Row)
 }
 
 func mustParse(kind row.Kind, text string) row.Value {

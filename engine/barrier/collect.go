@@ -7,7 +7,7 @@ import (
 	"waymark/pipeline/row"
 )
 
-// distinct is count_distinct(x). The values have memory of their own from the beginning, as they are keys.
+// distinct is count_distinct(x). It keeps what stands for the values, with memory of its own from the beginning.
 type distinct struct {
 	known map[row.Value]struct{}
 	list  []row.Value // in order of appearance
@@ -15,6 +15,7 @@ type distinct struct {
 }
 
 func (d *distinct) add(v row.Value) {
+	v = v.Key()
 	if _, found := d.known[v]; found || v.IsNull() {
 		return
 	}

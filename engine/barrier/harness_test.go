@@ -41,15 +41,19 @@ func newBench(t testing.TB, node plan.Node) *bench {
 	return &bench{t: t, plan: p, intake: NewIntake(&p.Nodes[testBarrier]), machine: New(p, testBarrier), parser: newJSONRows()}
 }
 
-// newJSONRows returns a reader of rows, JSON objects whose fields are of their natural kinds. Rows with the same fields share
-// a shape.
+// newJSONRows returns a reader of rows, JSON objects whose fields are of their natural kinds, but that a number with a point
+// is a float. Rows with the same fields share a shape.
 func newJSONRows() func(text string) row.Row {
 	shapes := map[string]*row.Shape{}
 	return func(text string) row.Row {
 		var names []string
 		var values []row.Value
 		err := row.ScanObject(text, func(key string, raw row.RawValue) error {
-			value, err := raw.Natural()
+			kind := raw.Kind
+			if kind == row.Decimal && strings.Contains(raw.Literal, ".") {
+				kind = row.Float
+			}
+			value, err := raw.As(kind)
 			names, values = append(names, key), append(values, value)
 			return err
 		})

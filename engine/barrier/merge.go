@@ -1,7 +1,6 @@
 package barrier
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 
@@ -49,7 +48,7 @@ func (m *merger) union(d *Decision, rows []row.Row) {
 		value := rows[cell.from.branch].Values[cell.from.position]
 		values = append(values, value)
 		for _, other := range cell.others {
-			if rows[other.branch].Values[other.position] != value {
+			if rows[other.branch].Values[other.position].Key() != value.Key() {
 				d.Collisions = append(d.Collisions, layout.shape.Fields()[i])
 				break
 			}
@@ -74,15 +73,8 @@ func (m *merger) nest(d *Decision, rows []row.Row) {
 	d.Row, d.Origins = row.Row{Shape: layout.shape, Values: values}, layout.origins
 }
 
-// object returns the row as a JSON object, unless a decimal has more digits than a JSON number keeps.
+// object returns the row as a JSON object, unless that is nested too deep.
 func (m *merger) object(in row.Row) (row.Value, error) {
-	for _, value := range in.Values {
-		if value.Kind() == row.Decimal {
-			if _, err := row.Cast(value, row.JSON); err != nil {
-				return row.Value{}, err
-			}
-		}
-	}
 	m.text = row.AppendJSON(m.text[:0], in)
 	return row.ParseJSON(string(m.text))
 }
@@ -101,11 +93,6 @@ func (m *merger) selectBranch(d *Decision, rows []row.Row) {
 
 // conversionRejection says why a value of the branch is nothing that JSON can hold.
 func conversionRejection(err error, field string) *plugin.Rejection {
-	code := row.CodeInexact
-	if failed, ok := errors.AsType[*row.ConvertError](err); ok {
-		code = failed.Code
-	} else if failed, ok := errors.AsType[*row.JSONError](err); ok {
-		code = failed.Code
-	}
-	return &plugin.Rejection{Code: cmp.Or(code, row.CodeInexact), Field: field, Message: plugin.Brief(err.Error())}
+	failed, _ := errors.AsType[*row.JSONError](err) // ParseJSON has no others
+	return &plugin.Rejection{Code: failed.Code, Field: field, Message: plugin.Brief(err.Error())}
 }

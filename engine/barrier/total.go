@@ -1,7 +1,6 @@
 package barrier
 
 import (
-	"math"
 	"math/big"
 	"math/bits"
 
@@ -18,7 +17,7 @@ type total struct {
 	mixed mixture
 }
 
-// sum adds numbers of one kind. Its results are exact, but for floats; their errors are *expr.EvalErrors.
+// sum adds numbers of one kind exactly; of floats, the result is rounded once. Its errors are *expr.EvalErrors.
 type sum interface {
 	add(v row.Value)
 	total() (row.Value, error)
@@ -118,38 +117,6 @@ func (s *intSum) save(w *writer) {
 }
 
 func (s *intSum) load(r *reader) { s.high, s.low = r.signed(), r.number() }
-
-// floatSum adds floats and keeps what rounding loses, so that the order of the values hardly shows.
-// Source: A. Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54 (1974), algorithm IV.
-type floatSum struct{ sum, lost float64 }
-
-func (s *floatSum) add(v row.Value) {
-	f := v.Float()
-	sum := s.sum + f
-	if math.Abs(s.sum) >= math.Abs(f) {
-		s.lost += (s.sum - sum) + f
-	} else {
-		s.lost += (f - sum) + s.sum
-	}
-	s.sum = sum
-}
-
-func (s *floatSum) total() (row.Value, error) { return s.mean(1) }
-
-func (s *floatSum) mean(n int64) (row.Value, error) {
-	f := s.sum + s.lost
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return row.Value{}, &expr.EvalError{Code: expr.CodeOverflow, Message: "the sum is outside the range of float"}
-	}
-	return row.FloatValue(f / float64(n)), nil
-}
-
-func (s *floatSum) save(w *writer) {
-	w.float(s.sum)
-	w.float(s.lost)
-}
-
-func (s *floatSum) load(r *reader) { s.sum, s.lost = r.bits(), r.bits() }
 
 // decimalSum adds decimals, until the sum has too many digits.
 type decimalSum struct {

@@ -34,7 +34,7 @@ const (
 func Compile(doc *pipeline.Document, plugins Plugins) (*Plan, error) {
 	c := &compiler{
 		plan: &Plan{Document: doc, Chunk: limits(doc.Pipeline.Chunk)}, doubt: newDoubts(doc), problems: slices.Clone(doc.Problems),
-		index: map[string]int{}, branches: map[string]branchAt{}, coalesced: map[int]int{},
+		index: map[string]int{}, hashes: map[int]int{}, branches: map[string]branchAt{}, coalesced: map[int]int{},
 	}
 	c.doc = c.doubt.distinct(doc)
 	c.addSources(plugins)
@@ -45,6 +45,7 @@ func Compile(doc *pipeline.Document, plugins Plugins) (*Plan, error) {
 	c.followContexts()
 	if len(c.problems) == 0 {
 		c.addLanes()
+		c.limitRows()
 	}
 	c.typeCheck()
 	c.checkTotals()
@@ -67,6 +68,7 @@ type compiler struct {
 	doc       *pipeline.Document
 	plan      *Plan
 	index     map[string]int      // name → position in plan.Nodes
+	hashes    map[int]int         // origin → how many a row of it has at most
 	branches  map[string]branchAt // name of a branch → where it begins
 	coalesced map[int]int         // fork → the coalesce over its branches
 	incoming  [][]flow            // by node: what its edges carry, in the order of the edges' beginnings

@@ -109,6 +109,24 @@ func TestLanes(t *testing.T) {
 	}
 }
 
+// TestDepths holds that a coalesce is deeper than a sort from which no row comes to it, and which decides that a branch
+// is lost.
+func TestDepths(t *testing.T) {
+	p, err := compile(t, source+`steps:
+  - {name: split, fork: [a, b]}
+  - {name: choose, from: b, gate: row.id > 1, routes: {"true": meet, "false": away}}
+  - {name: away, sort: {by: {id: asc}}}
+  - {name: gone, drop: [amount]}
+  - {name: kept, from: a, drop: [amount]}
+  - {name: meet, coalesce: {a: kept, b: choose}, policy: best_effort}
+sinks: {out: {jsonl: {path: o}, from: meet}, rest: {jsonl: {path: p}, from: gone}}
+`)
+	require.NoError(t, err)
+	depths := p.Depths()
+	require.Zero(t, depths[p.Find("away")])
+	require.Equal(t, 1, depths[p.Find("meet")])
+}
+
 // lanesText writes what a plan says of lanes, one line for each lane and barrier.
 func lanesText(p *plan.Plan) string {
 	var b strings.Builder

@@ -22,6 +22,7 @@ func (c *compiler) addLane(lane Lane, starts []int) int {
 		return number
 	}
 	c.plan.Lanes = append(c.plan.Lanes, lane)
+	c.hashes[lane.Origin] += c.plan.hashesOf(lane, starts)
 	for _, fork := range c.plan.forksFrom(starts) {
 		c.addForkLanes(number, fork)
 	}

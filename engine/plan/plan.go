@@ -9,6 +9,7 @@ import (
 	"waymark/pipeline"
 	"waymark/pipeline/expr"
 	"waymark/pipeline/row"
+	"waymark/pipeline/schema"
 	"waymark/plugin"
 )
 
@@ -199,14 +200,39 @@ func (n *Node) Changes() bool {
 
 // Encoder returns an encoder for the rows that reach the sink.
 func (n *Node) Encoder() (plugin.Encoder, error) {
-	rows := n.Out
-	if n.Errors {
-		rows = rejectedRows()
-	}
+	rows := n.written()
 	if typed, ok := n.Sink.(plugin.Typed); ok {
 		return typed.TypedEncoder(rows.typed(), rows.Open)
 	}
 	return n.Sink.Encoder(rows.Names(), rows.Open)
+}
+
+// written describes the rows that reach the sink.
+func (n *Node) written() Schema {
+	if n.Errors {
+		return rejectedRows()
+	}
+	return n.Out
+}
+
+// Layout returns what is known of the rows that the sink writes with the encoder.
+func (n *Node) Layout(encoder plugin.Encoder) schema.Layout {
+	rows := n.written()
+	columns, layout := rows.typed(), schema.Layout{}
+	if tabular, is := encoder.(plugin.Tabular); is {
+		columns, layout.Columns = tabular.Columns(), true
+	}
+	for _, column := range columns {
+		if i := rows.find(column.Name); i != None && column.Kind == row.Null {
+			column.Kind, column.Optional = rows.Fields[i].Kind, rows.Fields[i].Optional
+		}
+		field := schema.Known{Name: column.Name}
+		if column.Kind != row.Null {
+			field.Kinds = schema.Declared(column.Kind, column.Optional)
+		}
+		layout.Fields = append(layout.Fields, field)
+	}
+	return layout
 }
 
 // typed returns the declared fields as sinks take them.

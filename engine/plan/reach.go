@@ -65,8 +65,8 @@ func (n *Node) successors() []int {
 	return next
 }
 
-// Depths returns, by node, how many barriers rows meet at most before they come to it. Barriers of one depth get nothing of what comes
-// out of each other.
+// Depths returns, by node, how many barriers rows meet at most before they come to it, or before a coalesce knows that
+// they do not. Barriers of one depth get nothing of what comes out of each other.
 func (p *Plan) Depths() []int {
 	depths := make([]int, len(p.Nodes))
 	for i := range p.Nodes {
@@ -76,6 +76,11 @@ func (p *Plan) Depths() []int {
 		}
 		for _, next := range p.Nodes[i].successors() {
 			depths[next] = max(depths[next], behind)
+		}
+		for _, branch := range p.Nodes[i].Context { // what comes out of a barrier may end a branch that a coalesce waits for
+			if branch.Coalesce != None {
+				depths[branch.Coalesce] = max(depths[branch.Coalesce], behind)
+			}
 		}
 	}
 	return depths

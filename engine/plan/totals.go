@@ -96,7 +96,8 @@ func summable(program *expr.Program, source string) error {
 	case kind == row.Int || kind == row.Decimal:
 		return nil
 	case kind == row.Float:
-		return fmt.Errorf("it gives float, whose sums are not exact: declare the field as decimal, or convert with decimal(…)")
+		return fmt.Errorf("it gives float, and what is added up is decimal: " +
+			"declare the field as decimal, or convert with decimal(…)")
 	default:
 		return fmt.Errorf("it gives %s, and must give int or decimal", kind)
 	}

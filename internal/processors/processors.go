@@ -1,4 +1,5 @@
-// Package processors keeps a process that computes on all of its processors able to hear the network.
+// Package processors says who computes when in a process, and keeps one that computes on all of its processors able to
+// hear the network.
 //
 // Go looks for what arrived on connections when a processor has nothing else to do. Where all of them compute, it looks
 // every ten milliseconds, and a process that gets a tenth of a core computes for so long in two tenths of a second: an
@@ -19,9 +20,14 @@ import (
 // others compute, and computes itself when the disk is quick, and one that waits for the network.
 const spare = 2
 
-// Computing returns how many goroutines of the process compute at once, at most: GOMAXPROCS when it was asked first.
-// That is what the container allows, or how many processors the machine has.
-var Computing = sync.OnceValue(func() int { return runtime.GOMAXPROCS(0) })
+// Computing returns how many goroutines of the process compute at once, at most: what the container of the process
+// allowed when it was asked first, or how many processors the machine has. That is GOMAXPROCS, or one.
+var Computing = sync.OnceValue(func() int {
+	if atMostOne("/proc") {
+		return 1
+	}
+	return runtime.GOMAXPROCS(0)
+})
 
 // Starve says that the process gets less of its processors than it computes with. Once it was said, Go has processors
 // to spare until the process ends, unless the environment says with GOMAXPROCS how many there are. It is safe for

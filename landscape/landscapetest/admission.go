@@ -100,6 +100,15 @@ func (s *admissions) targets() {
 	require.NoError(s, s.log.Resume(s.Context(), resumption))
 	s.held(s.begin("t4", to("/out/a.csv")), landscape.StartWaiting, "/out/a.csv is being written by run t1")
 	s.sideBySide(to("/out/c.csv"))
+	s.overtaken(to("/out/d.csv"))
+}
+
+// overtaken lets another run begin between the decision that a run may begin and its beginning: the run waits then.
+func (s *admissions) overtaken(on *landscape.Admission) {
+	require.NoError(s, s.log.Accept(s.Context(), landscape.Start{Run: "slow", Params: "{}"}))
+	require.NoError(s, s.log.Admit(s.Context(), "slow", on))
+	require.NoError(s, s.begin("fast", &landscape.Admission{Terms: on.Terms}))
+	s.held(s.begin("slow", on), landscape.StartWaiting, "/out/d.csv is being written by run fast")
 }
 
 // sideBySide begins many runs at the same time on the same terms, under which one may begin.

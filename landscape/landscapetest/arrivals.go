@@ -81,6 +81,7 @@ func arrivals(t *testing.T, d landscape.Driver) {
 	require.ErrorIs(t, err, landscape.ErrTurnLost, "somebody else looked since")
 	ready := inState(t, log, id, landscape.ArrivalReady)
 	require.Equal(t, []string{"a/0", "ab/0", "b/0"}, named(ready))
+	openArrivals(t, log, id, true, false)
 
 	now = now.Add(time.Second)
 	start := landscape.Start{Run: "r1", Pipeline: "orders", Params: "{}", Trigger: "arrival"}
@@ -104,6 +105,8 @@ func arrivals(t *testing.T, d landscape.Driver) {
 	require.NoError(t, err)
 	require.Equal(t, []any{int64(1), landscape.MicrosOf(time.Unix(1000, 0))}, []any{waiting, oldest})
 
+	openArrivals(t, log, id, true, true)
+	watchOfAll(t, log, watch)
 	watch = givenBack(t, log, watch)
 	watch = completeArrivals(t, log, watch)
 	deliveredTo(t, log, watch)
@@ -191,6 +194,9 @@ func deliveredTo(t *testing.T, log *landscape.Log, watch landscape.Watch) {
 	again, err := log.LastArrival(ctx, came.Trigger, came.Item)
 	require.NoError(t, err)
 	require.Equal(t, first[0], again)
+	id, err := again.DeliveryID()
+	require.NoError(t, err)
+	require.Equal(t, "id of rc_1", id)
 }
 
 // orderedArrivals holds what people decide about what arrived, and how it is listed.
@@ -235,5 +241,31 @@ func orderedArrivals(t *testing.T, log *landscape.Log, trigger string) {
 // delivery is something that is delivered to a trigger.
 func delivery(trigger, receipt string) landscape.Arrival {
 	payload := digest("delivery "+receipt, 0)
-	return landscape.NewDelivery(trigger, plugin.FileInfo{Path: "webhook://" + receipt, Bytes: 7, Target: "payload:" + payload, Version: "sha256:x"}, payload)
+	return landscape.NewDelivery(trigger, plugin.FileInfo{Path: "webhook://" + receipt, Bytes: 7, Target: "payload:" +
+		payload, Version: "sha256:x"}, payload, "id of "+receipt)
+}
+
+// openArrivals holds which triggers have arrivals that are not over: none but one.
+func openArrivals(t *testing.T, log *landscape.Log, id string, ready, taken bool) {
+	t.Helper()
+	open, err := log.OpenArrivals(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]landscape.OpenArrivals{id: {Ready: ready, Taken: taken}}, open)
+}
+
+// watchOfAll moves the watch of the process that looks after all triggers, which is none of a trigger.
+func watchOfAll(t *testing.T, log *landscape.Log, of landscape.Watch) {
+	t.Helper()
+	first, err := log.Watch(t.Context(), "")
+	require.NoError(t, err)
+	next, err := log.ChangeArrivals(t.Context(), first, first, nil)
+	require.NoError(t, err)
+	_, err = log.ChangeArrivals(t.Context(), first, first, nil)
+	require.ErrorIs(t, err, landscape.ErrTurnLost)
+	found, err := log.Watch(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, next, found)
+	watches, err := log.Watches(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]landscape.Watch{of.Trigger: of}, watches)
 }

@@ -26,18 +26,27 @@ func commits(t *testing.T, d landscape.Driver) {
 		require.NoError(t, insert(t, d, event(0, "a"), event(2, "c")))
 		require.Equal(t, 3, count(t))
 	})
+	t.Run("it says whether a record was there", func(t *testing.T) {
+		for _, was := range []bool{false, true} {
+			repeats := !was
+			tx := landscape.Tx{Insert: []landscape.Record{event(50, "a"), event(51, "b")}, Repeats: &repeats}
+			require.NoError(t, d.Commit(t.Context(), tx))
+			require.Equal(t, was, repeats)
+			require.NoError(t, insert(t, d, event(52, "c")))
+		}
+	})
 	t.Run("another content diverges and nothing is stored", func(t *testing.T) {
 		err := insert(t, d, event(3, "d"), event(1, "other"), event(4, "e"))
 		var diverged *landscape.DivergedError
 		require.ErrorAs(t, err, &diverged)
 		require.Equal(t, landscape.DivergedError{Table: "run_events", Key: "c/1", Column: "detail"}, *diverged)
-		require.Equal(t, 3, count(t))
+		require.Equal(t, 6, count(t))
 		require.Equal(t, "b", stored[landscape.RunEvent](t, d, "c", int64(1))[0].Detail)
 	})
 	t.Run("a batch with the same new key twice diverges", func(t *testing.T) {
 		var diverged *landscape.DivergedError
 		require.ErrorAs(t, insert(t, d, event(5, "x"), event(5, "y")), &diverged)
-		require.Equal(t, 3, count(t))
+		require.Equal(t, 6, count(t))
 	})
 	t.Run("columns tagged first or move are not compared", func(t *testing.T) {
 		before := stored[landscape.Run](t, d, "c")[0]
@@ -66,7 +75,7 @@ func commits(t *testing.T, d landscape.Driver) {
 			many[i] = event(int64(100+i), "many")
 		}
 		require.NoError(t, insert(t, d, many...))
-		require.Equal(t, 5_003, count(t))
+		require.Equal(t, 5_006, count(t))
 		many[4_321] = event(4_421, "other")
 		var diverged *landscape.DivergedError
 		require.ErrorAs(t, insert(t, d, many...), &diverged)
@@ -111,6 +120,22 @@ func moves(t *testing.T, d landscape.Driver) {
 		ghost := running
 		ghost.ID = "ghost"
 		require.ErrorIs(t, d.Commit(t.Context(), landscape.Tx{Move: []landscape.Move{{From: ghost, To: ghost}}}), landscape.ErrStale)
+	})
+	t.Run("that is stale counts before what follows and could only be done after it", func(t *testing.T) {
+		var events []landscape.Event
+		for _, about := range []string{"stale/1", "stale/2"} {
+			e := landscape.Event{About: about, ID: about, Kind: "k", Subject: about, Body: "{}", At: 1}
+			require.NoError(t, insert(t, d, e))
+			events = append(events, e)
+		}
+		head := stored[landscape.OutboxHead](t, d)[0]
+		place := func(e landscape.Event) error {
+			there, placed := head, e
+			there.Size, placed.Position = head.Size+1, head.Size+1
+			return d.Commit(t.Context(), landscape.Tx{Move: []landscape.Move{{From: head, To: there}, {From: e, To: placed}}})
+		}
+		require.NoError(t, place(events[0]))
+		require.ErrorIs(t, place(events[1]), landscape.ErrStale, "no position is given twice")
 	})
 	t.Run("from NULL", func(t *testing.T) {
 		again := running

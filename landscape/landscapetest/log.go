@@ -18,6 +18,9 @@ import (
 func logs(t *testing.T, d landscape.Driver) {
 	ctx := t.Context()
 	log := landscape.New(d, nil)
+	id, err := log.ID(ctx)
+	require.NoError(t, err)
+	require.Regexp(t, `^[0-9a-f]{16}$`, id)
 
 	t.Run("everything twice is everything once", func(t *testing.T) {
 		s := Scene{Run: "twice", Chunks: 2, ChunkRows: 50}
@@ -72,13 +75,15 @@ func logs(t *testing.T, d landscape.Driver) {
 		for range 2 {
 			require.NoError(t, log.RecordAction(ctx, "begun", "cancel", "ann", "wrong file"))
 			require.NoError(t, log.RecordEvent(ctx, "begun", "worker_lost", "w1"))
+			require.NoError(t, log.RecordLogged(ctx, "begun", []landscape.RunEvent{{Event: landscape.LoggedError, Detail: "w1: away", At: 1}}), "once")
 		}
 		actions, err := log.Actions(ctx, "begun")
 		require.NoError(t, err)
 		require.Equal(t, []int64{0, 1}, []int64{actions[0].Seq, actions[1].Seq})
 		events, err := landscape.Select[landscape.RunEvent](ctx, log, "begun")
 		require.NoError(t, err)
-		require.Len(t, events, 2)
+		require.Len(t, events, 3)
+		require.ErrorIs(t, log.RecordLogged(ctx, "none", nil), landscape.ErrNotFound)
 	})
 	t.Run("times are microseconds in UTC, rounded down", func(t *testing.T) {
 		at := time.Date(2024, 2, 29, 23, 59, 59, 1_999, time.FixedZone("", 3600))
@@ -291,11 +296,11 @@ func publications(t *testing.T, d landscape.Driver) {
 	e, err := log.BeginEffect(ctx, key, landscape.Placement{Ordinal: 5}, "w")
 	require.NoError(t, err)
 	require.Nil(t, e.Ordinal)
-	require.Error(t, log.FinalizePublish(ctx, attempt(landscape.PublishKey("p", "review"), 1, "w"), artifact("review", 9, 99), ""), "other rows")
-	require.Error(t, log.FinalizePublish(ctx, attempt(landscape.PublishKey("p", "review"), 1, "w"), artifact("review", 10, 98), ""), "bytes are missing")
+	require.Error(t, log.FinalizePublish(ctx, attempt(landscape.PublishKey("p", "review"), 1, "w"), artifact("review", 9, 99), "", ""), "other rows")
+	require.Error(t, log.FinalizePublish(ctx, attempt(landscape.PublishKey("p", "review"), 1, "w"), artifact("review", 10, 98), "", ""), "bytes are missing")
 	require.Empty(t, stored[landscape.ArtifactRecord](t, d, "p"))
-	require.NoError(t, log.FinalizePublish(ctx, attempt(landscape.PublishKey("p", "review"), 1, "w"), artifact("review", 10, 120), ""), "a header adds bytes")
-	require.NoError(t, log.FinalizePublish(ctx, attempt(landscape.PublishKey("p", "review"), 1, "w"), artifact("review", 10, 120), ""), "a repeat")
+	require.NoError(t, log.FinalizePublish(ctx, attempt(landscape.PublishKey("p", "review"), 1, "w"), artifact("review", 10, 120), "", ""), "a header adds bytes")
+	require.NoError(t, log.FinalizePublish(ctx, attempt(landscape.PublishKey("p", "review"), 1, "w"), artifact("review", 10, 120), "", ""), "a repeat")
 	artifacts, err := log.Artifacts(ctx, "p")
 	require.NoError(t, err)
 	require.Equal(t, artifact("review", 10, 120), artifacts[0].Artifact())

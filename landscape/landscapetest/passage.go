@@ -181,7 +181,7 @@ func publish(ctx context.Context, log *landscape.Log, run string) error {
 			return err
 		}
 		a := artifact(sink.Sink, sink.Finalized, sink.Bytes+10)
-		if err := log.FinalizePublish(ctx, e.Attempt("w1"), a, ""); err != nil {
+		if err := log.FinalizePublish(ctx, e.Attempt("w1"), a, "", `{"fields":[{"name":"id","types":["int"]}]}`); err != nil {
 			return err
 		}
 	}

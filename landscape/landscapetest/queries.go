@@ -67,11 +67,11 @@ func queries(t *testing.T, d landscape.Driver) {
 	})
 	t.Run("Summary", func(t *testing.T) { checkSummary(t, log, s) })
 	t.Run("KeyCandidates", func(t *testing.T) {
-		found, unkeyed, err := log.KeyCandidates(ctx, s.Run, Source, map[string][4]byte{"airport": s.Key(42)})
+		found, unkeyed, err := log.KeyCandidates(ctx, s.Run, Source, map[string][][4]byte{"airport": {{1}, s.Key(42)}})
 		require.NoError(t, err)
 		require.Equal(t, []int64{42}, found)
 		require.Empty(t, unkeyed)
-		_, _, err = log.KeyCandidates(ctx, s.Run, Source, map[string][4]byte{"date": {}})
+		_, _, err = log.KeyCandidates(ctx, s.Run, Source, map[string][][4]byte{"date": {{}}})
 		require.ErrorIs(t, err, landscape.ErrNotFound)
 	})
 	t.Run("ErrorGroups", func(t *testing.T) {

@@ -79,6 +79,68 @@ func slots(t *testing.T, d landscape.Driver) {
 	slotChanges(t, log, id)
 	slotsAtOnce(t, log, id)
 	slotsByHand(t, log, id)
+	slotSets(t, log, id, "default/orders/weekly")
+}
+
+// slotSets reads slots of two schedules together, of which one has many that are not due yet.
+func slotSets(t *testing.T, log *landscape.Log, one, two string) {
+	ctx := t.Context()
+	var ahead []landscape.SlotChange
+	for n := range 20 {
+		ahead = append(ahead, landscape.SlotChange{To: SlotOf(two, n+5, landscape.SlotDue)})
+	}
+	require.NoError(t, log.ChangeSlots(ctx, nil, ahead))
+	for _, now := range []landscape.Micros{0, SlotOf(two, 5, landscape.SlotDue).Due, SlotOf(two, 22, landscape.SlotDue).Due} {
+		sets, err := log.SlotsSince(ctx, []string{two, "default/none/daily", one}, now)
+		require.NoError(t, err)
+		for _, id := range []string{one, two} {
+			var want []landscape.Slot
+			require.NoError(t, log.LastSlots(ctx, id, func(slot landscape.Slot) bool {
+				want = append(want, slot)
+				return slot.Due > now
+			}))
+			require.Equal(t, want, sets[id], "since %d", now)
+		}
+		require.Len(t, sets, 2)
+	}
+	named, err := log.SlotsNamed(ctx, two, []string{"2026-11-06", "2026-11-07", "2026-12-01"})
+	require.NoError(t, err)
+	require.Len(t, named, 2)
+	for name, slot := range named {
+		want, err := log.Slot(ctx, two, name)
+		require.NoError(t, err)
+		require.Equal(t, want, slot)
+	}
+	asked, err := log.SlotRequests(ctx, []string{"", "hand-0", "no-request", "hand-0", "hand-1"})
+	require.NoError(t, err)
+	require.Len(t, asked, 2)
+	require.Equal(t, "hand-1", asked["hand-1"].ID)
+	for after, ids := range map[string][]string{"": {one, two}, "default/a": {one, two}, one: {two}, two: nil} {
+		var found []string
+		require.NoError(t, log.ScheduleHistories(ctx, after, func(history []landscape.Schedule) bool {
+			found = append(found, history[0].ID)
+			want, err := log.ScheduleHistory(ctx, history[0].ID)
+			require.NoError(t, err)
+			require.Equal(t, want, history)
+			return true
+		}))
+		require.Equal(t, ids, found, "after %q", after)
+	}
+	require.NoError(t, log.ScheduleHistories(ctx, "", func(history []landscape.Schedule) bool {
+		require.Equal(t, one, history[0].ID, "no more is wanted")
+		return false
+	}))
+	current, err := log.CurrentVersions(ctx, landscape.DefaultEnvironment)
+	require.NoError(t, err)
+	versions, err := log.VersionsOf(ctx, current)
+	require.NoError(t, err)
+	require.Len(t, versions, len(current))
+	bundles, err := log.Bundles(ctx, []string{versions["orders"].Bundle})
+	require.NoError(t, err)
+	require.Equal(t, versions["orders"].Bundle, bundles[versions["orders"].Bundle].SHA256)
+	none, err := log.RunsByID(ctx, []string{"no-run"})
+	require.NoError(t, err)
+	require.Empty(t, none)
 }
 
 // slotsByHand takes slots in every state for a run that somebody began by hand: one that is running or done stays as it is.

@@ -68,8 +68,10 @@ func (c Chain) With(text string) Chain {
 // Version returns the version of the schema that the chain makes.
 func (c Chain) Version() int64 { return int64(len(c)) }
 
-// Recorded selects the digests of the migrations that made a schema, separated by spaces, in SQLite and in Postgres.
-const Recorded = `select coalesce(string_agg(sha256, ' ' order by version), '') from ` + Versions
+// Recorded selects the digests of the migrations that made a schema, separated by spaces, in SQLite and in Postgres;
+// nothing unless their versions are 1, 2 and so on.
+const Recorded = `select case when count(*) = max(version) then string_agg(sha256, ' ' order by version) else '' end
+	from ` + Versions
 
 // ErrUnreleased refuses a schema that other migrations made.
 var ErrUnreleased = errors.New("made before the first release")

@@ -100,7 +100,7 @@ func BenchmarkMillion(b *testing.B) {
 	ask("position", func() error { _, _, err := log.SinkPosition(b.Context(), scene.Run, token); return err })
 	ask("line", func() error { _, err := log.SinkLine(b.Context(), scene.Run, "review", row); return err })
 	ask("key", func() error {
-		_, _, err := log.KeyCandidates(b.Context(), scene.Run, "strikes", map[string][4]byte{"airport": scene.Key(row)})
+		_, _, err := log.KeyCandidates(b.Context(), scene.Run, "strikes", map[string][][4]byte{"airport": {scene.Key(row)}})
 		return err
 	})
 	answer := func(query string, args ...any) error {

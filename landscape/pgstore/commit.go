@@ -1,9 +1,11 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +35,28 @@ func (s *Store) Commit(ctx context.Context, b landscape.Tx) error {
 			return err
 		}
 	}
-	return explain(s.place, s.transact(ctx, func(tx pgx.Tx) error { return apply(ctx, tx, b, inserts, sealed) }))
+	moves, err := s.prepareMoves(b.Move)
+	if err != nil {
+		return err
+	}
+	return explain(s.place, s.commit(ctx, b, inserts, sealed, moves))
+}
+
+func (s *Store) commit(ctx context.Context, b landscape.Tx, inserts, sealed []*insert, moves []moving) error {
+	if s.mayGoAtOnce(b) {
+		done, err := s.commitAtOnce(ctx, b, inserts, moves)
+		if done || err != nil {
+			return err
+		}
+	}
+	if b.Repeats == nil {
+		b.Repeats = new(bool)
+	}
+	err := s.transact(ctx, func(tx pgx.Tx) error { return apply(ctx, tx, b, inserts, sealed, moves) })
+	if err == nil && !*b.Repeats && b.Guard != nil {
+		s.repeating.Remove(b.Guard.Run)
+	}
+	return err
 }
 
 // transact does work in a transaction.
@@ -78,8 +101,8 @@ func (u *unknown) Error() string {
 }
 
 // apply does all that a landscape.Tx says.
-func apply(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts, sealed []*insert) error {
-	if err := send(ctx, tx, b, inserts); err != nil {
+func apply(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts, sealed []*insert, moves []moving) error {
+	if err := send(ctx, tx, b, inserts, moves); err != nil {
 		return err
 	}
 	if b.Remove != "" {
@@ -154,7 +177,7 @@ func appended(e landscape.LogEntry) []any {
 }
 
 // send holds the runs of a landscape.Tx, inserts, moves and, if nothing is to be checked before that, appends, in one round trip.
-func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) error {
+func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert, moves []moving) error {
 	var queue pgx.Batch
 	held := holds(b)
 	for _, h := range held {
@@ -163,9 +186,8 @@ func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) err
 	for _, i := range inserts {
 		queue.Queue(i.sql, i.arrays...)
 	}
-	for _, m := range b.Move {
-		query, args := moveSQL(m)
-		queue.Queue(query, args...)
+	for _, m := range moves {
+		queue.Queue("select "+m.calls, m.arrays...)
 	}
 	if atOnce(b) {
 		for _, entry := range b.Append {
@@ -173,12 +195,15 @@ func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) err
 		}
 	}
 	results := tx.SendBatch(ctx, &queue)
-	repeated, stale, err := receive(results, b, held, inserts)
+	repeated, stale, err := receive(results, held, inserts, moves)
 	if closed := results.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
-		return err
+		return cmp.Or(stale, err) // what follows a move that is stale may break rules that only hold after it
+	}
+	if b.Repeats != nil {
+		*b.Repeats = len(repeated) > 0
 	}
 	for _, i := range repeated {
 		if err := i.compare(ctx, tx); err != nil {
@@ -189,11 +214,13 @@ func send(ctx context.Context, tx pgx.Tx, b landscape.Tx, inserts []*insert) err
 }
 
 // receive reads the answers to what send queued. repeated are inserts of which some records were there already; stale is
-// the first move that did not find what it expects.
-func receive(results pgx.BatchResults, b landscape.Tx, held []hold, inserts []*insert) (repeated []*insert, stale, err error) {
-	for _, h := range held {
-		if err := h.receive(results, b.Guard); err != nil {
-			return nil, nil, err
+// the first move that did not find what it expects, also beside an error of what follows it.
+func receive(
+	results pgx.BatchResults, held []hold, inserts []*insert, moves []moving,
+) (repeated []*insert, stale, err error) {
+	for range held {
+		if _, err := results.Exec(); err != nil {
+			return nil, nil, refusedBy(err)
 		}
 	}
 	for _, i := range inserts {
@@ -205,36 +232,18 @@ func receive(results pgx.BatchResults, b landscape.Tx, held []hold, inserts []*i
 			repeated = append(repeated, i)
 		}
 	}
-	for _, m := range b.Move {
-		t := landscape.TableOf(m.To)
-		var moved int64
-		if err := results.QueryRow().Scan(&moved); err != nil {
-			return nil, nil, fmt.Errorf("move %s %s: %w", t.Name, t.Key(t.AppendValues(nil, m.To)), err)
+	for _, m := range moves {
+		rows, err := results.Query()
+		if err != nil {
+			return nil, stale, fmt.Errorf("move %s: %w", m.table.Name, err)
 		}
-		if moved == 0 && stale == nil {
-			stale = fmt.Errorf("%s %s: %w", t.Name, t.Key(t.AppendValues(nil, m.To)), landscape.ErrStale)
+		counts, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil {
+			return nil, stale, fmt.Errorf("move %s: %w", m.table.Name, err)
+		}
+		if i := slices.Index(counts, 0); i >= 0 && stale == nil {
+			stale = fmt.Errorf("%s %s: %w", m.table.Name, m.keys[i], landscape.ErrStale)
 		}
 	}
 	return repeated, stale, nil
-}
-
-// moveSQL calls the function that moves a record of a table. The writer's role may change nothing in another way.
-func moveSQL(m landscape.Move) (query string, args []any) {
-	t := landscape.TableOf(m.To)
-	from, to := t.AppendValues(nil, m.From), t.AppendValues(nil, m.To)
-	var names []string
-	add := func(name string, value any) {
-		args = append(args, encodeAny(value))
-		names = append(names, fmt.Sprintf(`"%s" => $%d`, name, len(args)))
-	}
-	for i, c := range t.Columns {
-		switch {
-		case c.Key:
-			add(c.Name, from[i])
-		case c.Move:
-			add("from_"+c.Name, from[i])
-			add("to_"+c.Name, to[i])
-		}
-	}
-	return fmt.Sprintf("select move_%s(%s)", t.Name, strings.Join(names, ", ")), args
 }

@@ -20,6 +20,7 @@ import (
 const (
 	uniqueViolation      = "23505"
 	checkViolation       = "23514"
+	divisionByZero       = "22012"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	diskFull             = "53100"
@@ -33,6 +34,10 @@ const (
 	noDatabase           = "3D000"
 	noPrivilege          = "42501"
 	noTable              = "42P01"
+	duplicateTable       = "42P07"
+	duplicateObject      = "42710"
+	duplicateFunction    = "42723"
+	protocolViolation    = "08P01"
 	connectionException  = "08"
 )
 
@@ -61,6 +66,12 @@ func explain(place string, err error) error {
 	}
 	if d, ok := errors.AsType[*denial](err); ok {
 		return fmt.Errorf("landscape %s: %w", place, d)
+	}
+	if u, ok := errors.AsType[*landscape.UnfitError](err); ok {
+		return fmt.Errorf("landscape %s: %w", place, u)
+	}
+	if strings.Contains(err.Error(), "startup parameter") && codeOf(err) == protocolViolation {
+		return fmt.Errorf("landscape %s: %w", place, &refusal{pooled})
 	}
 	cure, sentinel := remedy(err)
 	text := "landscape " + place + ": "

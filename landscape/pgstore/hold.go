@@ -1,19 +1,23 @@
 package pgstore
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"waymark/landscape"
 )
 
+const holdSQL = `select hold_run($1, $2, $3, $4)`
+
+// Codes with which hold_run refuses a run.
 const (
-	holdSQL  = `select hold_run($1, $2)`
-	endedSQL = `select exists (select 1 from runs where run_id = $1 and status <> 'running')` // of a run that is held
+	otherEpoch = "WM001"
+	hasEnded   = "WM002"
 )
 
 // hold keeps a run as it is while a transaction continues.
@@ -49,39 +53,26 @@ func holds(b landscape.Tx) []hold {
 	return list
 }
 
-// queue asks for the run, and whether it has ended if the guard wants to know.
+// queue asks for the run, with what the guard wants of it.
 func (h hold) queue(queue *pgx.Batch, guard *landscape.Guard) {
-	queue.Queue(holdSQL, landscape.PortableText(h.run), h.alone)
-	if h.open(guard) {
-		queue.Queue(endedSQL, landscape.PortableText(h.run))
+	var epoch *int64
+	running := false
+	if guard != nil && guard.Run == h.run {
+		epoch, running = &guard.Epoch, guard.Running
 	}
+	queue.Queue(holdSQL, landscape.PortableText(h.run), h.alone, epoch, running)
 }
 
-// open reports whether a guard says that the run must not have ended.
-func (h hold) open(guard *landscape.Guard) bool {
-	return guard != nil && guard.Running && guard.Run == h.run
-}
-
-// receive reads in which epoch the run is, and compares it with the guard if that is about this run.
-func (h hold) receive(results pgx.BatchResults, guard *landscape.Guard) error {
-	var found *int64
-	if err := results.QueryRow().Scan(&found); err != nil {
+// refusedBy names what a guard found, if that is the error of a hold.
+func refusedBy(err error) error {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case ok && e.Code == otherEpoch:
+		return fmt.Errorf("%s: %w", e.Message, landscape.ErrSuperseded)
+	case ok && e.Code == hasEnded:
+		return fmt.Errorf("%s: %w", e.Message, landscape.ErrEnded)
+	case err != nil:
 		return fmt.Errorf("guard: %w", err)
-	}
-	ended := false
-	if h.open(guard) {
-		if err := results.QueryRow().Scan(&ended); err != nil {
-			return fmt.Errorf("guard: %w", err)
-		}
-	}
-	if guard == nil || guard.Run != h.run {
-		return nil
-	}
-	if epoch := *cmp.Or(found, new(int64)); epoch != guard.Epoch {
-		return fmt.Errorf("run %s is in epoch %d, not %d: %w", h.run, epoch, guard.Epoch, landscape.ErrSuperseded)
-	}
-	if ended {
-		return fmt.Errorf("run %s: %w", h.run, landscape.ErrEnded)
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ type insert struct {
 	table   *landscape.Table
 	kinds   map[string]kind
 	records [][]any // values, in the order of their keys
-	sql     string
+	sql     string  // leaves what is there
+	onlyNew string  // fails if something is there
 	arrays  []any
 }
 
@@ -49,7 +50,8 @@ func (s *Store) prepare(records []landscape.Record) ([]*insert, error) {
 		}
 		records = records[len(i.records):]
 		slices.SortStableFunc(i.records, func(a, b []any) int { return landscape.CompareKeys(a[:t.Keys], b[:t.Keys]) })
-		i.sql = insertSQL(t, i.kinds)
+		i.onlyNew = insertSQL(t, i.kinds)
+		i.sql = i.onlyNew + " on conflict (" + names(t.Columns[:t.Keys]) + ") do nothing"
 		if i.arrays = i.columns(len(t.Columns)); i.arrays == nil {
 			return nil, fmt.Errorf("landscape: the table %s has a column whose kind is not known", t.Name)
 		}
@@ -104,8 +106,7 @@ func unnest(t *landscape.Table, kinds map[string]kind, first int) string {
 }
 
 func insertSQL(t *landscape.Table, kinds map[string]kind) string {
-	return fmt.Sprintf("insert into %s (%s) select * from %s on conflict (%s) do nothing",
-		t.Name, names(t.Columns), unnest(t, kinds, len(t.Columns)), names(t.Columns[:t.Keys]))
+	return fmt.Sprintf("insert into %s (%s) select * from %s", t.Name, names(t.Columns), unnest(t, kinds, len(t.Columns)))
 }
 
 func names(columns []landscape.Column) string {

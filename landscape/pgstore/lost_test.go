@@ -69,15 +69,16 @@ func TestLostCommits(t *testing.T) {
 			_, db := create(t)
 			proxy := services.Cut(t, db.Address())
 			lossy := &insistent{Driver: open(t, db.Through(proxy.Address()))}
-			lose(proxy, pg.Commit)
-			proxy.Every(2)
+			lose(proxy, func(request []byte) bool { return pg.Commit(request) || pg.Batch(request) })
+			proxy.Every(5) // a transaction that goes step by step has up to three such requests: it comes through
 			runs := 0
 			for ; proxy.Lost() < *lostCommits; runs++ {
 				require.NoError(t, playNumber(t.Context(), lossy, runs))
 			}
 			proxy.Heal()
 			t.Logf("%d lost in %d runs", proxy.Lost(), runs)
-			require.Equal(t, proxy.Lost(), lossy.repeats, "every loss was noticed, and nothing else")
+			require.Positive(t, lossy.repeats, "what may be stored is the caller's to repeat")
+			require.LessOrEqual(t, lossy.repeats, proxy.Lost(), "nothing else is; a batch within a transaction goes again")
 			for n := range runs {
 				require.NoError(t, playNumber(t.Context(), clean, n))
 			}

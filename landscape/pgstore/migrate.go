@@ -58,16 +58,33 @@ func (a address) migrate(ctx context.Context) (from, to int64, err error) {
 	if err := at.makeSchema(ctx, conn); err != nil {
 		return from, from, err
 	}
+	if from == a.chain.Version() {
+		return from, from, nil
+	}
 	if err := a.up(ctx); err != nil {
-		return from, from, at.mayOwn(fmt.Errorf("schema: %w", err))
+		return from, from, at.inTheWay(at.mayOwn(fmt.Errorf("schema: %w", err)))
 	}
 	return from, a.chain.Version(), nil
 }
 
-// makeSchema makes the schema unless it is there. In one where the role may make no tables, Postgres would make them elsewhere.
+// inTheWay explains an error of a migration that would make what is there. Other errors stay.
+func (s standing) inTheWay(err error) error {
+	switch codeOf(err) {
+	case duplicateTable, duplicateObject, duplicateFunction:
+	default:
+		return err
+	}
+	if s.ours {
+		return changed(err.Error())
+	}
+	return s.otherwise()
+}
+
+// makeSchema makes the schema unless it is there. It refuses one of another owner, who could neither read nor grant
+// what the role makes there, and one where the role may make no tables: Postgres would make them elsewhere.
 func (s standing) makeSchema(ctx context.Context, conn *pgx.Conn) error {
 	switch {
-	case s.there && (!s.usable || !s.fillable):
+	case s.there && (!s.owns || !s.usable || !s.fillable):
 		return s.foreign()
 	case s.there:
 		return nil

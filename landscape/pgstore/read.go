@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,7 +15,49 @@ import (
 // Read does what landscape.Driver says. What broke before the first record is asked again.
 func (s *Store) Read(ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) error {
 	t := landscape.TableOf(kind)
-	query, args := selectSQL(t, q), arguments(q)
+	return s.readEach(ctx, t, selectSQL(t, q), arguments(q), yield)
+}
+
+// ReadSets does what landscape.SetReader says.
+func (s *Store) ReadSets(
+	ctx context.Context, kind landscape.Record, prefixes [][]any, q landscape.Query, yield func(landscape.Record) bool,
+) error {
+	t := landscape.TableOf(kind)
+	one := selectSQL(t, landscape.Query{Prefix: prefixes[0], Descending: q.Descending})
+	var args []any
+	var sets, wanted []string
+	for i, value := range prefixes[0] {
+		kind, name := "text", fmt.Sprintf("w%d", i+1)
+		if reflect.ValueOf(value).CanInt() {
+			kind = "bigint"
+		}
+		values := make([]any, len(prefixes))
+		for k, prefix := range prefixes {
+			values[k] = encodeAny(prefix[i])
+		}
+		one = strings.Replace(one, fmt.Sprintf(" = $%d", i+1), " = "+name, 1)
+		sets, wanted, args = append(sets, fmt.Sprintf("$%d::%s[]", i+1, kind)), append(wanted, name), append(args, values)
+	}
+	if q.Limit > 0 {
+		one += fmt.Sprintf(" limit %d", q.Limit)
+	}
+	found, order := make([]string, len(t.Columns)), "nth" // a kind may have a column twice
+	for i := range t.Columns {
+		found[i] = fmt.Sprintf("f%d", i+1)
+		if i < t.Keys {
+			order += ", " + found[i] + descending(q)
+		}
+	}
+	query := fmt.Sprintf("select found.* from unnest(%s) with ordinality wanted (%s, nth)"+
+		" cross join lateral (%s) found (%s) order by %s",
+		strings.Join(sets, ", "), strings.Join(wanted, ", "), one, strings.Join(found, ", "), order)
+	return s.readEach(ctx, t, query, args, yield)
+}
+
+// readEach calls yield with the records that a query finds, until it returns false.
+func (s *Store) readEach(
+	ctx context.Context, t *landscape.Table, query string, args []any, yield func(landscape.Record) bool,
+) error {
 	var begun bool
 	var broken error
 	err := again(ctx, func() error {
@@ -95,9 +138,9 @@ func selectSQL(t *landscape.Table, q landscape.Query) string {
 	for i, c := range t.Columns[:len(q.Prefix)] {
 		query += fmt.Sprintf("%s%s = $%d", []string{" where ", " and "}[min(i, 1)], c.Name, i+1)
 	}
-	than, order, parameter := " > ", "", len(q.Prefix)
+	than, order, parameter := " > ", descending(q), len(q.Prefix)
 	if q.Descending {
-		than, order = " < ", " desc"
+		than = " < "
 	}
 	if n := len(q.After); n > 0 {
 		places := make([]string, n)
@@ -115,6 +158,14 @@ func selectSQL(t *landscape.Table, q landscape.Query) string {
 		query += fmt.Sprintf(" limit $%d", parameter+1)
 	}
 	return query
+}
+
+// descending is what follows each column by which a query orders.
+func descending(q landscape.Query) string {
+	if q.Descending {
+		return " desc"
+	}
+	return ""
 }
 
 // arguments are the values of the parameters of what selectSQL returns.

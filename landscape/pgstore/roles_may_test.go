@@ -111,7 +111,7 @@ func rolesLeaveTheServerAlone(t *testing.T, p peopled) {
 		`select pg_ls_dir('.')`, `alter system set fsync = off`,
 		`select pg_terminate_backend(` + session + `)`, `select pg_cancel_backend(` + session + `)`,
 		`set session authorization ` + p.db.Owner(), `alter role ` + p.db.Owner() + ` password 'x'`,
-		`alter function refuse() rename to refused`, `alter function hold_run(text, boolean) security invoker`,
+		`alter function refuse() rename to refused`, `alter function hold_run(text, boolean, bigint, boolean) security invoker`,
 		`create function waymark.u16(text) returns bigint language sql as 'select 7'`, `drop function append_log`,
 		`create table waymark.mine (n int)`, `create trigger mine after insert on runs execute function refuse()`,
 		`alter table runs disable trigger all`, `alter table runs replica identity nothing`,

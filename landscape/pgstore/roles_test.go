@@ -263,7 +263,7 @@ func readerReads(t *testing.T, p peopled) {
 		require.NoError(t, err, relation)
 	}
 	for _, statement := range []string{
-		`insert into actions values ('r2', 0, 'v', '', '', 1)`, `select hold_run('r2', true)`, `select * from runs for share`,
+		`insert into actions values ('r2', 0, 'v', '', '', 1)`, `select hold_run('r2', true, null, false)`, `select * from runs for share`,
 		`select move_runs('r2', 0, 'running', 0, null, '', 0, 'failed', 0, 1, '')`,
 	} {
 		refuses(t, conn, statement, noPrivilege)
@@ -288,9 +288,10 @@ func nobodyShadowsATable(t *testing.T, p peopled) {
 		_, err := conn.Exec(t.Context(), statement)
 		require.NoError(t, err)
 	}
-	var epoch int64
-	require.NoError(t, conn.QueryRow(t.Context(), `select hold_run('r2', false)`).Scan(&epoch))
-	require.Zero(t, epoch)
+	_, err := conn.Exec(t.Context(), `select hold_run('r2', false, 0, true)`)
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), `select hold_run('r2', false, 77, true)`)
+	require.ErrorContains(t, err, "run r2 is in epoch 0, not 77")
 }
 
 func TestGrantNeedsRolesThatAreThere(t *testing.T) {

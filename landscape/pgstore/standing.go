@@ -15,18 +15,21 @@ import (
 
 // standing is what there is under a schema's name, and how the connection's role stands to it.
 type standing struct {
-	schema    string
-	database  string
-	role      string // of the connection
-	owner     string // of the schema; empty if it is not there
-	there     bool   // the schema is
-	owns      bool   // the role owns it, or is a member of who does, or a superuser
-	usable    bool   // the role may use names in it
-	fillable  bool   // the role may make tables in it
-	ours      bool   // it holds a landscape, of whichever version
-	early     bool   // it holds one that records no digests of migrations
-	readable  bool   // the role may read that one's version
-	relations int64  // tables and views in it, but for the one of the library that migrates
+	schema   string
+	database string
+	role     string // of the connection
+	owner    string // of the schema; empty if it is not there
+	there    bool   // the schema is
+	owns     bool   // the role owns it, or is a member of who does, or a superuser
+	usable   bool   // the role may use names in it
+	fillable bool   // the role may make tables in it
+	ours     bool   // it holds a landscape, of whichever version
+	early    bool   // it holds one that records no digests of migrations
+	readable bool   // the role may read that one's version
+	holder   string // of the table that records that one's version
+	// objects are tables, views and functions in it, without functions of extensions and the table of the library that
+	// migrates.
+	objects int64
 }
 
 // standingOf looks at the schema. Nobody needs a right for that.
@@ -35,32 +38,48 @@ func standingOf(ctx context.Context, conn *pgx.Conn, schema string) (standing, e
 		select current_database(), current_user, coalesce(pg_get_userbyid(n.nspowner)::text, ''), n.oid is not null,
 			coalesce(pg_has_role(n.nspowner, 'usage'), false), coalesce(has_schema_privilege(n.oid, 'usage'), false),
 			coalesce(has_schema_privilege(n.oid, 'create'), false),
-			coalesce(bool_or(c.relname = $2), false), coalesce(bool_or(c.relname = $3), false),
+			coalesce(bool_or(c.relname = $2 and records.ours), false), coalesce(bool_or(c.relname = $3), false),
 			coalesce(bool_and(has_table_privilege(c.oid, 'select')) filter (where c.relname = $2), false),
-			count(c.oid) filter (where c.relname <> $3)
+			coalesce(max(pg_get_userbyid(c.relowner)::text) filter (where c.relname = $2), ''),
+			count(c.oid) filter (where c.relname <> $3) + (select count(*) from pg_proc p where p.pronamespace = n.oid
+				and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'))
 		from (select $1::text as name) wanted
 		left join pg_namespace n on n.nspname = wanted.name
 		left join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'v', 'm', 'p', 'f')
+		left join lateral (select count(*) = 2 as ours from pg_attribute a where a.attrelid = c.oid
+			and (a.attname, a.atttypid) in (('version', 'bigint'::regtype), ('sha256', 'text'::regtype))) records on true
 		group by n.oid, n.nspowner`
 	s := standing{schema: schema}
 	err := conn.QueryRow(ctx, query, schema, migration.Versions, migration.Tool).Scan(&s.database, &s.role, &s.owner,
-		&s.there, &s.owns, &s.usable, &s.fillable, &s.ours, &s.early, &s.readable, &s.relations)
+		&s.there, &s.owns, &s.usable, &s.fillable, &s.ours, &s.early, &s.readable, &s.holder, &s.objects)
 	return s, err
 }
 
 // unreleased refuses a landscape that other migrations made.
 func unreleased() error {
-	return &refusal{migration.ErrUnreleased.Error() + ": start with a new database or schema"}
+	return &landscape.UnfitError{Why: migration.ErrUnreleased.Error() + ": start with a new database or schema"}
+}
+
+// otherwise refuses a schema that holds something else than a landscape.
+func (s standing) otherwise() error {
+	const why = "the schema %s holds something else: name another one in the URL, as in ?schema=waymark"
+	return &landscape.UnfitError{Why: fmt.Sprintf(why, s.schema)}
+}
+
+// changed refuses a landscape that lacks something, or has something besides.
+func changed(what string) error {
+	const cure = ": the schema was changed by hand: restore it from a backup, or start with a new database or schema"
+	return &landscape.UnfitError{Why: what + cure}
 }
 
 // version returns the version of the schema: 0 if it is not there or empty. It refuses one that the chain did not make,
 // and one that the role may not read, with a *denial.
 func (s standing) version(ctx context.Context, conn *pgx.Conn, chain migration.Chain) (version int64, err error) {
 	switch {
-	case !s.ours && s.relations > 0 && s.early:
+	case !s.ours && s.objects > 0 && s.early:
 		return 0, unreleased()
-	case !s.ours && s.relations > 0:
-		return 0, &refusal{fmt.Sprintf("the schema %s holds something else: name another one in the URL, as in ?schema=waymark", s.schema)}
+	case !s.ours && s.objects > 0:
+		return 0, s.otherwise()
 	case !s.ours:
 		return 0, nil
 	case !s.usable || !s.readable:
@@ -71,8 +90,11 @@ func (s standing) version(ctx context.Context, conn *pgx.Conn, chain migration.C
 		return 0, err
 	}
 	version, err = chain.Judge(digests)
-	if errors.Is(err, migration.ErrUnreleased) {
+	switch {
+	case errors.Is(err, migration.ErrUnreleased):
 		err = unreleased()
+	case err != nil:
+		err = &landscape.UnfitError{Why: err.Error()}
 	}
 	return version, err
 }
@@ -81,16 +103,24 @@ func (s standing) version(ctx context.Context, conn *pgx.Conn, chain migration.C
 type denial struct{ standing }
 
 func (d *denial) Error() string {
+	if d.owns && d.usable && d.holder != d.owner {
+		return fmt.Sprintf("the role %s owns the schema %s, and not what is in it, which %s owns: "+
+			"start with a new schema, or have a superuser give it what is in this one, "+
+			"with `alter … owner to` for each table, view and function", d.role, d.schema, d.holder)
+	}
 	return fmt.Sprintf("the role %s may not read the schema %s: its owner, %s, gives it what it needs with `waymark landscape grant`, "+
 		"--writer for processes that work for runs, --reader for who asks", d.role, d.schema, d.owner)
 }
 
 // missing says why there is no landscape, and who can make one.
 func (s standing) missing() error {
+	why := fmt.Sprintf(
+		"there is no schema %s: make it with `waymark landscape migrate`, as the role that is to own it", s.schema)
 	if s.there {
-		return fmt.Errorf("the schema %s is empty: its owner, %s, fills it with `waymark landscape migrate`: %w", s.schema, s.owner, landscape.ErrNotFound)
+		why = fmt.Sprintf(
+			"the schema %s is empty: its owner, %s, fills it with `waymark landscape migrate`", s.schema, s.owner)
 	}
-	return fmt.Errorf("there is no schema %s: make it with `waymark landscape migrate`, as the role that is to own it: %w", s.schema, landscape.ErrNotFound)
+	return &told{text: why, cause: landscape.ErrNotFound}
 }
 
 // mayOwn explains an error of what only the schema's owner may do. Other errors stay.
@@ -221,4 +251,11 @@ func (s *Store) Size(ctx context.Context) (bytes int64, err error) {
 	const query = `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relkind in ('r', 'p')`
 	err = s.pool.QueryRow(ctx, query, s.schema).Scan(&bytes)
 	return bytes, explain(s.place, err)
+}
+
+// ID does what landscape.Identifier says. A copy in another database or schema has another id, and one of the same names on another server has the same.
+func (s *Store) ID(ctx context.Context) (id string, err error) {
+	const query = `select left(md5(id || '/' || current_database() || '/' || $1), 16) from schema_versions where version = 1`
+	err = s.pool.QueryRow(ctx, query, s.schema).Scan(&id)
+	return id, explain(s.place, err)
 }

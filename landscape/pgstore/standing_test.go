@@ -31,6 +31,8 @@ func TestWhoMayNotIsToldWhoMay(t *testing.T) {
 	}
 	full, none, empty, unread, closed := createOwned(t), pg.New(t), pg.New(t), createOwned(t), createOwned(t)
 	execute(t, empty.DSN(), `create schema waymark`)
+	shared := pg.New(t)
+	execute(t, shared.DSN(), `create schema waymark`, `grant usage, create on schema waymark to public`)
 	execute(t, unread.DSN(), `grant usage on schema waymark to public`)
 	execute(t, closed.Superuser(), `revoke connect on database `+closed.Owner()+` from public`)
 	for name, test := range map[string]struct {
@@ -46,6 +48,7 @@ func TestWhoMayNotIsToldWhoMay(t *testing.T) {
 		"an empty schema":              {empty, open, "the schema waymark is empty: its owner, OWNER, fills it with `waymark landscape migrate`", true},
 		"migrate somebody's record":    {full, migrate, "only the owner of the schema waymark may do this, and that is OWNER, not STRANGER: connect as OWNER", false},
 		"migrate somebody's schema":    {empty, migrate, "only the owner of the schema waymark may do this, and that is OWNER, not STRANGER: connect as OWNER", false},
+		"migrate a schema of all":      {shared, migrate, "only the owner of the schema waymark may do this, and that is OWNER", false},
 		"migrate without create":       {none, migrate, "the role STRANGER may not create schemas in the database OWNER: its owner, or a superuser, makes this one with `create schema \"waymark\" authorization \"STRANGER\"`", false},
 		"grant in somebody's record":   {full, grant, "only the owner of the schema waymark may do this, and that is OWNER, not STRANGER: connect as OWNER", false},
 		"grant with no more than read": {unread, grant, "only the owner of the schema waymark may do this, and that is OWNER, not STRANGER: connect as OWNER", false},

@@ -6,9 +6,9 @@ package pgstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -27,7 +27,12 @@ type Store struct {
 	chain   migration.Chain // what made its schema
 	pool    *pgxpool.Pool
 	columns columns
+
+	repeating *lru.Cache[string, struct{}] // runs whose last transaction repeated records
 }
+
+// keptRuns is of how many runs a Store knows that they repeat records.
+const keptRuns = 1024
 
 var (
 	_ landscape.Driver      = (*Store)(nil)
@@ -58,7 +63,11 @@ func (at address) open(ctx context.Context) (*Store, error) {
 	if err != nil {
 		return nil, explain(at.place, err)
 	}
-	s := &Store{place: at.place, schema: at.schema, chain: at.chain, pool: pool}
+	repeating, err := lru.New[string, struct{}](keptRuns)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{place: at.place, schema: at.schema, chain: at.chain, pool: pool, repeating: repeating}
 	if err := s.inspect(ctx); err != nil {
 		pool.Close()
 		return nil, explain(at.place, err)
@@ -103,23 +112,33 @@ func (s *Store) Close() error {
 // unsafe are values of settings with which a server may lose what it confirmed.
 var unsafe = map[string][]string{"fsync": {"off"}, "full_page_writes": {"off"}, "synchronous_commit": {"off", "local"}}
 
-// vouch refuses a connection to a server that is too old, or that may lose what it confirmed.
+// pooled is why a connection is refused that is not the server's own.
+const pooled = "a pooler such as PgBouncer answers there, which drops the settings of a connection and may give each transaction to " +
+	"another one of the server: put the address of the server itself into the URL, and leave the pooling to this program (pool_max_conns)"
+
+// vouch refuses a connection to a server that is too old, or that may lose what it confirmed, and one by way of a pooler.
+// What a session has is lost there from one transaction to the next: the path to the schema, so that tables would be made
+// in another one, the statements that are prepared, and the locks.
 func vouch(ctx context.Context, conn *pgx.Conn) error {
 	const query = `
-		select current_setting('server_version_num')::bigint, current_setting('server_version'), name, setting
+		select pg_backend_pid()::bigint, current_setting('search_path'),
+			current_setting('server_version_num')::bigint, current_setting('server_version'), name, setting
 		from pg_settings
 		where name in ('fsync', 'full_page_writes', 'synchronous_commit')
 		order by name`
-	rows, err := conn.Query(ctx, query)
+	rows, err := conn.Query(ctx, query, pgx.QueryExecModeSimpleProtocol) // a pooler may know a statement of the same name
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var number int64
-		var version, name, setting string
-		if err := rows.Scan(&number, &version, &name, &setting); err != nil {
+		var process, number int64
+		var path, version, name, setting string
+		if err := rows.Scan(&process, &path, &number, &version, &name, &setting); err != nil {
 			return err
+		}
+		if process != int64(conn.PgConn().PID()) || path != conn.Config().RuntimeParams["search_path"] {
+			return &refusal{pooled}
 		}
 		if number < oldest {
 			return &refusal{fmt.Sprintf("the server is Postgres %s: use version %d or newer", version, oldest/10_000)}
@@ -178,9 +197,12 @@ func columnsOf(ctx context.Context, conn *pgx.Conn, schema string) (columns, err
 		return nil, err
 	}
 	for _, t := range landscape.Tables() {
+		if found[t.Name] == nil {
+			return nil, changed("there is no table " + t.Name)
+		}
 		for _, c := range t.Columns {
 			if _, there := found[t.Name][c.Name]; !there {
-				return nil, errors.New("the table " + t.Name + " has no column " + c.Name + ": the schema was changed by hand")
+				return nil, changed("the table " + t.Name + " has no column " + c.Name)
 			}
 		}
 	}

@@ -107,6 +107,26 @@ func TestOpenRefuses(t *testing.T) {
 		"a newer schema": {func(t *testing.T) string {
 			return migrated(t, `insert into schema_versions (version, sha256) values (2, repeat('0', 64))`)
 		}, "use a newer Waymark"},
+		"a schema without a row of its version": {func(t *testing.T) string {
+			return migrated(t, `alter table schema_versions disable trigger user`, `delete from schema_versions`)
+		}, "made before the first release: start with a new database or schema"},
+		"a schema without a table": {func(t *testing.T) string { return migrated(t, `drop table heals cascade`) },
+			"there is no table heals: the schema was changed by hand: restore it from a backup"},
+		"a schema with another table of versions": {func(t *testing.T) string {
+			db := pg.New(t)
+			execute(t, db.DSN(), `create schema waymark`,
+				`create table waymark.schema_versions (version bigint, sha256 bytea)`)
+			return db.DSN()
+		}, "holds something else"},
+		"a schema whose tables another role made": {func(t *testing.T) string {
+			return migrated(t, `alter table schema_versions owner to current_user`)
+		}, "owns the schema waymark, and not what is in it, which "},
+		"a schema with a function": {func(t *testing.T) string {
+			db := pg.New(t)
+			execute(t, db.DSN(), `create schema waymark`,
+				`create function waymark.refuse() returns int language sql as 'select 1'`)
+			return db.DSN()
+		}, "holds something else"},
 		"a schema changed by hand": {func(t *testing.T) string { return migrated(t, `alter table heals rename reason to excuse`) }, "changed by hand"},
 		"a schema of something else": {func(t *testing.T) string {
 			db := pg.New(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,45 +18,45 @@ func (s *Store) Sweep(ctx context.Context, run string, deep bool) (found []lands
 	if deep {
 		checks = slices.Concat(sweep.Counts, tokenChecks)
 	}
-	err = again(ctx, func() error {
-		tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-		if err != nil {
-			return fmt.Errorf("begin: %w", err)
-		}
-		defer rollback(ctx, tx)
-		found, err = findings(ctx, tx, run, checks)
+	err = again(ctx, func() (err error) {
+		found, err = findings(ctx, s.pool, run, checks)
 		return err
 	})
 	return found, explain(s.place, err)
 }
 
-func findings(ctx context.Context, tx pgx.Tx, run string, checks []sweep.Check) ([]landscape.Finding, error) {
+// asker is a transaction or the pool.
+type asker interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// findings makes all checks with one statement: to send each costs a small run more than to answer it.
+func findings(ctx context.Context, asked asker, run string, checks []sweep.Check) ([]landscape.Finding, error) {
+	rows, err := asked.Query(ctx, sweepSQL(checks), landscape.PortableText(run))
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
 	var found []landscape.Finding
-	for _, c := range checks {
-		some, err := ask(ctx, tx, landscape.PortableText(run), c)
-		if err != nil {
-			return nil, fmt.Errorf("sweep: %s: %w", c.Name, err)
-		}
-		found = append(found, some...)
+	var check int
+	var f landscape.Finding
+	_, err = pgx.ForEachRow(rows, []any{&check, &f.Source, &f.Chunk, &f.Node, &f.Detail}, func() error {
+		found = append(found, landscape.Finding{
+			Check: checks[check].Name, Source: decode(f.Source), Chunk: f.Chunk, Node: decode(f.Node), Detail: decode(f.Detail),
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	sweep.Sort(found)
 	return found, nil
 }
 
-func ask(ctx context.Context, tx pgx.Tx, run string, c sweep.Check) ([]landscape.Finding, error) {
-	rows, err := tx.Query(ctx, c.SQL, run)
-	if err != nil {
-		return nil, err
+// sweepSQL joins checks, with the place of each before what it finds.
+func sweepSQL(checks []sweep.Check) string {
+	parts := make([]string, len(checks))
+	for i, c := range checks {
+		parts[i] = fmt.Sprintf("(select %d, found.* from (%s) as found limit %d)", i, c.SQL, sweep.MostFindings)
 	}
-	defer rows.Close()
-	var found []landscape.Finding
-	for rows.Next() && len(found) < sweep.MostFindings {
-		f := landscape.Finding{Check: c.Name}
-		if err := rows.Scan(&f.Source, &f.Chunk, &f.Node, &f.Detail); err != nil {
-			return nil, err
-		}
-		f.Source, f.Node, f.Detail = decode(f.Source), decode(f.Node), decode(f.Detail)
-		found = append(found, f)
-	}
-	return found, rows.Err()
+	return strings.Join(parts, " union all ")
 }

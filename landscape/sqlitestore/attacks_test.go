@@ -235,12 +235,13 @@ func runAttacks() map[string]attack {
 		"what was refused changes":                                  {flightSQL + lateSQL(10, "__quarantine__") + `update effects set state = 'finalized', receipt = '{}', refused = 1 ` + reviewSQL + `; update effects set refused = 0 ` + reviewSQL, "effects"},
 		"rows are refused of a write that ended":                    {`update effects set refused = 1 where run_id = 'r1' and kind = 'write'`, "effects"},
 		"a publication refuses rows":                                {`update effects set refused = 1 where run_id = 'r1' and kind = 'publish'`, "effects"},
-		"a write is born with refused rows":                         {`insert into effects values ('r2', 'all', 'strikes', 9, 'write', lower(hex(zeroblob(32))), 1, 1, 'prepared', 0, null, null, null, 1, 1)`, "effects"},
+		"a write is born with refused rows":                         {`insert into effects values ('r2', 'all', 'strikes', 9, 'write', lower(hex(zeroblob(32))), 1, 1, 'prepared', 0, null, null, null, 1, 1, '')`, "effects"},
 		"an error at a sink that confirmed the row":                 {lateSQLOf("r1", 10, "__quarantine__"), "did not refuse it"},
 		"an error at a sink of which nothing was written":           {lateSQL(10, "__quarantine__"), "did not refuse it"},
 		"an error at a sink that was sent elsewhere":                {flightSQL + lateSQL(10, "rejects"), "did not refuse it"},
 
 		"a write's hash changes":                   {`update effects set sha256 = lower(hex(zeroblob(32))), state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0 where run_id = 'r2' and kind = 'write' and chunk = 0`, "never changes"},
+		"a part's fields change":                   {`update effects set beyond = '{"fields":[]}', state = 'in_flight', fence = 1, ordinal = 0, byte_offset = 0 where run_id = 'r2' and kind = 'write' and chunk = 0`, "never changes"},
 		"a write is born finalized":                {effectSQL(`'r2', 'review', 'strikes', 0, 'write', lower(hex(zeroblob(32))), 1, 1, 'finalized', 1, 9, 9, '{}', 1`), "not the beginning"},
 		"a write of a chunk that did not pass":     {effectSQL(`'r2', 'review', 'strikes', 2, 'write', lower(hex(zeroblob(32))), 1, 1, 'prepared', 0, null, null, null, 1`), "not the beginning"},
 		"a write to a step":                        {effectSQL(`'r2', 'score', 'strikes', 0, 'write', lower(hex(zeroblob(32))), 1, 1, 'prepared', 0, null, null, null, 1`), "not the beginning"},
@@ -257,7 +258,7 @@ func runAttacks() map[string]attack {
 		"hashes at a node of no run":               {`insert into hashes values ('r2', 'strikes', 0, 0, 'nowhere', 0, 1, null, zeroblob(32))`, "FOREIGN KEY"},
 		"half a hash":                              {`insert into hashes values ('r2', 'strikes', 0, 0, 'keep', 0, 1, null, zeroblob(48))`, "CHECK"},
 		"an error in another run's chunk":          {`insert into errors select 'r2', source, 999, lane, node, 2, code, field, message, error_hash, raw, raw_is_text, raw_bytes, line, byte_offset, sent_to, at_us from errors where run_id = 'r1' limit 1`, "FOREIGN KEY"},
-		"an artifact of a sink that is not there":  {`insert into artifacts values ('r2', 'x', 'p', 1, 1, lower(hex(zeroblob(32))), 1, '', '')`, "FOREIGN KEY"},
+		"an artifact of a sink that is not there":  {`insert into artifacts values ('r2', 'x', 'p', 1, 1, lower(hex(zeroblob(32))), 1, '', '', '')`, "FOREIGN KEY"},
 		"a way that another run took":              {`insert into chunk_ways select 'r2', source, 0, lane, 200, way || '', rows from chunk_ways where run_id = 'r1' and chunk = 9 union select 'r2', 'strikes', 0, 0, 200, '0123456789abcdef', 1`, "FOREIGN KEY"},
 		"a way that no row took":                   {`insert into chunk_ways select run_id, source, 99, lane, 200, way, 0 from chunk_ways limit 1`, "CHECK"},
 		"text where a number belongs":              {`insert into actions values ('r1', 'nine', 'v', '', '', 1)`, "cannot store"},
@@ -266,7 +267,7 @@ func runAttacks() map[string]attack {
 	}
 }
 
-func effectSQL(values string) string { return `insert into effects values (` + values + `, 0)` }
+func effectSQL(values string) string { return `insert into effects values (` + values + `, 0, '')` }
 
 // TestLegalOutcomes tries every outcome with every path and kind of sink: exactly the legal ones are taken.
 func TestLegalOutcomes(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/internal/processors"
 	"waymark/landscape"
 	"waymark/landscape/sweep"
 )
@@ -46,6 +47,9 @@ func (s *Store) Commit(ctx context.Context, b landscape.Tx) (err error) {
 			return fmt.Errorf("landscape: append to the log: %w", err)
 		}
 	}
+	if err := processors.Breathe(ctx); err != nil {
+		return err
+	}
 	if err := s.commit(w); err != nil {
 		return err
 	}
@@ -63,11 +67,17 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, w *waiting) error {
 	if err := w.pass.check(ctx, tx); err != nil {
 		return err
 	}
+	repeats := false
 	err := eachInsert(b.Insert, func(t *landscape.Table, records []landscape.Record) error {
-		return insert(ctx, tx, tx.StmtContext(ctx, s.inserts.of(t, len(records))), t, records)
+		some, err := insert(ctx, tx, tx.StmtContext(ctx, s.inserts.of(t, len(records))), t, records)
+		repeats = repeats || some
+		return err
 	})
 	if err != nil {
 		return err
+	}
+	if b.Repeats != nil {
+		*b.Repeats = repeats
 	}
 	if err := at.hit("inserted"); err != nil {
 		return err
@@ -149,24 +159,27 @@ func seal(ctx context.Context, tx *sql.Tx, s landscape.NewSeal, counts *sql.Stmt
 }
 
 // insert inserts records of one table. A guard refuses all of them if one is there already: then it goes one by one.
-func insert(ctx context.Context, tx *sql.Tx, stmt *sql.Stmt, t *landscape.Table, records []landscape.Record) error {
+// repeats says that this was so.
+func insert(
+	ctx context.Context, tx *sql.Tx, stmt *sql.Stmt, t *landscape.Table, records []landscape.Record,
+) (repeats bool, err error) {
 	values := make([]any, 0, len(records)*len(t.Columns))
 	for _, r := range records {
 		values = t.AppendValues(values, r)
 	}
-	_, err := stmt.ExecContext(ctx, values...)
+	_, err = stmt.ExecContext(ctx, values...)
 	if err == nil {
-		return nil
+		return false, nil
 	}
 	if !isConstraint(err) {
-		return fmt.Errorf("landscape: insert into %s: %w", t.Name, err)
+		return false, fmt.Errorf("landscape: insert into %s: %w", t.Name, err)
 	}
 	for ; len(values) > 0; values = values[len(t.Columns):] {
 		if err := insertOne(ctx, tx, t, values[:len(t.Columns)]); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // insertOne compares a record with the one that has its key, and inserts it if there is none.

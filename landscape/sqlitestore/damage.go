@@ -43,6 +43,12 @@ func (s *Store) Bytes(ctx context.Context) (bytes int64, err error) {
 	return bytes, explain(s.path, err)
 }
 
+// ID does what landscape.Identifier says. A copy of the file has the same.
+func (s *Store) ID(ctx context.Context) (id string, err error) {
+	err = s.read.QueryRowContext(ctx, `select id from schema_versions where version = 1`).Scan(&id)
+	return id, explain(s.path, err)
+}
+
 func (s *Store) damageBesidesConstraints(ctx context.Context) (found []string, err error) {
 	db, err := connect(s.path, "rw", busyTimeout, "query_only(1)", "ignore_check_constraints(1)")
 	if err != nil {

@@ -153,3 +153,17 @@ func TestViews(t *testing.T) {
 }
 
 func hexOf(hash [landscape.HashBytes]byte) string { return hex.EncodeToString(hash[:]) }
+
+// TestWhatIsTakenOnTrustIsNamed: of each table that no seal of a run binds, the page says what is believed of it, or who compares it. The root of a
+// chunk, which a seal binds, binds the other ones.
+func TestWhatIsTakenOnTrustIsNamed(t *testing.T) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	_, trust, _ := strings.Cut(string(text), "### What `verify` takes on trust")
+	trust, _, _ = strings.Cut(trust, "\n## ")
+	for table, why := range landscape.Unsealed() {
+		if !strings.Contains(why, "the root of its chunk") {
+			require.Contains(t, trust, "`"+table+"`", why)
+		}
+	}
+}

@@ -43,12 +43,17 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_BUSY:
 		return fmt.Errorf("landscape %s: %w: another process has been writing for more than %s: try again: %w", path, landscape.ErrAway, busyTimeout, e)
 	case sqlite3.SQLITE_READONLY:
-		return fmt.Errorf("landscape %s: %w: make the file and its folder writable: %w", path, landscape.ErrReadOnly, e)
+		return fmt.Errorf("landscape %s: %w: make the file, those of its name with -wal and -shm, and its folder writable: "+
+			"%w", path, landscape.ErrReadOnly, e)
 	case sqlite3.SQLITE_FULL:
 		return noSpace(path, e)
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
 		if isFull(path) {
 			return noSpace(path, e)
+		}
+		if e.Code()&primary == sqlite3.SQLITE_CANTOPEN {
+			return fmt.Errorf("landscape %s: it, or a file of its name with -wal or -shm, cannot be opened: let this user read and write these files, and their folder, "+
+				"and let the process have more files open (ulimit -n): %w", path, e)
 		}
 		return err
 	case sqlite3.SQLITE_CORRUPT:

@@ -53,7 +53,8 @@ func TestReadOnly(t *testing.T) {
 		"move":   log.StopRun(t.Context(), "r", "failed", "x"),
 	} {
 		require.ErrorIs(t, err, landscape.ErrReadOnly, name)
-		require.ErrorContains(t, err, path+": the record cannot be written: make the file and its folder writable", name)
+		require.ErrorContains(t, err, path+": the record cannot be written: "+
+			"make the file, those of its name with -wal and -shm, and its folder writable", name)
 	}
 	_, err = log.Summary(t.Context(), "r")
 	require.NoError(t, err, "reading continues")

@@ -114,7 +114,7 @@ func (g graph) publish(ctx context.Context) error {
 		}
 		err := g.finalize(ctx, landscape.PublishKey(g.run, sink), func(e landscape.Effect) error {
 			artifact := plugin.Artifact{Path: "out/" + sink, Bytes: 20, Rows: rows, SHA256: digest(sink)}
-			return g.log.FinalizePublish(ctx, e.Attempt("w1"), artifact, "")
+			return g.log.FinalizePublish(ctx, e.Attempt("w1"), artifact, "", "")
 		})
 		if err != nil {
 			return err

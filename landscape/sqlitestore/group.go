@@ -46,6 +46,7 @@ func (s *Store) commit(w *waiting) error {
 	defer s.group.turn.Unlock()
 	for !w.done {
 		s.commitGroup(s.group.take())
+		s.checkpointSoon(w.ctx)
 	}
 	return w.err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"waymark/landscape"
 	"waymark/landscape/migration"
 )
 
@@ -34,7 +35,9 @@ func identify(ctx context.Context, path string) (fresh bool, err error) {
 	if id == applicationID || id == 0 && tables == 0 {
 		return id == 0, nil
 	}
-	return false, fmt.Errorf("landscape %s: a SQLite file, but not a Waymark landscape: give the path of another file", path)
+	return false, fmt.Errorf("landscape %s: %w", path, &landscape.UnfitError{
+		Why: "a SQLite file, but not a Waymark landscape: give the path of another file",
+	})
 }
 
 // recorded returns the digests of the migrations that made the schema, as migration.Recorded does, and nothing if the
@@ -63,9 +66,10 @@ func judge(ctx context.Context, path string, chain migration.Chain, keep bool) e
 	version, err := chain.Judge(digests)
 	switch {
 	case errors.Is(err, migration.ErrUnreleased):
-		return fmt.Errorf("landscape %s: %w: start with a new folder", path, err)
+		const cure = ": start with a new folder, or with a new file if --landscape names this one"
+		return fmt.Errorf("landscape %s: %w", path, &landscape.UnfitError{Why: err.Error() + cure})
 	case err != nil:
-		return fmt.Errorf("landscape %s: %w", path, err)
+		return fmt.Errorf("landscape %s: %w", path, &landscape.UnfitError{Why: err.Error()})
 	case keep && version < chain.Version():
 		return fmt.Errorf("landscape %s: its schema has version %d, this program makes version %d: "+
 			"bring it up to date with `waymark landscape migrate`", path, version, chain.Version())

@@ -74,6 +74,7 @@ func TestMadeBeforeTheFirstRelease(t *testing.T) {
 	for name, change := range map[string]string{
 		"no digest":         `drop table schema_versions`,
 		"no migration":      `drop trigger schema_versions_stay; delete from schema_versions`,
+		"another number":    `drop trigger schema_versions_keep; update schema_versions set version = 5`,
 		"another migration": `drop trigger schema_versions_keep; update schema_versions set sha256 = replace(sha256, 'a', 'b')`,
 		"older migrations":  `drop table schema_versions; insert into goose_db_version (version_id, is_applied) values (51, 1)`,
 	} {
@@ -89,7 +90,8 @@ func TestMadeBeforeTheFirstRelease(t *testing.T) {
 			require.NoError(t, err)
 			for _, opts := range []Options{{}, {Create: true}, {Keep: true}} {
 				_, err := Open(t.Context(), path, opts)
-				require.EqualError(t, err, "landscape "+path+": made before the first release: start with a new folder")
+				require.EqualError(t, err, "landscape "+path+": made before the first release: "+
+					"start with a new folder, or with a new file if --landscape names this one")
 			}
 			after, err := os.ReadFile(path)
 			require.NoError(t, err)

@@ -32,7 +32,13 @@ func TestOpenRefuses(t *testing.T) {
 		make func(t *testing.T, path string)
 		want string
 	}{
-		"a folder":         {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o755)) }, "not a regular file"},
+		"a folder": {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o755)) }, "not a regular file"},
+		"no log beside it": {func(t *testing.T, path string) {
+			store, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{Create: true})
+			require.NoError(t, err)
+			require.NoError(t, store.Close())
+			require.NoError(t, os.Mkdir(path+"-wal", 0o700))
+		}, "let this user read and write these files, and their folder, and let the process have more files open (ulimit -n): unable to open database file"},
 		"text":             {func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, []byte("a,b\n1,2\n"), 0o644)) }, "not a SQLite file"},
 		"another database": {func(t *testing.T, path string) { execute(t, path, `create table orders (id integer)`) }, "not a Waymark landscape"},
 		"a newer schema": {func(t *testing.T, path string) {

@@ -84,7 +84,7 @@ func ours(table string) bool {
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 func quoteText(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
 
-// columnsText is an expression of all values of a row.
+// columnsText is an expression of all values of a row that are the same in every landscape.
 func columnsText(ctx context.Context, db *sql.DB, table string) string {
 	found := landscape.Schema{}
 	if err := collect(ctx, db, found, `select name, '' from pragma_table_info(`+quoteText(table)+`)`); err != nil || len(found) == 0 {
@@ -92,6 +92,9 @@ func columnsText(ctx context.Context, db *sql.DB, table string) string {
 	}
 	var columns []string
 	for name := range found {
+		if table == migration.Versions && name == "id" {
+			continue
+		}
 		columns = append(columns, "quote("+quoteName(name)+")")
 	}
 	slices.Sort(columns)

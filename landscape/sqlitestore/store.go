@@ -49,6 +49,8 @@ type Store struct {
 	writes  statements // on write
 	inserts inserts
 	group   group
+
+	checkpoints checkpoints
 }
 
 var (
@@ -154,7 +156,12 @@ func connected(path string, page int, chain migration.Chain) (*Store, error) {
 	}
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(readers)
-	return &Store{path: path, chain: chain, write: write, read: read}, nil
+	mover, err := connect(path, "rw", 0, append([]string{integrity}, durable...)...)
+	if err != nil {
+		return nil, errors.Join(err, read.Close(), write.Close())
+	}
+	mover.SetMaxOpenConns(1)
+	return &Store{path: path, chain: chain, write: write, read: read, checkpoints: checkpoints{db: mover, every: checkpointBytes}}, nil
 }
 
 // durable are the pragmas of connections that write. The guards make every insert keep a journal of its own; in memory it
@@ -235,5 +242,6 @@ func connect(path, mode string, wait time.Duration, pragmas ...string) (*sql.DB,
 
 // Close closes all connections. The last one to close moves the write-ahead log into the file.
 func (s *Store) Close() error {
-	return errors.Join(s.read.Close(), s.write.Close())
+	s.checkpoints.running.Wait()
+	return errors.Join(s.checkpoints.db.Close(), s.read.Close(), s.write.Close())
 }

@@ -18,14 +18,14 @@ type Func string
 // CountDistinct.
 const (
 	Count         Func = "count"          // the number of rows, an int; it has no argument
-	Sum           Func = "sum"            // of ints, floats or decimals, exact but for floats; an int beyond int64 is CodeOverflow
+	Sum           Func = "sum"            // of ints, floats or decimals, exact; of floats rounded once; an int beyond int64 is CodeOverflow
 	Min           Func = "min"            // the least value
 	Max           Func = "max"            // the greatest value
 	Mean          Func = "mean"           // a float of ints and floats; a decimal of decimals, see DecimalSum.Mean
 	First         Func = "first"          // the value of the first row, null if it is null there
 	Last          Func = "last"           // the value of the last row, null if it is null there
 	Collect       Func = "collect"        // the values as one JSON list, see ListOf
-	CountDistinct Func = "count_distinct" // how many different values there are: 1, 1.0 and '1' are three
+	CountDistinct Func = "count_distinct" // how many different values there are: 1 and 1.0 are one, '1' is another
 	Quantile      Func = "quantile"       // the value at a place of the sorted values, see QuantileOf
 	VarSamp       Func = "var_samp"       // the variance of a sample, a float: the exact one, rounded once; of one value null
 	VarPop        Func = "var_pop"        // the variance of a whole population

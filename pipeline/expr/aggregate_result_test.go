@@ -117,17 +117,12 @@ func TestListOf(t *testing.T) {
 	}
 	got, err := ListOf(values)
 	require.NoError(t, err)
-	require.Equal(t, parse(t, row.JSON, `[null,true,-7,1.0,"\"x","1970-01-01","1970-01-01T00:00:01.5Z",1.5,99999999999999999999,{"$b":[1],"a":null},null]`), got)
+	require.Equal(t, parse(t, row.JSON, `[null,true,-7,1.0,"\"x","1970-01-01","1970-01-01T00:00:01.5Z",1.50,99999999999999999999,{"$b":[1],"a":null},null]`), got)
 	got, err = ListOf(nil)
 	require.NoError(t, err)
 	require.Equal(t, parse(t, row.JSON, "[]"), got)
-	for want, value := range map[string]row.Value{
-		CodeResultSize: row.StringValue(strings.Repeat("x", maxResultBytes)),
-		CodeResultType: parse(t, row.Decimal, "0.1234567890123456789"),
-	} {
-		_, err := ListOf([]row.Value{value})
-		require.ErrorContains(t, err, want)
-	}
+	_, err = ListOf([]row.Value{row.StringValue(strings.Repeat("x", maxResultBytes))})
+	require.ErrorContains(t, err, CodeResultSize)
 	_, err = ListOf([]row.Value{parse(t, row.JSON, strings.Repeat("[", row.MaxJSONDepth)+strings.Repeat("]", row.MaxJSONDepth))})
 	require.ErrorContains(t, err, CodeResultType)
 }

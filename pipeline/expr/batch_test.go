@@ -117,8 +117,10 @@ func TestBatchEvalErrors(t *testing.T) {
 		err     string
 	}{
 		{"1 + sum(row.speed)", []row.Value{row.NullValue()}, "sum(row.speed) is null; test it with has(…) or == null first (NULL_OPERAND)"},
-		{"max( row.details.x ) + 1", []row.Value{row.StringValue("z")}, "+ got values of kinds that it does not take, in max( row.details.x ) + 1: max( row.details.x ) is a string here; " +
-			"write int(max( row.details.x )) or decimal(max( row.details.x )), or declare the field with its type (NO_SUCH_OVERLOAD)"},
+		{"max( row.details.x ) + 1", []row.Value{row.StringValue("z")},
+			"+ got string and int, in max( row.details.x ) + 1: " +
+				"write int(max( row.details.x )) or decimal(max( row.details.x )), " +
+				"or declare the field with its type (NO_SUCH_OVERLOAD)"},
 		{"sum(row.cost_total) / (count() - 1)", ints(5, 1), "division by zero (DIVISION_BY_ZERO)"},
 	} {
 		program, err := strikesEnv(t).CompileBatch(c.source, Any)

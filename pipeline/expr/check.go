@@ -40,6 +40,8 @@ func (c *compilation) checkCall(e ast.Expr) error {
 		return c.checkPattern(call)
 	case "date":
 		return c.checkLiteral(call, row.Date)
+	case overloads.TypeConvertTimestamp:
+		return c.checkLiteral(call, row.Timestamp)
 	case "decimal":
 		return c.checkLiteral(call, row.Decimal)
 	}

@@ -133,7 +133,7 @@ func (c *compilation) wholeError(message string) error {
 // plan returns the CEL program for checked, which is the expression or a part of it.
 func (c *compilation) plan(checked *ast.AST, options ...cel.ProgramOption) (cel.Program, error) {
 	return c.env.cel.PlanProgram(checked, append([]cel.ProgramOption{
-		cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(decorate)}, options...)...)
+		cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(c.decorator(checked))}, options...)...)
 }
 
 var guardedOptions = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(maxCost), cel.CostTracking(rangeCost{})}

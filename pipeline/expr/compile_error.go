@@ -114,8 +114,6 @@ func (e *Env) explainIssue(message string, at position) string {
 		return fmt.Sprintf("the expression is nested deeper than %d levels: compute parts of it in steps before", maxNesting)
 	case message == "invalid argument to has() macro":
 		return "has() takes a field, such as has(row.x); test other values with == null"
-	case message == "invalid timestamp argument":
-		return "not a time with a zone, such as timestamp('2001-01-31T23:59:59Z')"
 	case message == "invalid duration argument":
 		return "not a duration such as duration('1h30m')"
 	}

@@ -94,6 +94,24 @@ func dateOperators() []operator {
 		}})
 }
 
+// toTimestamp is timestamp(v). A text is read as a field is, which CEL reads in fewer forms, and with digits that it
+// drops.
+func toTimestamp(v ...ref.Val) ref.Val {
+	switch v := v[0].(type) {
+	case types.String:
+		value, err := row.Parse(row.Timestamp, string(v))
+		if err != nil {
+			return types.WrapErr(refused(err))
+		}
+		return toCEL(value)
+	case dateValue:
+		return types.Timestamp{Time: v.midnight()}
+	case types.Int, types.Timestamp:
+		return v.ConvertToType(types.TimestampType)
+	}
+	return types.NewErr("no such overload: timestamp")
+}
+
 // dateFunctions returns the conversions from and to dates, and the parts of a date.
 func dateFunctions() []cel.EnvOption {
 	part := func(name string, of func(time.Time) int) cel.EnvOption {

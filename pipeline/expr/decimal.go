@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"reflect"
 
 	"cel.dev/cel-go/cel"
@@ -25,12 +27,11 @@ func parseDecimal(text string) ref.Val {
 	if err != nil {
 		return types.WrapErr(refused(err))
 	}
-	number, err := decimal.NewFromString(value.Text())
-	if err != nil {
-		return types.WrapErr(evalErrorf(CodeEval, "%v", err))
-	}
-	return decimalValue{number}
+	return decimalOf(value.Text())
 }
+
+// decimalOf returns the number that the text of a decimal of a row denotes.
+func decimalOf(text string) ref.Val { return decimalValue{decimal.RequireFromString(text)} }
 
 // text returns all digits, with the trailing zeros.
 func (d decimalValue) text() string { return d.number.StringFixed(max(0, -d.number.Exponent())) }
@@ -68,15 +69,29 @@ func (d decimalValue) Type() ref.Type { return decimalType }
 // Value implements ref.Val.
 func (d decimalValue) Value() any { return d.number }
 
-// asDecimal returns the number of a decimal or int.
+// asDecimal returns the number of a decimal or int, or the one that a finite double stands for, as row.Cast has it.
 func asDecimal(v ref.Val) (decimal.Decimal, bool) {
 	switch v := v.(type) {
 	case decimalValue:
 		return v.number, true
 	case types.Int:
 		return decimal.NewFromInt(int64(v)), true
+	case types.Uint:
+		return decimal.NewFromUint64(uint64(v)), true
+	case types.Double:
+		return ofDouble(float64(v))
 	}
 	return decimal.Decimal{}, false
+}
+
+func ofDouble(f float64) (decimal.Decimal, bool) {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return decimal.Decimal{}, false
+	case f == math.Trunc(f) && f >= math.MinInt64 && f < -math.MinInt64:
+		return decimal.NewFromInt(int64(f)), true
+	}
+	return decimal.NewFromFloat(f), true
 }
 
 // limited returns number as a value, or an error value if it has too many digits for a row.
@@ -88,7 +103,7 @@ func limited(number decimal.Decimal) ref.Val {
 	return d
 }
 
-// decimalOperators returns + - * and the comparisons of decimals with decimals and ints, and the unary minus.
+// decimalOperators returns + - * of decimals with decimals and ints, the comparisons also with doubles, and the unary minus.
 func decimalOperators() []operator {
 	all := []operator{{operators.Negate, []*cel.Type{decimalType}, decimalType, func(v ...ref.Val) ref.Val {
 		return decimalValue{v[0].(decimalValue).number.Neg()}
@@ -106,12 +121,20 @@ func decimalOperators() []operator {
 		}
 		all = append(all, comparisons(operands[0], operands[1], compareDecimals)...)
 	}
-	return all
+	all = append(all, comparisons(decimalType, cel.DoubleType, compareDecimals)...)
+	return append(all, comparisons(cel.DoubleType, decimalType, compareDecimals)...)
 }
 
+// compareDecimals compares two numbers, of which one is a decimal.
 func compareDecimals(a, b ref.Val) int {
-	left, _ := asDecimal(a)
-	right, _ := asDecimal(b)
+	left, finite := asDecimal(a)
+	right, too := asDecimal(b)
+	switch {
+	case !finite:
+		return cmp.Compare(float64(a.(types.Double)), 0)
+	case !too:
+		return cmp.Compare(0, float64(b.(types.Double)))
+	}
 	return left.Cmp(right)
 }
 

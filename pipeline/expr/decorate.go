@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -11,16 +12,29 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// decorate replaces, while a program is planned: the operators on dates and decimals by their meaning; the functions
-// whose work or result can explode, before CEL counts the cost, by ones that look first; conversions of literals by
-// their value. It runs once for each node, operands first.
-func decorate(node interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-	call, ok := node.(interpreter.InterpretableCall)
-	if !ok {
-		return node, nil
+// decorator returns what replaces, while a program is planned: the operators on dates and decimals by their meaning;
+// the functions whose work or result can explode, before CEL counts the cost, by ones that look first; conversions of
+// literals by their value. It is called once for each node, operands first.
+func (c *compilation) decorator(checked *ast.AST) interpreter.InterpretableDecoratorV2 {
+	byValue := c.comparesNumbers(checked.Expr())
+	return func(node interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		call, ok := node.(interpreter.InterpretableCall)
+		if !ok {
+			return node, nil
+		}
+		if byValue[call.ID()] {
+			return equality(call), nil
+		}
+		return decorate(call)
 	}
+}
+
+func decorate(call interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
 	if o, ok := operatorByID[call.OverloadID()]; ok {
 		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), o.guarded), nil
+	}
+	if ours, ok := operatorsOf[call.Function()]; ok && call.OverloadID() == "" {
+		return interpreter.NewCall(call.ID(), call.Function(), "", call.Args(), byKinds(call.Function(), ours)), nil
 	}
 	switch call.Function() {
 	case overloads.Matches:
@@ -29,19 +43,14 @@ func decorate(node interpreter.InterpretableV2) (interpreter.InterpretableV2, er
 		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), boundedReplace), nil
 	case "join":
 		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), boundedJoin), nil
+	case overloads.TypeConvertTimestamp:
+		return foldConversion(interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(),
+			toTimestamp))
 	case "date", "decimal":
 		return foldConversion(call)
 	}
-	return node, nil
+	return call, nil
 }
-
-var operatorByID = func() map[string]operator {
-	byID := make(map[string]operator, len(celOperators))
-	for _, o := range celOperators {
-		byID[o.id()] = o
-	}
-	return byID
-}()
 
 // foldConversion evaluates date('2001-01-31') once, and not for every row.
 func foldConversion(call interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {

@@ -97,7 +97,7 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 		cel.EnableIdentifierEscapeSyntax(),
 		cel.EnableMacroCallTracking(),
 		cel.ParserRecursionLimit(maxNesting),
-		cel.ASTValidators(cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
+		cel.ASTValidators(cel.ValidateDurationLiterals()),
 	}
 	options = append(options, decimalFunctions()...)
 	options = append(options, dateFunctions()...)

@@ -56,8 +56,14 @@ func (p *part) describe(err error, s *scope) *EvalError {
 	} else if operand != "" {
 		return evalErrorf(CodeNullOperand, "%s is null; test it with has(…) or == null first", operand)
 	}
-	what := strings.Replace(e.Message, someOperator, operationName(failed.function), 1)
-	return evalErrorf(e.Code, "%s, in %s%s", what, failed.source, failed.textCure(s))
+	what, cure := strings.Replace(e.Message, someOperator, operationName(failed.function), 1), ""
+	if e.Code == CodeNoSuchOverload {
+		var kinds string
+		if kinds, cure = failed.misfit(s); kinds != "" {
+			what = fmt.Sprintf("%s got %s", operationName(failed.function), kinds)
+		}
+	}
+	return evalErrorf(e.Code, "%s, in %s%s", what, failed.source, cure)
 }
 
 // classify gives an error of CEL its code. CEL has few error types: most errors are told by their fixed words.

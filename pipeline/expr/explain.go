@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
@@ -11,6 +12,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
 
 	"waymark/pipeline/row"
 )
@@ -47,7 +49,9 @@ type part struct {
 	at       int    // as Part.At
 	function string // of a call, as in package operators
 	program  cel.Program
-	operands []*part // in the order of evaluation; nil for one that is not shown
+	operands []*part  // in the order of evaluation; nil for one that is not shown
+	sources  []string // of the operands
+	types    []*types.Type
 }
 
 // parts builds the tree of sub-expressions.
@@ -72,6 +76,7 @@ func (c *compilation) part(e ast.Expr, sources *sourceMap, depth int) *part {
 			child = c.part(operand, sources, depth+1)
 		}
 		p.operands = append(p.operands, child)
+		p.sources, p.types = append(p.sources, sources.part(operand)), append(p.types, c.ast.GetType(operand.ID()))
 	}
 	return p
 }
@@ -160,20 +165,52 @@ func (p *part) nullOperand(s *scope) string {
 	return ""
 }
 
-// textCure says how to calculate with the first operand that is a text, if p wanted a number; else it returns "".
-func (p *part) textCure(s *scope) string {
+// misfit says which kinds of values an operator of numbers got, and how to bring them together; "" of another
+// function, or if that is not known.
+func (p *part) misfit(s *scope) (kinds, cure string) {
 	if !slices.Contains(numeric, p.function) {
+		return "", ""
+	}
+	of := make([]string, len(p.operands))
+	for i := range of {
+		if of[i] = p.kindOf(i, s); of[i] == "" {
+			return "", ""
+		}
+	}
+	if p.function == operators.Divide && slices.Contains(of, row.Decimal.String()) {
+		return strings.Join(of, " and "), fmt.Sprintf(": write double(%s) / double(%s)", p.sources[0], p.sources[1])
+	}
+	for i, kind := range of {
+		to := map[string]string{"float decimal": "decimal", "int float": "double"}[kind+" "+of[len(of)-1-i]]
+		switch {
+		case kind == "string" && p.operands[i] != nil:
+			cure = fmt.Sprintf(": write int(%[1]s) or decimal(%[1]s), or declare the field with its type", p.sources[i])
+		case to != "":
+			cure = fmt.Sprintf(": write %s(%s)", to, p.sources[i])
+		}
+	}
+	return strings.Join(of, " and "), cure
+}
+
+// kindOf returns the kind of an operand, in the words of documents; "" if it has no value.
+func (p *part) kindOf(i int, s *scope) string {
+	if p.operands[i] == nil {
+		return strings.Replace(typeName(p.types[i]), "double", "float", 1)
+	}
+	switch value := p.operands[i].eval(s).(type) {
+	case *types.Err:
 		return ""
-	}
-	for _, operand := range p.operands {
-		if operand == nil {
-			continue
+	case traits.Lister:
+		return "list"
+	case traits.Mapper:
+		return "object"
+	default:
+		v, err := valueOf(value)
+		if err != nil {
+			return typeName(value.Type().(*types.Type))
 		}
-		if _, is := operand.eval(s).(types.String); is {
-			return fmt.Sprintf(": %s is a string here; write int(%[1]s) or decimal(%[1]s), or declare the field with its type", operand.source)
-		}
+		return v.Kind().String()
 	}
-	return ""
 }
 
 // numeric are the operators whose operands are more often numbers than not.

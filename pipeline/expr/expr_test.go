@@ -100,7 +100,7 @@ func TestResultsOfEveryKind(t *testing.T) {
 		"row.flight_date": "date 2001-02-03", "row.seen_at": "timestamp 2001-02-03T04:05:06.5Z", "row.fee": "decimal 10.10",
 		"row.speed": "null ", "row.extra": "null ",
 		"row.details.weather":                 `json {"sky":"clear"}`,
-		"row.details.birds[1]":                "float 2.5",
+		"row.details.birds[1]":                "decimal 2.5",
 		"row.details.big":                     "decimal 12345678901234567890",
 		"row.details.none":                    "null ",
 		`row["Airport Name"]`:                 "string JOHN F KENNEDY",
@@ -109,7 +109,7 @@ func TestResultsOfEveryKind(t *testing.T) {
 		"param['odd-name']":                   "bool true",
 		"param.since":                         "date 2000-01-01",
 		"7u":                                  "int 7",
-		"[row.fee, 1, null]":                  "json [10.1,1,null]",
+		"[row.fee, 1, null]":                  "json [10.10,1,null]",
 		"{'b': row.seen_at, 'a': [1.0]}":      `json {"a":[1.0],"b":"2001-02-03T04:05:06.5Z"}`,
 		"row.fatal ? row.speed : 1":           "null ",
 		"row.fatal ? 'yes' : null":            "string yes",
@@ -208,8 +208,7 @@ func TestResultsThatARowCannotHold(t *testing.T) {
 		_, err := strikesEnv(t).Compile(source, Any)
 		require.EqualError(t, err, want)
 	}
-	for _, source := range []string{"1.0 / 0.0", "[0.0 / 0.0]", "dyn(duration('1s'))", "[duration('1s')]", "{1: 2}", "dyn(b'a')",
-		"[decimal('1.00000000000000000000000001')]"} {
+	for _, source := range []string{"1.0 / 0.0", "[0.0 / 0.0]", "dyn(duration('1s'))", "[duration('1s')]", "{1: 2}", "dyn(b'a')"} {
 		require.Equal(t, CodeResultType, code(t, source), source)
 	}
 	require.Equal(t, CodeOverflow, code(t, "18446744073709551615u"))
@@ -246,7 +245,7 @@ func TestOpenRowsHaveUndeclaredFields(t *testing.T) {
 	_, err = compile(t, env, "row.missing == 5").Eval(r)
 	require.EqualError(t, err, `the row has no field "missing"; ask has(row.missing) first if that is expected (NO_SUCH_KEY)`)
 	_, err = compile(t, env, "row.s > 5").Eval(r)
-	require.EqualError(t, err, "> got values of kinds that it does not take, in row.s > 5: row.s is a string here; "+
+	require.EqualError(t, err, "> got string and int, in row.s > 5: "+
 		"write int(row.s) or decimal(row.s), or declare the field with its type (NO_SUCH_OVERLOAD)")
 	_, err = compile(t, env, "row.n.lowerAscii() == 'x'").Eval(r)
 	require.EqualError(t, err, "lowerAscii() got values of kinds that it does not take, in row.n.lowerAscii() (NO_SUCH_OVERLOAD)")

@@ -17,8 +17,7 @@ import (
 var jsonNull, _ = row.ParseJSON("null")
 
 // decodeJSON returns the text of a row's JSON value as CEL sees it: objects are maps and arrays lists; a number is an int
-// if it is an integer within int64, a decimal if it is any other integer literal, else a double. The value may share the
-// memory of text.
+// if it is an integer within int64, else a decimal. The value may share the memory of text.
 func decodeJSON(text string) ref.Val {
 	d := jsonReader{text: text}
 	return d.value()
@@ -103,7 +102,7 @@ func (r *jsonReader) string() string {
 
 func (r *jsonReader) number() ref.Val {
 	start := r.at
-	for r.at < len(r.text) && strings.IndexByte("+-.0123456789eE", r.text[r.at]) >= 0 {
+	for r.at < len(r.text) && strings.IndexByte("-.0123456789", r.text[r.at]) >= 0 {
 		r.at++
 	}
 	return numberToCEL(r.text[start:r.at])
@@ -113,14 +112,7 @@ func numberToCEL(literal string) ref.Val {
 	if i, err := strconv.ParseInt(literal, 10, 64); err == nil {
 		return types.Int(i)
 	}
-	if !strings.ContainsAny(literal, ".eE") {
-		return parseDecimal(literal)
-	}
-	f, err := strconv.ParseFloat(literal, 64)
-	if err != nil {
-		return types.WrapErr(evalErrorf(CodeOverflow, "the number %.40s in a JSON field is outside the range of double", literal))
-	}
-	return types.Double(f)
+	return decimalOf(literal)
 }
 
 // A jsonWriter collects a list or map as JSON text, and stops when it grows beyond maxResultBytes.
@@ -141,17 +133,7 @@ func (w *jsonWriter) write(v ref.Val) error {
 	if err != nil {
 		return err
 	}
-	return w.writeScalar(scalar)
-}
-
-// writeScalar appends a value of a row. The error is an *EvalError.
-func (w *jsonWriter) writeScalar(value row.Value) (err error) {
-	if value.Kind() == row.Decimal {
-		if value, err = asJSON(value); err != nil {
-			return err
-		}
-	}
-	w.text = row.AppendJSONValue(w.text, value)
+	w.text = row.AppendJSONValue(w.text, scalar)
 	return nil
 }
 

@@ -2,10 +2,13 @@ package expr
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/functions"
 	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/stdlib"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 )
@@ -21,6 +24,16 @@ type operator struct {
 
 var celOperators = append(decimalOperators(), dateOperators()...)
 
+// operatorByID and operatorsOf have celOperators by their id, and by their function.
+var operatorByID, operatorsOf = func() (byID map[string]operator, of map[string][]operator) {
+	byID, of = make(map[string]operator, len(celOperators)), map[string][]operator{}
+	for _, o := range celOperators {
+		byID[o.id()] = o
+		of[o.function] = append(of[o.function], o)
+	}
+	return byID, of
+}()
+
 // id names the operator among all overloads.
 func (o operator) id() string { return fmt.Sprint(o.function, o.operands) }
 
@@ -31,13 +44,75 @@ func (o operator) declaration() cel.EnvOption {
 
 // guarded is apply for any values, as a null field has the type of its field until a row is read.
 func (o operator) guarded(values ...ref.Val) ref.Val {
-	for i, value := range values {
-		if !o.operands[i].IsAssignableRuntimeType(value) {
-			return types.MaybeNoSuchOverloadErr(value)
-		}
+	if i := o.stranger(values); i >= 0 {
+		return types.MaybeNoSuchOverloadErr(values[i])
 	}
 	return o.apply(values...)
 }
+
+// stranger returns the index of the first value that the operator does not take, or -1.
+func (o operator) stranger(values []ref.Val) int {
+	for i, value := range values {
+		if !o.operands[i].IsAssignableRuntimeType(value) {
+			return i
+		}
+	}
+	return -1
+}
+
+// byKinds is the function for operands that include values out of JSON, whose kinds are known only when a row is
+// read: one of our operators if it takes the values, else CEL's own.
+func byKinds(function string, ours []operator) functions.FunctionOp {
+	standard := standardOf(function)
+	return func(values ...ref.Val) ref.Val {
+		if slices.ContainsFunc(values, isOurs) {
+			for _, o := range ours {
+				if o.stranger(values) < 0 {
+					return o.apply(values...)
+				}
+			}
+			return types.NewErr("no such overload: %s", function)
+		}
+		return standard(values...)
+	}
+}
+
+// isOurs reports whether CEL has no operators for the value.
+func isOurs(v ref.Val) bool {
+	switch v.(type) {
+	case decimalValue, dateValue:
+		return true
+	}
+	return false
+}
+
+// standardOf returns CEL's own meaning of an operator of numbers. Each has one for all kinds.
+func standardOf(function string) functions.FunctionOp {
+	own := standardOperators()[function]
+	return func(values ...ref.Val) ref.Val {
+		switch {
+		case !values[0].Type().HasTrait(own.OperandTrait):
+			return types.NewErr("no such overload: %s", function)
+		case own.Unary != nil:
+			return own.Unary(values[0])
+		}
+		return own.Binary(values[0], values[1])
+	}
+}
+
+var standardOperators = sync.OnceValue(func() map[string]*functions.Overload {
+	own := map[string]*functions.Overload{}
+	for _, declared := range stdlib.Functions() {
+		bindings, err := declared.Bindings()
+		if err != nil {
+			panic(err) // the library contradicts itself
+		}
+		if len(bindings) == 1 {
+			own[declared.Name()] = bindings[0]
+		}
+	}
+	return own
+})
 
 // comparisons returns the operators < <= > >= between left and right, which compare orders.
 func comparisons(left, right *cel.Type, compare func(a, b ref.Val) int) []operator {

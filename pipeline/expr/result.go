@@ -39,17 +39,14 @@ func collectionOf(v ref.Val) (row.Value, error) {
 }
 
 // ListOf returns the values, which may be null and of different kinds, as one JSON list: what collect() gives. Dates and
-// timestamps are texts in it. The error is an *EvalError: the list is larger than a cell may be, is nested too deep, or a
-// decimal has more digits than a JSON number keeps.
+// timestamps are texts in it. The error is an *EvalError: the list is larger than a cell may be, or is nested too deep.
 func ListOf(values []row.Value) (row.Value, error) {
 	w := jsonWriter{text: []byte{'['}}
 	for i, value := range values {
 		if i > 0 {
 			w.text = append(w.text, ',')
 		}
-		if err := w.writeScalar(value); err != nil {
-			return row.Value{}, err
-		}
+		w.text = row.AppendJSONValue(w.text, value)
 		if len(w.text) > maxResultBytes {
 			return row.Value{}, resultTooLarge()
 		}
@@ -101,23 +98,12 @@ func scalarOf(v ref.Val) (row.Value, error) {
 	return row.Value{}, evalErrorf(CodeResultType, "the result is a %s, which a row cannot hold%s", ourTypeName(v.Type().TypeName()), cureFor(ourTypeName(v.Type().TypeName())))
 }
 
-// asJSON returns value, which is not null, as JSON. The error is an *EvalError: a decimal may have more digits than a JSON
-// number keeps.
+// asJSON returns value, which is not null, as JSON.
 func asJSON(value row.Value) (row.Value, error) {
-	var cast row.Value
-	var err error
-	switch value.Kind() {
-	case row.Decimal:
-		cast, err = row.Cast(value, row.JSON)
-	case row.JSON:
+	if value.Kind() == row.JSON {
 		return value, nil
-	default:
-		cast, err = row.ParseJSON(string(row.AppendJSONValue(nil, value)))
 	}
-	if err != nil {
-		return row.Value{}, evalErrorf(CodeResultType, "JSON cannot hold a number of the result exactly; use string(…): %v", err)
-	}
-	return cast, nil
+	return row.ParseJSON(string(row.AppendJSONValue(nil, value)))
 }
 
 // cureFor says what to write to get a value that a row can hold.

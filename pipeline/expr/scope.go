@@ -111,7 +111,7 @@ func toCEL(v row.Value) ref.Val {
 	case row.Timestamp:
 		return types.Timestamp{Time: time.Unix(v.Int(), int64(v.Nanos())).UTC()}
 	case row.Decimal:
-		return parseDecimal(v.Text())
+		return decimalOf(v.Text())
 	case row.JSON:
 		return decodeJSON(v.Text())
 	}

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,16 +62,18 @@ func TestNullOperandIsNamed(t *testing.T) {
 
 func TestErrorCodes(t *testing.T) {
 	for source, want := range map[string]string{
-		"row.details.nothing":                                CodeNoSuchKey,
-		"row.details['nothing'] == 1":                        CodeNoSuchKey,
-		"row.details.birds[3]":                               CodeNoSuchKey,
-		"row.airport.charAt(17)":                             CodeNoSuchKey,
-		"row.details.birds[2] > 5":                           CodeNoSuchOverload,
-		"row.details.birds.all(b, b > 0)":                    CodeNoSuchOverload,
-		"int(row.airport)":                                   CodeEval,
-		"date(row.airport)":                                  CodeEval,
-		"decimal(row.airport)":                               CodeEval,
-		"timestamp(row.airport)":                             CodeEval,
+		"row.details.nothing":             CodeNoSuchKey,
+		"row.details['nothing'] == 1":     CodeNoSuchKey,
+		"row.details.birds[3]":            CodeNoSuchKey,
+		"row.airport.charAt(17)":          CodeNoSuchKey,
+		"row.details.birds[2] > 5":        CodeNoSuchOverload,
+		"row.details.birds.all(b, b > 0)": CodeNoSuchOverload,
+		"int(row.airport)":                CodeEval,
+		"date(row.airport)":               CodeEval,
+		"decimal(row.airport)":            CodeEval,
+		"timestamp(row.airport)":          CodeEval,
+		"timestamp('2001-02-03T04:05:06.1234567891Z' + (row.fatal ? '' : ' '))": CodeEval,
+		"timestamp(dyn(row.fatal))":                          CodeNoSuchOverload,
 		"row.fee.round(row.cost_total)":                      CodeEval,
 		"row.flight_date + 4000000":                          CodeOverflow,
 		"timestamp('9999-12-31T23:59:59Z') + duration('1h')": CodeOverflow,
@@ -105,9 +108,111 @@ func TestDecimalsAreExact(t *testing.T) {
 		"int(row.fee)":                               "int 10",
 		"int(decimal('-10.9'))":                      "int -10",
 		"row.fee in [decimal('10.1')]":               "bool true",
-		"[row.fee, decimal('12345678901234567890')]": "json [10.1,12345678901234567890]",
+		"[row.fee, decimal('12345678901234567890')]": "json [10.10,12345678901234567890]",
 	} {
 		require.Equal(t, want, text(t, source), source)
+	}
+}
+
+// TestJSONOperands calculates with and compares values that are fields, and the same ones out of JSON, whose kinds
+// are known only when a row is read: the result is the same, and so is the refusal.
+func TestJSONOperands(t *testing.T) {
+	kinds := []row.Kind{row.Int, row.Decimal, row.Float, row.String, row.Date, row.JSON}
+	fields := make([]Field, len(kinds))
+	for i, kind := range kinds {
+		fields[i] = Field{Name: kind.String(), Kind: kind}
+	}
+	env, err := NewEnv(fields, false, nil)
+	require.NoError(t, err)
+	r := rowOf(t, fields, map[string]string{
+		"int": "2", "decimal": "12345678901234567890", "float": "2.5", "string": "2", "date": "2001-02-03",
+		"json": `{"int":2,"decimal":12345678901234567890,"float":2.5,"string":"2",
+			"big":9007199254740993,"long":1.20000000000000000000000000005,"far":1.2E-21}`,
+	})
+	result := func(source string) string {
+		program, err := env.Compile(source, Any)
+		if err != nil {
+			return CodeNoSuchOverload
+		}
+		value, err := program.Eval(r)
+		if err != nil {
+			var failure *EvalError
+			require.ErrorAs(t, err, &failure, source)
+			return failure.Code
+		}
+		return value.Kind().String() + " " + string(row.AppendText(nil, value))
+	}
+	asField := func(kind row.Kind) string { // JSON has no floats
+		if kind == row.Float {
+			return "decimal(row.float)"
+		}
+		return "row." + kind.String()
+	}
+	for _, operation := range []string{"%s + %s", "%s - %s", "%s * %s", "%s < %s", "%s >= %s"} {
+		for _, left := range kinds[:5] {
+			for _, right := range kinds[:4] {
+				want := result(fmt.Sprintf(operation, asField(left), asField(right)))
+				for _, operands := range [][2]string{{"row.", "row.json."}, {"row.json.", "row."}, {"row.json.",
+					"row.json."}} {
+					if left == row.Date && operands[0] != "row." {
+						continue
+					}
+					source := fmt.Sprintf(operation, operands[0]+left.String(), operands[1]+right.String())
+					source = strings.ReplaceAll(source, "row.float", asField(row.Float))
+					require.Equal(t, want, result(source), source)
+				}
+			}
+		}
+	}
+	for source, want := range map[string]string{
+		"row.json.float * 2":                           "decimal 5.0",
+		"row.json.float + row.float":                   CodeNoSuchOverload,
+		"row.json.float == row.float":                  "bool true",
+		"row.float == row.json.float":                  "bool true",
+		"row.json.float in [row.float]":                "bool true",
+		"row.json.float < 2.6":                         "bool true",
+		"2.5 >= row.json.float":                        "bool true",
+		"row.decimal > 1e300":                          "bool false",
+		"row.json.big == dyn(9007199254740992.0)":      "bool false",
+		"dyn(9007199254740992.0) == row.json.big":      "bool false",
+		"row.json.long":                                "decimal 1.20000000000000000000000000005",
+		"row.json.far":                                 "decimal 0.0000000000000000000012",
+		"row.json.int == decimal('2.0')":               "bool true",
+		"decimal('2.0') == row.json.int":               "bool true",
+		"row.json.int != decimal('2.0')":               "bool false",
+		"row.json.int in [decimal('2.0')]":             "bool true",
+		"row.json.int in [2]":                          "bool true",
+		"'int' in row.json":                            "bool true",
+		"[row.json.int] == [decimal('2.0')]":           "bool true",
+		"{'a': [row.json.int]} == {'a': [dyn(2)]}":     "bool true",
+		"{'a': row.json.int} == {'b': decimal('2.0')}": "bool false",
+		"row.json.int in row.json.string":              CodeNoSuchOverload,
+	} {
+		require.Equal(t, want, result(source), source)
+	}
+}
+
+func TestKindsThatDoNotFitAreNamed(t *testing.T) {
+	for source, message := range map[string]string{
+		"2.5 * row.details.birds[1]": "* got float and decimal, in 2.5 * row.details.birds[1]: write decimal(2.5)",
+		"row.details.birds[0] * 1.5": "* got int and float, in row.details.birds[0] * 1.5: write double(row.details.birds[0])",
+		"row.details.birds[1] / 2": "/ got decimal and int, in row.details.birds[1] / 2: " +
+			"write double(row.details.birds[1]) / double(2)",
+		"row.fee + row.details.birds[2]": "+ got decimal and string, in row.fee + row.details.birds[2]: " +
+			"write int(row.details.birds[2]) or decimal(row.details.birds[2]), or declare the field with its type",
+		"-row.details.birds[2]": "- got string, in -row.details.birds[2]: write " +
+			"int(row.details.birds[2]) or decimal(row.details.birds[2]), or declare the field with its type",
+		"row.details.birds - row.details.weather":  "- got list and object, in row.details.birds - row.details.weather",
+		"row.details.birds[0] < row.flight_date":   "< got int and date, in row.details.birds[0] < row.flight_date",
+		"row.details.birds[0] + duration('1h')":    "+ got int and duration, in row.details.birds[0] + duration('1h')",
+		"row.details.birds[2].lowerAscii() + 'x' ": "",
+	} {
+		_, err := compile(t, strikesEnv(t), source).Eval(strike(t))
+		if message == "" {
+			require.NoError(t, err, source)
+			continue
+		}
+		require.EqualError(t, err, message+" (NO_SUCH_OVERLOAD)", source)
 	}
 }
 
@@ -134,6 +239,10 @@ func TestDates(t *testing.T) {
 		"date(row.seen_at)":                                   "date 2001-02-03",
 		"date(timestamp('1969-12-31T23:00:00Z'))":             "date 1969-12-31",
 		"timestamp(row.flight_date)":                          "timestamp 2001-02-03T00:00:00Z",
+		"timestamp('2001-02-03 04:05:06+02')":                 "timestamp 2001-02-03T02:05:06Z",
+		"timestamp(dyn('2001-02-03t04:05:06z'))":              "timestamp 2001-02-03T04:05:06Z",
+		"timestamp(dyn(row.flight_date))":                     "timestamp 2001-02-03T00:00:00Z",
+		"timestamp(dyn(86400))":                               "timestamp 1970-01-02T00:00:00Z",
 		"string(row.flight_date)":                             "string 2001-02-03",
 		"string(date('0001-01-01'))":                          "string 0001-01-01",
 		"date('9999-12-31')":                                  "date 9999-12-31",

@@ -13,6 +13,8 @@ import (
 func TestHotPathsDoNotAllocate(t *testing.T) {
 	r, buf := benchRow(), make([]byte, 0, 4096)
 	require.Zero(t, testing.AllocsPerRun(100, func() { AppendCanonical(buf, r) }), "AppendCanonical")
+	var hasher Hasher
+	require.Zero(t, testing.AllocsPerRun(100, func() { hasher.Sum(r, Change{front: 1}) }), "Hasher")
 	require.Zero(t, testing.AllocsPerRun(100, func() { AppendJSON(buf, r) }), "AppendJSON")
 	for kind, text := range parseTexts {
 		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = Parse(kind, text) }), "Parse %s", kind)

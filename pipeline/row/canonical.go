@@ -47,7 +47,7 @@ func AppendValue(dst []byte, v Value) []byte {
 }
 
 // appendCanonicalJSON appends the canonical form of a JSON value: its text, in which keys that begin with $ get one
-// more and integers outside int64 become decimals. A scalar is wrapped, so that it differs from the plain value.
+// more. A scalar is wrapped, so that it differs from the plain value.
 func appendCanonicalJSON(dst []byte, v Value) []byte {
 	scalar := v.isJSONScalar()
 	if scalar {
@@ -56,7 +56,7 @@ func appendCanonicalJSON(dst []byte, v Value) []byte {
 	if v.num == 0 {
 		dst = append(dst, v.str...)
 	} else {
-		dst = appendWrapped(dst, v.str)
+		dst = appendEscaped(dst, v.str)
 	}
 	if scalar {
 		dst = append(dst, '}')
@@ -67,22 +67,15 @@ func appendCanonicalJSON(dst []byte, v Value) []byte {
 // isJSONScalar reports whether a JSON value is neither an object nor an array.
 func (v Value) isJSONScalar() bool { return v.str[0] != '{' && v.str[0] != '[' }
 
-// appendWrapped appends text, which is in the normal form of ParseJSON, with the changes that appendCanonicalJSON names.
-func appendWrapped(dst []byte, text string) []byte {
+// appendEscaped appends text, which is in the normal form of ParseJSON, with one more $ before keys that begin with
+// one.
+func appendEscaped(dst []byte, text string) []byte {
 	for i := 0; i < len(text); {
 		end := i + 1
-		switch c := text[i]; {
-		case c == '"':
+		if text[i] == '"' {
 			end = stringEnd(text, i)
 			if text[i+1] == '$' && end < len(text) && text[end] == ':' {
 				dst, i = append(dst, `"$`...), i+1
-			}
-		case c == '-' || isDigit(c):
-			var integer bool
-			if end, integer = numberEnd(text, i); integer && !fitsInt(text[i:end]) {
-				dst = append(dst, `{"$decimal":"`...)
-				dst = append(dst, text[i:end]...)
-				dst, i = append(dst, `"}`...), end
 			}
 		}
 		dst = append(dst, text[i:end]...)
@@ -101,9 +94,4 @@ func stringEnd(text string, start int) int {
 			return i + 1
 		}
 	}
-}
-
-func fitsInt(digits string) bool {
-	_, fits := parseInt(digits)
-	return fits
 }

@@ -35,7 +35,7 @@ func NewCanonicalParser(order []string) *CanonicalParser {
 
 // Parse returns the row whose canonical form is text. The values are appended to values[:0] and may share text's memory,
 // so that text must stay unchanged as long as they are used. Rows with the same fields share one Shape, as long as there
-// are no more than about a thousand shapes. Only strings with escapes, decimals in JSON and new shapes allocate.
+// are no more than about a thousand shapes. Only strings with escapes, keys of JSON with a $ and new shapes allocate.
 //
 // For every row r, the text of AppendCanonical(nil, r) gives the fields and values of r. Any other text is an error, a
 // *JSONError, even if it means the same: its hash would be another one.
@@ -129,11 +129,10 @@ func readCanonical(text string, shape *Shape, values []Value) (Row, error) {
 	return r, nil
 }
 
-// newCanonicalScanner returns a scanner that lets JSON be nested as deep as in a field: around it stands the row, and in
-// it the mark of a decimal.
+// newCanonicalScanner returns a scanner that lets JSON be nested as deep as in a field: around it stands the row.
 func newCanonicalScanner(text string) *scanner {
 	s := newScanner(text)
-	s.depth = -2
+	s.depth = -1
 	return s
 }
 

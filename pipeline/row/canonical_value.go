@@ -6,9 +6,7 @@ import "strings"
 var canonicalMarks = [...]struct {
 	text string
 	kind Kind
-}{{`{"$date":"`, Date}, {`{"$timestamp":"`, Timestamp}, {decimalMark, Decimal}, {`{"$json":`, JSON}}
-
-const decimalMark = `{"$decimal":"`
+}{{`{"$date":"`, Date}, {`{"$timestamp":"`, Timestamp}, {`{"$decimal":"`, Decimal}, {`{"$json":`, JSON}}
 
 // canonicalValue reads the value that begins at pos: the inverse of AppendValue, for texts that AppendValue made. Others
 // give an error or some value.
@@ -27,6 +25,8 @@ func (s *scanner) canonicalValue() (Value, error) {
 		return Value{}, err
 	case raw.Kind == JSON:
 		return canonicalJSON(raw.Literal)
+	case raw.Kind == Decimal: // which would have its mark
+		return raw.As(Float)
 	}
 	return raw.Natural()
 }
@@ -47,11 +47,11 @@ func (s *scanner) markedValue(kind Kind) (v Value, err error) {
 }
 
 // canonicalJSON returns the JSON value whose canonical form is literal, without the mark of a scalar. Literal is
-// well-formed JSON. The value shares its memory, or that of a copy without marks.
+// well-formed JSON. The value shares its memory, or that of a copy in which keys have a $ less.
 func canonicalJSON(literal string) (Value, error) {
 	text := literal
 	if strings.IndexByte(literal, '$') >= 0 {
-		text = string(appendUnwrapped(nil, literal))
+		text = string(appendUnescaped(nil, literal))
 	}
 	s := newScanner(text)
 	defer s.release()
@@ -64,19 +64,12 @@ func canonicalJSON(literal string) (Value, error) {
 	return s.normalized(text), nil
 }
 
-// appendUnwrapped is the inverse of appendWrapped, for well-formed JSON that appendWrapped made; of other JSON it makes
+// appendUnescaped is the inverse of appendEscaped, for well-formed JSON that appendEscaped made; of other JSON it makes
 // some text.
-func appendUnwrapped(dst []byte, text string) []byte {
+func appendUnescaped(dst []byte, text string) []byte {
 	for i := 0; i < len(text); {
 		end := i + 1
-		switch text[i] {
-		case '{':
-			if digits := wrappedInt(text[i:]); digits != "" {
-				dst = append(dst, digits...)
-				i += len(decimalMark) + len(digits) + len(`"}`)
-				continue
-			}
-		case '"':
+		if text[i] == '"' {
 			end = stringEnd(text, i)
 			if strings.HasPrefix(text[i:], `"$$`) && end < len(text) && text[end] == ':' {
 				dst, i = append(dst, '"'), i+len(`"$`)
@@ -86,14 +79,4 @@ func appendUnwrapped(dst []byte, text string) []byte {
 		i = end
 	}
 	return dst
-}
-
-// wrappedInt returns the digits if an integer with the mark of a decimal stands at the front of text, else "".
-func wrappedInt(text string) string {
-	inner, ok := strings.CutPrefix(text, decimalMark)
-	end, _ := numberEnd(inner, 0)
-	if !ok || !strings.HasPrefix(inner[end:], `"}`) {
-		return ""
-	}
-	return inner[:end]
 }

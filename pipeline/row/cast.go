@@ -16,9 +16,8 @@ import (
 //	to decimal    an int; the number that a float stands for
 //	to timestamp  midnight UTC of a date
 //	to date       a timestamp at midnight UTC
-//	to json       a bool, int or float; a decimal that is an integer or can be cast to float; a date or timestamp as a JSON
-//	              string
-//	from json     a scalar as the null, bool, int, decimal, float or string it is
+//	to json       a bool or number; a date or timestamp as a JSON string
+//	from json     a scalar as the null, bool, int, decimal or string it is
 //
 // A float stands for itself if it is an integer within int64, otherwise for its shortest digits: 0.1 for 0.1.
 //
@@ -33,7 +32,7 @@ func Cast(v Value, to Kind) (Value, error) {
 	case v.kind == String:
 		return Parse(to, v.str)
 	case to == JSON:
-		return castToJSON(v)
+		return Parse(JSON, string(AppendJSONValue(nil, v)))
 	case v.kind == JSON:
 		return castFromJSON(v, to)
 	case to == Timestamp && v.kind == Date:
@@ -125,20 +124,16 @@ func trimFraction(digits string) string {
 	return digits
 }
 
-func castToJSON(v Value) (Value, error) {
-	if v.kind == Decimal && strings.Contains(v.str, ".") {
-		if _, err := castToFloat(v); err != nil {
-			return Value{}, inexact(v, JSON, "a JSON number with a fraction is a float, which does not hold all digits")
-		}
-	}
-	return Parse(JSON, string(AppendJSONValue(nil, v)))
-}
-
 func castFromJSON(v Value, to Kind) (Value, error) {
 	if !v.isJSONScalar() {
 		return Value{}, convertError(CodeWrongType, to, v.str, "a JSON object or array is only cast to string")
 	}
+	return Cast(v.scalar(), to)
+}
+
+// scalar returns what a JSON scalar is: the null, bool, int, decimal or string.
+func (v Value) scalar() Value {
 	raw, _ := (&scanner{text: v.str}).value() // neither fails: the text is in normal form
 	scalar, _ := raw.Natural()
-	return Cast(scalar, to)
+	return scalar
 }

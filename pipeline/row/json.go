@@ -4,8 +4,8 @@ import "strings"
 
 // A RawValue is one member value of a JSON object as it stands in the source.
 type RawValue struct {
-	// Kind is the natural kind: Null, Bool, Int (an integer literal within int64), Decimal (any other integer literal),
-	// Float (a literal with a fraction or an exponent), String, or JSON (an object or array).
+	// Kind is the natural kind: Null, Bool, Int (an integer literal within int64), Decimal (any other number), String, or
+	// JSON (an object or array).
 	Kind Kind
 	// Literal is the exact source text, a string with its quotes. It shares the memory of the scanned text.
 	Literal string
@@ -98,18 +98,19 @@ func describe(raw RawValue) string {
 		return "a string"
 	case Null, Bool:
 		return raw.Literal
-	case Float:
-		return "a number that is not an integer literal"
 	}
-	return "an integer"
+	if raw.isInteger() {
+		return "an integer"
+	}
+	return "a number that is not an integer literal"
 }
 
 // ParseJSON returns text, one JSON value of any type by the rules of ScanObject, as a Value of kind JSON in normal form:
-// no white space; keys in bytewise order; strings with the fewest escapes; an integer literal is an integer of any size up
-// to 1,000 digits (-0 is 0); a number with a fraction or an exponent is the nearest float64, written as in the canonical
-// form, and refused if it is too large or too small for one.
+// no white space; keys in bytewise order; strings with the fewest escapes; a number with all its digits, as Natural has
+// them: without an exponent, zeros at the end kept, up to 1,000 digits.
 //
-// The error is a *JSONError. Texts that mean the same value give equal Values.
+// The error is a *JSONError. Texts that mean the same value, and write its numbers with as many places, give equal
+// Values.
 func ParseJSON(text string) (Value, error) {
 	s := newScanner(text)
 	defer s.release()
@@ -130,8 +131,14 @@ func ScanValue(text string) (RawValue, error) {
 	return raw, err
 }
 
-// Natural returns raw as a value of its natural kind: As(raw.Kind).
-func (raw RawValue) Natural() (Value, error) { return raw.As(raw.Kind) }
+// Natural returns raw as a value of its natural kind: As(raw.Kind), but that a decimal may be written with an exponent,
+// which moves its point. Its digits stay: 1.20e1 is 12.0, and 1.5e3 is 1500.
+func (raw RawValue) Natural() (Value, error) {
+	if mark := strings.IndexAny(raw.Literal, "eE"); mark > 0 && raw.Kind == Decimal {
+		return parseExponent(raw.Literal, mark)
+	}
+	return raw.As(raw.Kind)
+}
 
 // As returns raw as a value of the declared kind. Nothing is coerced:
 //
@@ -155,7 +162,7 @@ func (raw RawValue) As(kind Kind) (Value, error) {
 		return StringValue(raw.text()), nil
 	case kind == JSON, kind == Float && raw.isNumber(), kind == Decimal && raw.isNumber():
 		return Parse(kind, raw.Literal)
-	case kind == Int && (raw.Kind == Int || raw.Kind == Decimal):
+	case kind == Int && raw.isInteger():
 		return Parse(Int, raw.Literal)
 	case raw.Kind == String && (kind == Decimal || kind == Date || kind == Timestamp):
 		return Parse(kind, raw.text())
@@ -163,8 +170,11 @@ func (raw RawValue) As(kind Kind) (Value, error) {
 	return Value{}, convertError(CodeWrongType, kind, raw.Literal, "the JSON holds "+describe(raw))
 }
 
-func (raw RawValue) isNumber() bool {
-	return raw.Kind == Int || raw.Kind == Decimal || raw.Kind == Float
+func (raw RawValue) isNumber() bool { return raw.Kind == Int || raw.Kind == Decimal }
+
+// isInteger reports whether raw is a number without a point and an exponent.
+func (raw RawValue) isInteger() bool {
+	return raw.isNumber() && !strings.ContainsAny(raw.Literal, ".eE")
 }
 
 // text returns the content of a String.

@@ -22,7 +22,7 @@ func (s *scanner) normalize() error {
 // normalized returns the value that normalize has read. The text is that of out.
 func (s *scanner) normalized(text string) Value {
 	v := Value{kind: JSON, str: text}
-	if s.wrapped {
+	if s.marked {
 		v.num = 1
 	}
 	return v
@@ -37,7 +37,7 @@ func (s *scanner) write(c byte) {
 func (s *scanner) writeKey(key string) {
 	if s.normal {
 		s.out = append(appendJSONString(s.out, key), ':')
-		s.wrapped = s.wrapped || strings.HasPrefix(key, "$")
+		s.marked = s.marked || strings.HasPrefix(key, "$")
 	}
 }
 
@@ -56,7 +56,6 @@ func (s *scanner) writeScalar(raw RawValue, start int) error {
 		return s.failAt(start, bad.Code, bad.Hint)
 	}
 	s.out = AppendText(s.out, v)
-	s.wrapped = s.wrapped || v.kind == Decimal
 	return nil
 }
 

@@ -17,9 +17,9 @@ type scanner struct {
 	depth   int
 	members []member // of all open objects, the innermost last
 
-	normal  bool
-	out     []byte
-	wrapped bool // the canonical form will differ from out
+	normal bool
+	out    []byte
+	marked bool // a key begins with $: the canonical form will differ from out
 }
 
 // A member is one key of an open object.
@@ -148,11 +148,10 @@ func (s *scanner) number() (Kind, error) {
 	if s.pos = end; !isDigit(s.text[end-1]) {
 		return Null, s.unexpected("a digit")
 	}
-	if !integer {
-		return Float, nil
-	}
-	if _, fits := parseInt(literal); fits {
-		return Int, nil
+	if integer {
+		if _, fits := parseInt(literal); fits {
+			return Int, nil
+		}
 	}
 	return Decimal, nil
 }

@@ -3,6 +3,7 @@ package row
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,23 +53,24 @@ var badJSON = []struct{ name, text, want, canonical string }{
 	{"BI-042 NaN", `{"a":NaN}`, CodeSyntax, ""},
 	{"BI-043 Infinity", `{"a":Infinity}`, CodeSyntax, ""},
 	{"BI-044 -Infinity", `{"a":-Infinity}`, CodeSyntax, ""},
-	{"BI-045 1e400", `{"a":1e400}`, CodeNumberRange, ""},
-	{"BI-045 -1e400 inside", `{"a":[{"b":-1e400}]}`, CodeNumberRange, ""},
-	{"BI-045 1e-400 is not zero", `{"a":1e-400}`, CodeNumberRange, ""},
-	{"BI-045 0e400 is zero", `{"a":0e400}`, "", `{"a":0.0}`},
+	{"BI-045 1e1000", `{"a":1e1000}`, CodeNumberRange, ""},
+	{"BI-045 -1e1000 inside", `{"a":[{"b":-1e1000}]}`, CodeNumberRange, ""},
+	{"BI-045 1e-1000 is not zero", `{"a":1e-1000}`, CodeNumberRange, ""},
+	{"BI-045 1e-4 is not zero", `{"a":1e-4}`, "", `{"a":{"$decimal":"0.0001"}}`},
+	{"BI-045 0e400 is zero", `{"a":0e400}`, "", `{"a":{"$decimal":"0"}}`},
 	{"BI-046 2^53+1", `{"a":9007199254740993}`, "", `{"a":9007199254740993}`},
 	{"BI-047 2^63-1", `{"a":9223372036854775807}`, "", `{"a":9223372036854775807}`},
 	{"BI-047 -2^63", `{"a":-9223372036854775808}`, "", `{"a":-9223372036854775808}`},
 	{"BI-048 2^63", `{"a":9223372036854775808}`, "", `{"a":{"$decimal":"9223372036854775808"}}`},
-	{"BI-048 2^63 inside", `{"a":[9223372036854775808]}`, "", `{"a":[{"$decimal":"9223372036854775808"}]}`},
+	{"BI-048 2^63 inside", `{"a":[9223372036854775808]}`, "", `{"a":[9223372036854775808]}`},
 	{"BI-048 -2^63-1", `{"a":-9223372036854775809}`, "", `{"a":{"$decimal":"-9223372036854775809"}}`},
 	{"BI-048 1,001 digits", `{"a":` + strings.Repeat("9", 1001) + `}`, CodeNumberRange, ""},
 	{"BI-049 1", `{"a":1,"b":[1]}`, "", `{"a":1,"b":[1]}`},
-	{"BI-049 1.0", `{"a":1.0,"b":[1.0]}`, "", `{"a":1.0,"b":[1.0]}`},
-	{"BI-049 1e0 is 1.0", `{"a":1e0,"b":[1E+0]}`, "", `{"a":1.0,"b":[1.0]}`},
+	{"BI-049 1.0", `{"a":1.0,"b":[1.0]}`, "", `{"a":{"$decimal":"1.0"},"b":[1.0]}`},
+	{"BI-049 1e0 is a decimal", `{"a":1e0,"b":[1E+0]}`, "", `{"a":{"$decimal":"1"},"b":[1]}`},
 	{"BI-050 -0 is 0", `{"a":-0,"b":[-0]}`, "", `{"a":0,"b":[0]}`},
-	{"BI-050 -0.0 stays", `{"a":-0.0,"b":[-0e1]}`, "", `{"a":-0.0,"b":[-0.0]}`},
-	{"BI-051 0.1", `{"a":0.1,"b":0.1000000000000000055511151231257827}`, "", `{"a":0.1,"b":0.1}`},
+	{"BI-050 -0.0 is 0.0", `{"a":-0.0,"b":[-0e1]}`, "", `{"a":{"$decimal":"0.0"},"b":[0]}`},
+	{"BI-051 0.1", `{"a":0.1,"b":[0.1000000000000000055511151231257827]}`, "", `{"a":{"$decimal":"0.1"},"b":[0.1000000000000000055511151231257827]}`},
 	{"BI-053 lone high surrogate", `{"a":"\ud800"}`, CodeSurrogate, ""},
 	{"BI-053 lone low surrogate", `{"a":"\udc00x"}`, CodeSurrogate, ""},
 	{"BI-053 lone surrogate in a key", `{"\ud800":1}`, CodeSurrogate, ""},
@@ -130,7 +132,11 @@ func TestBadJSON(t *testing.T) {
 	}
 }
 
-// A json cell refuses the same texts with the same codes and gives the same canonical form.
+// inMark is a number that is a field of its own, and not in JSON.
+var inMark = regexp.MustCompile(`{"\$decimal":"([^"]*)"}`)
+
+// A json cell refuses the same texts with the same codes and gives the same canonical form, in which numbers have no
+// mark.
 func TestBadJSONAsCell(t *testing.T) {
 	for _, test := range badJSON {
 		t.Run(test.name, func(t *testing.T) {
@@ -141,7 +147,7 @@ func TestBadJSONAsCell(t *testing.T) {
 			v, err := ParseJSON(test.text)
 			require.Equal(t, want, codeOf(t, err))
 			if test.canonical != "" {
-				require.Equal(t, test.canonical, string(AppendValue(nil, v)))
+				require.Equal(t, inMark.ReplaceAllString(test.canonical, "$1"), string(AppendValue(nil, v)))
 			}
 		})
 	}
@@ -268,7 +274,7 @@ func TestParseJSONNormalForm(t *testing.T) {
 		"{\"a\":1,\"A\":2,\"\":3,\"é\":4,\"\U00010000\":5,\"\ue000\":6}": "{\"\":3,\"A\":2,\"a\":1,\"é\":4,\"\ue000\":6,\"\U00010000\":5}",
 		`{"\n":1,"!":2," ":3}`:             `{"\n":1," ":3,"!":2}`,
 		`"\u002f\/\u007f\u0001\u001F"`:     "\"//\u007f\\u0001\\u001f\"",
-		`[1.50,1E2,1e16,0.0001,1e-5]`:      `[1.5,100.0,1e+16,0.0001,1e-05]`,
+		`[1.50,1E2,1e16,0.0001,1e-5]`:      `[1.50,100,10000000000000000,0.0001,0.00001]`,
 		`[-0,-00.0]`:                       "",
 		`[123456789012345678901234567890]`: `[123456789012345678901234567890]`,
 	}

@@ -95,7 +95,9 @@ func parseFloatValue(text string) (Value, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || f == 0 && hasNonZeroDigit(text) {
-		return Value{}, convertError(CodeNumberRange, Float, text, "floats are 0 or from 4.9e-324 to 1.8e308 in size; declare the field as decimal or string")
+		return Value{}, convertError(CodeNumberRange, Float, text,
+			"floats are 0 or from 4.9e-324 to 1.8e308 in size; "+
+				"declare the field as string, or as decimal if it has no exponent")
 	}
 	return FloatValue(f), nil
 }
@@ -124,9 +126,40 @@ func parseDecimalValue(text string) (Value, error) {
 	case whole == 0 || end != len(digits) || end == whole+1:
 		return Value{}, formatError(Decimal, text)
 	case end > maxDecimalDigits+1, end == maxDecimalDigits+1 && whole == end:
-		return Value{}, convertError(CodeNumberRange, Decimal, text, "a decimal has up to 1,000 digits")
+		return Value{}, decimalTooLong(text)
 	}
 	return Value{kind: Decimal, str: normalDecimal(text, digits, whole)}, nil
+}
+
+// maxExponent is beyond every exponent that a number of maxDecimalDigits digits can have.
+const maxExponent = 3 * maxDecimalDigits
+
+// parseExponent returns the decimal that a JSON number denotes whose exponent stands behind mark. How long it is
+// written without one is known before that is done.
+func parseExponent(literal string, mark int) (Value, error) {
+	sign, whole := "", literal[:mark]
+	if digits, negative := strings.CutPrefix(whole, "-"); negative {
+		sign, whole = "-", digits
+	}
+	whole, fraction, _ := strings.Cut(whole, ".")
+	exponent, err := strconv.Atoi(literal[mark+1:])
+	if err != nil || exponent > maxExponent || exponent < -maxExponent {
+		return Value{}, decimalTooLong(literal)
+	}
+	digits, places := whole+fraction, len(fraction)-exponent
+	switch {
+	case places <= 0:
+		digits += strings.Repeat("0", -places)
+	case places < len(digits):
+		digits = digits[:len(digits)-places] + "." + digits[len(digits)-places:]
+	default:
+		digits = "0." + strings.Repeat("0", places-len(digits)) + digits
+	}
+	return parseDecimalValue(sign + digits)
+}
+
+func decimalTooLong(text string) error {
+	return convertError(CodeNumberRange, Decimal, text, "a decimal has up to 1,000 digits")
 }
 
 // normalDecimal returns text, an optional sign before digits, without redundant zeros at its front and without the sign

@@ -182,11 +182,18 @@ func TestParseTimestamp(t *testing.T) {
 		{"BI-108 no zone", "2024-03-31T02:30:00", "", CodeFormat},
 		{"BI-108 zone by name", "2024-03-31T02:30:00[Europe/Berlin]", "", CodeFormat},
 		{"BI-112 duration", "P1DT2H", "", CodeFormat},
-		{"offset without colon", "2001-01-31T00:00:00+0100", "", CodeFormat},
+		{"offset without colon: Salesforce, Jira", "2001-01-31T00:00:00.000+0100", "2001-01-30T23:00:00Z", ""},
+		{"offset of hours: COPY of Postgres", "2001-01-31 00:00:00.5-02", "2001-01-31T02:00:00.5Z", ""},
+		{"offset of hours and a half: COPY of Postgres", "2001-01-31 00:00:00+05:30", "2001-01-30T18:30:00Z", ""},
+		{"offset -0000 means unknown", "2001-01-01T00:00:00-0000", "", CodeFormat},
+		{"offset of three digits", "2001-01-01T00:00:00+010", "", CodeFormat},
+		{"offset with seconds", "2001-01-01T00:00:00+01:00:00", "", CodeFormat},
 		{"offset of 24 hours", "2001-01-31T00:00:00+24:00", "", CodeFormat},
 		{"offset of 60 minutes", "2001-01-31T00:00:00+00:60", "", CodeFormat},
-		{"space for T", "2001-01-31 00:00:00Z", "", CodeFormat},
-		{"lower-case t and z", "2001-01-31t00:00:00z", "", CodeFormat},
+		{"space for T", "2001-01-31 00:00:00Z", "2001-01-31T00:00:00Z", ""},
+		{"two spaces for T", "2001-01-31  00:00:00Z", "", CodeFormat},
+		{"space before the offset", "2001-01-31T00:00:00 +01:00", "", CodeFormat},
+		{"lower-case t and z", "2001-01-31t00:00:00z", "2001-01-31T00:00:00Z", ""},
 		{"point without digits", "2001-01-31T00:00:00.Z", "", CodeFormat},
 		{"decimal comma", "2001-01-31T00:00:00,5Z", "", CodeFormat},
 		{"fraction without zone", "2001-01-31T00:00:00.5", "", CodeFormat},
@@ -195,6 +202,31 @@ func TestParseTimestamp(t *testing.T) {
 		{"date alone", "2001-01-31", "", CodeFormat},
 		{"empty", "", "", CodeFormat},
 	})
+}
+
+func TestWhatIsNoTimestampIsNamed(t *testing.T) {
+	for text, trouble := range map[string]string{
+		"2026-07-01 10:00:00":               "it has no zone: add Z or an offset such as +01:00",
+		"2026-07-01T10:00:00.5":             "it has no zone: add Z or an offset such as +01:00",
+		"2026-07-01T10:00Z":                 "character 17 is 'Z' and not ':'",
+		"2026-07-01T10:00:00,123Z":          "character 20 is ',' and not '.'",
+		"20260701T100000Z":                  "character 5 is '0' and not '-'",
+		"2026-07-01T10:00:00.1234567891Z":   "a fraction of a second has one to nine digits",
+		"2026-W27-3T10:00:00Z":              "character 6 is 'W' and not a digit",
+		"2026-07-01T10:00:00-00:00":         "-00:00 says that its zone is not known",
+		"2026-07-01T10:00:00+24:00":         `"+24:00" is no zone: write Z or an offset such as +01:00`,
+		"2026-07-01T10:00:00 Europe/Berlin": `" Europe/Berlin" is no zone: write Z or an offset such as +01:00`,
+		"Wed, 01 Jul 2026 10:00:00 GMT":     "character 1 is 'W' and not a digit",
+		"1767225600":                        "character 5 is '2' and not '-'",
+		"2026-07-01":                        `it ends after "2026-07-01"`,
+		"2026-07-01T1０:00:00Z":              "character 13 is '０' and not a digit",
+		"2026-07-01T10:00:00\u200b+01:00 ":  "remove the white space around it",
+	} {
+		_, err := Parse(Timestamp, text)
+		bad := new(ConvertError)
+		require.ErrorAs(t, err, &bad, text)
+		require.Equal(t, "expected a time with a zone such as 2001-01-31T23:59:59Z; "+trouble, bad.Hint, text)
+	}
 }
 
 func TestParseOtherKinds(t *testing.T) {

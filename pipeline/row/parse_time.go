@@ -1,5 +1,12 @@
 package row
 
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
 // parseFixed returns the number that the digits text[start:end] denote, and false if one of them is not a digit.
 func parseFixed(text string, start, end int) (n int, ok bool) {
 	for _, c := range []byte(text[start:end]) {
@@ -41,7 +48,7 @@ func parseDateValue(text string) (Value, error) {
 
 func parseTimestampValue(text string) (Value, error) {
 	days, code := parseDate(text)
-	if code == CodeFormat || len(text) < len("2001-01-31T23:59:59Z") || text[10] != 'T' {
+	if code == CodeFormat || len(text) < len("2001-01-31T23:59:59Z") || !beginsClock(text[10]) {
 		return Value{}, formatError(Timestamp, text)
 	}
 	clock, ok := parseClock(text[11:19])
@@ -87,18 +94,29 @@ func parseFraction(text string) (nanos uint32, rest string, ok bool) {
 	return uint32(n), text[end:], true
 }
 
-// parseZone reads Z or an offset such as +01:00 as the seconds east of UTC. It refuses -00:00, by which RFC 3339 says that
-// the local time is not known.
+// beginsClock reports whether c stands between a date and a time.
+func beginsClock(c byte) bool { return c == 'T' || c == 't' || c == ' ' }
+
+// parseZone reads Z or an offset such as +01:00, +0100 or +01 as the seconds east of UTC. It refuses -00:00, by which
+// RFC 3339 says that the local time is not known.
 func parseZone(text string) (offset int, ok bool) {
-	if text == "Z" {
+	if text == "Z" || text == "z" {
 		return 0, true
 	}
-	if len(text) != len("+01:00") || text[0] != '+' && text[0] != '-' || text[3] != ':' {
+	if len(text) < len("+01") || text[0] != '+' && text[0] != '-' {
 		return 0, false
 	}
 	hour, okHour := parseFixed(text, 1, 3)
-	minute, okMinute := parseFixed(text, 4, 6)
-	if !okHour || !okMinute || hour > 23 || minute > 59 || text == "-00:00" {
+	minute, okMinute := 0, true
+	switch rest := text[3:]; {
+	case len(rest) == len(":00") && rest[0] == ':':
+		minute, okMinute = parseFixed(rest, 1, 3)
+	case len(rest) == len("00"):
+		minute, okMinute = parseFixed(rest, 0, 2)
+	case rest != "":
+		return 0, false
+	}
+	if !okHour || !okMinute || hour > 23 || minute > 59 || text[0] == '-' && hour == 0 && minute == 0 {
 		return 0, false
 	}
 	offset = hour*3600 + minute*60
@@ -106,4 +124,43 @@ func parseZone(text string) (offset int, ok bool) {
 		return -offset, true
 	}
 	return offset, true
+}
+
+// timestampTrouble says where a text that is no timestamp leaves the form of one.
+func timestampTrouble(text string) string {
+	for i, want := range "0000-00-00T00:00:00" {
+		if i == len(text) {
+			return "; it ends after " + strconv.Quote(text)
+		}
+		c, name := text[i], strconv.QuoteRune(want)
+		fits := c == byte(want)
+		switch want {
+		case '0':
+			fits, name = isDigit(c), "a digit"
+		case 'T':
+			fits = beginsClock(c)
+		}
+		if !fits {
+			found, _ := utf8.DecodeRuneInString(text[i:])
+			return fmt.Sprintf("; character %d is %q and not %s", i+1, found, name)
+		}
+	}
+	rest := text[len("2001-01-31T23:59:59"):]
+	if strings.HasPrefix(rest, ",") {
+		return "; character 20 is ',' and not '.'"
+	}
+	if strings.HasPrefix(rest, ".") {
+		_, zone, ok := parseFraction(rest)
+		if !ok {
+			return "; a fraction of a second has one to nine digits"
+		}
+		rest = zone
+	}
+	switch {
+	case rest == "":
+		return "; it has no zone: add Z or an offset such as +01:00"
+	case strings.HasPrefix(rest, "-00"):
+		return "; -00:00 says that its zone is not known"
+	}
+	return fmt.Sprintf("; %.40q is no zone: write Z or an offset such as +01:00", rest)
 }

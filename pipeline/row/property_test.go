@@ -118,7 +118,7 @@ func TestJSONRoundTrip(t *testing.T) {
 
 func natural(v Value) bool {
 	switch v.Kind() {
-	case Date, Timestamp, Decimal:
+	case Date, Timestamp, Decimal, Float:
 		return false
 	case JSON:
 		return !v.isJSONScalar()

@@ -39,7 +39,8 @@ func ParseKind(name string) (Kind, bool) {
 // What the fields hold depends on the kind: Bool 0 or 1 in num; Int the number; Float its IEEE bits; Date the days since
 // 1970-01-01; Timestamp the seconds since 1970-01-01T00:00:00Z in num and the nanoseconds (0 to 999,999,999) in nanos;
 // String, Decimal and JSON their text in str (a decimal in the normal form of Parse, JSON in that of ParseJSON). For JSON,
-// num is 1 if the canonical form is not simply the text. Because these forms are unique, v == w compares values.
+// num is 1 if a key begins with $, so that the canonical form is not simply the text. Because these forms are unique,
+// v == w compares values.
 type Value struct {
 	kind  Kind
 	nanos uint32

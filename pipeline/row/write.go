@@ -42,8 +42,8 @@ func AppendJSON(dst []byte, r Row) []byte {
 }
 
 // AppendJSONValue appends v to dst as ordinary JSON and returns the extended slice: dates and timestamps are strings,
-// decimals are numbers with their exact digits, JSON stands as it is. Null, bools, ints, floats, strings and JSON
-// objects and arrays are read back equal by ScanObject and RawValue.Natural. It panics as AppendCanonical does.
+// decimals are numbers with their exact digits, JSON stands as it is. Null, bools, ints, strings and JSON objects and
+// arrays are read back equal by ScanObject and RawValue.Natural, floats as decimals. It panics as AppendCanonical does.
 func AppendJSONValue(dst []byte, v Value) []byte {
 	switch v.kind {
 	case Null:

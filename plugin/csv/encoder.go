@@ -34,6 +34,15 @@ func newEncoder(dialect *sinkDialect, columns []string, strict bool) *encoder {
 
 func (e *encoder) Header() []byte { return e.header }
 
+// Columns returns the columns of the header.
+func (e *encoder) Columns() []plugin.Field {
+	columns := make([]plugin.Field, len(e.columns))
+	for i, name := range e.columns {
+		columns[i].Name = name
+	}
+	return columns
+}
+
 func (e *encoder) Append(dst []byte, r row.Row) ([]byte, error) {
 	if r.Shape != e.shape {
 		e.prepare(r.Shape)

@@ -2,11 +2,13 @@ package file
 
 import (
 	"bufio"
+	"bytes"
 	"compress/bzip2"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
@@ -16,10 +18,10 @@ import (
 )
 
 const (
-	maxRatio     = 200      // decompressed bytes for each byte of the file
-	ratioFrom    = 16 << 20 // decompressed bytes from which maxRatio holds: less harms nobody
-	maxZstdBytes = 64 << 20 // window of a zstd stream
-	headBytes    = 64       // by which text is told from data
+	maxRatio     = 200       // decompressed bytes for each byte of the file
+	ratioFrom    = 16 << 20  // decompressed bytes from which maxRatio holds: less harms nobody
+	maxZstdBytes = 128 << 20 // window of a zstd stream: what zstd itself accepts without being asked
+	headBytes    = 64        // by which text is told from data
 )
 
 // ownBytes reads the file's own bytes, counts them and hashes them.
@@ -48,6 +50,7 @@ func (b *ownBytes) Read(p []byte) (int, error) {
 
 // decompressor reads what the file holds and bounds how much that may be.
 type decompressor struct {
+	as     string // the compression
 	own    *ownBytes
 	open   func(io.Reader) (io.ReadCloser, error)
 	code   string // of the SourceError for corrupt data
@@ -60,13 +63,13 @@ type decompressor struct {
 func newDecompressor(compression, file string, own *ownBytes) *decompressor {
 	switch compression {
 	case "gzip":
-		return &decompressor{own: own, open: openGzip, code: codeCorruptGzip, file: file}
+		return &decompressor{as: "gzip", own: own, open: openGzip, code: codeCorruptGzip, file: file}
 	case "zstd":
-		return &decompressor{own: own, open: openZstd, code: codeCorruptZstd, file: file}
+		return &decompressor{as: "zstd", own: own, open: openZstd, code: codeCorruptZstd, file: file}
 	case "bzip2":
-		return &decompressor{own: own, open: openBzip2, code: codeCorruptBzip2, file: file}
+		return &decompressor{as: "bzip2", own: own, open: openBzip2, code: codeCorruptBzip2, file: file}
 	case "zip":
-		return &decompressor{own: own, open: openZip, code: codeCorruptZip, file: file}
+		return &decompressor{as: "zip", own: own, open: openZip, code: codeCorruptZip, file: file}
 	}
 	return nil
 }
@@ -123,15 +126,50 @@ func (d *decompressor) fault(err error) error {
 		return io.EOF
 	case errors.As(err, &refused):
 		return &plugin.SourceError{Code: codeArchive, File: d.file, Message: refused.message}
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return &plugin.SourceError{Code: codeZstdRefused, File: d.file, Message: d.window()}
+	case errors.Is(err, zstd.ErrUnknownDictionary):
+		return &plugin.SourceError{Code: codeZstdRefused, File: d.file,
+			Message: "it was compressed with a dictionary, which is not at hand: compress it again without one"}
+	case d.n == 0 && d.other() != "":
+		return &plugin.SourceError{Code: codeCompressed, File: d.file, Message: d.other()}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		if d.isText() {
 			return d.plain()
 		}
-		return &plugin.SourceError{Code: CodeTruncated, File: d.file, Message: "the compressed data end too early; fetch the file again"}
+		return &plugin.SourceError{Code: CodeTruncated, File: d.file,
+			Message: "the compressed data end too early: the file was cut off, or is still being written; fetch it " +
+				"again"}
 	case d.isText():
 		return d.plain()
 	}
 	return &plugin.SourceError{Code: d.code, File: d.file, Message: err.Error() + "; fetch the file again"}
+}
+
+// other says how the file is compressed if its first bytes are those of another compression.
+func (d *decompressor) other() string {
+	start := d.own.head[:min(len(d.own.head), longestSignature)]
+	if isBzip2(start) && d.as != "bzip2" {
+		return "the file is compressed otherwise than its name says; set compression: bzip2"
+	}
+	for _, s := range signatures {
+		if s.code == codeCompressed && bytes.HasPrefix(start, []byte(s.bytes)) && !strings.HasSuffix(s.message,
+			"compression: "+d.as) {
+			return s.message
+		}
+	}
+	return ""
+}
+
+// window says that a frame wants more memory than is given. Of the first frame it is known how much.
+func (d *decompressor) window() string {
+	said := "it"
+	var frame zstd.Header
+	if frame.Decode(d.own.head) == nil && frame.WindowSize > maxZstdBytes {
+		said = fmt.Sprintf("it has a window of %d MiB, and", frame.WindowSize>>20)
+	}
+	return fmt.Sprintf("%s needs more memory than %d MiB to be decompressed: compress it again with zstd --long=27 "+
+		"or without --long", said, maxZstdBytes>>20)
 }
 
 // plain is the fault of a file that was never compressed, which fetching it again does not cure.

@@ -25,6 +25,7 @@ const (
 	codeCorruptGzip      = "CORRUPT_GZIP"        // not gzip, or its checksum is wrong
 	codeCorruptZstd      = "CORRUPT_ZSTD"        // not zstd, or its checksum is wrong
 	codeCorruptBzip2     = "CORRUPT_BZIP2"       // not bzip2, or its checksum is wrong
+	codeZstdRefused      = "ZSTD_REFUSED"        // whole, but its window is too large, or it needs a dictionary
 	codeCorruptZip       = "CORRUPT_ZIP"         // not zip, a checksum is wrong, or its parts contradict each other
 	codeArchive          = "ARCHIVE_REFUSED"     // a zip archive that is not one of one plain file
 	codeRatio            = "DECOMPRESSION_RATIO" // expands more than any honest file

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,12 @@ func zstded(t testing.TB, text string) string {
 	w, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
 	return string(w.EncodeAll([]byte(text), nil))
+}
+
+// windowed is a frame with a window of so many bits, and one block, which is not compressed.
+func windowed(bits byte) string {
+	const text = "a\n1\n"
+	return string([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, (bits - 10) << 3, byte(len(text)<<3 | 1), 0, 0}) + text
 }
 
 // TestCompressedInputs shows the filetest.Outcome of each compressed file, sound or not.
@@ -46,6 +53,14 @@ func TestCompressedInputs(t *testing.T) {
 		{name: "not gzip and not text", file: "in.csv.gz", content: "\x00\x01" + text, err: "CORRUPT_GZIP", message: "fetch the file again"},
 		{name: "less text than gzip has at least", file: "in.csv.gz", content: "é\n", err: "CORRUPT_GZIP", message: "set compression: none"},
 		{name: "not zstd", file: "in.csv.zst", content: text, err: "CORRUPT_ZSTD", message: "set compression: none"},
+		{name: "zstd by the name of gzip", file: "in.csv.gz", content: zst, err: "COMPRESSED",
+			message: "set compression: zstd"},
+		{name: "gzip by the name of zip", file: "in.zip", content: gz, err: "COMPRESSED",
+			message: "set compression: gzip"},
+		{name: "lz4 by the name of bzip2", file: "in.csv.bz2", content: "\x04\x22\x4d\x18rest", err: "COMPRESSED",
+			message: "compressed by lz4, which is not read"},
+		{name: "gzip whose header is damaged", file: "in.csv.gz", content: "\x1f\x8b\x09" + gz[3:],
+			err: "CORRUPT_GZIP", message: "fetch the file again"},
 		{name: "empty", file: "in.csv.gz", err: "EMPTY_SOURCE"},
 		{name: "gzip of nothing", file: "in.csv.gz", content: filetest.Gzipped(t, ""), err: "EMPTY_SOURCE"},
 		{name: "BI-126 gzip truncated", file: "in.csv.gz", content: gz[:len(gz)-40], rows: -1, err: "TRUNCATED"},
@@ -55,6 +70,11 @@ func TestCompressedInputs(t *testing.T) {
 		{name: "BI-127 zstd checksum", file: "in.csv.zst", content: string(badZstd), rows: -1, err: "CORRUPT_ZSTD"},
 		{name: "BI-128 gzip trailing junk", file: "in.csv.gz", content: gz + "junk after the end", rows: 50_000, err: "CORRUPT_GZIP"},
 		{name: "BI-129 gzip of several members", file: "in.csv.gz", content: filetest.Gzipped(t, "a,b\n") + filetest.Gzipped(t, "1,2\n3") + filetest.Gzipped(t, ",4\n"), rows: 2},
+		{name: "zstd --long", file: "in.csv.zst", content: windowed(27), rows: 1},
+		{name: "zstd --long=31", file: "in.csv.zst", content: windowed(31), err: "ZSTD_REFUSED",
+			message: "it has a window of 2048 MiB, and needs more memory than 128 MiB"},
+		{name: "zstd with a dictionary", file: "in.csv.zst", content: "\x28\xb5\x2f\xfd\x01\x00\x07\x21\x00\x00a\n1\n",
+			err: "ZSTD_REFUSED", message: "compressed with a dictionary"},
 		{name: "BI-130 bomb", file: "in.csv.gz", content: bomb, rows: -1, err: "DECOMPRESSION_RATIO"},
 	}
 	for _, c := range cases {
@@ -98,6 +118,8 @@ func TestSourceChanged(t *testing.T) {
 		for _, when := range []string{"before Open", "before Next", "between chunks"} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				root, dir := newRoot(t, map[string]string{"in/1.csv": text})
+				old := time.Now().Add(-time.Hour) // times of files are as coarse as a tick of the kernel
+				require.NoError(t, os.Chtimes(filepath.Join(dir, "in/1.csv"), old, old))
 				source, err := newPlainSource(pipeline.Files{Path: "in/*.csv"}, Access{Root: root})
 				require.NoError(t, err)
 				require.Equal(t, CodeSourceChanged, readChanging(t, source, func() { change(t, dir) }, when))

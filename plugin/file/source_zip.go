@@ -442,7 +442,11 @@ func (z *zipReader) end(offset, size uint64) error {
 	}
 	said := func(number, most, want uint64) bool { return number == want || number == most }
 	members := uint64(len(z.members))
-	if !said(n[2], 1<<16-1, members) || !said(n[3], 1<<16-1, members) || !said(n[4], max32, size) || !said(n[5], max32, offset) || n[0] != 0 || n[1] != 0 {
+	if !said(n[0], 1<<16-1, 0) || !said(n[1], 1<<16-1, 0) {
+		return newArchiveError("the archive is one of several parts: join them first, for example with zip -s 0")
+	}
+	if !said(n[2], 1<<16-1, members) || !said(n[3], 1<<16-1, members) || !said(n[4], max32, size) || !said(n[5], max32,
+		offset) {
 		return errZip
 	}
 	if _, err := z.in.bytes(n[6]); err != nil { // comment

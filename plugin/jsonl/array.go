@@ -187,7 +187,9 @@ func (a *arrayScan) fill(ctx context.Context, t *file.Text, limits plugin.Limits
 		case t.Err() != io.EOF:
 			return t.Err()
 		default:
-			return t.Fault(&plugin.SourceError{Code: file.CodeTruncated, Message: "the file ends within the array; fetch it again"}, a.line)
+			return t.Fault(&plugin.SourceError{Code: file.CodeTruncated,
+				Message: "the file ends within the array: it was cut off, or is still being written; fetch it again"},
+				a.line)
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ const maxShapes = 1024
 type parser struct {
 	schema *file.Schema
 	index  map[string]int
+	kinds  map[string]row.Kind   // of keys that are not declared, where the source knows more than a literal says
 	shapes map[string]*row.Shape // by the keys that are not declared, each after its length
 	visit  func(string, row.RawValue) error
 
@@ -147,13 +148,21 @@ func (p *parser) other(key string, raw row.RawValue) error {
 	case len(key)+len(raw.Literal) > file.MaxCellBytes:
 		return file.Reject(file.CodeCellTooLarge, "", "the key %s and its value have more than %d bytes", file.Excerpt(key), file.MaxCellBytes)
 	}
-	value, err := raw.Natural()
+	value, err := p.natural(key, raw)
 	if err != nil {
 		return file.RejectError("", err)
 	}
 	p.values = append(p.values, value)
 	p.others = append(p.others, key)
 	return nil
+}
+
+// natural returns the value of a member that is not declared.
+func (p *parser) natural(key string, raw row.RawValue) (row.Value, error) {
+	if kind, known := p.kinds[key]; known {
+		return raw.As(kind)
+	}
+	return raw.Natural()
 }
 
 // Pieces returns where the values of a line are. It is plugin.Divided's.

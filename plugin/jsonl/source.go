@@ -12,9 +12,10 @@ import (
 
 // Codes of JSON and JSON Lines sources, besides those of package file: of SourceErrors and, the last one, of Rejections. Stored; never rename.
 const (
-	codeCorruptJSON  = "CORRUPT_JSON"  // what is around an array of records is no JSON
-	codeNoRecords    = "NO_RECORDS"    // there is no array where the document says that the records are
-	codeUnknownField = "UNKNOWN_FIELD" // a key that a fixed schema does not have
+	codeCorruptJSON  = "CORRUPT_JSON"   // what is around an array of records is no JSON
+	codeJSONTooLarge = "JSON_TOO_LARGE" // what is around an array of records has a key or a depth beyond a limit
+	codeNoRecords    = "NO_RECORDS"     // there is no array where the document says that the records are
+	codeUnknownField = "UNKNOWN_FIELD"  // a key that a fixed schema does not have
 )
 
 // Source reads records that are JSON objects: lines, or the elements of an array.

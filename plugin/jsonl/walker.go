@@ -82,7 +82,8 @@ func (w *walker) key() (string, error) {
 		}
 		escaped = b == '\\' && !escaped
 		if len(literal) > maxKeyBytes {
-			return "", &plugin.SourceError{Code: codeCorruptJSON, Message: fmt.Sprintf("a key has more than %d bytes", maxKeyBytes)}
+			return "", &plugin.SourceError{Code: codeJSONTooLarge,
+				Message: fmt.Sprintf("a key beside the records has more than %d bytes, the limit", maxKeyBytes)}
 		}
 	}
 	var key string
@@ -116,7 +117,9 @@ func (w *walker) skip() error {
 			return err
 		}
 		if len(open) > row.MaxJSONDepth {
-			return &plugin.SourceError{Code: codeCorruptJSON, Message: fmt.Sprintf("nested deeper than %d", row.MaxJSONDepth)}
+			return &plugin.SourceError{Code: codeJSONTooLarge,
+				Message: fmt.Sprintf("a value beside the records is nested deeper than %d, the limit",
+					row.MaxJSONDepth)}
 		}
 		if b, err = w.next(); err != nil {
 			return err
@@ -264,7 +267,9 @@ func (w *walker) located(err error, lines int) error {
 	fault, ok := err.(*plugin.SourceError) //nolint:errorlint // the text wraps its own, which says its line itself
 	switch {
 	case err == io.EOF:
-		return w.text.Fault(&plugin.SourceError{Code: file.CodeTruncated, Message: "the file ends too early; fetch it again"}, lines+w.lines)
+		return w.text.Fault(&plugin.SourceError{Code: file.CodeTruncated,
+			Message: "the file ends too early: it was cut off, or is still being written; fetch it again"},
+			lines+w.lines)
 	case ok && fault.File == "":
 		return w.text.Fault(fault, lines+w.lines)
 	}

@@ -50,7 +50,7 @@ func (*bucketStore) Fixed(info plugin.FileInfo) bool {
 func (b *bucketStore) List(ctx context.Context, pattern string) ([]plugin.FileInfo, error) {
 	client, err := b.remote.client(ctx, b.options)
 	if err != nil {
-		return nil, err
+		return nil, sourceFault(pattern, err, "")
 	}
 	_, key := pipeline.CutBucket(pattern)
 	if !strings.ContainsAny(key, metaCharacters) {
@@ -75,7 +75,7 @@ func (b *bucketStore) List(ctx context.Context, pattern string) ([]plugin.FileIn
 func (b *bucketStore) Look(ctx context.Context, pattern string) (found []plugin.FileInfo, left []error, err error) {
 	client, err := b.remote.client(ctx, b.options)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, sourceFault(pattern, err, "")
 	}
 	_, key := pipeline.CutBucket(pattern)
 	if found, err = b.match(ctx, client, key); err != nil {
@@ -196,7 +196,7 @@ func (b *bucketStore) fault(key string, err error, client *bucketClient) error {
 func (b *bucketStore) Open(ctx context.Context, info plugin.FileInfo) (file.File, error) {
 	client, err := b.remote.client(ctx, b.options)
 	if err != nil {
-		return nil, err
+		return nil, sourceFault(info.Path, err, "")
 	}
 	_, key := pipeline.CutBucket(info.Path)
 	if err := b.remote.reservedFault(b.options, b.bucket, key); err != nil {

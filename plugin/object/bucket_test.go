@@ -156,10 +156,16 @@ func TestBucketsInTrouble(t *testing.T) {
 		{"other key", "s3://" + b.Name + "/in.csv", "NO_PERMISSION", "check the worker's AWS credentials", func(t *testing.T, _ *pipeline.S3) {
 			t.Setenv("AWS_SECRET_ACCESS_KEY", "an0ther-canary")
 		}},
-		{"no credentials", "s3://" + b.Name + "/in.csv", "", "no AWS credentials: set AWS_ACCESS_KEY_ID", func(t *testing.T, _ *pipeline.S3) {
-			t.Setenv("AWS_ACCESS_KEY_ID", "")
-			t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-		}},
+		{"no credentials", "s3://" + b.Name + "/in.csv", "NO_PERMISSION", "no AWS credentials: set AWS_ACCESS_KEY_ID",
+			func(t *testing.T, _ *pipeline.S3) {
+				t.Setenv("AWS_ACCESS_KEY_ID", "")
+				t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+			}},
+		{"no profile", "s3://" + b.Name + "/in.csv", "NO_PERMISSION",
+			"the AWS configuration of the worker cannot be read: failed to get shared config profile, none",
+			func(t *testing.T, _ *pipeline.S3) {
+				t.Setenv("AWS_PROFILE", "none")
+			}},
 		{"nobody there", "s3://" + b.Name + "/in.csv", "", "http://127.0.0.1:1 cannot be reached: connection refused; check the address, and that the service is up",
 			func(_ *testing.T, how *pipeline.S3) { how.Endpoint = "http://127.0.0.1:1" }},
 	}

@@ -3,8 +3,11 @@ package object
 import (
 	"context"
 	"errors"
+	"net/http"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
@@ -33,4 +36,44 @@ func (c Credentials) keys(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{}, errors.New("the access key has no secret")
 	}
 	return aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey, SessionToken: c.Token, Source: "waymark"}, nil
+}
+
+// watched is a provider of credentials that remembers whether it had any.
+type watched struct {
+	aws.CredentialsProvider
+	had atomic.Bool
+}
+
+// Retrieve implements aws.CredentialsProvider. Its errors are *credentialsErrors.
+func (w *watched) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	found, err := w.CredentialsProvider.Retrieve(ctx)
+	if err != nil {
+		return found, &credentialsError{err, w.had.Load()}
+	}
+	w.had.Store(true)
+	return found, nil
+}
+
+// credentialsError says that the AWS SDK finds no credentials.
+type credentialsError struct {
+	cause error
+	had   bool // it found some before
+}
+
+func (e *credentialsError) Error() string { return e.cause.Error() }
+
+func (e *credentialsError) Unwrap() error { return e.cause }
+
+// refusal returns nil if a later try may find credentials: they were there before, the service that gives them fails,
+// or the search was interrupted.
+func (e *credentialsError) refusal() *refusal {
+	response, answered := errors.AsType[*awshttp.ResponseError](e.cause)
+	failing := answered && (response.HTTPStatusCode() >= http.StatusInternalServerError ||
+		response.HTTPStatusCode() == http.StatusTooManyRequests)
+	if e.had || failing || errors.Is(e.cause, context.Canceled) {
+		return nil
+	}
+	return &refusal{codeNoPermission,
+		"no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another way that the AWS SDK " +
+			"knows, where the worker runs"}
 }

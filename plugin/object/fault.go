@@ -1,10 +1,12 @@
 package object
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -32,19 +34,35 @@ const (
 	codeTargetRefused = "TARGET_REFUSED"
 )
 
-// refusal is what a server said, if no retry cures it.
+// refusal is what a server said, or what is wrong with how it is reached, if no retry cures it.
 type refusal struct {
 	code    string // of a SourceError
 	message string
 }
 
+func (r *refusal) Error() string { return r.message }
+
 // refusalOf returns what no retry cures in an error of a request to the service at the address, for people; nil if a later try may
 // work.
 func refusalOf(err error, service string) *refusal {
+	if known, ok := errors.AsType[*refusal](err); ok {
+		return known
+	}
 	if denied, ok := errors.AsType[*egress.DeniedError](err); ok && denied.Held {
 		return &refusal{codeSecretHeld, denied.Error()}
 	} else if ok {
 		return &refusal{codeEgressDenied, denied.Error()}
+	}
+	if missing, ok := errors.AsType[*credentialsError](err); ok {
+		return missing.refusal()
+	}
+	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return &refusal{codeRequestRefused, fmt.Sprintf("%s shows a certificate that is not trusted: %s: correct "+
+			"the address, or have the worker's host trust its authority",
+			service, innermost(untrusted))}
+	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return &refusal{codeRequestRefused, service + " speaks no TLS: write http:// in the address"}
 	}
 	var response *awshttp.ResponseError
 	if !errors.As(err, &response) {
@@ -53,6 +71,9 @@ func refusalOf(err error, service string) *refusal {
 	word := http.StatusText(response.HTTPStatusCode())
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != "" {
 		word = api.ErrorCode()
+	}
+	if isFull(response.HTTPStatusCode(), word) {
+		return nil
 	}
 	switch word {
 	case "NoSuchBucket":
@@ -65,6 +86,22 @@ func refusalOf(err error, service string) *refusal {
 	return refusalOfStatus(response.HTTPStatusCode(), fmt.Sprintf("%s answers %d %s", service, response.HTTPStatusCode(), word),
 		"check the worker's AWS credentials, and what they may do in the bucket")
 }
+
+// isFull reports whether a reply says that there is no space left, with its status or the code of its error.
+func isFull(status int, code string) bool {
+	switch code {
+	case "InsufficientStorage", "QuotaExceeded", "XMinioStorageFull", "NoSpaceLeftOnDevice":
+		return true
+	}
+	return status == http.StatusInsufficientStorage
+}
+
+// fullError says that a service has no space left. For errors.Is it is syscall.ENOSPC, as a full disk is: who writes
+// waits until there is space.
+type fullError struct{ message string }
+
+func (e *fullError) Error() string      { return e.message }
+func (*fullError) Is(target error) bool { return target == syscall.ENOSPC }
 
 // refusalOfStatus judges by the status of a reply: nil for what a later try may cure. said begins the message, access is the cure
 // for credentials.
@@ -104,11 +141,15 @@ func unreached(err error, service string) error {
 	if err == nil {
 		return nil
 	}
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
+	api, said := errors.AsType[smithy.APIError](err)
+	switch status := statusOf(err); {
+	case said && isFull(status, api.ErrorCode()):
+		return &fullError{fmt.Sprintf("%s answers %d %s: no space left: make space there, or raise the quota", service, status, api.ErrorCode())}
+	case said:
 		return fmt.Errorf("%s answers %d %s; a later try may work", service, statusOf(err), api.ErrorCode())
 	}
-	if strings.Contains(err.Error(), "credentials") {
-		return errors.New("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another way that the AWS SDK knows, where the worker runs")
+	if missing, ok := errors.AsType[*credentialsError](err); ok {
+		return fmt.Errorf("the AWS credentials cannot be renewed: %s", innermost(missing))
 	}
 	return fmt.Errorf("%s cannot be reached: %s; check the address, and that the service is up", service, innermost(err))
 }

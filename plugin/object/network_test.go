@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -157,6 +159,38 @@ func TestEndpointsOfDocuments(t *testing.T) {
 	require.ErrorAs(t, err, &fault)
 	require.Equal(t, "NOT_FOUND", fault.Code)
 	require.Contains(t, fault.Message, b.Endpoint)
+}
+
+// TestABucketWithoutSpace: whatever a server calls it, it is a full disk, for which a run waits, and nothing that it refuses.
+func TestABucketWithoutSpace(t *testing.T) {
+	for _, says := range []struct {
+		status int
+		code   string
+		full   bool
+	}{
+		{http.StatusInsufficientStorage, "XMinioStorageFull", true}, {http.StatusInsufficientStorage, "Other", true},
+		{http.StatusForbidden, "QuotaExceeded", true}, {http.StatusForbidden, "AccessDenied", false},
+	} {
+		t.Run(says.code, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(says.status)
+				fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", says.code)
+			}))
+			t.Cleanup(server.Close)
+			for name, value := range map[string]string{
+				"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1",
+			} {
+				t.Setenv(name, value)
+			}
+			remote := quick(newRemote(egress.Web(nil), nil))
+			place, err := remote.Destination("all", ".csv", pipeline.FileTarget{Path: "s3://bucket/out", S3: &pipeline.S3{PathStyle: true}})
+			require.NoError(t, err)
+			_, err = place.Target("one").Open(t.Context(), nil)
+			var refused *plugin.TargetError
+			require.Equal(t, says.full, errors.Is(err, syscall.ENOSPC), err)
+			require.Equal(t, !says.full, errors.As(err, &refused), err)
+		})
+	}
 }
 
 // TestSecretsInHeadersStayWhereTheyWereSent lets a server send elsewhere what came with a secret, and others be named

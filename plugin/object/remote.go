@@ -4,7 +4,6 @@ package object
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -132,8 +131,9 @@ func options(s *pipeline.S3) pipeline.S3 {
 	return *s
 }
 
-// client returns the client for buckets that are reached in this way. An address that the document names is dialled only if the
-// guard permits it; where the operator's credentials come from is the operator's affair.
+// client returns the client for buckets that are reached in this way. The error is a *refusal. An address that the
+// document names is dialled only if the guard permits it; where the operator's credentials come from is the
+// operator's affair.
 func (r *Remote) client(ctx context.Context, how pipeline.S3) (*bucketClient, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +142,10 @@ func (r *Remote) client(ctx context.Context, how pipeline.S3) (*bucketClient, er
 	}
 	base, err := config.LoadDefaultConfig(context.WithoutCancel(ctx), r.credentials.load()...)
 	if err != nil {
-		return nil, errors.New("the AWS configuration of the worker cannot be read: " + innermost(err))
+		return nil, &refusal{codeNoPermission, "the AWS configuration of the worker cannot be read: " + innermost(err)}
+	}
+	if base.Credentials != nil {
+		base.Credentials = &watched{CredentialsProvider: base.Credentials}
 	}
 	region := cmp.Or(how.Region, base.Region, "us-east-1")
 	service, through := "Amazon S3 in "+region, r.operator

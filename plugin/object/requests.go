@@ -43,9 +43,18 @@ type description struct {
 	version string // "" if the bucket keeps none
 }
 
+// client returns the client for the target's bucket.
+func (t *target) client(ctx context.Context) (*bucketClient, error) {
+	client, err := t.remote.client(ctx, t.options)
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		err = t.fault(codeTargetRefused, "%s", refused.message)
+	}
+	return client, err
+}
+
 // read returns a whole object, or errNone.
 func (t *target) read(ctx context.Context, key string) (content, error) {
-	client, err := t.remote.client(ctx, t.options)
+	client, err := t.client(ctx)
 	if err != nil {
 		return content{}, err
 	}
@@ -112,7 +121,7 @@ func lower(metadata map[string]string) map[string]string {
 
 // head describes an object, or fails with errNone.
 func (t *target) head(ctx context.Context, key string) (description, error) {
-	client, err := t.remote.client(ctx, t.options)
+	client, err := t.client(ctx)
 	if err != nil {
 		return description{}, err
 	}
@@ -143,7 +152,7 @@ func (t *target) replace(ctx context.Context, key, etag string, data []byte, abo
 
 // put lets the service compare the SHA-256 of what it got. A request that another one came between is repeated.
 func (t *target) put(ctx context.Context, in *s3.PutObjectInput, data []byte) error {
-	client, err := t.remote.client(ctx, t.options)
+	client, err := t.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,7 +173,7 @@ func (t *target) put(ctx context.Context, in *s3.PutObjectInput, data []byte) er
 
 // remove removes an object, if it is there.
 func (t *target) remove(ctx context.Context, key string) error {
-	client, err := t.remote.client(ctx, t.options)
+	client, err := t.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -177,7 +186,7 @@ func (t *target) remove(ctx context.Context, key string) error {
 
 // list returns the keys in the run's folder.
 func (t *target) list(ctx context.Context) ([]string, error) {
-	client, err := t.remote.client(ctx, t.options)
+	client, err := t.client(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"waymark/plugin"
-	"waymark/plugin/egress"
 	"waymark/plugin/file"
 )
 
@@ -152,8 +151,7 @@ func (w *webStore) request(ctx context.Context, address, piece, validator string
 	}
 	reply, err := w.web.Do(request)
 	if err != nil {
-		if _, ok := errors.AsType[*egress.DeniedError](err); ok {
-			r := refusalOf(err, w.origin)
+		if r := refusalOf(err, w.origin); r != nil {
 			return nil, &plugin.SourceError{Code: r.code, File: address, Message: r.message}
 		}
 		if ctx.Err() != nil {

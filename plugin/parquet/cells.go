@@ -15,6 +15,23 @@ var naturalKinds = [...]row.Kind{
 	formBool: row.Bool, formInt: row.Int, formUint: row.Int, formFloat: row.Float, formHalf: row.Float, formText: row.String,
 	formBytes: plugin.CellText, formJSON: plugin.CellText, formDecimal: plugin.CellText, formDate: row.Date, formTime: row.String,
 	formTimestamp: row.Timestamp, formInt96: row.Timestamp, formUUID: row.String, formInterval: plugin.CellText,
+	formNull: plugin.CellText,
+}
+
+// kind returns the kind of the values of a column if a record does not show it, else Null.
+func (n *node) kind() row.Kind {
+	if n.shape != leafShape || n.repeated {
+		return row.Null
+	}
+	switch n.leaf.form {
+	case formDecimal:
+		return row.Decimal
+	case formJSON:
+		return row.JSON
+	case formFloat, formHalf, formDate, formTimestamp, formInt96:
+		return naturalKinds[n.leaf.form]
+	}
+	return row.Null
 }
 
 // cellKind returns the kind of the cells of a column that is declared to have values of a kind.

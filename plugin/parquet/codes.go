@@ -67,6 +67,7 @@ func of(path string, err error) error {
 // confine turns a panic of the library, which trusts what it reads, into a fault of the file.
 func confine(err *error) {
 	if cause := recover(); cause != nil {
-		*err = fault(codeCorrupt, "it contradicts itself: %.200s", fmt.Sprint(cause))
+		*err = fault(codeCorrupt, "it contradicts itself, or is read wrongly: %.200s: if another tool reads it, "+
+			"please report this", fmt.Sprint(cause))
 	}
 }

@@ -78,6 +78,9 @@ type errDuck struct{ words string }
 
 func (e *errDuck) Error() string { return e.words }
 
+// crashed is what DuckDB says, as it were, when it crashes.
+const crashed = "it crashed"
+
 // ask sends a request and fills answer. A crash of DuckDB is an errDuck, too.
 func (d *duck) ask(request map[string]string, answer any) error {
 	text, err := json.Marshal(request)
@@ -89,7 +92,7 @@ func (d *duck) ask(request map[string]string, answer any) error {
 		d.falls++
 		require.Less(d.t, d.falls, 200, "DuckDB crashes all the time")
 		d.start()
-		return &errDuck{"it crashed"}
+		return &errDuck{crashed}
 	}
 	var failure struct{ Error string }
 	require.NoError(d.t, json.Unmarshal(line, &failure), "%.1000s", line)
@@ -262,6 +265,10 @@ func TestDuckDB(t *testing.T) {
 		what, content, damaged := d.specimen(rand.New(rand.NewPCG(seed, 47662)), path)
 		require.NoError(t, os.WriteFile(path, content, 0o600))
 		verdict, finding := d.compare(path, content, damaged)
+		if verdict == otherRows && strings.Contains(what, "another repetition of element") {
+			// An element that is repeated makes its group the element, says the format. DuckDB drops the group.
+			verdict, finding = "other rows, of lists for which the format has a rule that DuckDB has not", ""
+		}
 		if finding != "" {
 			keep := filepath.Join(os.TempDir(), fmt.Sprintf("waymark-duckdb-%d.parquet", seed))
 			require.NoError(t, os.WriteFile(keep, content, 0o600))
@@ -275,6 +282,9 @@ func TestDuckDB(t *testing.T) {
 	}
 	t.Logf("DuckDB crashed %d times", d.falls)
 }
+
+// otherRows is the verdict on a file of which DuckDB reads other rows.
+const otherRows = "OTHER ROWS"
 
 // compare holds what is read against what DuckDB reads. finding says what must not be; it is empty if all is well.
 func (d *duck) compare(path string, content []byte, damaged bool) (verdict, finding string) {
@@ -298,7 +308,7 @@ func (d *duck) compare(path string, content []byte, damaged bool) (verdict, find
 	}
 	requireSameCells(d.t, content, schemaFor(d.t, content, natural(true)))
 	if err := sameRecords(ours, theirs); err != nil {
-		return "OTHER ROWS", err.Error()
+		return otherRows, err.Error()
 	}
 	return "the same rows", ""
 }
@@ -315,6 +325,8 @@ func codeOf(err error) string {
 // something to it.
 func tolerable(ours reading, content []byte, words string) bool {
 	switch {
+	case words == crashed:
+		return true // that says something about DuckDB
 	case strings.Contains(words, "Incorrect stats size"):
 		return true // statistics are of no use here
 	case strings.Contains(words, "DECIMAL requires a length and scale specifier"):

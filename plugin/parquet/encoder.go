@@ -50,6 +50,15 @@ func newEncoder(columns []target, strict bool, compression compress.Codec) *enco
 // Header returns nothing: every part is a file of its own.
 func (e *encoder) Header() []byte { return nil }
 
+// Columns returns the columns of the schema.
+func (e *encoder) Columns() []plugin.Field {
+	columns := make([]plugin.Field, len(e.columns))
+	for i, column := range e.columns {
+		columns[i] = column.Field
+	}
+	return columns
+}
+
 // Append gathers a row.
 func (e *encoder) Append(dst []byte, r row.Row) ([]byte, error) {
 	if r.Shape != e.shape {

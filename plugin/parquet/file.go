@@ -23,6 +23,8 @@ type contents struct {
 	leaves []*node
 	names  []string   // of the columns of the rows
 	kinds  []row.Kind // that they are declared to have; nil if one of them is not declared
+
+	context []byte // of chunks
 }
 
 // readContents reads the footer of a file of this size. Its errors are faults without the file's name, and those of r.
@@ -91,11 +93,28 @@ func decodeFooter(footer []byte, meta *fileMeta) error {
 	if err == nil {
 		err = thrift.Unmarshal(new(thrift.CompactProtocol), footer[:size], meta)
 	}
+	if errors.Is(err, errThriftLarge) {
+		return fault(codeTooLarge, "its footer %s: write fewer columns or row groups", err)
+	}
 	if err != nil {
 		return fault(codeCorrupt, "its footer %s", footerTrouble(err))
 	}
 	if meta.EncryptionAlgorithm.Value != nil {
 		return fault(codeUnsupported, "it is encrypted; decrypt it before")
+	}
+	return knowsTypes(footer[:size], meta)
+}
+
+// knowsTypes refuses a logical type that the library does not know, and leaves out: nobody knows what the values mean.
+func knowsTypes(footer []byte, meta *fileMeta) error {
+	var typed typedMeta
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), footer, &typed); err != nil {
+		return fault(codeCorrupt, "its footer %s", footerTrouble(err))
+	}
+	for i := range typed.Schema {
+		if typed.Schema[i].LogicalType.Valid && meta.Schema[i].LogicalType.Value == nil {
+			return fault(codeUnsupported, "the column %q has a logical type that is not known here: when you write the file, cast it to another one", meta.Schema[i].Name)
+		}
 	}
 	return nil
 }
@@ -155,6 +174,7 @@ func (c *contents) checkChunk(chunk *chunkMeta, leaf *node, rows, size int64) er
 		return fault(codeCorrupt, "the column %q has another type than its schema says", leaf.path)
 	case meta.NumValues < 0 || leaf.rep == 0 && meta.NumValues != rows:
 		return fault(codeCorrupt, "the column %q declares %d values in %d rows", leaf.path, meta.NumValues, rows)
+	case begin == 0 && length == 0 && meta.NumValues == 0: // it has no pages
 	case begin < int64(len(magic)) || length < 0 || begin > c.end || length > c.end-begin:
 		return fault(codeCorrupt, "the column %q declares %d bytes from byte %d on; the pages end at byte %d", leaf.path, length, begin, c.end)
 	}
@@ -183,10 +203,11 @@ func inGroup(group int, err error) error {
 	return fault(f.Code, "row group %d: %s", group, f.Message)
 }
 
-// chunkRange returns where the pages of a column are, the dictionary included.
+// chunkRange returns where the pages of a column are, the dictionary included. A column without values may have no
+// data page, and then says that it begins at byte 0.
 func chunkRange(meta *columnMeta) (begin, length int64) {
 	begin = meta.DataPageOffset
-	if dictionary := meta.DictionaryPageOffset; dictionary > 0 && dictionary < begin {
+	if dictionary := meta.DictionaryPageOffset; dictionary > 0 && (dictionary < begin || begin == 0) {
 		begin = dictionary
 	}
 	return begin, meta.TotalCompressedSize

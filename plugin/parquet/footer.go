@@ -17,6 +17,13 @@ type fileMeta struct {
 	EncryptionAlgorithm format.EncryptionAlgorithm         `thrift:"8,optional"`
 }
 
+// typedMeta says of which columns the schema has a logical type, known to the library or not.
+type typedMeta struct {
+	Schema thrift.Slice[struct {
+		LogicalType thrift.Null[struct{}] `thrift:"10,optional"`
+	}] `thrift:"2,required"`
+}
+
 type note struct {
 	Key   string `thrift:"1,required"`
 	Value string `thrift:"2,optional"`

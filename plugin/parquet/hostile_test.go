@@ -224,7 +224,11 @@ func TestHostileFooters(t *testing.T) {
 		{"values of no length", codeCorrupt, func(m *format.FileMetaData) {
 			m.Schema[1].Type, m.Schema[1].TypeLength = thrift.New(format.FixedLenByteArray), thrift.New(int32(0))
 		}},
-		{"values of 2 GiB", codeCorrupt, func(m *format.FileMetaData) {
+		{"decimals with too many places", codeTooLarge, func(m *format.FileMetaData) {
+			m.Schema[1].LogicalType.Value, m.Schema[1].ConvertedType = nil, thrift.New(deprecated.Decimal)
+			m.Schema[1].Precision, m.Schema[1].Scale = thrift.New(int32(2000)), thrift.New(int32(1001))
+		}},
+		{"values of 2 GiB", codeTooLarge, func(m *format.FileMetaData) {
 			m.Schema[1].Type, m.Schema[1].TypeLength = thrift.New(format.FixedLenByteArray), thrift.New(int32(1<<31-1))
 		}},
 	} {
@@ -242,15 +246,17 @@ func TestFootersThatAreNone(t *testing.T) {
 	many := binary.AppendUvarint([]byte{0x29, 0xfc}, 1<<31) // a list of 2^31 structures
 	deep := bytes.Repeat([]byte{0x1c}, maxFooterBytes)      // a structure in a structure, and so on
 	for name, footer := range map[string][]byte{
-		"a list of 2^31 row groups": append([]byte{0x15, 0x02}, many...), "millions of structures in each other": deep,
-		"a text of 2^31 bytes": binary.AppendUvarint([]byte{0x68}, 1<<31), "nothing": {}, "an end": {0}, "an unknown kind": {0x1f},
+		"a list of 2^31 row groups": append([]byte{0x15, 0x02}, many...),
+		"a text of 2^31 bytes":      binary.AppendUvarint([]byte{0x68}, 1<<31), "nothing": {}, "an end": {0}, "an unknown kind": {0x1f},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := readHostile(t, withRawFooter([]byte(magic), footer))
 			require.ErrorContains(t, err, codeCorrupt)
 		})
 	}
-	_, err := readHostile(t, append([]byte("PARExxxx"), "\x04\x00\x00\x00PARE"...))
+	_, err := readHostile(t, withRawFooter([]byte(magic), deep))
+	require.ErrorContains(t, err, "PARQUET_TOO_LARGE: its footer has more parts, or deeper ones, than are read")
+	_, err = readHostile(t, append([]byte("PARExxxx"), "\x04\x00\x00\x00PARE"...))
 	require.ErrorContains(t, err, "UNSUPPORTED_PARQUET: it is encrypted")
 	huge := append([]byte(magic), make([]byte, maxFooterBytes+1)...)
 	_, err = readHostile(t, withRawFooter(huge[:4], huge[4:]))
@@ -379,6 +385,27 @@ func TestColumnsThatContradictEachOther(t *testing.T) {
 		first[1], second[1] = second[1], first[1]
 	}))
 	require.ErrorContains(t, err, `CORRUPT_PARQUET: row group 0, column "pairs.list.element.b": it contradicts the columns beside it`)
+}
+
+// TestAPageBeginsWithARow has lists of three booleans in all, whose pages have these repetition levels, the first one in the
+// lowest bit. What came before the first row of a column was left out without a word.
+func TestAPageBeginsWithARow(t *testing.T) {
+	flags := func(rows int64, levels ...byte) []byte {
+		var pages []rawPage
+		for _, bits := range levels {
+			pages = append(pages, asItIs(format.Plain, 3, []byte{2, 0, 0, 0, 3, bits, 2, 0, 0, 0, 3 << 1, 1, 0b101}))
+		}
+		file := fileOfPages(t, format.Uncompressed, format.Boolean, 3*len(pages), pages...)
+		return withFooter(t, file, func(m *format.FileMetaData) {
+			m.Schema[1].RepetitionType = thrift.New(format.Repeated)
+			m.NumRows, m.RowGroups[0].NumRows = rows, rows
+		})
+	}
+	out, err := readHostile(t, flags(3, 0b010, 0b101))
+	require.NoError(t, err, "in a page of version 1 a row may go on")
+	require.Equal(t, []string{`{"a":[true,false]}`, `{"a":[true,true]}`, `{"a":[false,true]}`}, out.records)
+	_, err = readHostile(t, flags(1, 0b101))
+	require.ErrorContains(t, err, `column "a", page 0: it begins within a row: its first repetition level is 1`)
 }
 
 // TestFilesThatAreNotParquet shows that what is something else is a fault in words.

@@ -24,6 +24,7 @@ const (
 	formInt96 // the timestamp of Impala and old Spark
 	formUUID
 	formInterval
+	formNull // of whatever physical type
 )
 
 // leaf is the type of a column.
@@ -53,8 +54,12 @@ func newLeaf(element *format.SchemaElement) (leaf, error) {
 	}
 	if physical == format.FixedLenByteArray {
 		l.length = int(element.TypeLength.V)
-		if l.length < 1 || l.length > maxFixedBytes {
-			return leaf{}, fault(codeCorrupt, "the column %q has values of %d bytes; 1 to %d are read", element.Name, l.length, maxFixedBytes)
+		if l.length < 1 {
+			return leaf{}, fault(codeCorrupt, "the column %q declares values of %d bytes", element.Name, l.length)
+		}
+		if l.length > maxFixedBytes {
+			return leaf{}, fault(codeTooLarge, "the column %q has values of %d bytes; at most %d are read",
+				element.Name, l.length, maxFixedBytes)
 		}
 	}
 	if !l.annotate(element) {
@@ -63,8 +68,14 @@ func newLeaf(element *format.SchemaElement) (leaf, error) {
 			return leaf{}, fault(codeCorrupt, "the column %q has decimals without a precision", element.Name)
 		}
 	}
-	if l.form == formDecimal && (l.scale < 0 || l.scale > 1000) {
+	switch {
+	case l.units == unknownUnit:
+		return leaf{}, fault(codeUnsupported, "the column %q counts time in a unit that is not known here: when you write the file, cast it to another one", element.Name)
+	case l.form == formDecimal && l.scale < 0:
 		return leaf{}, fault(codeCorrupt, "the column %q has decimals with %d places", element.Name, l.scale)
+	case l.form == formDecimal && l.scale > 1000:
+		return leaf{}, fault(codeTooLarge, "the column %q has decimals with %d places; at most 1,000 are read",
+			element.Name, l.scale)
 	}
 	return l, nil
 }
@@ -83,6 +94,8 @@ func (l *leaf) annotate(element *format.SchemaElement) bool {
 		return l.is(l.length == 16, formUUID)
 	case *format.Float16Type:
 		return l.is(l.length == 2, formHalf)
+	case *format.NullType:
+		return l.is(true, formNull)
 	case *format.DateType:
 		return l.is(l.physical == format.Int32, formDate)
 	case *format.IntType:
@@ -122,8 +135,11 @@ func perSecond(unit format.TimeUnit) int64 {
 	case *format.NanoSeconds:
 		return 1e9
 	}
-	return 0
+	return unknownUnit
 }
+
+// unknownUnit is of a logical type that is newer than this program.
+const unknownUnit = -1
 
 // narrow has how many bits the integers have that are stored with more.
 var narrow = map[deprecated.ConvertedType]int{deprecated.Int8: 8, deprecated.Uint8: 8, deprecated.Int16: 16, deprecated.Uint16: 16}

@@ -30,6 +30,9 @@ func (s *pageStream) header() (*format.PageHeader, error) {
 		if short && err == io.EOF {
 			return nil, s.cut(err)
 		}
+		if errors.Is(trouble, errThriftLarge) {
+			return nil, s.fault(codeTooLarge, "its header %s", trouble)
+		}
 		if trouble != nil {
 			return nil, s.corrupt("its header %s", trouble)
 		}

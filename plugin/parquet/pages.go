@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
 
 	"waymark/plugin/parquet/page"
@@ -26,6 +27,7 @@ type pageStream struct {
 	rest     int64  // those of them that are in the pages it gives
 	open     *int64 // bytes of the pages of all columns that are in memory
 	ordinal  int    // of the data page at hand, from 0; -1 before the first
+	begun    bool   // a page with entries came: in the next one of version 1 its last row may go on
 	where    string // what is read at the moment, for people: "page 3"
 
 	packed, body []byte // memory of the data page at hand
@@ -144,6 +146,10 @@ func (s *pageStream) decode(header *format.PageHeader) (*page.Page, error) {
 	if err != nil {
 		return nil, s.blame(err)
 	}
+	if len(data.Rep) > 0 && data.Rep[0] > 0 && (!s.begun || header.Type == format.DataPageV2) {
+		return nil, s.corrupt("it begins within a row: its first repetition level is %d", data.Rep[0])
+	}
+	s.begun = s.begun || data.Entries > 0
 	s.left -= page.Entries(header)
 	s.rest, s.skip = s.rest+s.skip, 0
 	return data, nil
@@ -218,6 +224,9 @@ func (s *pageStream) blame(err error) error {
 		return err
 	case errors.Is(err, page.ErrTooLarge):
 		return s.tooLarge(maxPageBytes + 1)
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return s.fault(codeTooLarge, "its zstd window is larger than is read: write the file without long distance "+
+			"matching")
 	case errors.Is(err, page.ErrEncoding):
 		return s.fault(codeUnsupported, "%s", err)
 	}

@@ -74,6 +74,9 @@ func (r *reader) chunk(ctx context.Context, limits plugin.Limits, c *plugin.Chun
 	}
 	err := r.take(ctx, limits, c)
 	c.File, c.FirstRow, c.FirstLine, c.FirstOffset = r.path(), r.at.Row+1, r.at.Line+1, r.at.Offset
+	if r.holds != nil {
+		c.Context = r.holds.context
+	}
 	if changed := r.file.Unchanged(ctx); changed != nil {
 		return r.source.about(r.path(), changed)
 	}

@@ -45,8 +45,8 @@ func (s *source) Determinism() pipeline.Determinism { return pipeline.ReadsIO }
 // Fields returns the declared fields; rows carry others after them unless the schema is fixed.
 func (s *source) Fields() ([]pipeline.Named[pipeline.Field], bool) { return s.records.Fields() }
 
-// Parser returns a parser. The context says nothing: every record names its columns.
-func (s *source) Parser([]byte) (plugin.Parser, error) { return s.records.Parser(), nil }
+// Parser returns a parser. The context has the kinds of columns that are not declared.
+func (s *source) Parser(context []byte) (plugin.Parser, error) { return s.records.TypedParser(context) }
 
 // OnHost reports whether the files are on this host.
 func (s *source) OnHost() bool { return s.store.OnHost() }
@@ -163,5 +163,10 @@ func (s *source) checkColumns(c *contents) error {
 	if len(c.kinds) < len(c.names) {
 		c.kinds = nil
 	}
+	columns := make([]jsonl.Column, len(c.names))
+	for i, child := range c.root.children {
+		columns[i] = jsonl.Column{Name: child.name, Kind: child.kind()}
+	}
+	c.context = s.records.Context(columns)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/require"
 
@@ -43,6 +44,30 @@ func TestFilesWithoutRows(t *testing.T) {
 		allowed, err := NewSource("in", pipeline.Source{Parquet: &pipeline.ParquetSource{Path: pattern, AllowEmpty: true}}, p)
 		require.NoError(t, err)
 		require.Empty(t, mustRead(t, allowed))
+	}
+}
+
+// TestColumnsWithoutPages has files as Arrow writes tables without rows: a column has no data page, perhaps a
+// dictionary, and a note without a value.
+func TestColumnsWithoutPages(t *testing.T) {
+	dictionary := []byte("\x15\x04\x15\x00\x15\x00\x4c\x15\x00\x15\x00\x12\x00\x00") // of no values
+	for _, pages := range [][]byte{nil, dictionary} {
+		column := columnMeta{Type: format.Int32, PathInSchema: []string{"a"}, TotalCompressedSize: int64(len(pages)),
+			Notes: []note{{Key: "key"}}}
+		if len(pages) > 0 {
+			column.DictionaryPageOffset = int64(len(magic))
+		}
+		meta := fileMeta{
+			Version: 1,
+			Schema: []format.SchemaElement{
+				{Name: "root", NumChildren: thrift.New(int32(1))},
+				{Name: "a", Type: thrift.New(format.Int32), RepetitionType: thrift.New(format.Optional)},
+			},
+			RowGroups: []groupMeta{{Columns: []chunkMeta{{MetaData: column}}}},
+		}
+		footer, err := thrift.Marshal(new(thrift.CompactProtocol), &meta)
+		require.NoError(t, err)
+		require.Empty(t, mustRead(t, written(t, withRawFooter(append([]byte(magic), pages...), footer), observed)))
 	}
 }
 

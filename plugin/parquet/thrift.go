@@ -16,11 +16,12 @@ const (
 var (
 	errThriftShort = errors.New("ends too early")
 	errThriftBad   = errors.New("is malformed")
+	errThriftLarge = errors.New("has more parts, or deeper ones, than are read")
 )
 
 // thriftSize returns the size of the structure at the beginning of b, in the compact protocol. The error is errThriftShort if b
-// ends before the structure does, and errThriftBad if it is none, or none that is safe to decode. within is how many bytes
-// the structure may have, which may be more than b has.
+// ends before the structure does, errThriftBad if it is none, and errThriftLarge if it is none that is safe to
+// decode. within is how many bytes the structure may have, which may be more than b has.
 func thriftSize(b []byte, within int) (int, error) {
 	w := thriftWalk{b: b, elements: freeElements + within/elementBytes, within: within}
 	w.structure(0)
@@ -81,7 +82,7 @@ func (w *thriftWalk) skip(n uint64) {
 
 func (w *thriftWalk) structure(depth int) {
 	if depth > maxThriftDepth {
-		w.fail(errThriftBad)
+		w.fail(errThriftLarge)
 	}
 	for w.err == nil {
 		head := w.byte()
@@ -139,8 +140,11 @@ func (w *thriftWalk) mapping(depth int) {
 
 // repeat goes over so many groups of values of these kinds.
 func (w *thriftWalk) repeat(size uint64, depth int, kinds ...byte) {
-	if depth > maxThriftDepth || size > uint64(w.elements) {
-		w.fail(errThriftBad)
+	switch {
+	case size > uint64(w.within):
+		w.fail(errThriftBad) // no element has less than a byte
+	case depth > maxThriftDepth || size > uint64(w.elements):
+		w.fail(errThriftLarge)
 	}
 	for ; size > 0 && w.err == nil; size-- {
 		w.elements--

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"testing"
@@ -9,8 +10,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/require"
 
+	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/tests/sample"
 )
@@ -222,4 +225,70 @@ func TestEncodings(t *testing.T) {
 			require.Contains(t, record, `"g":null,"h":null,"i":[]`)
 		}
 	}
+}
+
+// withLogical returns a file of one column that has the logical type, of each physical type, required and optional.
+func withLogical(t testing.TB, logical format.LogicalTypeValue, physical format.Type, optional bool) []byte {
+	column := hand{physical: physical, encoding: format.Plain, length: 5, annotation: -1, optional: optional}
+	file := dissect(t, declaring(t, column, 0, func(b []byte) []byte { return b }))
+	file.meta.Schema[1].LogicalType.Value = logical
+	return file.assemble(t)
+}
+
+// TestColumnsOfNulls: a column whose logical type is UNKNOWN is null, whatever its pages hold. Source: the Parquet format's
+// LogicalTypes.md, "UNKNOWN (always null)".
+func TestColumnsOfNulls(t *testing.T) {
+	for physical := format.Boolean; physical <= format.FixedLenByteArray; physical++ {
+		for _, optional := range []bool{false, true} {
+			records := mustRead(t, written(t, withLogical(t, &format.NullType{}, physical, optional), observed))
+			require.Len(t, records, handRows)
+			for _, record := range records {
+				require.Equal(t, `{"a":null}`, record, physical)
+			}
+		}
+	}
+}
+
+// TestUnknownLogicalTypesAreRefused changes the number of a logical type, or of its unit, to one that the format does not have.
+func TestUnknownLogicalTypesAreRefused(t *testing.T) {
+	micros := &format.TimestampType{Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}
+	for _, c := range []struct {
+		logical  format.LogicalTypeValue
+		was, is  string
+		physical format.Type
+		want     string
+	}{
+		{&format.NullType{}, "\xbc\x00\x00", "\x9c\x00\x00", format.Int32, `UNSUPPORTED_PARQUET: the column "a" has a logical type that is not known here`},
+		{micros, "\x1c\x2c\x00\x00", "\x1c\x9c\x00\x00", format.Int64, `UNSUPPORTED_PARQUET: the column "a" counts time in a unit that is not known here`},
+	} {
+		file := withLogical(t, c.logical, c.physical, false)
+		at := bytes.LastIndex(file, []byte(c.was))
+		require.Positive(t, at)
+		copy(file[at:], c.is)
+		_, err := readFrom(t, written(t, file, observed), plugin.Cursor{}, chunkLimits)
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
+// TestColumnsKeepTheirTypes shows the kinds of fields that are not declared.
+func TestColumnsKeepTheirTypes(t *testing.T) {
+	type typed struct {
+		D int64   `parquet:"d,decimal(0:18)"`
+		F float64 `parquet:"f"`
+		H float32 `parquet:"h"`
+		T int64   `parquet:"t,timestamp(millisecond)"`
+		A int32   `parquet:"a,date"`
+		J string  `parquet:"j,json"`
+		L []int64 `parquet:"l,list"`
+		N int64   `parquet:"n"`
+	}
+	source := written(t, fileWith(t, []typed{{D: 100, F: 1, H: 0.5, J: `"x"`, L: []int64{1}}}), observed)
+	out, err := readFrom(t, source, plugin.Cursor{}, chunkLimits)
+	require.NoError(t, err)
+	parser, err := source.Parser(out.chunks[0].Context)
+	require.NoError(t, err)
+	parsed, err := parser.Parse(out.records[0], nil)
+	require.NoError(t, err)
+	require.Equal(t, `{"a":{"$date":"1970-01-01"},"d":{"$decimal":"100"},"f":1.0,"h":0.5,"j":{"$json":"x"},"l":[1],"n":0,"t":{"$timestamp":"1970-01-01T00:00:00Z"}}`,
+		string(row.AppendCanonical(nil, parsed)))
 }

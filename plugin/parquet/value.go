@@ -67,6 +67,8 @@ func (l *leaf) appendValue(dst []byte, v []byte) ([]byte, flaw) {
 		return appendUUID(dst, v), flaw{}
 	case formInterval:
 		return appendInterval(dst, v), flaw{}
+	case formNull:
+		return append(dst, "null"...), flaw{}
 	default:
 		return appendBytes(dst, v), flaw{}
 	}

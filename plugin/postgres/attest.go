@@ -29,7 +29,7 @@ func (t *target) attest(ctx context.Context, w plugin.Written) (plugin.Condition
 	if err != nil {
 		return plugin.Condition{}, err
 	}
-	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	tx, err := pool.BeginTx(ctx, pinned("isolation level repeatable read read only"))
 	if err != nil {
 		return plugin.Condition{}, err
 	}
@@ -52,6 +52,8 @@ type attestation struct {
 	written plugin.Written
 	header  *header
 	columns []typedColumn
+	kinds   map[string]string // types of the columns of the table, by name
+	arrays  map[string]arrayType
 	key     []string // that tells rows apart; nil if none does
 	found   plugin.Condition
 
@@ -61,12 +63,13 @@ type attestation struct {
 
 	entered bool // the entries are as the run left them
 
-	unclear     string // a later run of which it is not known whether it replaced rows
-	erasedSince int64  // rows of later runs that were deleted by order: some may have replaced rows before
+	partly      map[string]string // runs that wrote other columns of a row since, by the keys of rows that differ
+	unclear     string            // a later run of which it is not known whether it replaced rows
+	erasedSince int64             // rows of later runs that were deleted by order: some may have replaced rows before
 }
 
 func newAttestation(t *target, tx pgx.Tx, w plugin.Written) *attestation {
-	return &attestation{target: t, tx: tx, written: w, found: plugin.Condition{Unit: plugin.Rows}, differ: map[string]difference{}, keys: map[string]bool{}}
+	return &attestation{target: t, tx: tx, written: w, found: plugin.Condition{Unit: plugin.Rows}, differ: map[string]difference{}, keys: map[string]bool{}, partly: map[string]string{}}
 }
 
 type difference struct {
@@ -75,9 +78,12 @@ type difference struct {
 }
 
 // typedColumn is a column that is written, with the type that it has in the table.
-type typedColumn struct{ name, kind string }
+type typedColumn struct {
+	name, kind string
+	array      *arrayType // nil: it has none
+}
 
-// entries compares what is recorded beside the table with the parts.
+// entries compares what is recorded beside the table with the parts. If it is as it was, it counts for nothing: it is not a row.
 func (a *attestation) entries(ctx context.Context) error {
 	state := plugin.Finding{State: plugin.AsWritten}
 	err := a.within(ctx, func(tx pgx.Tx) error {
@@ -96,8 +102,9 @@ func (a *attestation) entries(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	a.entered = state.State == plugin.AsWritten
-	a.found.Add(1, state)
+	if a.entered = state.State == plugin.AsWritten; !a.entered {
+		a.found.Add(1, state)
+	}
 	return nil
 }
 
@@ -160,21 +167,37 @@ func (a *attestation) shape(ctx context.Context) (missing string, err error) {
 	if err != nil {
 		return "", err
 	}
-	kinds := map[string]string{}
+	a.kinds = map[string]string{}
 	var name, of string
-	if _, err := pgx.ForEachRow(rows, []any{&name, &of}, func() error { kinds[name] = of; return nil }); err != nil {
+	if _, err := pgx.ForEachRow(rows, []any{&name, &of}, func() error { a.kinds[name] = of; return nil }); err != nil {
 		return "", err
 	}
-	for _, column := range a.header.names() {
-		if kinds[column] == "" {
-			return fmt.Sprintf("the table %s has no column %s any more", a.table, column), nil
-		}
-		a.columns = append(a.columns, typedColumn{column, kinds[column]})
+	if a.arrays, err = a.arraysOf(ctx, a.tx); err != nil {
+		return "", err
+	}
+	var gone string
+	if a.columns, gone = a.typed(a.header); gone != "" {
+		return fmt.Sprintf("the table %s has no column %s any more", a.table, gone), nil
 	}
 	if a.key = a.header.Key; a.key == nil {
 		a.key, err = a.uniqueKey(ctx)
 	}
 	return "", err
+}
+
+// typed returns the columns of a header with their types in the table; gone is one that the table does not have.
+func (a *attestation) typed(h *header) (columns []typedColumn, gone string) {
+	for _, column := range h.names() {
+		if a.kinds[column] == "" {
+			return nil, column
+		}
+		typed := typedColumn{name: column, kind: a.kinds[column]}
+		if of, is := a.arrays[column]; is {
+			typed.array = &of
+		}
+		columns = append(columns, typed)
+	}
+	return columns, ""
 }
 
 // uniqueKey returns the columns of the primary key or, without one, of another unique index, if all of them are written; nil if there is none.
@@ -210,7 +233,7 @@ func (a *attestation) part(ctx context.Context, part plugin.Part) error {
 		unknown(err)
 		return ctx.Err()
 	}
-	rows := newRowBlock(part, known, len(a.columns), refused)
+	rows := newRowBlock(part, known, a.columns, refused)
 	states, err := a.look(ctx, rows)
 	if errors.Is(err, errOtherType) {
 		a.found.Add(int64(rows.count), plugin.Finding{State: plugin.Changed, Part: &part.Ordinal, Why: errOtherType.Error()})
@@ -294,29 +317,47 @@ func (a *attestation) replaced(ctx context.Context) error {
 		case err != nil:
 			a.unclear = by.Run
 		case h.Mode != pipeline.UpsertMode: // it replaced nothing
-		case !slices.Equal(h.names(), a.header.names()) || !slices.Equal(sorted(h.Key), sorted(a.key)):
+		case !slices.Equal(sorted(h.Key), sorted(a.key)):
 			a.unclear = by.Run
 		default:
-			for _, part := range by.Parts {
-				if err := a.replacedBy(ctx, by, part); err != nil {
-					return err
-				}
-			}
+			err = a.replacedIn(ctx, by, h)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return a.strangers(ctx, known)
 }
 
+// replacedIn looks for rows that differ in what a later run wrote, by the columns that it wrote.
+func (a *attestation) replacedIn(ctx context.Context, by plugin.WrittenBy, h *header) error {
+	columns, gone := a.typed(h)
+	if gone != "" {
+		a.unclear = by.Run
+		return nil
+	}
+	as := *a
+	as.header, as.columns = h, columns
+	for _, part := range by.Parts {
+		if err := a.replacedBy(ctx, by, part, &as); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
-// replacedBy looks for rows that differ in a part of a later run. What that run did not leave as it is now somebody else changed.
-func (a *attestation) replacedBy(ctx context.Context, by plugin.WrittenBy, part plugin.Part) error {
+// replacedBy looks for rows that differ in a part of a later run, which as compares by the columns of that run. Who wrote the row of a key last left it so in all
+// of them. What no run left as it is now somebody else changed. If that run wrote some columns alone, nothing says who changed the others.
+func (a *attestation) replacedBy(ctx context.Context, by plugin.WrittenBy, part plugin.Part, as *attestation) error {
 	known, err := by.RowsOf(ctx, part)
 	if err != nil {
 		a.unclear = by.Run
 		return ctx.Err()
 	}
-	rows := newRowBlock(part, known, len(a.columns), nil)
+	rows := newRowBlock(part, known, as.columns, nil)
+	all := !slices.ContainsFunc(a.columns, func(column typedColumn) bool { return !slices.Contains(as.columns, column) })
 	for _, o := range rows.omitted {
 		if o.Erased {
 			a.erasedSince++
@@ -324,7 +365,7 @@ func (a *attestation) replacedBy(ctx context.Context, by plugin.WrittenBy, part 
 			a.unclear = by.Run
 		}
 	}
-	states, err := a.look(ctx, rows)
+	states, err := as.look(ctx, rows)
 	if errors.Is(err, errOtherType) {
 		a.unclear = by.Run
 		return nil
@@ -333,10 +374,15 @@ func (a *attestation) replacedBy(ctx context.Context, by plugin.WrittenBy, part 
 		return err
 	}
 	for i, state := range states {
-		key := rows.keyOf(i, a.keyPositions())
-		if was, differs := a.differ[key]; differs && state == plugin.AsWritten {
+		key := rows.keyOf(i, as.keyPositions())
+		was, differs := a.differ[key]
+		switch {
+		case !differs || state != plugin.AsWritten:
+		case all:
 			was.State, was.Run = plugin.Replaced, by.Run
 			a.differ[key] = was
+		default:
+			a.partly[key] = by.Run
 		}
 	}
 	return nil
@@ -348,6 +394,7 @@ func (a *attestation) strangers(ctx context.Context, known []string) error {
 	err := a.within(ctx, func(tx pgx.Tx) error {
 		run, err := scalar(ctx, tx, `select o.run from `+l.outputs()+` o join `+l.outputs()+` ours on ours.run = $1 and ours.sink = $2
 			where o.target = $3 and o.run <> all($4::text[]) and convert_from(o.header, 'UTF8')::json ->> 'mode' = $5 and coalesce(o.ended_at, now()) > ours.ended_at
+				and exists (select from `+l.parts()+` p where p.run = o.run and p.sink = o.sink and p.rows > 0)
 			order by o.run limit 1`, a.run, a.name, a.table.String(), known, pipeline.UpsertMode)
 		if run != "" {
 			a.unclear = run
@@ -363,7 +410,10 @@ func (a *attestation) strangers(ctx context.Context, known []string) error {
 // settle counts the rows that differ, in the order of the output.
 func (a *attestation) settle() {
 	var all []difference
-	for _, d := range a.differ {
+	for key, d := range a.differ {
+		if by := a.partly[key]; by != "" && d.State == plugin.Changed {
+			d.State, d.Why = plugin.NotKnown, fmt.Sprintf("the row has other values, and run %s wrote some of its columns since: who changed the others is not known", by)
+		}
 		all = append(all, d)
 	}
 	slices.SortFunc(all, func(x, y difference) int { return int(x.Line - y.Line) })

@@ -167,7 +167,7 @@ func (c *copying) addPart(ctx context.Context, i int, part plugin.Part, pass, pa
 	if err != nil {
 		return errors.Join(ctx.Err(), &notComparable{plugin.NotKnown, err})
 	}
-	rows := newRowBlock(part, known, len(c.columns), refused)
+	rows := newRowBlock(part, known, c.columns, refused)
 	before := o.RowsBefore(part)
 	if pass == 0 {
 		c.omitFrom(i, part, before, rows.omitted)

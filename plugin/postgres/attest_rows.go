@@ -121,9 +121,9 @@ type omitted struct {
 	place int64 // as those of a rowBlock
 }
 
-// newRowBlock reads the lines that the encoder wrote.
-func newRowBlock(part plugin.Part, rows plugin.PartRows, columns int, refused map[int]bool) rowBlock {
-	b, rest, place := rowBlock{columns: make([][]*string, columns)}, rows.Data, int64(0)
+// newRowBlock reads the lines that the encoder wrote, as they were loaded.
+func newRowBlock(part plugin.Part, rows plugin.PartRows, columns []typedColumn, refused map[int]bool) rowBlock {
+	b, rest, place := rowBlock{columns: make([][]*string, len(columns))}, rows.Data, int64(0)
 	for number := range int(part.Rows) {
 		var line []byte
 		omission, isOmitted := rows.Without[number]
@@ -138,17 +138,21 @@ func newRowBlock(part plugin.Part, rows plugin.PartRows, columns int, refused ma
 			b.omitted = append(b.omitted, omitted{omission, place})
 			continue
 		}
-		b.add(place, line)
+		b.add(place, line, columns)
 	}
 	return b
 }
 
 // add adds a row from the line that the encoder wrote, without its end.
-func (b *rowBlock) add(place int64, line []byte) {
+func (b *rowBlock) add(place int64, line []byte, columns []typedColumn) {
 	b.count++
 	b.places = append(b.places, place)
 	for i, cell := range strings.Split(string(line), "\t") {
-		b.columns[i] = append(b.columns[i], unescaped(cell))
+		value := unescaped(cell)
+		if of := columns[i].array; of != nil && value != nil {
+			*value = of.literal(*value)
+		}
+		b.columns[i] = append(b.columns[i], value)
 	}
 }
 

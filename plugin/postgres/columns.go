@@ -16,6 +16,7 @@ import (
 
 	"waymark/pipeline/row"
 	"waymark/plugin"
+	"waymark/plugin/jsonl"
 )
 
 // maxRecordBytes is how large a record may be, and any value that is read of one. Source: docs/postgres.md.
@@ -40,6 +41,7 @@ type selection struct {
 	columns []column
 	order   []column
 	query   string
+	context []byte // of chunks
 }
 
 // shape finds out what there is to select, in the transaction of conn.
@@ -58,7 +60,16 @@ func (s *Source) shape(ctx context.Context, conn *pgx.Conn) (*selection, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &selection{columns: chosen, order: order, query: s.selectOf(chosen, order, "")}, nil
+	return &selection{columns: chosen, order: order, query: s.selectOf(chosen, order, ""), context: s.context(chosen)}, nil
+}
+
+// context returns what a parser has to know of the columns.
+func (s *Source) context(columns []column) []byte {
+	known := make([]jsonl.Column, len(columns))
+	for i, c := range columns {
+		known[i] = jsonl.Column{Name: c.name, Kind: kinds[c.oid]}
+	}
+	return s.records.Context(known)
 }
 
 // columns returns the columns that rows have, and all that there are.
@@ -149,7 +160,10 @@ func (s *Source) choose(all []column) ([]column, error) {
 			return nil, s.fault(codeHeaderMismatch, "there is no column %s for the field %s; the columns are %s", excerpt(name), field.Name, named(all))
 		}
 		all[i].field = field.Name
-		if field.Value.Kind() == row.String {
+		switch {
+		case field.Value.Kind() == row.String && kinds[all[i].oid] == row.JSON:
+			all[i].write = writeText // the JSON "5" is not 5
+		case field.Value.Kind() == row.String:
 			all[i].write = asString(all[i].write)
 		}
 		chosen = append(chosen, all[i])

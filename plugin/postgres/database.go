@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,6 +56,21 @@ func newDatabase(dsn string, access Access) (*database, error) {
 	d := &database{dsn: dsn, access: access, config: config}
 	d.place = "postgres://" + strings.Join(d.addresses(), ",") + "/" + url.PathEscape(connect.Database)
 	return d, nil
+}
+
+// pins are the settings by which values are parsed and printed, and queries and triggers of users with them: a
+// server, a database or a role may set each of them otherwise. Dates whose order of day and month is not certain are
+// refused. They hold for a transaction, which also a proxy that gives each of them another connection lets pass.
+const pins = `
+	set local timezone = 'UTC'; set local timezone_abbreviations = 'Default'; set local datestyle = 'ISO, YMD';
+	set local intervalstyle = 'iso_8601'; set local extra_float_digits = 1; set local bytea_output = 'hex';
+	set local array_nulls = on; set local standard_conforming_strings = on; set local transform_null_equals = off;
+	set local xmloption = 'content'; set local xmlbinary = 'base64'; set local lc_monetary = 'C';
+	set local lc_numeric = 'C'; set local lc_time = 'C'`
+
+// pinned returns options of a transaction that begins as the words say, in one round trip with its pins.
+func pinned(words string) pgx.TxOptions {
+	return pgx.TxOptions{BeginQuery: "begin transaction " + words + ";" + pins}
 }
 
 // addresses returns where the database's servers listen, each once.
@@ -113,10 +130,14 @@ func farewell() (context.Context, context.CancelFunc) {
 type fault struct {
 	message string
 	ended   error
+	full    bool // the server has no space left
 }
 
 func (f *fault) Error() string { return f.message }
 func (f *fault) Unwrap() error { return f.ended }
+
+// Is makes a server without space what a full disk is: who writes waits until there is space.
+func (f *fault) Is(target error) bool { return f.full && target == syscall.ENOSPC }
 
 // fault puts an error of the driver into words: what was tried, where, why it failed and what to look at.
 func (d *database) fault(doing string, err error) error {
@@ -125,6 +146,9 @@ func (d *database) fault(doing string, err error) error {
 		if errors.Is(err, ended) {
 			f.ended = ended
 		}
+	}
+	if state, ok := errors.AsType[*pgconn.PgError](err); ok {
+		f.full = state.Code == diskFull
 	}
 	return f
 }
@@ -148,6 +172,9 @@ func (d *database) reason(err error) string {
 		return "the host's name is not known: check the address"
 	}
 	text := d.clean(innermost(err).Error())
+	if unencrypted(err) {
+		return text + ": check sslmode and sslrootcert in the dsn, and the server's certificate"
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = "no answer in time"
 	}
@@ -157,15 +184,18 @@ func (d *database) reason(err error) string {
 	return text
 }
 
+// diskFull is the SQLSTATE of a server that has no space left.
+const diskFull = "53100"
+
 // advice is what to do about errors that are not about a row or a query.
 var advice = map[string]string{
-	"25006": ": the server takes no writes: give the address of the primary",
-	"28000": ": check the user, and what pg_hba.conf lets in",
-	"28P01": ": check user and password",
-	"3D000": ": check the name of the database",
-	"53300": ": the server has no connection left: raise max_connections, or lower pool_max_conns in the dsn",
-	"53100": ": the server's disk is full: make room there",
-	"57P03": ": the server is starting or stopping: it is tried again",
+	"25006":  ": the server takes no writes: give the address of the primary",
+	"28000":  ": check the user, and what pg_hba.conf lets in",
+	"28P01":  ": check user and password",
+	"3D000":  ": check the name of the database",
+	"53300":  ": the server has no connection left: raise max_connections, or lower pool_max_conns in the dsn",
+	diskFull: ": the server's disk is full: make room there",
+	"57P03":  ": the server is starting or stopping: it is tried again",
 }
 
 // innermost returns the error that the others are about; of several that are joined, the last one that the guard did not make.
@@ -198,6 +228,14 @@ func (d *database) clean(text string) string {
 		text = strings.ReplaceAll(text, `"`+user+`"`, "[user]")
 	}
 	return oneLine(text, 200)
+}
+
+// unencrypted reports whether a connection failed because the server has no encryption, or no certificate that is
+// trusted, and the dsn asks for it: no retry cures that.
+func unencrypted(err error) bool {
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	// pgconn has no value for it
+	return untrusted || err != nil && strings.Contains(err.Error(), "server refused TLS connection")
 }
 
 // tableMissing reports whether a statement failed because a table is not there.

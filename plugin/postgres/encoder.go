@@ -35,6 +35,15 @@ func newEncoder(h *header, strict bool) (*encoder, error) {
 
 func (e *encoder) Header() []byte { return e.header }
 
+// Columns returns the columns of the table that are written.
+func (e *encoder) Columns() []plugin.Field {
+	columns := make([]plugin.Field, len(e.names))
+	for i, name := range e.names {
+		columns[i].Name = name
+	}
+	return columns
+}
+
 func (e *encoder) Append(dst []byte, r row.Row) ([]byte, error) {
 	if r.Shape != e.shape {
 		e.prepare(r.Shape)

@@ -23,18 +23,33 @@ type erasing struct {
 	outcomes map[int64]plugin.ErasureOutcome // by line
 }
 
-// MayErase prepares everything in a transaction that is rolled back.
-func (t *target) MayErase(ctx context.Context, w plugin.Written) error {
-	err := t.transact(ctx, func(tx pgx.Tx) error {
-		if err := t.newErasing(tx, w, nil).prepare(ctx); err != nil {
-			return err
+// TryErase does everything in a transaction that is rolled back.
+func (t *target) TryErase(ctx context.Context, w plugin.Written, lines []int64) (outcomes []plugin.ErasureOutcome, err error) {
+	err = t.transact(ctx, func(tx pgx.Tx) (err error) {
+		if outcomes, err = t.newErasing(tx, w, lines).all(ctx); err == nil {
+			err = errProbed
 		}
-		return errProbed
+		return err
 	})
 	if errors.Is(err, errProbed) {
-		return nil
+		return outcomes, nil
 	}
-	return t.eraseFault("look whether rows can be deleted", err)
+	return nil, t.eraseFault("look whether rows can be deleted", err)
+}
+
+// RowsWith compares the text that the server makes of what is in the column.
+func (t *target) RowsWith(ctx context.Context, column, value string) (rows int64, err error) {
+	const named = "select count(*) from pg_attribute where attrelid = to_regclass($1) and attname = $2 and attnum > 0 and not attisdropped"
+	err = t.transact(ctx, func(tx pgx.Tx) error {
+		var there int64
+		if err := tx.QueryRow(ctx, named, quotedTable(t.table), column).Scan(&there); err != nil || there == 0 {
+			rows = -1
+			return err
+		}
+		query := fmt.Sprintf("select count(*) from %s where %s::text = $1", quotedTable(t.table), quoted(column))
+		return tx.QueryRow(ctx, query, value).Scan(&rows)
+	})
+	return rows, t.eraseFault("count rows", err)
 }
 
 // Erase deletes rows that are exactly as the run wrote them, and enters what became of each. In a table with a key, as Attest finds one, a row is found by it, and
@@ -44,16 +59,9 @@ func (t *target) Erase(
 	ctx context.Context, w plugin.Written, lines []int64,
 ) (outcomes []plugin.ErasureOutcome, err error) {
 	err = t.transact(ctx, func(tx pgx.Tx) error {
-		outcomes = nil
-		e := t.newErasing(tx, w, lines)
-		if err := e.prepare(ctx); err != nil {
+		var err error
+		if outcomes, err = t.newErasing(tx, w, lines).all(ctx); err != nil {
 			return err
-		}
-		if err := e.erase(ctx); err != nil {
-			return err
-		}
-		for _, line := range lines {
-			outcomes = append(outcomes, e.outcomes[line])
 		}
 		return failpoint.Hit("sink.erasing")
 	})
@@ -78,6 +86,20 @@ func (t *target) eraseFault(doing string, err error) error {
 
 func (t *target) newErasing(tx pgx.Tx, w plugin.Written, lines []int64) *erasing {
 	return &erasing{newAttestation(t, tx, w), lines, map[int64]plugin.ErasureOutcome{}}
+}
+
+// all prepares everything, and finds out the outcomes of the lines, in their order.
+func (e *erasing) all(ctx context.Context) (outcomes []plugin.ErasureOutcome, err error) {
+	if err := e.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.erase(ctx); err != nil {
+		return nil, err
+	}
+	for _, line := range e.lines {
+		outcomes = append(outcomes, e.outcomes[line])
+	}
+	return outcomes, nil
 }
 
 // prepare makes sure that the output is here, and that its rows may be deleted. Until the transaction ends nobody else deletes rows of it, and no run
@@ -246,7 +268,7 @@ func (e *erasing) eachBlock(ctx context.Context, run, sink string, w *plugin.Wri
 			if err != nil {
 				return e.fault(codeTargetChanged, "%v", err)
 			}
-			block = newRowBlock(part, rows, len(e.columns), refused)
+			block = newRowBlock(part, rows, e.columns, refused)
 		}
 		if err := do(block, before, !lost); err != nil {
 			return err

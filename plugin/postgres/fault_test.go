@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"waymark/pipeline"
@@ -299,6 +301,8 @@ func TestSecretsAreInNoError(t *testing.T) {
 	}
 	place, err := newDatabase(dsn, anywhere)
 	require.NoError(t, err)
+	require.ErrorIs(t, place.fault("try", &pgconn.PgError{Code: "53100"}), syscall.ENOSPC, "for which a run waits")
+	require.NotErrorIs(t, place.fault("try", &pgconn.PgError{Code: "53200"}), syscall.ENOSPC)
 	say(place.fault("try", fmt.Errorf("the driver said: %w", errors.New("no entry for "+password))))
 	for _, text := range said {
 		require.NotContains(t, text, "canary")

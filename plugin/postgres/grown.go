@@ -51,6 +51,7 @@ func (s *Source) Grown(ctx context.Context, trigger pipeline.RowTrigger, after [
 		growth.UpTo = append(growth.UpTo, string(value))
 	}
 	growth.More = found.Len() == most || !r.bottom
+	found.Context = r.selected.context
 	return growth, nil
 }
 
@@ -82,7 +83,7 @@ func (s *Source) beginGrown(ctx context.Context, conn *pgx.Conn, trigger pipelin
 	if err != nil {
 		return nil, err
 	}
-	selected := &selection{columns: chosen, order: order}
+	selected := &selection{columns: chosen, order: order, context: s.context(chosen)}
 	selected.query = fmt.Sprintf("%s limit %d", s.selectOf(chosen, order, settled+behind(order, after)), mostGrown(trigger))
 	return selected, s.declare(ctx, conn, selected)
 }

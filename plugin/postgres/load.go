@@ -37,12 +37,18 @@ const (
 
 // load puts the rows of a part into the table, and returns those that the table rejected.
 func (t *target) load(ctx context.Context, tx pgx.Tx, h *header, data []byte) ([]plugin.RejectedRow, error) {
-	l := &loader{conn: tx.Conn().PgConn(), columns: h.names(), data: data, rows: bytes.Count(data, []byte{'\n'}), next: begin}
+	exact, err := t.exact(ctx, tx, h, data)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{conn: tx.Conn().PgConn(), columns: h.names(), data: exact.data, rows: bytes.Count(exact.data, []byte{'\n'}), next: begin}
 	if l.rows == 0 {
-		return nil, nil
+		return exact.refused, nil
 	}
 	l.copy = copyInto(quotedTable(t.table), l.columns)
-	var err error
+	if l.data, err = t.withArrays(ctx, tx, l.columns, l.data); err != nil {
+		return nil, err
+	}
 	if h.Mode == pipeline.UpsertMode {
 		err = t.upsert(ctx, tx, l, h)
 	} else {
@@ -51,7 +57,7 @@ func (t *target) load(ctx context.Context, tx pgx.Tx, h *header, data []byte) ([
 	if err == nil && l.next == again {
 		err = l.exec(ctx, again)
 	}
-	return l.refused, err
+	return exact.all(l.refused), err
 }
 
 // upsert tries the rows as if all their keys were new, which takes half the time, and merges them if not.

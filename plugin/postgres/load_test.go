@@ -72,6 +72,9 @@ var badRows = []struct{ line, says string }{
 	{"null|a|1|2001-01-01|1|93|null|{}|0", `SINK_NOT_NULL id the column must not be null`},
 	{"10|toolong|1|2001-01-01|1|94|null|{}|0", `SINK_TOO_LONG name a value is longer than its column, or an index of it, takes (SQLSTATE 22001)`},
 	{"11|a|1000|2001-01-01|1|95|null|{}|0", `SINK_TYPE amount the column's type does not take the value (SQLSTATE 22003)`},
+	{"26|a|1.005|2001-01-01|1|109|null|{}|0", `SINK_INEXACT amount the column would round or cut the value: do so in a step, or give it another type`},
+	{"27|a|1|2001-01-01 10:00Z|1|110|null|{}|0", `SINK_INEXACT day the column would round or cut the value: do so in a step, or give it another type`},
+	{"28|a     |1|2001-01-01|1|111|null|{}|0", `SINK_INEXACT name the column would round or cut the value: do so in a step, or give it another type`},
 	{"12|a|-1|2001-01-01|1|96|null|{}|0", `SINK_CHECK  the row does not satisfy the constraint t_amount_check`},
 	{"13|a|1|2001-02-30|1|97|null|{}|0", `SINK_TYPE day the column's type does not take the value (SQLSTATE 22008)`},
 	{"14|a|1|2001-01-01|9|98|null|{}|0", `SINK_FOREIGN_KEY  there is no row that this one refers to: see the constraint t_parent_fkey`},
@@ -293,16 +296,43 @@ func TestBytesAreWrittenAsTheyWereRead(t *testing.T) {
 func TestSettingsOfTheRoleDoNotMatter(t *testing.T) {
 	db := pg.New(t)
 	d := connect(t, db.DSN())
-	d.exec("create table t (at timestamptz, b bytea)")
+	d.exec("create table t (at timestamptz, b bytea, booked timestamptz, due date, took interval, doc xml, said text)")
+	d.exec(`create function say() returns trigger language plpgsql as $$ begin
+		new.said := concat_ws(' ', new.at, new.took, 1234.5::numeric::money, new.b, (0.1::float8 +
+			0.2::float8)::text); return new; end $$;
+		create trigger say before insert on t for each row execute function say()`)
 	for _, setting := range []string{
 		"bytea_output = 'escape'", "DateStyle = 'SQL, DMY'", "TimeZone = 'America/New_York'", "standard_conforming_strings = off", "IntervalStyle = 'sql_standard'",
+		"extra_float_digits = -3", "xmloption = 'document'", "array_nulls = off", "transform_null_equals = on",
 	} {
 		connect(t, db.Superuser()).exec("alter role " + db.Owner() + " set " + setting)
 	}
-	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", columns("at", "b"))
-	w.add(texts(`2001-02-03T04:05:06Z|\x00ff`)...)
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", columns("at", "b", "booked", "due",
+		"took", "doc"))
+	w.add(texts(`2001-02-03T04:05:06Z|\x00ff|2026-07-01|2026-02-01|-1 12:00:00|x<a/>`,
+		`null|null|null|01/02/2026|null|null`)...)
 	w.write()
 	w.write()
+	require.Equal(t, []string{"1 SINK_TYPE due the column's type does not take the value (SQLSTATE 22008)"},
+		w.refused(0))
 	require.Equal(t, int64(1), w.publish().Rows)
-	require.Equal(t, "2001-02-03 04:05:06 00ff", d.one("select string_agg(to_char(at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' ' || encode(b, 'hex'), ',') from t"))
+	require.Equal(t, "2001-02-03 04:05:06 00ff 2026-07-01 00:00:00 2026-02-01 -1 days +12:00:00 x<a/>",
+		d.one(`select string_agg(concat_ws(' ', to_char(at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
+		encode(b, 'hex'), booked at time zone 'UTC', to_char(due, 'YYYY-MM-DD'), took, doc), ',') from t`))
+	require.Equal(t, `2001-02-03 04:05:06+00 P-1DT12H $1,234.50 \x00ff 0.30000000000000004`,
+		d.one("select said from t"))
+}
+
+// TestElementsThatAColumnWouldRound has domains and arrays of them beside a column that keeps all.
+func TestElementsThatAColumnWouldRound(t *testing.T) {
+	db := pg.New(t)
+	d := connect(t, db.DSN())
+	d.exec("create domain cents as numeric(10,2); create domain prices as cents[]; create table t (id int, price cents, prices prices, text text)")
+	w := newWriter(t, pipeline.PostgresSink{DSN: db.DSN(), Table: "t"}, "run", columns("id", "price", "prices", "text"))
+	w.add(texts("1|1.01|[1.01,null]|1.005", "2|1.005|[]|x", "3|1|[1,1.005]|x", "4|null|null|null")...)
+	w.write()
+	const why = " the column would round or cut the value: do so in a step, or give it another type"
+	require.Equal(t, []string{"1 SINK_INEXACT price" + why, "2 SINK_INEXACT prices" + why}, w.refused(0))
+	require.Equal(t, "{1,4}", d.one("select array_agg(id order by id)::text from t"))
+	require.Equal(t, int64(2), w.publish().Rows)
 }

@@ -36,6 +36,7 @@ const (
 	codeSinkForeign   = "SINK_FOREIGN_KEY" // the row that it refers to is not there
 	codeSinkType      = "SINK_TYPE"        // a value that the column's type does not take
 	codeSinkTooLong   = "SINK_TOO_LONG"    // a value that is longer than the column, or an index, takes
+	codeSinkInexact   = "SINK_INEXACT"     // a value that the column would round or cut
 	codeSinkRefused   = "SINK_REFUSED"     // a trigger or a rule of the table's own rejected the row
 	codeSinkDropped   = "SINK_DROPPED"     // a trigger of the table's own dropped the row, and said nothing
 	codeTargetChanged = "TARGET_CHANGED"

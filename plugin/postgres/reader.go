@@ -87,6 +87,7 @@ func (r *reader) state() []byte {
 func (r *reader) Next(ctx context.Context, limits plugin.Limits, c *plugin.Chunk) error {
 	c.Reset()
 	c.File, c.FirstRow, c.FirstLine, c.FirstOffset = r.source.path, r.at.Row+1, r.at.Line+1, r.at.Offset
+	c.Context = r.selected.context
 	for c.Len() < limits.Rows && len(c.Data) < limits.Bytes {
 		if r.given == r.ahead.Len() && !r.bottom {
 			if err := r.fetch(ctx); err != nil {

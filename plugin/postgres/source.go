@@ -67,8 +67,8 @@ func (s *Source) Fields() (declared []pipeline.Named[pipeline.Field], open bool)
 	return s.records.Fields()
 }
 
-// Parser returns a parser of records. They need no context.
-func (s *Source) Parser([]byte) (plugin.Parser, error) { return s.records.Parser(), nil }
+// Parser returns a parser of records. The context has the kinds of columns that are not declared.
+func (s *Source) Parser(context []byte) (plugin.Parser, error) { return s.records.TypedParser(context) }
 
 // Stat looks at the columns, and makes sure that they may be read.
 func (s *Source) Stat(ctx context.Context) (info plugin.SourceInfo, err error) {
@@ -116,14 +116,12 @@ func (s *Source) declare(ctx context.Context, conn *pgx.Conn, selected *selectio
 	return nil
 }
 
-// transaction begins a transaction of conn in which all statements see one snapshot. Whatever a role or a database sets otherwise, values are written in one way.
+// transaction begins a transaction of conn in which all statements see one snapshot.
 func (s *Source) transaction(ctx context.Context, conn *pgx.Conn) error {
 	for _, statement := range []string{
-		"begin transaction isolation level repeatable read read only",
-		`select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'iso_8601', true),
-			set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true), set_config('lc_monetary', 'C', true),
-			set_config('standard_conforming_strings', 'on', true),
-			set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true),
+		pinned("isolation level repeatable read read only").BeginQuery,
+		`select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', ` +
+			`true),
 			set_config('cursor_tuple_fraction', '1', true)`,
 	} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
@@ -170,6 +168,9 @@ func (s *Source) classify(doing string, err error) error {
 		return s.fault(codeSecretHeld, "%s", refusal)
 	} else if refusal != nil {
 		return s.fault(codeEgressDenied, "%s", refusal)
+	}
+	if unencrypted(err) {
+		return s.fault(codeNoPermission, "%s", s.database.reason(err))
 	}
 	state, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {

@@ -92,84 +92,89 @@ func requireFault(t testing.TB, code string, err error) string {
 	return fault.Message
 }
 
-// TestEveryTypeIsReadAsJSONLinesWouldHoldIt has a value of each type: what Postgres is given, what the record holds, and what of the
-// record is rejected.
+const unwritable = "UNREPRESENTABLE"
+
+// ownTypes makes the types of everyType that are not Postgres' own.
+const ownTypes = `create type mood as enum ('glad', 'sad'); create type pair as (a int, b text); create domain score as numeric check (value >= 0)`
+
+// everyType has values of each type: what Postgres is given, what the record holds, and what of the record is rejected.
+var everyType = []struct{ kind, value, want, refused string }{
+	{"boolean", "true", `true`, ""},
+	{"boolean", "false", `false`, ""},
+	{"boolean", "null", `null`, ""},
+	{"smallint", "-32768", `-32768`, ""},
+	{"integer", "2147483647", `2147483647`, ""},
+	{"bigint", "9223372036854775807", `9223372036854775807`, ""},
+	{"bigint", "'-9223372036854775808'", `-9223372036854775808`, ""},
+	{"numeric(38,10)", "9999999999999999999999999999.0123456789", `9999999999999999999999999999.0123456789`, ""},
+	{"numeric", "1.10", `1.10`, ""},
+	{"numeric", "-0.000000000000000000000000000001", `-0.000000000000000000000000000001`, ""},
+	{"numeric", "1e50", `100000000000000000000000000000000000000000000000000`, ""},
+	{"numeric", "'NaN'", `"NaN"`, unwritable},
+	{"numeric", "'-Infinity'", `"-Infinity"`, unwritable},
+	{"real", "0.1", `0.1`, ""},
+	{"real", "16777216", `1.6777216e+07`, ""},
+	{"double precision", "0.1", `0.1`, ""},
+	{"double precision", "1", `1.0`, ""},
+	{"double precision", "'-0'", `-0.0`, ""},
+	{"double precision", "1e-320", `1e-320`, ""},
+	{"double precision", "1.7976931348623157e308", `1.7976931348623157e+308`, ""},
+	{"double precision", "1e20", `1e+20`, ""},
+	{"double precision", "'NaN'", `"NaN"`, unwritable},
+	{"double precision", "'Infinity'", `"Infinity"`, unwritable},
+	{"text", `E'a"b\\\\c\n\t\u00e9\U0001F426'`, `"a\"b\\\\c\n\té🐦"`, ""},
+	{"text", "''", `""`, ""},
+	{"varchar(3)", "'abc'", `"abc"`, ""},
+	{"char(3)", "'a'", `"a  "`, ""},
+	{"name", "'n'", `"n"`, ""},
+	{"date", "'2001-01-31'", `"2001-01-31"`, ""},
+	{"date", "'0001-01-01'", `"0001-01-01"`, ""},
+	{"date", "'9999-12-31'", `"9999-12-31"`, ""},
+	{"date", "'0044-03-15 BC'", `"0044-03-15 BC"`, unwritable},
+	{"date", "'10000-01-01'", `"10000-01-01"`, unwritable},
+	{"date", "'infinity'", `"infinity"`, unwritable},
+	{"timestamp", "'2001-01-31 23:59:59.5'", `"2001-01-31T23:59:59.5Z"`, ""},
+	{"timestamp", "'2001-01-31 00:00:00'", `"2001-01-31T00:00:00Z"`, ""},
+	{"timestamp", "'-infinity'", `"-infinity"`, unwritable},
+	{"timestamptz", "'2001-01-31 23:59:59.123456+02'", `"2001-01-31T21:59:59.123456Z"`, ""},
+	{"timestamptz", "'9999-12-31 23:59:59.999999Z'", `"9999-12-31T23:59:59.999999Z"`, ""},
+	{"timestamptz", "'0001-01-01 00:00:00Z BC'", `"0001-01-01 00:00:00+00 BC"`, unwritable},
+	{"timestamptz", "'infinity'", `"infinity"`, unwritable},
+	{"time", "'23:59:59.5'", `"23:59:59.5"`, ""},
+	{"timetz", "'23:59:59+02'", `"23:59:59+02"`, ""},
+	{"interval", "'1 year 2 days 03:04:05'", `"P1Y2DT3H4M5S"`, ""},
+	{"bytea", `'\x00ff10'`, `"\\x00ff10"`, ""},
+	{"bytea", `''`, `"\\x"`, ""},
+	{"uuid", "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", `"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"`, ""},
+	{"json", `E'{"b":1,\n "a":[1.10]}'`, `{"b":1,  "a":[1.10]}`, ""},
+	{"jsonb", `'{"b":1, "a":[1.10,null]}'`, `{"a": [1.10, null], "b": 1}`, ""},
+	{"mood", "'sad'", `"sad"`, ""},
+	{"score", "1.50", `1.50`, ""},
+	{"inet", "'10.0.0.1/8'", `"10.0.0.1/8"`, ""},
+	{"int4range", "'[1,5)'", `"[1,5)"`, ""},
+	{"pair", `'(1,"a b")'`, `"(1,\"a b\")"`, ""},
+	{"money", "1234.5", `"$1,234.50"`, ""},
+	{"integer[]", "'{1,NULL,3}'", `[1,null,3]`, ""},
+	{"integer[]", "'{}'", `[]`, ""},
+	{"integer[]", "'{{1,2},{3,4}}'", `[[1,2],[3,4]]`, ""},
+	{"integer[]", "'[2:3]={7,8}'", `[7,8]`, ""},
+	{"text[]", `'{a,"b,c","d\"e\\f",NULL,"NULL",""}'`, `["a","b,c","d\"e\\f",null,"NULL",""]`, ""},
+	{"boolean[]", "'{t,f}'", `[true,false]`, ""},
+	{"double precision[]", "'{1,NaN}'", `"{1,NaN}"`, unwritable},
+	{"timestamptz[]", "'{2001-01-31 00:00:00Z}'", `["2001-01-31T00:00:00Z"]`, ""},
+	{"jsonb[]", `array['{"a":1}']::jsonb[]`, `[{"a": 1}]`, ""},
+	{"mood[]", "'{sad,glad}'", `["sad","glad"]`, ""},
+	{"box[]", "'{(1,1),(0,0)}'", `["(1,1),(0,0)"]`, ""},
+}
+
 func TestEveryTypeIsReadAsJSONLinesWouldHoldIt(t *testing.T) {
 	db := pg.New(t)
 	d := connect(t, db.DSN())
-	d.exec(`create type mood as enum ('glad', 'sad'); create type pair as (a int, b text); create domain score as numeric check (value >= 0)`)
+	d.exec(ownTypes)
 	// What a role or a database sets otherwise must not change a byte.
 	d.exec(fmt.Sprintf(`alter role %[1]s set timezone = 'Asia/Tokyo'; alter role %[1]s set datestyle = 'German'; alter role %[1]s set intervalstyle = 'sql_standard';
 		alter role %[1]s set extra_float_digits = -3; alter role %[1]s set bytea_output = 'escape'; alter role %[1]s set client_encoding = 'LATIN1'`, db.Owner()))
-	const unwritable = "UNREPRESENTABLE"
-	cases := []struct{ kind, value, want, refused string }{
-		{"boolean", "true", `true`, ""},
-		{"boolean", "false", `false`, ""},
-		{"boolean", "null", `null`, ""},
-		{"smallint", "-32768", `-32768`, ""},
-		{"integer", "2147483647", `2147483647`, ""},
-		{"bigint", "9223372036854775807", `9223372036854775807`, ""},
-		{"bigint", "'-9223372036854775808'", `-9223372036854775808`, ""},
-		{"numeric(38,10)", "9999999999999999999999999999.0123456789", `9999999999999999999999999999.0123456789`, ""},
-		{"numeric", "1.10", `1.10`, ""},
-		{"numeric", "-0.000000000000000000000000000001", `-0.000000000000000000000000000001`, ""},
-		{"numeric", "1e50", `100000000000000000000000000000000000000000000000000`, ""},
-		{"numeric", "'NaN'", `"NaN"`, unwritable},
-		{"numeric", "'-Infinity'", `"-Infinity"`, unwritable},
-		{"real", "0.1", `0.1`, ""},
-		{"real", "16777216", `1.6777216e+07`, ""},
-		{"double precision", "0.1", `0.1`, ""},
-		{"double precision", "1", `1.0`, ""},
-		{"double precision", "'-0'", `-0.0`, ""},
-		{"double precision", "1e-320", `1e-320`, ""},
-		{"double precision", "1.7976931348623157e308", `1.7976931348623157e+308`, ""},
-		{"double precision", "1e20", `1e+20`, ""},
-		{"double precision", "'NaN'", `"NaN"`, unwritable},
-		{"double precision", "'Infinity'", `"Infinity"`, unwritable},
-		{"text", `E'a"b\\\\c\n\t\u00e9\U0001F426'`, `"a\"b\\\\c\n\té🐦"`, ""},
-		{"text", "''", `""`, ""},
-		{"varchar(3)", "'abc'", `"abc"`, ""},
-		{"char(3)", "'a'", `"a  "`, ""},
-		{"name", "'n'", `"n"`, ""},
-		{"date", "'2001-01-31'", `"2001-01-31"`, ""},
-		{"date", "'0001-01-01'", `"0001-01-01"`, ""},
-		{"date", "'9999-12-31'", `"9999-12-31"`, ""},
-		{"date", "'0044-03-15 BC'", `"0044-03-15 BC"`, unwritable},
-		{"date", "'10000-01-01'", `"10000-01-01"`, unwritable},
-		{"date", "'infinity'", `"infinity"`, unwritable},
-		{"timestamp", "'2001-01-31 23:59:59.5'", `"2001-01-31T23:59:59.5Z"`, ""},
-		{"timestamp", "'2001-01-31 00:00:00'", `"2001-01-31T00:00:00Z"`, ""},
-		{"timestamp", "'-infinity'", `"-infinity"`, unwritable},
-		{"timestamptz", "'2001-01-31 23:59:59.123456+02'", `"2001-01-31T21:59:59.123456Z"`, ""},
-		{"timestamptz", "'9999-12-31 23:59:59.999999Z'", `"9999-12-31T23:59:59.999999Z"`, ""},
-		{"timestamptz", "'0001-01-01 00:00:00Z BC'", `"0001-01-01 00:00:00+00 BC"`, unwritable},
-		{"timestamptz", "'infinity'", `"infinity"`, unwritable},
-		{"time", "'23:59:59.5'", `"23:59:59.5"`, ""},
-		{"timetz", "'23:59:59+02'", `"23:59:59+02"`, ""},
-		{"interval", "'1 year 2 days 03:04:05'", `"P1Y2DT3H4M5S"`, ""},
-		{"bytea", `'\x00ff10'`, `"\\x00ff10"`, ""},
-		{"bytea", `''`, `"\\x"`, ""},
-		{"uuid", "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", `"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"`, ""},
-		{"json", `E'{"b":1,\n "a":[1.10]}'`, `{"b":1,  "a":[1.10]}`, ""},
-		{"jsonb", `'{"b":1, "a":[1.10,null]}'`, `{"a": [1.10, null], "b": 1}`, ""},
-		{"mood", "'sad'", `"sad"`, ""},
-		{"score", "1.50", `1.50`, ""},
-		{"inet", "'10.0.0.1/8'", `"10.0.0.1/8"`, ""},
-		{"int4range", "'[1,5)'", `"[1,5)"`, ""},
-		{"pair", `'(1,"a b")'`, `"(1,\"a b\")"`, ""},
-		{"money", "1234.5", `"$1,234.50"`, ""},
-		{"integer[]", "'{1,NULL,3}'", `[1,null,3]`, ""},
-		{"integer[]", "'{}'", `[]`, ""},
-		{"integer[]", "'{{1,2},{3,4}}'", `[[1,2],[3,4]]`, ""},
-		{"integer[]", "'[2:3]={7,8}'", `[7,8]`, ""},
-		{"text[]", `'{a,"b,c","d\"e\\f",NULL,"NULL",""}'`, `["a","b,c","d\"e\\f",null,"NULL",""]`, ""},
-		{"boolean[]", "'{t,f}'", `[true,false]`, ""},
-		{"double precision[]", "'{1,NaN}'", `"{1,NaN}"`, unwritable},
-		{"timestamptz[]", "'{2001-01-31 00:00:00Z}'", `["2001-01-31T00:00:00Z"]`, ""},
-		{"jsonb[]", `array['{"a":1}']::jsonb[]`, `[{"a": 1}]`, ""},
-		{"mood[]", "'{sad,glad}'", `["sad","glad"]`, ""},
-		{"box[]", "'{(1,1),(0,0)}'", `["(1,1),(0,0)"]`, ""},
-	}
+	cases := everyType
 	for from, to := 0, 0; from < len(cases); from = to { // those of one type are rows of one table
 		kind, sum := cases[from].kind, sha256.New()
 		d.exec("drop table if exists t")
@@ -365,6 +370,9 @@ func TestWhatCannotBeReadSaysWhyAndTheCure(t *testing.T) {
 		{"a query that counts", pipeline.PostgresSource{Query: "select nextval('numbers') as a", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "it may only read"},
 		{"a query that fails on a value", pipeline.PostgresSource{Query: "select 'geheim'::text::int as a", OrderBy: by("a")}, pipeline.Schema{}, "QUERY_REFUSED", "the query fails with SQLSTATE 22P02 on a value: mend it"},
 		{"a wrong password", pipeline.PostgresSource{DSN: strings.Replace(db.DSN(), db.Password(), "wrong-password", 1), Table: "keyless"}, pipeline.Schema{}, "NO_PERMISSION", "the server refuses the login (SQLSTATE 28P01): check user and password"},
+		{"no encryption", pipeline.PostgresSource{DSN: db.DSN() + "&sslmode=require", Table: "keyless"},
+			pipeline.Schema{}, "NO_PERMISSION", "server refused TLS connection: check sslmode and sslrootcert in " +
+				"the dsn"},
 		{"no database", pipeline.PostgresSource{DSN: strings.Replace(db.DSN(), "/"+db.Owner()+"?", "/gone?", 1), Table: "keyless"}, pipeline.Schema{}, "NOT_FOUND", "check the name of the database"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

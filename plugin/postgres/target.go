@@ -43,6 +43,9 @@ func (t *target) classify(doing string, err error) error {
 	} else if refusal != nil {
 		return t.fault(codeEgressDenied, "%s", refusal)
 	}
+	if unencrypted(err) {
+		return t.fault(codeTargetRefused, "%s: %s", doing, t.database.reason(err))
+	}
 	state, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return t.database.fault(doing, err)
@@ -69,7 +72,7 @@ func (t *target) transact(ctx context.Context, do func(tx pgx.Tx) error) error {
 	}
 	return pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		// Whatever the role's default is: what others commit must be seen where their part is waited for.
-		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
+		tx, err := conn.BeginTx(ctx, pinned("isolation level read committed read write"))
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,13 @@ var writers = map[uint32]writer{
 	pgtype.JSONOID: writeJSON, pgtype.JSONBOID: writeJSON,
 }
 
+// kinds are those of the types of which a record in JSON does not show it.
+var kinds = map[uint32]row.Kind{
+	pgtype.NumericOID: row.Decimal, pgtype.Float4OID: row.Float, pgtype.Float8OID: row.Float,
+	pgtype.DateOID: row.Date, pgtype.TimestampOID: row.Timestamp, pgtype.TimestamptzOID: row.Timestamp,
+	pgtype.JSONOID: row.JSON, pgtype.JSONBOID: row.JSON,
+}
+
 // writerOf returns the writer for values of a type. A type without one of its own is written as Postgres' text for it.
 func writerOf(oid uint32) writer {
 	if w, ok := writers[oid]; ok {

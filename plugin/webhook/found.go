@@ -22,13 +22,13 @@ func foundHead(path string) []byte {
 	return []byte("waymark-rows-found-v1 " + strings.TrimPrefix(path, plugin.RowsScheme) + "\n")
 }
 
-// PackFound returns what is stored of rows that a trigger found, and the body in it: a line of JSON with the records that are rejected, and then each record on a line of its own.
+// PackFound returns what is stored of rows that a trigger found, and the body in it: a line of JSON that is about all of them, and then each record on a line of its own.
 func PackFound(path string, found *plugin.Chunk) (packed, body []byte) {
-	bad := make([]rejected, len(found.Bad))
+	about := aboutFound{Context: string(found.Context), Rejected: make([]rejected, len(found.Bad))}
 	for i, b := range found.Bad {
-		bad[i] = rejected{b.Index, b.Code, b.Field, b.Message}
+		about.Rejected[i] = rejected{b.Index, b.Code, b.Field, b.Message}
 	}
-	line, err := json.Marshal(bad)
+	line, err := json.Marshal(about)
 	if err != nil {
 		panic(err) // texts and numbers always encode
 	}
@@ -38,6 +38,12 @@ func PackFound(path string, found *plugin.Chunk) (packed, body []byte) {
 		packed = append(append(packed, found.Record(i)...), '\n')
 	}
 	return packed, packed[len(head):]
+}
+
+// aboutFound is the first line of such rows; never rename its keys.
+type aboutFound struct {
+	Context  string     `json:"context,omitempty"` // of their chunks
+	Rejected []rejected `json:"rejected"`
 }
 
 // rejected is a plugin.BadRecord as it is stored; never rename its keys.
@@ -51,14 +57,13 @@ type rejected struct {
 // FoundRows describes rows that a trigger found, and that a payload holds.
 func FoundRows(path, payload string, body []byte) plugin.FileInfo { return stored(path, payload, body) }
 
-// splitFound returns where the records are in the body of rows that a trigger found.
-func splitFound(body []byte) ([]span, error) {
+// splitFound returns where the records are in the body of rows that a trigger found, and the context of their chunks.
+func splitFound(body []byte) (found []span, contextOf []byte, err error) {
 	line, _, _ := bytes.Cut(body, []byte{'\n'})
-	var bad []rejected
-	if err := json.Unmarshal(line, &bad); err != nil {
-		return nil, fmt.Errorf("the first line of stored rows: %w", err)
+	var about aboutFound
+	if err := json.Unmarshal(line, &about); err != nil {
+		return nil, nil, fmt.Errorf("the first line of stored rows: %w", err)
 	}
-	var found []span
 	for from := len(line) + 1; from < len(body); {
 		to := from + bytes.IndexByte(body[from:], '\n')
 		if to < from {
@@ -67,11 +72,11 @@ func splitFound(body []byte) ([]span, error) {
 		found = append(found, span{from: from, to: to})
 		from = to + 1
 	}
-	for _, b := range bad {
+	for _, b := range about.Rejected {
 		if b.Index < 0 || b.Index >= len(found) {
-			return nil, fmt.Errorf("the first line of stored rows: there is no record %d of %d", b.Index, len(found))
+			return nil, nil, fmt.Errorf("the first line of stored rows: there is no record %d of %d", b.Index, len(found))
 		}
 		found[b.Index].defect = &plugin.Rejection{Code: b.Code, Field: b.Field, Message: b.Message}
 	}
-	return found, nil
+	return found, []byte(about.Context), nil
 }

@@ -21,6 +21,8 @@ type reader struct {
 
 	body []byte // of the delivery at the cursor; nil: it was not read yet
 	rest []span // records behind the cursor
+
+	context []byte // of its chunks
 }
 
 // withinLine is the State of cursors: chunks may end within a line. Stored; never change it.
@@ -63,9 +65,10 @@ func (r *reader) load(ctx context.Context) error {
 		return fmt.Errorf("source %s: cursor points to byte %d of %d", r.name, r.at.Offset, len(body))
 	}
 	var records []span
+	var known []byte
 	switch {
 	case isFound(info):
-		records, err = splitFound(body)
+		records, known, err = splitFound(body)
 	case isRequest(info):
 		records = split(body, nil) // they are the rows themselves
 	default:
@@ -74,7 +77,7 @@ func (r *reader) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("source %s: %s: %w", r.name, info.Path, err)
 	}
-	r.body, r.rest = body, records
+	r.body, r.rest, r.context = body, records, known
 	for len(r.rest) > 0 && int64(r.rest[0].from) < r.at.Offset {
 		r.rest = r.rest[1:]
 	}
@@ -94,6 +97,7 @@ func (r *reader) bodyOf(ctx context.Context, info plugin.FileInfo) ([]byte, erro
 func (r *reader) chunk(limits plugin.Limits, c *plugin.Chunk) {
 	begin := int(r.at.Offset)
 	c.File, c.FirstRow, c.FirstLine, c.FirstOffset = r.pin.Files[r.at.File].Path, r.at.Row+1, r.at.Line+1, r.at.Offset
+	c.Context = r.context
 	line, seen := 0, begin
 	for len(r.rest) > 0 && c.Len() < limits.Rows && (c.Len() == 0 || seen-begin < limits.Bytes) {
 		record := r.rest[0]

@@ -18,6 +18,13 @@ const space = " \t\r\n"
 // split returns where the records are in a body. One that is no JSON, or holds no objects where they should be, is a record that is rejected: whatever was delivered is in
 // the balance of a run.
 func split(body []byte, path []string) []span {
+	if rest, marked := bytes.CutPrefix(body, []byte("\xef\xbb\xbf")); marked { // a byte order mark
+		found := split(rest, path)
+		for i := range found {
+			found[i].from, found[i].to = found[i].from+len(body)-len(rest), found[i].to+len(body)-len(rest)
+		}
+		return found
+	}
 	whole := trimmed(body, 0, len(body))
 	switch {
 	case whole.from == whole.to:

@@ -89,6 +89,7 @@ func TestRecordsOfDeliveries(t *testing.T) {
 		"an array of other things": {"", `[1, "x", [2], null]`, []string{"1:1", `1:"x"`, "1:[2]", "1:null"}},
 		"lines":                    {"", "{\"a\":1}\r\n\n  {\"a\":2}\n{\"a\":3}", []string{`1:{"a":1}`, `3:{"a":2}`, `4:{"a":3}`}},
 		"a line that is none":      {"", "{\"a\":1}\nx\n", []string{`1:{"a":1}`, "2:x"}},
+		"a byte order mark":        {"data", "\xef\xbb\xbf\n{\"data\": [{\"a\":1}]}", []string{`2:{"a":1}`}},
 		"nothing":                  {"", " \n", nil},
 		"an empty array":           {"", "[ ]", nil},
 		"a word":                   {"", "true", []string{"1:true"}},

@@ -229,3 +229,14 @@ func TestAnswersAreSharedByWhoSeesTheSame(t *testing.T) {
 	require.Contains(t, get(s, "/v1/runs/of-bob", all).Body.String(), "by another door")
 	require.Contains(t, get(s, "/v1/runs?status=cancelled", all).Body.String(), "of-bob")
 }
+
+// TestWhatMustFailIsNotOffered: a run that only another one can follow has no button that resumes it.
+func TestWhatMustFailIsNotOffered(t *testing.T) {
+	for cure, offered := range map[client.Cure]int{client.Mend: 2, client.Resume: 2, client.Restore: 2, client.Fork: 1, client.CancelFinal: 1, client.GiveUp: 1} {
+		orders := ordersFor(&client.RunReport{Status: &client.Status{
+			Run: client.Run{ID: "r", Status: pipeline.Failed}, Advice: client.Advice{Cures: []client.Cure{cure}},
+		}})
+		require.Len(t, orders, offered, cure)
+		require.Equal(t, "Cancel for ever", orders[offered-1].Name)
+	}
+}

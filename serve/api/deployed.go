@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,16 +14,23 @@ import (
 )
 
 func pipelines(c *call) (any, error) {
-	list, err := c.server.Home.Pipelines(c.Context(), c.query.Get("environment"))
-	return whole(slices.DeleteFunc(list, func(p client.Pipeline) bool { return !c.token.Sees(p.Pipeline) }), err)
+	name := func(p client.Pipeline) string { return p.Pipeline }
+	return pageOf(c, name, func(after string, limit int) ([]client.Pipeline, error) {
+		page := client.DeployedPage{After: after, Limit: limit, Sees: c.token.Sees}
+		return c.server.Home.PipelinesAfter(c.Context(), c.query.Get("environment"), page)
+	})
 }
 
 func schedules(c *call) (any, error) {
-	list, err := c.server.Home.Schedules(c.Context(), c.query.Get("environment"))
-	for i := range list {
-		withoutSlotValues(list[i].Last)
-	}
-	return whole(slices.DeleteFunc(list, func(s client.Schedule) bool { return !c.token.Sees(s.Pipeline) }), err)
+	id := func(s client.Schedule) string { return s.ID }
+	return pageOf(c, id, func(after string, limit int) ([]client.Schedule, error) {
+		page := client.DeployedPage{After: after, Limit: limit, Sees: c.token.Sees}
+		list, err := c.server.Home.SchedulesAfter(c.Context(), c.query.Get("environment"), page)
+		for i := range list {
+			withoutSlotValues(list[i].Last)
+		}
+		return list, err
+	})
 }
 
 // withPipeline answers what is asked about the pipeline of the path, in the version that the query names.

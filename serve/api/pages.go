@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"waymark/client"
 	"waymark/client/local"
@@ -38,12 +40,13 @@ func pages() []route {
 		{method: http.MethodGet, path: "/runs/{run}/proof", scope: read, handle: withRun(sendProof), query: ofProof},
 		{method: http.MethodGet, path: "/runs/{run}/payloads/{digest}", scope: read, handle: withRun(payloadPage), query: ofPayload},
 		{method: http.MethodGet, path: "/runs/{run}/payloads/{digest}/bytes", scope: read, handle: withRun(sendPayload)},
+		{method: http.MethodGet, path: "/runs/{run}/report", scope: read, handle: withRun(sendReport)},
 		{method: http.MethodGet, path: "/runs/{run}/dossier", scope: read, handle: withRun(sendDossier), query: question},
 		{method: http.MethodPost, path: "/runs/{run}/pause", scope: order, handle: then(withRun(pause), runPath)},
 		{method: http.MethodPost, path: "/runs/{run}/resume", scope: order, handle: then(withRun(resume), runPath)},
 		{method: http.MethodPost, path: "/runs/{run}/cancel", scope: order, handle: then(confirmed(cancel), runPath)},
 		{method: http.MethodPost, path: "/runs/{run}/resolve", scope: order, handle: then(withRun(resolve), runPath)},
-		{method: http.MethodGet, path: "/pipelines", scope: own, handle: pipelinesPage, query: inEnvironment},
+		{method: http.MethodGet, path: "/pipelines", scope: own, handle: pipelinesPage, query: ofDeployed},
 		{method: http.MethodPost, path: "/pipelines", scope: deploy, handle: deployPage, most: mostBody},
 		{method: http.MethodGet, path: "/pipelines/{name}", scope: look, handle: pipelinePage, query: ofVersion},
 		{method: http.MethodGet, path: "/pipelines/{name}/diff", scope: look, handle: diffPage, query: ofVersions},
@@ -51,7 +54,7 @@ func pages() []route {
 		{method: http.MethodPost, path: "/pipelines/{name}/rollback", scope: deploy, handle: then(redeploy((*local.Home).Rollback), pipelinePath)},
 		{method: http.MethodPost, path: "/pipelines/{name}/retire", scope: deploy, handle: then(redeploy((*local.Home).Retire), pipelinePath)},
 		{method: http.MethodPost, path: "/pipelines/{name}/restore", scope: deploy, handle: then(redeploy((*local.Home).Unretire), pipelinePath)},
-		{method: http.MethodGet, path: "/schedules", scope: look, handle: schedulesPage, query: inEnvironment},
+		{method: http.MethodGet, path: "/schedules", scope: look, handle: schedulesPage, query: ofDeployed},
 		{method: http.MethodGet, path: "/schedules/{environment}/{pipeline}/{schedule}", scope: look, handle: schedulePage, query: ofSlots},
 		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order, handle: then(pauseSchedule, schedulePath)},
 		{method: http.MethodPost, path: "/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, handle: then(resumeSchedule, schedulePath)},
@@ -186,6 +189,10 @@ func (c *call) next(cursor string) string {
 const (
 	homeLooks = 200
 	homeEnded = 10
+
+	homeSlots   = 50             // failed slots
+	homeRefused = 10             // refused starts
+	refusedFor  = 24 * time.Hour // how long they are shown
 )
 
 func homePage(c *call) (any, error) {
@@ -201,12 +208,14 @@ func homePage(c *call) (any, error) {
 // homeOf is what the caller sees of the newest runs.
 func homeOf(c *call) (*ui.Home, error) {
 	home := &ui.Home{}
+	looked := map[string]bool{}
 	next, err := c.server.Home.RunsAfter(c.Context(), "", func(run *client.Run) (bool, error) {
 		if !c.sees(run.Pipeline, run.Actor, run.Trigger) {
 			return true, nil
 		}
 		run.Reason = landscape.WithoutValues(run.Reason)
 		home.Looked++
+		looked[run.ID] = true
 		switch need := ui.NeedOf(run); {
 		case need != "":
 			home.Needs = append(home.Needs, ui.Need{Run: *run, Why: need})
@@ -219,7 +228,38 @@ func homeOf(c *call) (*ui.Home, error) {
 	})
 	home.More = next != ""
 	slices.Reverse(home.Needs)
+	if err == nil {
+		err = c.addFailedSlots(home, looked)
+	}
+	if err == nil {
+		err = c.addRefused(home, looked)
+	}
 	return home, err
+}
+
+// addFailedSlots adds the failed slots of schedules that are there still; those of runs that were looked at are left out: they are shown as runs.
+func (c *call) addFailedSlots(home *ui.Home, looked map[string]bool) error {
+	failed, err := c.server.Home.FailedSlots(c.Context(), homeSlots)
+	for _, slot := range failed {
+		if parts := strings.Split(slot.Schedule, "/"); len(parts) > 1 && c.token.Sees(parts[1]) && !looked[slot.Run] {
+			slot.Reason = landscape.WithoutValues(slot.Reason)
+			home.Slots = append(home.Slots, slot)
+		}
+	}
+	return err
+}
+
+// addRefused adds the newest refused starts.
+func (c *call) addRefused(home *ui.Home, looked map[string]bool) error {
+	refused, err := c.server.Home.Starts(c.Context(), landscape.StartRefused, "", homeRefused)
+	since := time.Now().Add(-refusedFor)
+	for _, start := range refused {
+		if start.Accepted.Time().After(since) && c.sees(start.Pipeline, start.Actor, start.Trigger) && !looked[start.Run] {
+			start.Reason = landscape.WithoutValues(start.Reason)
+			home.Refused = append(home.Refused, start)
+		}
+	}
+	return err
 }
 
 func runsPage(c *call) (any, error) {
@@ -238,9 +278,25 @@ func runsPage(c *call) (any, error) {
 	}, nil
 }
 
+// plainWord is what a shell takes as it stands.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// asWord writes a text as a word of a command for a shell.
+func asWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 func findPage(c *call) (any, error) {
 	body := ui.Find{Word: c.query.Get("q"), Run: c.query.Get("run"), MayRead: c.token.Has(allowed[read]...)}
+	command := ""
 	if body.Word != "" {
+		command = "waymark find " + asWord(body.Word)
+		if body.Run != "" {
+			command += " --run " + asWord(body.Run)
+		}
 		answer, err := find(c)
 		if err != nil {
 			return nil, err
@@ -248,7 +304,7 @@ func findPage(c *call) (any, error) {
 		result := answer.(client.LookupResult) //nolint:forcetypeassert // as find says
 		body.Found, body.Unsearched = result.Items, result.Unsearched
 	}
-	return ui.Page{Title: "Find", Crumbs: []ui.Link{{Text: "Find"}}, Command: "waymark find WORD", Path: "/v1/find?" + c.URL.RawQuery, Body: body}, nil
+	return ui.Page{Title: "Find", Crumbs: []ui.Link{{Text: "Find"}}, Command: command, Path: "/v1/find?" + c.URL.RawQuery, Body: body}, nil
 }
 
 func sendAsset(c *call) (any, error) {

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-
+	"slices"
 	"strings"
 	"time"
 
+	"waymark/activities"
 	"waymark/client"
 	"waymark/client/remote"
 	"waymark/landscape"
@@ -49,7 +50,14 @@ func (c *call) pipelinesAs(form ui.Deploy) (any, error) {
 		return nil, err
 	}
 	environment := c.query.Get("environment")
-	body := ui.Pipelines{Pipelines: answer.(remote.Page[client.Pipeline]).Items, Last: map[string]*client.Run{}, Environment: environment, Deploy: form, MayDeploy: c.token.Has(allowed[deploy]...)} //nolint:forcetypeassert // as pipelines says
+	list := answer.(remote.Page[client.Pipeline]) //nolint:forcetypeassert // as pipelines says
+	body := ui.Pipelines{
+		Pipelines: list.Items, Next: c.next(list.Next), Last: map[string]*client.Run{}, Environment: environment,
+		Deploy: form, MayDeploy: c.token.Has(allowed[deploy]...),
+	}
+	if c.query.Get("after") == "" {
+		body.Served = c.servedDocuments(body.Pipelines)
+	}
 	err = c.newest(func(run *client.Run) bool {
 		if _, known := body.Last[run.Pipeline]; !known && run.Version > 0 {
 			body.Last[run.Pipeline] = run
@@ -60,6 +68,24 @@ func (c *call) pipelinesAs(form ui.Deploy) (any, error) {
 		Title: "Pipelines", Crumbs: []ui.Link{{Text: "Pipelines"}}, Command: "waymark pipelines" + environmentFlag(environment), Path: c.itself(),
 		SQL: "select pipeline, version, action, actor, why from deployments", Body: body,
 	}, err
+}
+
+// servedDocuments returns the documents in the folder of this process that the caller sees and that start by their names: what is deployed comes first.
+func (c *call) servedDocuments(deployed []client.Pipeline) (served []ui.Served) {
+	for _, found := range activities.ServedIn(c.server.Served) {
+		is := func(p client.Pipeline) bool { return p.Pipeline == found.Pipeline }
+		if !c.token.Sees(found.Pipeline) || slices.ContainsFunc(deployed, is) {
+			continue
+		}
+		document := ui.Served{Name: found.Pipeline, Problem: landscape.WithoutValues(found.Problem)}
+		for _, param := range found.Params {
+			if param.Required {
+				document.Required = append(document.Required, param.Name)
+			}
+		}
+		served = append(served, document)
+	}
+	return served
 }
 
 // newest looks at the newest runs that the caller sees, until look returns false, and at no more than the home page does.
@@ -208,7 +234,8 @@ func schedulesPage(c *call) (any, error) {
 		return nil, err
 	}
 	environment := c.query.Get("environment")
-	body := ui.Schedules{Schedules: answer.(remote.Page[client.Schedule]).Items, Environment: environment} //nolint:forcetypeassert // as schedules says
+	list := answer.(remote.Page[client.Schedule]) //nolint:forcetypeassert // as schedules says
+	body := ui.Schedules{Schedules: list.Items, Next: c.next(list.Next), Environment: environment}
 	return ui.Page{
 		Title: "Schedules", Crumbs: []ui.Link{{Text: "Schedules"}}, Command: "waymark schedule list" + environmentFlag(environment), Path: c.itself(), Body: body,
 	}, nil

@@ -100,6 +100,9 @@ func ordersFor(report *client.RunReport) []ui.Order {
 	case report.Final || status == pipeline.Completed || status == pipeline.CompletedWithFailures || status == pipeline.Empty:
 		return nil
 	}
+	if !report.Advice.Resumes() {
+		return []ui.Order{ending}
+	}
 	return []ui.Order{resuming, ending}
 }
 
@@ -113,11 +116,11 @@ func rowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page, error) 
 	node, edge, sink := c.query.Get("node"), c.query.Get("edge"), c.query.Get("sink")
 	switch {
 	case node != "":
-		body.Of, command = "at "+node, command+" --node "+node
+		body.Of, command = "at "+node, command+" --node "+asWord(node)
 	case edge != "":
-		body.Of, command = along(edge), command+" --edge "+edge
+		body.Of, command = along(edge), command+" --edge "+asWord(edge)
 	case sink != "":
-		body.Of, command = "in "+sink, command+" --sink "+sink
+		body.Of, command = "in "+sink, command+" --sink "+asWord(sink)
 	}
 	if body.Count, err = c.rowsBehind(run, node, edge, sink); err != nil {
 		return ui.Page{}, err
@@ -282,7 +285,7 @@ func comparedRowsPage(ctx context.Context, c *call, run landscape.Run) (ui.Page,
 	command := "waymark compare " + found.Was.ID + " " + run.ID + " --rows"
 	for _, name := range []string{"from", "to", "node", "kind"} {
 		if value := c.query.Get(name); value != "" {
-			command += " --" + name + " '" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+			command += " --" + name + " " + asWord(value)
 		}
 	}
 	filter := c.comparedFilter()

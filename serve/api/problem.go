@@ -67,8 +67,11 @@ func problemOf(err error) (p *remote.Problem, known bool) {
 	}
 	p = problem(statuses[failure.Kind], failure.Code, failure.Message)
 	p.Kind, p.Cure, p.Run = failure.Kind, failure.Cure, failure.Run
-	if failure.Code == client.RowsTooLarge {
+	switch failure.Code {
+	case client.RowsTooLarge:
 		p.Status = http.StatusRequestEntityTooLarge
+	case client.BodyUnreadable:
+		p.Status = http.StatusUnsupportedMediaType
 	}
 	switch failure.Kind {
 	case client.Unavailable, client.Busy:

@@ -123,7 +123,7 @@ func pending(start *client.Start) *client.RunReport {
 		Status: &client.Status{
 			Run: client.Run{
 				ID: start.Run, Pipeline: start.Pipeline, Environment: start.Environment, Slot: start.Slot, Schedule: start.Schedule,
-				Status: pipeline.RunStatus(start.State), Reason: start.Reason, Actor: start.Actor, Trigger: start.Trigger,
+				Status: pipeline.RunStatus(start.State), Reason: start.Reason, Actor: start.Actor, Trigger: start.Trigger, Why: start.Why,
 			},
 			Sinks: []client.Sink{}, Nodes: []landscape.NodeCount{},
 		},
@@ -222,7 +222,19 @@ func startRun(c *call) (any, error) {
 	if wait > 0 {
 		return c.await(started, wait)
 	}
+	if again {
+		return c.now(started)
+	}
 	return pending(started), nil
+}
+
+// now is what is known of a run that was started before. Until a worker of a cluster records it, only the caller knows of it.
+func (c *call) now(started *client.Start) (any, error) {
+	report, err := c.reportOf(started.Run)
+	if isMissing(err) {
+		return pending(started), nil
+	}
+	return report, err
 }
 
 // free refuses an id that a caller gives to a run, if it is of the form that ids have by their keys: who guesses the
@@ -358,8 +370,7 @@ func (c *call) await(started *client.Start, wait time.Duration) (any, error) {
 	return report, err
 }
 
-// outcome returns how a run that was started is when it has ended, or when the time is over. Until a worker of a
-// cluster records it, only the caller knows of it.
+// outcome returns how a run that was started is when it has ended, or when the time is over.
 func (c *call) outcome(started *client.Start, wait time.Duration) (any, error) {
 	id := started.Run
 	c.w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
@@ -387,11 +398,7 @@ func (c *call) outcome(started *client.Start, wait time.Duration) (any, error) {
 	if err := c.Context().Err(); err != nil {
 		return nil, client.UnlessStopped(c.Context(), err)
 	}
-	report, err := c.reportOf(id)
-	if isMissing(err) {
-		return pending(started), nil
-	}
-	return report, err
+	return c.now(started)
 }
 
 // untilDue waits until the run has probably ended; false if the time is over, or the server ends. The error is that the

@@ -29,6 +29,7 @@ import (
 	"waymark/client/remote"
 	"waymark/internal/connections"
 	"waymark/internal/defect"
+	"waymark/internal/processors"
 	"waymark/landscape"
 	"waymark/serve/oidc"
 )
@@ -64,6 +65,8 @@ type Options struct {
 	Received func(trigger, outcome string)
 	// Later accepts requests for runs that come while Temporal is away: they begin when it is back. It is for a cluster; on one machine this process has a Temporal of its own.
 	Later bool
+	// Served is the folder whose documents start by their names; empty for none.
+	Served string
 	// CursorKey binds the cursors of lists; processes that share it understand each other's. nil for one of its own.
 	CursorKey []byte
 }
@@ -162,6 +165,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+	defer processors.OfProcess().Brief()() // somebody waits, perhaps until the run has ended that this starts
 	id := make([]byte, 8)
 	_, _ = rand.Read(id)
 	w.Header().Set("Request-Id", hex.EncodeToString(id))

@@ -133,6 +133,11 @@ func table() []route {
 			stream: "application/json", status: http.StatusOK, handle: withRun(sendProof),
 		},
 		{
+			method: http.MethodGet, path: "/v1/runs/{run}/report", scope: read,
+			about:  "What a run read, made and refused, who and what decided, with its proof, as one file in HTML, as waymark export --as report writes it",
+			stream: "text/html", status: http.StatusOK, handle: withRun(sendReport),
+		},
+		{
 			method: http.MethodGet, path: "/v1/runs/{run}/dossier", scope: read, about: "What happened to a row, with its values and its proof, as one file in HTML, as waymark explain --dossier writes it",
 			query:  question,
 			stream: "text/html", status: http.StatusOK, handle: withRun(sendDossier),
@@ -163,7 +168,7 @@ func table() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/pipelines", scope: own, about: "The deployed pipelines",
-			query:  inEnvironment,
+			query:  ofDeployed,
 			answer: remote.Page[client.Pipeline]{}, status: http.StatusOK, handle: pipelines,
 		},
 		{
@@ -208,7 +213,7 @@ func table() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/schedules", scope: look, about: "The schedules of deployed pipelines",
-			query:  []param{{name: "environment", about: "only those in it"}},
+			query:  append([]param{{name: "environment", about: "only those in it"}}, list...),
 			answer: remote.Page[client.Schedule]{}, status: http.StatusOK, handle: schedules,
 		},
 		{
@@ -357,9 +362,10 @@ var (
 	}, list)
 )
 
-// inEnvironment, ofVersion, ofVersions and ofSlots are the parameters of what is deployed.
+// inEnvironment, ofDeployed, ofVersion, ofVersions and ofSlots are the parameters of what is deployed.
 var (
 	inEnvironment = []param{{name: "environment", about: "in which it is deployed; the default one if it is left out"}}
+	ofDeployed    = slices.Concat(inEnvironment, list)
 	ofVersion     = append([]param{{name: "version", about: "its number; the current one if it is left out", number: true}}, inEnvironment...)
 	ofVersions    = append([]param{
 		{name: "from", about: "the number of the older one; the current one if it is left out", number: true},

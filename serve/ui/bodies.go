@@ -23,6 +23,9 @@ type Home struct {
 	Recent []client.Run // the last runs that ended, the newest first
 	Looked int64        // at so many runs
 	More   bool         // there are older ones
+
+	Slots   []landscape.Slot // that failed, whose runs are not among those; by schedule
+	Refused []client.Start   // of the last day, of which no run came since; the newest first
 }
 
 // Need is a run that a person must look at.
@@ -36,6 +39,8 @@ func NeedOf(run *client.Run) string {
 	switch {
 	case run.Status == pipeline.Blocked:
 		return "a person must decide before it continues"
+	case run.Status == pipeline.Failed && client.StartsOver(run.Reason):
+		return "it failed; what cures that changes the document or a source, and takes a new run"
 	case run.Status == pipeline.Failed:
 		return "it failed; it can be resumed when the cause is mended"
 	case run.Status == pipeline.Interrupted:
@@ -372,10 +377,19 @@ type Effects struct {
 // Pipelines is the list of deployed pipelines.
 type Pipelines struct {
 	Pipelines   []client.Pipeline
+	Next        string                 // path of the next page; empty if there is none
 	Last        map[string]*client.Run // the newest run of each, if it is among those that were looked at
 	Environment string                 // empty for the default one
 	Deploy      Deploy
 	MayDeploy   bool
+	Served      []Served // documents in the folder of this process, which start by name; none that is deployed
+}
+
+// Served is a document in the folder that a process serves.
+type Served struct {
+	Name     string
+	Required []string // parameters that each run must give
+	Problem  string   // why it cannot be started; empty if it can
 }
 
 // Deploy is what somebody filled into the form for a version.
@@ -420,6 +434,7 @@ func (d Diff) Lines() []string { return strings.Split(strings.TrimSuffix(d.Text,
 // Schedules is the list of schedules.
 type Schedules struct {
 	Schedules   []client.Schedule
+	Next        string // path of the next page; empty if there is none
 	Environment string // empty for all
 }
 

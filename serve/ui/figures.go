@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 
 	"waymark/client"
@@ -23,6 +24,12 @@ func FiguresOf(status *client.Status, edges []client.Edge, at client.Time) Figur
 
 // Balances reports whether each row that was read is accounted for.
 func (f Figures) Balances() bool { return Balanced(f.Accounts) }
+
+// Settled reports whether each row that was read is accounted for, and none is in flight; of a run that stopped too early that is not known.
+func (f Figures) Settled() bool {
+	stopped := slices.Contains([]pipeline.RunStatus{pipeline.Failed, pipeline.Interrupted, pipeline.Cancelled}, f.Run.Status)
+	return f.Balances() && f.OnWay() == 0 && !stopped
+}
 
 // Going reports whether the run is running: then rows may be between one account and another.
 func (f Figures) Going() bool { return f.Run.Status == pipeline.Running }

@@ -53,6 +53,8 @@ func TestNeeds(t *testing.T) {
 	for _, run := range []client.Run{{Status: pipeline.Blocked}, {Status: pipeline.Failed}, {Status: pipeline.Interrupted}, {Status: pipeline.Running, Alive: &dead}} {
 		require.NotEmpty(t, NeedOf(&run), "%s", run.Status)
 	}
+	anew := client.Run{Status: pipeline.Failed, Reason: "in refused row 3 with CONVERT (the cure takes a new run)"}
+	require.NotContains(t, NeedOf(&anew), "resumed")
 }
 
 // TestAnEmptyPageWithANext does not say that there is nothing: nobody has looked at all.
@@ -100,6 +102,39 @@ func TestAccounts(t *testing.T) {
 	accounts[0].Held = 0
 	require.False(t, Balanced(accounts))
 	require.EqualValues(t, 1, accounts[0].Difference())
+}
+
+// TestOnlyARunThatWentThroughBalances: one that stopped before it read anything has accounts without a difference, too.
+func TestOnlyARunThatWentThroughBalances(t *testing.T) {
+	for status, balances := range map[pipeline.RunStatus]bool{pipeline.Completed: true, pipeline.Blocked: true, pipeline.Failed: false, pipeline.Cancelled: false} {
+		report := &client.RunReport{Status: &client.Status{Run: client.Run{ID: "r", Status: status}}}
+		page, err := Render(Page{Body: Run{RunReport: report, Figures: FiguresOf(report.Status, nil, 0)}})
+		require.NoError(t, err)
+		require.Equal(t, balances, strings.Contains(string(page), "all accounts balance"), status)
+	}
+}
+
+// TestHomeIsNotSilent about slots that failed and starts that were refused, though no run needs anybody.
+func TestHomeIsNotSilent(t *testing.T) {
+	for says, home := range map[string]Home{
+		"Nothing needs you": {Looked: 1},
+		"no space":          {Looked: 1, Slots: []landscape.Slot{{Schedule: "default/p/nightly", Name: "2026-11-21", SlotFacts: landscape.SlotFacts{Reason: "no space"}}}},
+		"no such parameter": {Looked: 1, Refused: []client.Start{{Run: "r", Pipeline: "p", Reason: "no such parameter"}}},
+	} {
+		page, err := Render(Page{Body: home})
+		require.NoError(t, err)
+		require.Contains(t, string(page), says)
+		require.Equal(t, says == "Nothing needs you", strings.Contains(string(page), "Nothing needs you"))
+	}
+}
+
+// TestServedDocumentsAreListed with the command that starts one, or why none does.
+func TestServedDocumentsAreListed(t *testing.T) {
+	page, err := Render(Page{Body: Pipelines{Served: []Served{{Name: "orders", Required: []string{"day"}}, {Name: "hello", Problem: "write name: hello"}}}})
+	require.NoError(t, err)
+	require.Contains(t, string(page), "waymark run --pipeline orders --param day=…")
+	require.Contains(t, string(page), "write name: hello")
+	require.NotContains(t, string(page), "--pipeline hello")
 }
 
 // TestGraphs shows that what rows took is drawn, and what could have been but was not an error.

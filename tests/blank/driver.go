@@ -5,8 +5,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,17 +34,63 @@ var _ landscape.Driver = (*Driver)(nil)
 // New returns the landscape of a test, which is closed when that ends.
 func New(t testing.TB) *Driver {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "landscape.db")
+	d := newIn(t, t.TempDir())
+	t.Cleanup(func() {
+		require.NoError(t, d.db.Close())
+		require.NoError(t, d.Close())
+	})
+	return d
+}
+
+func newIn(t testing.TB, folder string) *Driver {
+	t.Helper()
+	path := filepath.Join(folder, "landscape.db")
 	store, err := open(context.Background(), path, unguarded)
 	require.NoError(t, err)
 	db, err := sql.Open("sqlite", path+"?_pragma=synchronous(off)")
 	require.NoError(t, err)
 	db.SetMaxOpenConns(1)
-	t.Cleanup(func() {
-		require.NoError(t, db.Close())
-		require.NoError(t, store.Close())
-	})
 	return &Driver{Store: store, db: db}
+}
+
+// idle are landscapes that tests have given back.
+var idle struct {
+	sync.Mutex
+	drivers []*Driver
+}
+
+// Lend returns a landscape that is a test's until that ends, and then another test's: its connections have read the
+// schema, and its statements are prepared. It stays open until the process ends, so services.MainInMemory has to remove
+// its folder. That of a test that failed is not lent again.
+func Lend(t testing.TB) *Driver {
+	t.Helper()
+	d := returned()
+	if d == nil {
+		folder, err := os.MkdirTemp("", "lent")
+		require.NoError(t, err)
+		d = newIn(t, folder)
+	} else {
+		d.Reset(t)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			return
+		}
+		idle.Lock()
+		defer idle.Unlock()
+		idle.drivers = append(idle.drivers, &Driver{Store: d.Store, db: d.db, forget: d.forget})
+	})
+	return d
+}
+
+// returned takes an idle landscape; nil if there is none.
+func returned() (d *Driver) {
+	idle.Lock()
+	defer idle.Unlock()
+	if last := len(idle.drivers) - 1; last >= 0 {
+		d, idle.drivers = idle.drivers[last], idle.drivers[:last]
+	}
+	return d
 }
 
 // Commit does what landscape.Driver says, unless OnCommit decides otherwise.

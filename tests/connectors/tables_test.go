@@ -15,6 +15,7 @@ import (
 
 	"waymark/client"
 	"waymark/engine/plan"
+	"waymark/plugin"
 	"waymark/tests/services/pg"
 	"waymark/tests/system"
 	"waymark/worker"
@@ -130,6 +131,16 @@ func TestRowsGoIntoTablesAndComeBack(t *testing.T) {
 			require.Equal(t, []any{run, sink, true}, []any{outputs.Published[i].Run, outputs.Published[i].Sink, outputs.Published[i].There}, target)
 		}
 	}
+	_, err = conn.Exec(ctx, `delete from once where id = (select max(id) from once)`)
+	require.NoError(t, err)
+	edited, err := s.Client.Find(ctx, "load")
+	require.NoError(t, err)
+	_, err = s.Client.Attest(ctx, edited, client.AttestRequest{By: client.By{Actor: "ann"}})
+	require.NoError(t, err)
+	lost, err := s.Client.Outputs(ctx, "once", 0)
+	require.NoError(t, err)
+	require.Equal(t, client.OutputChanged, lost.State, "the entries are there, and an attestation found that a row is not")
+	require.Equal(t, plugin.Missing, lost.Published[1].Attested.Result)
 	_, err = conn.Exec(ctx, `delete from dw.waymark_parts where run = 'again'`)
 	require.NoError(t, err)
 	outputs, err := s.Client.Outputs(ctx, "dw.latest", 0)

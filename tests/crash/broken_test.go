@@ -20,41 +20,51 @@ const (
 	payloadWriting = "payload.writing@3"
 )
 
+// lost are protections that can be taken away, and what the laboratory says of it.
+var lost = map[string]struct {
+	change
+	crash string
+	kind  lab.Kind
+	says  string
+	vain  time.Duration // how long the program may try again, if it does so until somebody stops it
+}{
+	"a part counts as confirmed before it is written": {
+		change: change{
+			file: "activities/write.go",
+			old:  "if err := a.apply(ctx, r, target, effect); err != nil {",
+			new: "if err := errors.Join(a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect)),\n" +
+				"a.apply(ctx, r, target, effect)); err != nil {",
+		},
+		crash: partWriting, kind: lab.Stuck, says: "TARGET_CHANGED",
+	},
+	"a payload has its name before it is written": {
+		change: change{
+			file: "payload/fsstore/durable.go",
+			old:  `temp := shard + "/" + tempPrefix + rand.Text()`, new: "temp := objectPath(key) + rand.Text()[:0]",
+		},
+		crash: payloadWriting, kind: lab.Torn, says: "payload corrupt", vain: 5 * time.Second,
+	},
+}
+
+// TestProtectionsAreWhereTheyWere holds that the texts of protections are in the code, so that whoever changes one hears
+// of it by day.
+func TestProtectionsAreWhereTheyWere(t *testing.T) {
+	for name, c := range lost {
+		t.Run(name, func(t *testing.T) { c.applied(t) })
+	}
+}
+
 // TestLabReportsLostProtection takes protections away, and requires that the laboratory says so of each. One program
 // lacks them all: each is for another crash.
 func TestLabReportsLostProtection(t *testing.T) {
 	sample.Rarely(t) // it builds two programs
-	cases := map[string]struct {
-		change
-		crash string
-		kind  lab.Kind
-		says  string
-		vain  time.Duration // how long the program may try again, if it does so until somebody stops it
-	}{
-		"a part counts as confirmed before it is written": {
-			change: change{
-				file: "activities/write.go",
-				old:  "if err := a.apply(ctx, r, node.Sink.Target(in.Run), effect); err != nil {",
-				new: "if err := errors.Join(a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect)),\n" +
-					"a.apply(ctx, r, node.Sink.Target(in.Run), effect)); err != nil {",
-			},
-			crash: partWriting, kind: lab.Stuck, says: "TARGET_CHANGED",
-		},
-		"a payload has its name before it is written": {
-			change: change{
-				file: "payload/fsstore/durable.go",
-				old:  `temp := shard + "/" + tempPrefix + rand.Text()`, new: "temp := objectPath(key) + rand.Text()[:0]",
-			},
-			crash: payloadWriting, kind: lab.Torn, says: "payload corrupt", vain: 5 * time.Second,
-		},
-	}
 	var changes []change
-	for _, c := range cases {
+	for _, c := range lost {
 		changes = append(changes, c.change)
 	}
 	mutant := buildMutant(t, changes...)
 	require.Zero(t, protected(t).Failed(), "with the protections nothing is wrong")
-	for name, c := range cases {
+	for name, c := range lost {
 		t.Run(name, func(t *testing.T) {
 			findings := crash(t, mutant, c.crash, c.vain)
 			require.True(t, slices.ContainsFunc(findings, func(f lab.Finding) bool {

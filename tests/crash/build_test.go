@@ -43,19 +43,26 @@ func build(t *testing.T) string {
 // change replaces a text of a file by another. It must be there once.
 type change struct{ file, old, new string }
 
+// applied returns the path of the file, and its content after the change.
+func (c change) applied(t *testing.T) (path string, content []byte) {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(root, c.file))
+	require.NoError(t, err)
+	content, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, 1, bytes.Count(content, []byte(c.old)), "%s has this text not once: %s", c.file, c.old)
+	return path, bytes.Replace(content, []byte(c.old), []byte(c.new), 1)
+}
+
 // buildMutant returns the path of a program with these changes.
 func buildMutant(t *testing.T, changes ...change) string {
 	t.Helper()
 	build(t)
 	folder, replace := t.TempDir(), map[string]string{}
 	for i, c := range changes {
-		path, err := filepath.Abs(filepath.Join(root, c.file))
-		require.NoError(t, err)
-		content, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, 1, bytes.Count(content, []byte(c.old)), "%s has this text not once: %s", c.file, c.old)
+		path, content := c.applied(t)
 		replace[path] = filepath.Join(folder, fmt.Sprintf("mutant%d.go", i))
-		require.NoError(t, os.WriteFile(replace[path], bytes.Replace(content, []byte(c.old), []byte(c.new), 1), 0o600))
+		require.NoError(t, os.WriteFile(replace[path], content, 0o600))
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	require.NoError(t, err)

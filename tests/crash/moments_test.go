@@ -30,7 +30,7 @@ var (
 	literals = regexp.MustCompile(`"(?:payload|sink|run|slot|arrival|webhook|request|log|purge|forget|archive)(?:\.[a-z]+)+"`)
 	steps    = regexp.MustCompile(`\.hit\("([a-z]+)"\)`)
 	attempts = regexp.MustCompile(`(?m)^func \(a \*Activities\) ([A-Z]\w+)\(.*\n` + // its lines are indented, or empty
-		`(?:(?:[\t)].*)?\n)*?\t(?:_, err :=|return) (?:attempt|anyAttempt)\(`)
+		`(?:(?:[\t)].*)?\n)*?\t(?:_, err :=|return) (?:attempt|anyAttempt|inBatch)\(`)
 )
 
 // composed are the names that the code puts together: what is written there, and the words of the page for it.
@@ -196,6 +196,10 @@ func peopleDoMore(t *testing.T, binary string) []byte {
 		"sources: {orders: {csv: {path: orders.csv}, schema: {fields: {id: int, customer: string, country: string, total: int, placed: date}}, on_invalid: fail}}\n"+
 		"sinks: {out: {csv: {path: out/fails.csv}}}\n")
 	p.run(t, 1, "run", "fails.yaml", "--run-id", "failed")
+
+	p.write(t, "large.csv", "id\n"+strings.Repeat("1234567\n", 10_000)) // what is smaller is published by the run's last activity
+	p.write(t, "large.yaml", "name: large\nsources: {ids: {csv: {path: large.csv}, schema: {fields: {id: int}}}}\nsinks: {out: {csv: {path: out/large.csv}}}\n")
+	p.run(t, 0, "run", "large.yaml", "--run-id", "large")
 
 	require.NoError(t, os.RemoveAll(filepath.Join(p.folder, "out")))
 	p.run(t, 3, "run", "plain.yaml", "--run-id", "whole")

@@ -151,7 +151,7 @@ func listOf(values []row.Value) row.Value {
 func distinct(values []row.Value) int {
 	different := map[row.Value]bool{}
 	for _, value := range values {
-		different[value] = true
+		different[value.Key()] = true
 	}
 	return len(different)
 }

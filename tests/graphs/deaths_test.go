@@ -50,7 +50,9 @@ func (r *record) checkDeaths(t *testing.T, seed uint64) int64 {
 func (r *record) checkDeathsOf(t *testing.T, name string, seed uint64, doc *pipeline.Document, files map[string]string) int64 {
 	t.Helper()
 	m := mortal{record: r, t: t, doc: doc, rng: rand.New(rand.NewPCG(seed, 0xdead))}
+	m.Split = 0
 	m.begin(name, files)
+	m.Split = int64(seed % 2) // every second run that dies is split, and leaves what one leaves that is not
 	for range 2 + m.rng.IntN(2) {
 		m.die()
 	}

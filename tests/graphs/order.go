@@ -13,7 +13,7 @@ func keyOf(r row.Row, names []string) string {
 	var key []byte
 	for _, name := range names {
 		value, _ := r.Get(name)
-		key = append(row.AppendValue(key, value), '|')
+		key = append(row.AppendValue(key, value.Key()), '|')
 	}
 	return string(key)
 }

@@ -97,6 +97,7 @@ type record struct{ *inprocess.Record }
 func (r *record) check(t *testing.T, seed uint64) {
 	t.Helper()
 	doc, files := random(t, seed)
+	r.Split = int64(seed % 2) // every second run is split, whatever it holds
 	r.compare(t, fmt.Sprintf("seed-%d", seed), doc, files)
 }
 

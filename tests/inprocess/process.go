@@ -96,8 +96,8 @@ func (r *Record) execute(t testing.TB, in workflows.RunInput, listen func(*tests
 	t.Helper()
 	p := &process{fate: r.Fate, done: r.Done}
 	defer p.end()
-	log, payloads := landscape.New(driver{r.store, p}, nil), payload.New(objects{r.objects, p}, payload.Options{})
-	work := activities.New(log, payloads, planner{r.Planner, p}, "test")
+	log, payloads := r.log(driver{r.store, p}), payload.New(objects{r.objects, p}, payload.Options{})
+	work := activities.NewAt(activities.Affinity{Split: r.Split}, log, payloads, planner{r.Planner, p}, "test")
 	for {
 		err := r.executeOnce(work, in, listen)
 		var next *workflow.ContinueAsNewError
@@ -114,6 +114,7 @@ func (r *Record) execute(t testing.TB, in workflows.RunInput, listen func(*tests
 
 // executeOnce executes a workflow in an environment whose time begins where that of the one before ended.
 func (r *Record) executeOnce(work *activities.Activities, in workflows.RunInput, listen func(*testsuite.TestWorkflowEnvironment)) error {
+	sdkworker.SetBinaryChecksum("test") // or else the SDK reads the whole binary of the tests
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()

@@ -32,6 +32,7 @@ type Record struct {
 	Payloads *payload.Store
 	Fate     Fate       // decides about what the processes that follow do; nil lets everything be done
 	Done     func(Deed) // is told of what they did, also if they do not learn of it; may be nil
+	Split    int64      // bytes of its sources' files from which a run is split; 0: none is
 
 	Continued []workflows.RunInput // of the executions that others continued as
 	Result    workflows.RunResult  // of the latest that came to its end
@@ -39,6 +40,7 @@ type Record struct {
 	t       testing.TB
 	storage *storages.Storage
 	store   *storages.Landscape
+	log     func(landscape.Driver) *landscape.Log // of a process
 	objects payload.Backend
 	now     time.Time // of the workflows
 }
@@ -56,10 +58,25 @@ func NewOn(t testing.TB, storage *storages.Storage) *Record {
 	store := storage.Landscape(t)
 	r := &Record{
 		Folder: storage.Folder(t), Database: store.File, Log: landscape.New(store, nil), Planner: worker.Planner{},
-		t: t, storage: storage, store: store, now: time.Now(),
+		t: t, storage: storage, store: store, log: plain, now: time.Now(),
 	}
 	r.EmptyPayloads()
 	return r
+}
+
+// plain is the log of a process that signs nothing, by the clock of this machine.
+func plain(driver landscape.Driver) *landscape.Log { return landscape.New(driver, nil) }
+
+// Over is a Record of runs in a landscape and a payload store that others made and close. log makes the log of each
+// process.
+func Over(
+	t testing.TB, folder string, driver landscape.Driver, objects payload.Backend, log func(landscape.Driver) *landscape.Log,
+) *Record {
+	t.Helper()
+	return &Record{
+		Folder: folder, Log: log(driver), Planner: worker.Planner{}, Payloads: payload.New(objects, payload.Options{}),
+		t: t, store: &storages.Landscape{Driver: driver}, log: log, objects: objects, now: time.Now(),
+	}
 }
 
 // EmptyPayloads empties the payload store: the runs that follow do not find what those before stored.

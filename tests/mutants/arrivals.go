@@ -4,7 +4,7 @@ package main
 var arrivals = []mutant{
 	{
 		name: "a process takes what another one takes", never: "two workers give the same file to two runs",
-		file: "landscape/arrival.go", old: "tx.Move = []Move{{From: from, To: next}}", new: "tx.Move = nil",
+		file: "landscape/arrival.go", old: "tx := Tx{Move: []Move{{From: from, To: next}}}", new: "_, tx := next, Tx{}",
 		pkg: "./landscape/sqlitestore", run: driverTest,
 	},
 	{

@@ -130,7 +130,7 @@ var graphs = []mutant{
 	},
 	{
 		name: "a collision is none", never: "branches contradict each other and nobody hears of it",
-		file: "engine/barrier/merge.go", old: "Values[other.position] != value", new: "Values[other.position] == value",
+		file: "engine/barrier/merge.go", old: "Values[other.position].Key() != value.Key()", new: "Values[other.position].Key() == value.Key()",
 		pkg: "./engine/barrier", run: "^TestMerges$",
 	},
 	{
@@ -152,8 +152,13 @@ var graphs = []mutant{
 	// Copies.
 	{
 		name: "a step writes into the row that it got", never: "one branch changes the row of another",
-		file: "engine/transform.go", old: "t.values = t.values[:0]", new: "t.values = in.Values[:0]",
-		pkg: "./tests/graphs", run: "^TestInOnePass$/^2_branches,_require_all,_union$",
+		file: "engine/transform.go", old: "if t.current.adds && len(from)", new: "if len(from)",
+		pkg: "./engine", run: "^TestBranchesAddToTheSameRow$",
+	},
+	{
+		name: "a branch makes its hashes of the row of another", never: "a hash on record that is not its row's",
+		file: "engine/token.go", old: "p.scratch.hasher.Forget()", new: "_ = p",
+		pkg: "./engine", run: "^TestHashesAreThoseOfTheRows$",
 	},
 	{
 		name: "tokens at a barrier share their keys", never: "a branch is merged into the row of another",

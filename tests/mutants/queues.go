@@ -19,12 +19,12 @@ var queues = []mutant{
 	},
 	{
 		name: "the end of a run moves no gate", never: "a run waits for a place that is free since before it began to wait",
-		file: "landscape/admission.go", old: "\treturn l.turns(ctx, terms.Wants)\n", new: "\treturn Tx{}, nil\n",
+		file: "landscape/admission.go", old: "\ttx, _, err := l.turns(ctx, terms.Wants)\n\treturn tx, err\n", new: "\treturn Tx{}, nil\n",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Admission$",
 	},
 	{
 		name: "a target that somebody wanted passes for one that nobody did", never: "two runs write the same output at the same time",
-		file: "landscape/admission.go", old: "; !errors.Is(err, ErrNotFound) {\n\t\t\treturn false, err", new: "; err != nil && !errors.Is(err, ErrNotFound) {\n\t\t\treturn false, err",
+		file: "landscape/admission.go", old: "fresh = fresh && !there && want.IsTarget()", new: "_, fresh = there, fresh && want.IsTarget()",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Admission$",
 	},
 	{

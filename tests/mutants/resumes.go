@@ -24,10 +24,15 @@ var resumes = []mutant{
 	},
 	{
 		name: "a part is complete before the target confirmed it", never: "the record says that rows are delivered, and they are not", again: earlyCompletion,
-		file: "activities/write.go", old: "if err := a.apply(ctx, r, node.Sink.Target(r.id), effect); err != nil {",
+		file: "activities/write.go", old: "if err := a.apply(ctx, r, target, effect); err != nil {",
 		new: "_ = a.log.FinalizeEffect(ctx, effect.Attempt(a.worker), landscape.PartReceipt(effect))\n" +
-			"\tif err := a.apply(ctx, r, node.Sink.Target(r.id), effect); err != nil {",
+			"\tif err := a.apply(ctx, r, target, effect); err != nil {",
 		pkg: "./tests/resume", run: sinksTest,
+	},
+	{
+		name: "who knows an effect as it was takes it for what it is", never: "an attempt that counts is refused as a late one",
+		file: "landscape/recent.go", old: "ok && e.Fence == by.Fence {", new: "ok {",
+		pkg: "./landscape", run: "^TestWhatOthersDoIsSeen$",
 	},
 	{
 		name: "nobody asks a target about an earlier attempt", never: "rows are written twice where a repeat is not harmless",

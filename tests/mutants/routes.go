@@ -26,7 +26,7 @@ var routes = []mutant{
 	},
 	{
 		name: "one process does everything", never: "further workers stand by and watch",
-		file: "workflows/route.go", old: "if spread && f.stickyChunks >= maxStickyChunks {", new: "if spread && f.stickyChunks >= maxStickyChunks && false {",
+		file: "workflows/route.go", old: "f.stickyChunks >= maxStickyChunks) {", new: "false) {",
 		pkg: routeTests, run: "^TestChunksAreSpreadOverProcesses$",
 	},
 	{

@@ -77,4 +77,14 @@ var schedules = []mutant{
 		file: "workflows/slots/keeper.go", old: `e.Event == string(landscape.SlotFailed) && e.Request == "" &&`, new: "e.Event == string(landscape.SlotFailed) &&",
 		pkg: "./workflows/slots", run: "^TestFailuresThatPauseASchedule$",
 	},
+	{
+		name: "a look overlooks what was told of runs", never: "a slot waits half a minute for the end of the run before it",
+		file: "workflows/slots/look.go", old: "if l.told[run] {", new: "if false {",
+		pkg: "./workflows/slots", run: "^TestWhatATurnIsFor$",
+	},
+	{
+		name: "a process that was frozen still leads", never: "two processes look after all schedules and triggers",
+		file: "worker/daemon/lead.go", old: "l.mine && time.Since(l.since) < leadLease", new: "l.mine",
+		pkg: "./worker/daemon", run: "^TestOneProcessLeads$",
+	},
 }

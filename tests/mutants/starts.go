@@ -14,7 +14,7 @@ var starts = []mutant{
 	},
 	{
 		name: "a start is not recorded before its run", never: "nobody knows that somebody asked for a run",
-		file: "activities/open.go", old: "\t\terr = a.accept(ctx, in, from)\n", new: "",
+		file: "activities/open.go", old: "\t\tbegun, err = a.accept(ctx, in, from)\n", new: "",
 		pkg: "./tests", run: "^TestADeployedPipelineIsRunByItsName$",
 	},
 	{
@@ -29,7 +29,7 @@ var starts = []mutant{
 	},
 	{
 		name: "a start stays open when its run begins", never: "a run has begun, and its start says that it has not",
-		file: "landscape/run.go", old: "Move: append(start, tx.Move...)", new: "Move: append(start[:0], tx.Move...)",
+		file: "landscape/run.go", old: "Move: append(start, permit.turns.Move...)", new: "Move: append(start[:0], permit.turns.Move...)",
 		pkg: "./landscape/sqlitestore", run: "^TestDriver$/^Starts$",
 	},
 	{

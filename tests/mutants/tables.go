@@ -120,7 +120,7 @@ var tables = []mutant{
 	},
 	{
 		name: "a role's time zone counts", never: "one value has two records, and two hashes", again: twoTruths,
-		file: "plugin/postgres/source.go", old: "set_config('TimeZone', 'UTC', true), ", new: "",
+		file: "plugin/postgres/database.go", old: "set local timezone = 'UTC'; ", new: "",
 		pkg: tableTests, run: "^TestEveryTypeIsReadAsJSONLinesWouldHoldIt$",
 	},
 	{

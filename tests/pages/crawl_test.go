@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/net/html"
 
 	"waymark/pipeline"
+	"waymark/tests/programs"
 	"waymark/tests/sample"
 )
 
@@ -38,6 +40,7 @@ func TestCrawl(t *testing.T) {
 	whole.follow(t, "/")
 	require.Greater(t, whole.counted, 150)
 	require.Greater(t, whole.queried, 20)
+	require.Greater(t, len(whole.said), 15)
 	require.True(t, whole.seen["/triggers/default/arriving/drop"])
 	for id, status := range s.kinds {
 		require.True(t, whole.seen["/runs/"+id], id)
@@ -87,9 +90,11 @@ type crawler struct {
 	before  func() // is called before each page: what the pages are about goes on; nil if it does not
 	seen    map[string]bool
 	walked  map[string]walk // lists that do not change, by path
-	rows    int             // links to rows
-	counted int             // numbers whose rows were counted
-	queried int             // queries that were asked of the record
+	site    *site
+	said    map[string]int // how many commands of a form were executed
+	rows    int            // links to rows
+	counted int            // numbers whose rows were counted
+	queried int            // queries that were asked of the record
 }
 
 func (s *site) crawler(t *testing.T) *crawler {
@@ -100,6 +105,8 @@ func (s *site) crawler(t *testing.T) *crawler {
 	return &crawler{
 		person: s.signIn(t, s.Grant(t, "ann", "auditor,operator,deployer,admin")),
 		db:     db,
+		site:   s,
+		said:   map[string]int{},
 		seen:   map[string]bool{},
 		walked: map[string]walk{},
 	}
@@ -164,6 +171,35 @@ func (c *crawler) ask(t *testing.T, page *html.Node) {
 			require.NoError(t, c.db.QueryRowContext(t.Context(), "select count(*) from ("+query+")").Scan(&rows), query)
 			c.queried++
 		}
+		if command := textOf(node); node.Data == "code" && strings.HasPrefix(command, "waymark ") && node.Parent.Data == "dd" && c.before == nil {
+			c.execute(t, command)
+		}
+	}
+}
+
+// someSaid is how many commands of a form are executed.
+const someSaid = 3
+
+// execute executes the command that says the same as a page, as it stands there.
+func (c *crawler) execute(t *testing.T, command string) {
+	t.Helper()
+	words := strings.Fields(command)
+	form := words[1]
+	for _, word := range words[2:] {
+		if strings.HasPrefix(word, "--") {
+			form += " " + word
+		}
+	}
+	if c.said[form]++; c.said[form] > someSaid {
+		return
+	}
+	binary, err := programs.Waymark()
+	require.NoError(t, err)
+	shell := exec.CommandContext(t.Context(), "sh", "-c", "waymark() { "+binary+` "$@"; }; `+command)
+	shell.Dir = c.site.Folder
+	out, err := shell.CombinedOutput()
+	if err != nil { // 3 and 4 say that rows were refused, or something was changed
+		require.Contains(t, []int{3, 4}, shell.ProcessState.ExitCode(), "%s: %s", command, out)
 	}
 }
 

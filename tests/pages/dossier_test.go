@@ -103,11 +103,31 @@ func (s *pageServer) dossier(t *testing.T) {
 		require.NotContains(t, window.Text(t), "✓ True", change[1])
 	}
 
+	answer, report := p.get(t, "/runs/"+s.ordersRun+"/report")
+	require.Equal(t, http.StatusOK, answer.StatusCode, report)
+	open(report)
+	window.Await(t, "✓ True: recorded so when the run was sealed")
+	said := window.Text(t)
+	require.NotContains(t, said, "✗")
+	require.Contains(t, said, "✓ Each record of the last part is under the seal of the run")
+	require.True(t, window.Holds(t, `document.documentElement.scrollWidth <= window.innerWidth`))
+	for _, change := range sample.Of(1, []change{
+		{`Where the rows went</h2><pre>`, "✗ “Where the rows went” is shown as it was written: it was changed"},
+		{`\"records\":[{\"index\":`, "✗ Each record of the last part is under the seal of the run: one is not"},
+		{`\"line\":\"{\\\"actor\\\":\\\"`, "✗ Each record of the last part is under the seal of the run: one is not"},
+	}) {
+		before, after, found := strings.Cut(report, change.after)
+		require.True(t, found, change.after)
+		open(before + change.after + "7" + after)
+		window.Await(t, "✗ Not true: something in this file was changed")
+		window.Await(t, change.says)
+	}
+
 	require.Contains(t, s.Waymark(t, "access", "disclosures", "--limit", "0"), "dossier")
 	for path, status := range map[string]int{"/dossier?row=99": http.StatusNotFound, "/dossier": http.StatusBadRequest} {
 		answer, _ := p.get(t, "/runs/"+s.ordersRun+path)
 		require.Equal(t, status, answer.StatusCode, path)
 	}
-	answer, _ := s.signIn(t, s.Tokens[landscape.Viewer]).get(t, fmt.Sprintf("/runs/%s/dossier?row=1", s.ordersRun))
+	answer, _ = s.signIn(t, s.Tokens[landscape.Viewer]).get(t, fmt.Sprintf("/runs/%s/dossier?row=1", s.ordersRun))
 	require.Equal(t, http.StatusForbidden, answer.StatusCode)
 }

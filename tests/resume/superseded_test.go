@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,12 +77,16 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 	}
 	slices.Sort(moments)
 	moments = slices.Compact(moments)
+	// How many deeds come before a write differs with the load.
+	deaths := map[string]inprocess.Fate{"writing": diesWriting()}
 	for _, at := range moments {
-		run := fmt.Sprintf("at-%d", at)
+		deaths[fmt.Sprintf("at-%d", at)] = inprocess.DiesAt(at, true).Fate
+	}
+	for run, fate := range deaths {
 		t.Run(run, func(t *testing.T) {
 			b := b.of(t)
 			b.EmptyPayloads()
-			b.Fate = inprocess.DiesAt(at, true).Fate
+			b.Fate = fate
 			require.Error(t, b.begin(run, everything))
 			require.NoError(t, b.Log.Resume(t.Context(), landscape.Resumption{Run: run, Epoch: 1, Claim: "somebody else"}))
 			before, staged := b.Dump(t, run), b.outputs("")
@@ -108,6 +113,20 @@ func TestAttemptsOfBeforeChangeNothing(t *testing.T) {
 	require.Equal(t, []string{"FinishRun", "Fold", "OpenRun", "Pass", "Read", "StopRun", "Write"},
 		slices.Sorted(maps.Keys(refused)), "what was refused at least once")
 	t.Logf("refused: %v", refused)
+}
+
+// diesWriting is the death of a process when it has written the first part to a target.
+func diesWriting() inprocess.Fate {
+	var gone atomic.Bool
+	return func(d inprocess.Deed) (done bool, err error) {
+		switch {
+		case d.Kind == inprocess.Write && gone.CompareAndSwap(false, true):
+			return true, inprocess.ErrGone
+		case gone.Load():
+			return false, inprocess.ErrGone
+		}
+		return true, nil
+	}
 }
 
 // TestEarlierAttemptCountsUntilEpoch has a process that comes back and does everything but to publish, at

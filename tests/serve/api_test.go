@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/client"
 	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/serve/api"
@@ -287,6 +288,12 @@ func (s *apiServer) keys(t *testing.T) {
 	require.Equal(t, 200, answer.StatusCode, "%s", body)
 	require.Equal(t, "true", answer.Header.Get("Idempotent-Replayed"))
 	require.Equal(t, "/v1/runs/"+run, answer.Header.Get("Location"))
+	answer, again := s.Ask(t, "POST", "/v1/runs", token, start, "Idempotency-Key", "many")
+	require.Equal(t, 202, answer.StatusCode, "%s", again)
+	var ended, now client.RunReport
+	require.NoError(t, json.Unmarshal(body, &ended))
+	require.NoError(t, json.Unmarshal(again, &now))
+	require.Equal(t, ended.Status.Status, now.Status.Status, "a request that is repeated says how the run is now")
 	_, body = s.Ask(t, "GET", "/v1/runs/"+run+"/starts", token, "")
 	require.Equal(t, 1, strings.Count(string(body), `"state"`), "%s", body)
 	other := s.Grant(t, "other service", "service")

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,7 +17,8 @@ const windowBytes = 64 << 10
 type Proxy struct {
 	listener net.Listener
 	target   string
-	silent   sync.RWMutex // locked while nothing is passed on
+	delay    time.Duration // of each direction
+	silent   sync.RWMutex  // locked while nothing is passed on
 
 	mu          sync.Mutex
 	match       func(request []byte) bool // nil: nothing is lost
@@ -70,6 +72,66 @@ func (p *Proxy) Every(n int) {
 func (p *Proxy) Silence() (over func()) {
 	p.silent.Lock()
 	return p.silent.Unlock
+}
+
+// Delay has everything arrive later, as on a longer way: an answer to what is sent comes so much later. However much is
+// sent takes no longer than before. It is called before the first connection.
+func (p *Proxy) Delay(roundTrip time.Duration) { p.delay = roundTrip / 2 }
+
+// late is an end of a connection at which what is written arrives later.
+type late struct {
+	to     net.Conn
+	delay  time.Duration
+	pieces chan piece    // not there yet; nil: nothing is late
+	done   chan struct{} // closed when all has arrived
+}
+
+type piece struct {
+	due  time.Time
+	data []byte
+}
+
+// maxLate is how many pieces are on the way at once: 64 MB, in large ones.
+const maxLate = 1 << 10
+
+func (p *Proxy) late(to net.Conn) *late {
+	l := &late{to: to, delay: p.delay}
+	if p.delay > 0 {
+		l.pieces, l.done = make(chan piece, maxLate), make(chan struct{})
+		go l.deliver()
+	}
+	return l
+}
+
+// deliver writes what is due. An end that takes nothing more is closed, so that the other direction ends as well.
+func (l *late) deliver() {
+	defer close(l.done)
+	var failed error
+	for p := range l.pieces {
+		if failed == nil {
+			time.Sleep(time.Until(p.due))
+			if _, failed = l.to.Write(p.data); failed != nil {
+				_ = l.to.Close() // it may be closed already
+			}
+		}
+	}
+}
+
+// Write sends a copy on its way.
+func (l *late) Write(data []byte) (int, error) {
+	if l.pieces == nil {
+		return l.to.Write(data)
+	}
+	l.pieces <- piece{time.Now().Add(l.delay), bytes.Clone(data)}
+	return len(data), nil
+}
+
+// arrived returns when everything has arrived. Nothing is written afterwards.
+func (l *late) arrived() {
+	if l.pieces != nil {
+		close(l.pieces)
+		<-l.done
+	}
 }
 
 // await waits while the proxy is silent.
@@ -174,7 +236,8 @@ func (l *link) close() {
 }
 
 func (l *link) requests() {
-	buf := make([]byte, windowBytes)
+	to, buf := l.proxy.late(l.server), make([]byte, windowBytes)
+	defer to.arrived()
 	for {
 		n, err := l.client.Read(buf)
 		l.proxy.await()
@@ -182,7 +245,7 @@ func (l *link) requests() {
 			return
 		}
 		if n > 0 {
-			if _, err := l.server.Write(buf[:n]); err != nil {
+			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}
 		}
@@ -213,12 +276,13 @@ func (l *link) passes(piece []byte) bool {
 }
 
 func (l *link) replies() {
-	buf := make([]byte, windowBytes)
+	to, buf := l.proxy.late(l.client), make([]byte, windowBytes)
+	defer to.arrived()
 	for {
 		n, err := l.server.Read(buf)
 		l.proxy.await()
 		passed := l.answers(buf[:n])
-		if _, failed := l.client.Write(buf[:passed]); err != nil || failed != nil || passed < n {
+		if _, failed := to.Write(buf[:passed]); err != nil || failed != nil || passed < n {
 			return
 		}
 	}

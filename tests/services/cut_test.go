@@ -2,12 +2,15 @@ package services_test
 
 import (
 	"bufio"
+	"crypto/rand"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -176,4 +179,33 @@ func TestBreakClosesWhatIsOpen(t *testing.T) {
 	proxy.Break()
 	_, err = io.ReadAll(conn)
 	require.NoError(t, err)
+}
+
+// TestDelay: what is sent through a proxy with a delay arrives whole and in order, and an answer comes later.
+func TestDelay(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_, _ = io.Copy(conn, conn)
+			_ = conn.Close()
+		}
+	}()
+	const roundTrip = 20 * time.Millisecond
+	proxy := services.Cut(t, l.Addr().String())
+	proxy.Delay(roundTrip)
+	conn, err := net.Dial("tcp", proxy.Address())
+	require.NoError(t, err)
+	defer conn.Close()
+	for _, bytes := range []int{1, 10_000_000} {
+		sent, got, began := []byte(rand.Text()), make([]byte, bytes), time.Now()
+		sent = slices.Repeat(sent, bytes/len(sent)+1)[:bytes]
+		go func() { _, _ = conn.Write(sent) }()
+		_, err = io.ReadFull(conn, got)
+		require.NoError(t, err)
+		require.True(t, slices.Equal(sent, got))
+		require.GreaterOrEqual(t, time.Since(began), roundTrip)
+	}
 }

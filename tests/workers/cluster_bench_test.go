@@ -11,14 +11,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 )
 
 // BenchmarkRun measures whole runs of a million rows, or as many as -rows says: from an object in a bucket to parts in a bucket and
@@ -50,40 +51,93 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkSmallRuns measures runs of a hundred rows. Services ask for them through the HTTP API and wait for their end, eight for each processor at once.
-// Each run reads an object from a bucket and writes two. The record is in Postgres, the payloads are in S3, and two worker processes do the work, all on this
-// machine. CPU time is that of the workers.
+// BenchmarkSmallRuns measures runs of ten rows, of which 16, 64 and 256 are under way at once. Services ask for them
+// through the HTTP API and wait for their end. Each run reads an object from a bucket and writes two. The record is in
+// Postgres, the payloads are in S3, and two worker processes do the work, all on this machine. CPU time is that of the
+// workers. Statements are those that reach the record's database, whoever sends them; -v lists them.
 func BenchmarkSmallRuns(b *testing.B) {
-	c := startCluster(b)
+	c := startCluster(b, "shared_preload_libraries=pg_stat_statements")
 	c.build = buildReleased
 	c.deploySmall()
 	c.serve()
+	counted := count(c)
 	workers := []*process{c.worker("worker-1"), c.worker("worker-2")}
-	before := cpu(workers)
-	var mu sync.Mutex
-	var took []time.Duration
-	b.SetParallelism(8)
-	b.ResetTimer()
-	b.RunParallel(func(loop *testing.PB) {
-		for loop.Next() {
-			one, err := c.runSmall()
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			mu.Lock()
-			took = append(took, one)
-			mu.Unlock()
-		}
-	})
-	if b.Failed() {
-		return
+	for _, atOnce := range []int{16, 64, 256} {
+		b.Run(fmt.Sprint(atOnce), func(b *testing.B) {
+			c.runSmalls(b, atOnce, atOnce) // who was idle connects, and plans
+			counted.reset()
+			before := cpu(workers)
+			b.ResetTimer()
+			took := c.runSmalls(b, b.N, atOnce)
+			b.StopTimer()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+			b.ReportMetric(float64((cpu(workers)-before).Milliseconds())/float64(b.N), "cpu-ms/run")
+			b.ReportMetric(float64(took[len(took)/2].Milliseconds()), "p50-ms")
+			b.ReportMetric(float64(took[len(took)*99/100].Milliseconds()), "p99-ms")
+			counted.report(b)
+		})
 	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
-	b.ReportMetric(float64((cpu(workers)-before).Milliseconds())/float64(b.N), "cpu-ms/run")
+}
+
+// runSmalls does small runs, some at once, and returns how long each took, in order.
+func (c *topology) runSmalls(b *testing.B, runs, atOnce int) []time.Duration {
+	b.Helper()
+	took := make([]time.Duration, runs)
+	var all errgroup.Group
+	all.SetLimit(atOnce)
+	for i := range runs {
+		all.Go(func() (err error) {
+			took[i], err = c.runSmall()
+			return err
+		})
+	}
+	require.NoError(b, all.Wait())
 	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Milliseconds()), "p50-ms")
-	b.ReportMetric(float64(took[len(took)*99/100].Milliseconds()), "p99-ms")
+	return took
+}
+
+// statements counts what reaches the record's database.
+type statements struct {
+	c  *topology
+	db *pgx.Conn // of a superuser, in the record's database
+}
+
+func count(c *topology) *statements {
+	c.t.Helper()
+	db, err := pgx.Connect(c.t.Context(), c.record.Superuser())
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() { require.NoError(c.t, db.Close(background())) })
+	_, err = db.Exec(c.t.Context(), "create extension pg_stat_statements schema public")
+	require.NoError(c.t, err)
+	return &statements{c, db}
+}
+
+func (s *statements) reset() {
+	_, err := s.db.Exec(s.c.t.Context(), "select public.pg_stat_statements_reset()")
+	require.NoError(s.c.t, err)
+}
+
+// report tells how many statements there were for each run, and logs those that each run sends.
+func (s *statements) report(b *testing.B) {
+	b.Helper()
+	rows, err := s.db.Query(b.Context(), `select calls, total_exec_time, wal_bytes::bigint, regexp_replace(query, '\s+', ' ', 'g')
+		from public.pg_stat_statements join pg_database d on d.oid = dbid where datname = current_database()
+		order by calls desc, total_exec_time desc`)
+	require.NoError(b, err)
+	var calls, wal, all, written int64
+	var took, spent float64
+	var text string
+	_, err = pgx.ForEachRow(rows, []any{&calls, &took, &wal, &text}, func() error {
+		all, spent, written = all+calls, spent+took, written+wal
+		if calls*2 > int64(b.N) {
+			b.Logf("%7.2f calls, %7.3f ms, %6d B  %.200s", float64(calls)/float64(b.N), took/float64(b.N), wal/int64(b.N), text)
+		}
+		return nil
+	})
+	require.NoError(b, err)
+	b.ReportMetric(float64(all)/float64(b.N), "statements/run")
+	b.ReportMetric(spent/float64(b.N), "postgres-ms/run")
+	b.ReportMetric(float64(written)/float64(b.N), "WAL-B/run")
 }
 
 // small is the document of small runs.
@@ -103,8 +157,8 @@ sinks:
 func (c *topology) deploySmall() {
 	c.t.Helper()
 	in := []byte("id,name,total\n")
-	for i := range 100 {
-		in = fmt.Appendf(in, "%d,name %d,%d.50\n", i, i, i)
+	for i := range 10 {
+		in = fmt.Appendf(in, "%d,name %d,%d.50\n", i, i, i*11)
 	}
 	_, err := c.bucket.Client().PutObject(c.t.Context(), &s3.PutObjectInput{Bucket: &c.bucket.Name, Key: aws.String("in/small.csv"), Body: bytes.NewReader(in)})
 	require.NoError(c.t, err)

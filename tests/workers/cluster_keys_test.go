@@ -3,6 +3,7 @@ package workers_test
 import (
 	"encoding/base64"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ func TestAWorkerWithoutTheKeysHarmsNobody(t *testing.T) {
 	early.await("msg=working") // nothing tells it yet that it is wrong
 	running := c.begin("out")
 	early.await("cannot read a run")
+	await(t, "a run that is stuck", func() bool { return slices.Contains(c.home.Stuck(t.Context()), running.Workflow) })
 	good := c.worker("good")
 	run := running.Run
 	c.reached(run, *rows/10)

@@ -38,19 +38,33 @@ sinks:
 // deploy stores the input in the bucket and makes the document known to workers.
 func (c *topology) deploy(rows int) {
 	c.t.Helper()
-	_, err := c.bucket.Client().PutObject(c.t.Context(), &s3.PutObjectInput{
-		Bucket: &c.bucket.Name, Key: aws.String("in/orders.csv"), Body: bytes.NewReader(input(rows)),
-	})
-	require.NoError(c.t, err)
-	document := strings.ReplaceAll(clusterOrders, "BUCKET", c.bucket.Name)
-	require.NoError(c.t, os.WriteFile(filepath.Join(c.folder, "orders.yaml"), []byte(document), 0o600))
+	c.put("in/orders.csv", input(rows))
+	c.document(clusterOrders)
 }
 
-// input is so many orders. Each 400th is refused: its number of items is none.
-func input(rows int) []byte {
+// put stores an object in the bucket.
+func (c *topology) put(key string, data []byte) {
+	c.t.Helper()
+	object := &s3.PutObjectInput{Bucket: &c.bucket.Name, Key: aws.String(key), Body: bytes.NewReader(data)}
+	_, err := c.bucket.Client().PutObject(c.t.Context(), object)
+	require.NoError(c.t, err)
+}
+
+// document makes the document of orders known to workers.
+func (c *topology) document(text string) {
+	c.t.Helper()
+	text = strings.ReplaceAll(text, "BUCKET", c.bucket.Name)
+	require.NoError(c.t, os.WriteFile(filepath.Join(c.folder, "orders.yaml"), []byte(text), 0o600))
+}
+
+// input is so many orders.
+func input(rows int) []byte { return inputFrom(0, rows) }
+
+// inputFrom is the orders from one on up to another one. Each 400th is refused: its number of items is none.
+func inputFrom(first, end int) []byte {
 	out := []byte("id,customer,city,channel,total,items,weight,paid,placed,note\n")
 	cities, channels := []string{"Bergen", "Porto", "Graz", "Turku", "Lyon"}, []string{"web", "shop", "phone"}
-	for i := range rows {
+	for i := first; i < end; i++ {
 		items := fmt.Sprint(i % 7)
 		if i%refusedEvery == 0 {
 			items = "many"

@@ -1,7 +1,6 @@
 package workers_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +24,7 @@ import (
 	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/landscape/pgstore"
+	"waymark/tests/services"
 	"waymark/tests/services/buckets"
 	"waymark/tests/services/pg"
 	"waymark/tests/system"
@@ -61,10 +60,10 @@ type topology struct {
 	build    func() (string, error) // the workers' program
 }
 
-// startCluster starts everything but workers.
-func startCluster(t testing.TB) *topology {
+// startCluster starts everything but workers. Settings are those of Postgres.
+func startCluster(t testing.TB, settings ...string) *topology {
 	t.Helper()
-	c := &topology{t: t, folder: t.TempDir(), postgres: pg.Private(t), bucket: buckets.Private(t), build: buildArmed}
+	c := &topology{t: t, folder: t.TempDir(), postgres: pg.Private(t, settings...), bucket: buckets.Private(t), build: buildArmed}
 	c.record, c.goods = c.postgres.Database(t), c.postgres.Database(t)
 	c.makeRecord()
 	c.startTemporal()
@@ -104,7 +103,9 @@ func (c *topology) startTemporal() {
 	self, err := os.Executable()
 	require.NoError(c.t, err)
 	database := filepath.Join(filepath.Dir(c.folder), filepath.Base(c.folder)+"-temporal.db")
-	c.server = c.launch("temporal", map[string]string{serverVariable: database, portVariable: port}, self)
+	c.server = c.launch("temporal", map[string]string{
+		serverVariable: database, portVariable: port, schedulesVariable: "yes",
+	}, self)
 	c.server.await("ready")
 }
 
@@ -191,20 +192,7 @@ func (c *topology) launch(name string, environment map[string]string, program st
 }
 
 // cpu is how long the process has computed, in the program and in the system.
-func (p *process) cpu() time.Duration {
-	p.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
-	require.NoError(p.t, err)
-	const user, system, ticksPerSecond = 11, 12, 100 // fields behind the program's name, which may hold blanks
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	var ticks int
-	for _, i := range []int{user, system} {
-		n, err := strconv.Atoi(fields[i])
-		require.NoError(p.t, err)
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond
-}
+func (p *process) cpu() time.Duration { return services.CPU(p.command.Process.Pid) }
 
 // background is for what continues after the test's own context.
 func background() context.Context { return context.Background() }

@@ -20,10 +20,11 @@ import (
 const atOnce = 6
 
 // With these variables the test's binary is a Temporal server on a database and a port: what a cluster's server is to
-// its workers.
+// its workers. With the third, Temporal's schedules fire.
 const (
-	serverVariable = "WORKERS_SERVER"
-	portVariable   = "WORKERS_PORT"
+	serverVariable    = "WORKERS_SERVER"
+	portVariable      = "WORKERS_PORT"
+	schedulesVariable = "WORKERS_SCHEDULES"
 )
 
 // workerVariable makes the test's binary a worker that can be stopped at a moment.
@@ -38,14 +39,20 @@ func TestMain(m *testing.M) {
 	}
 	services.SideBySide(atOnce)
 	flag.Parse()
-	os.Exit(buckets.Main(m))
+	code := buckets.Main(m)
+	if line := scaleLine(); line != "" {
+		fmt.Println(line)
+	}
+	os.Exit(code)
 }
 
 // serveTemporal is a Temporal server until the process is killed. It returns the exit code if it cannot be one.
 func serveTemporal(database string) int {
 	port, err := strconv.Atoi(os.Getenv(portVariable))
 	if err == nil {
-		_, err = embedded.Start(context.Background(), embedded.Options{DatabasePath: database, Port: port})
+		_, err = embedded.Start(context.Background(), embedded.Options{
+			DatabasePath: database, Port: port, Schedules: os.Getenv(schedulesVariable) != "",
+		})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -63,8 +63,7 @@ type outputsWatch struct {
 
 // look attests what is due, if the turn is free, and returns how long nobody needs to look again.
 func (w *outputsWatch) look(ctx context.Context) (pause time.Duration, err error) {
-	begun := time.Now()
-	now := landscape.MicrosOf(begun)
+	begun, now := time.Now(), w.log.Now()
 	found, err := w.schedule.Look(ctx, now)
 	if err != nil {
 		return attestLook, err
@@ -78,7 +77,7 @@ func (w *outputsWatch) look(ctx context.Context) (pause time.Duration, err error
 	case attested:
 		pause = 0
 	case found.Next != 0:
-		pause = min(pause, time.Until(found.Next.Time()))
+		pause = min(pause, found.Next.Time().Sub(w.log.Now().Time()))
 	}
 	return max(pause, rest), err
 }
@@ -129,7 +128,7 @@ func (w *outputsWatch) free(ctx context.Context) (bool, error) {
 // attest reads the outputs of a run that is still due, and records what it finds. What it cannot look at is recorded as unknown. The error says that the record could not be
 // read, or does not fit its seals, and so says nothing of what was written.
 func (w *outputsWatch) attest(ctx context.Context, turn *attestTurn, id string) error {
-	due, err := w.schedule.Due(ctx, id, landscape.MicrosOf(time.Now()))
+	due, err := w.schedule.Due(ctx, id, w.log.Now())
 	if err != nil || !due {
 		return err
 	}

@@ -64,12 +64,13 @@ type Config struct {
 
 	Retention retain.Periods // after which what is due is deleted
 
+	Spans string // folder
+
 	HTTP      string
 	Drain     time.Duration
 	LogFormat string
 	LogLevel  string
 
-	MaxActivities    int
 	MaxWorkflowTasks int
 	Pollers          int
 	StickyCache      int
@@ -125,10 +126,10 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 			"'{source: 90d, derived: 7d, debugging: 30d}', best as a mapping of the settings file and the same on "+
 			"all workers (default: only events, after 30 days)")
 	flags.StringVar(&c.HTTP, "http", "127.0.0.1:8077", "`address` of /healthz, /readyz and /metrics, without a password; off for none")
+	flags.StringVar(&c.Spans, "spans-dir", "", "`folder` in which spans wait while their collector is away, if OTEL_* variables name one (default: in the state folder, if there is one)")
 	flags.DurationVar(&c.Drain, "drain", 30*time.Second, "how long work in flight may take after the first SIGTERM; unfinished work is handed back to Temporal")
 	flags.StringVar(&c.LogFormat, "log-format", formatText, "text or json")
 	flags.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
-	flags.IntVar(&c.MaxActivities, "max-activities", 0, "how many activities run at once for each queue (default the number of processors plus one)")
 	flags.IntVar(&c.MaxWorkflowTasks, "max-workflow-tasks", 0, "how many workflow tasks run at once (default 1000)")
 	flags.IntVar(&c.Pollers, "pollers", 0, "how many pollers of each kind the shared queue has (default 2)")
 	flags.IntVar(&c.StickyCache, "sticky-cache", 0, "how many workflows are kept in memory between workflow tasks (default 10000)")
@@ -197,7 +198,7 @@ func (c *Config) checkNumbers() error {
 		flag         string
 		value, least int
 	}{
-		{"--payload-cache", c.CacheMiB, 1}, {"--max-activities", c.MaxActivities, 1}, {"--max-workflow-tasks", c.MaxWorkflowTasks, 2},
+		{"--payload-cache", c.CacheMiB, 1}, {"--max-workflow-tasks", c.MaxWorkflowTasks, 2},
 		{"--pollers", c.Pollers, 2}, {"--sticky-cache", c.StickyCache, 1},
 	} {
 		if number.value != 0 && number.value < number.least {
@@ -238,7 +239,6 @@ func (c *Config) checkVersion() error {
 // workerOptions are what the configuration says about the common queue's worker.
 func (c *Config) workerOptions() sdkworker.Options {
 	o := sdkworker.Options{
-		MaxConcurrentActivityExecutionSize:     c.MaxActivities,
 		MaxConcurrentWorkflowTaskExecutionSize: c.MaxWorkflowTasks,
 		MaxConcurrentActivityTaskPollers:       c.Pollers,
 		MaxConcurrentWorkflowTaskPollers:       c.Pollers,

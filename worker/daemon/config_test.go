@@ -35,7 +35,6 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 		"files":          {func(c *Config) { c.Files = "a/b" }, "--queue and --files are names"},
 		"files of queue": {func(c *Config) { c.Files = "a@b" }, "--queue and --files are names"},
 		"cache":          {func(c *Config) { c.CacheMiB = -1 }, "--payload-cache -1: write at least 1"},
-		"activities":     {func(c *Config) { c.MaxActivities = -3 }, "--max-activities -3: write at least 1"},
 		"workflow tasks": {func(c *Config) { c.MaxWorkflowTasks = 1 }, "--max-workflow-tasks 1: write at least 2"},
 		"pollers":        {func(c *Config) { c.Pollers = 1 }, "--pollers 1: write at least 2"},
 		"sticky":         {func(c *Config) { c.StickyCache = -1 }, "--sticky-cache -1: write at least 1"},
@@ -60,9 +59,8 @@ func TestTuningReachesTheWorker(t *testing.T) {
 	require.Zero(t, o.MaxConcurrentActivityTaskPollers, "the SDK's own default")
 	require.False(t, o.DeploymentOptions.UseVersioning)
 
-	c.MaxActivities, c.MaxWorkflowTasks, c.Pollers, c.Deployment, c.BuildID = 5, 6, 7, "waymark", "2026-11"
+	c.MaxWorkflowTasks, c.Pollers, c.Deployment, c.BuildID = 6, 7, "waymark", "2026-11"
 	o = c.workerOptions()
-	require.Equal(t, 5, o.MaxConcurrentActivityExecutionSize)
 	require.Equal(t, 6, o.MaxConcurrentWorkflowTaskExecutionSize)
 	require.Equal(t, 7, o.MaxConcurrentActivityTaskPollers)
 	require.Equal(t, 7, o.MaxConcurrentWorkflowTaskPollers)

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -18,15 +18,19 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	sdklog "go.temporal.io/sdk/log"
 	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
 	"waymark/internal/defect"
 	"waymark/internal/settings"
+	"waymark/internal/temporal/belonging"
 	"waymark/internal/temporal/cluster"
 	"waymark/internal/temporal/codec"
 	"waymark/landscape"
 	"waymark/payload"
 	"waymark/worker"
+	"waymark/worker/runlog"
+	"waymark/worker/spans"
 	"waymark/worker/storage"
 	"waymark/worker/telemetry"
 	"waymark/workflows/recovery"
@@ -69,6 +73,7 @@ type process struct {
 	fingerprintKey []byte
 	credentials    worker.Credentials
 	telemetry      *telemetry.Telemetry
+	told           runlog.Keeper // what is logged about runs
 	ready          *readiness
 	failed         chan error // what the process cannot continue with
 }
@@ -120,7 +125,8 @@ func (d *process) prepare(ctx context.Context) (err error) {
 	if err := d.settle(); err != nil {
 		return err
 	}
-	if d.telemetry, err = telemetry.Start(ctx, telemetry.Options{Code: d.Code, Env: d.Env, Logger: d.logger, Received: d.Received}); err != nil {
+	d.logger = slog.New(d.told.Handler(d.logger.Handler()))
+	if d.telemetry, err = telemetry.Start(ctx, telemetry.Options{Code: d.Code, Env: d.Env, Logger: d.logger, Spans: spans.Folder(d.Spans), Received: d.Received, Ready: d.ready.checks}); err != nil {
 		return &UsageError{err}
 	}
 	return nil
@@ -165,7 +171,7 @@ func (d *process) storage() storage.Options {
 
 func (d *process) newLogger() (*slog.Logger, error) {
 	level, err := d.level()
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: runlog.Spelled}
 	if d.LogFormat == formatJSON {
 		return slog.New(slog.NewJSONHandler(d.Stderr, options)), err
 	}
@@ -200,7 +206,7 @@ func (d *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer temporal.Close()
-	if err := keys.judge(ctx, true); err != nil {
+	if err := keys.judge(ctx); err != nil {
 		d.logger.Error("cannot go on", "error", err)
 		return err
 	}
@@ -209,6 +215,11 @@ func (d *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
+	id, err := opened.Log.ID(ctx)
+	if err != nil {
+		return err
+	}
+	ctx = belonging.With(ctx, id) // also what schedules and triggers begin
 	watching, end := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	log, err := d.openLog(ctx, opened)
@@ -216,23 +227,27 @@ func (d *process) serve(ctx context.Context) (err error) {
 		end()
 		return err
 	}
+	d.told.To(opened.Log)
+	defer d.closeTold()
 	begin := func(where string, loop func()) { watch.Go(defect.Again(watching, where, loop)) }
 	begin("log", func() { d.watchLog(watching, opened.Log, log.Notary) })
 	begin("seals", func() { d.watchSeals(watching, opened.Log.Reader) })
 	begin("abandoned", func() {
 		d.watchAbandoned(watching, recovery.Abandoned{Client: temporal, Namespace: keys.namespace, Log: opened.Log})
 	})
-	begin("outbox", func() { d.watchOutbox(watching, opened.Log) })
+	lead := &lead{log: opened.Log, alone: d.Alone}
+	begin("lead", func() { lead.keep(watching, d.logger) })
+	begin("outbox", func() { d.watchOutbox(watching, opened.Log, lead) })
 	begin("retention", func() { d.watchRetention(watching, opened) })
 	if log.Unsealed == "" {
 		begin("outputs", func() { d.watchOutputs(watching, opened) })
 	}
 	keeper := d.keeperOf(temporal, opened)
-	begin("schedules", func() { d.watchSchedules(watching, keeper) })
-	begin("triggers", func() { d.watchTriggers(watching, temporal, opened) })
+	begin("schedules", func() { d.watchSchedules(watching, keeper, lead) })
+	begin("triggers", func() { d.watchTriggers(watching, temporal, opened, lead) })
 	defer watch.Wait()
 	defer end()
-	return d.work(ctx, temporal, opened, keeper)
+	return d.work(ctx, temporal, opened, keeper, id)
 }
 
 // dial connects to Temporal, as soon as it is there. The keeper is told of what this process cannot read.
@@ -242,10 +257,11 @@ func (d *process) dial(ctx context.Context, keys *keeper) (client.Client, error)
 		return nil, &UsageError{err}
 	}
 	o.Logger = sdklog.NewStructuredLogger(d.logger)
-	o.Identity = fmt.Sprintf("%d@%s", os.Getpid(), d.files())
+	o.Identity, o.ContextPropagators = d.identity(), []workflow.ContextPropagator{belonging.Propagator{}}
 	guard := &codec.Guard{Codec: d.codec, Unreadable: keys.unreadable, Failed: d.runFailed}
 	guard.ClientOptions(&o)
 	d.telemetry.ClientOptions(&o)
+	d.told.ClientOptions(&o)
 	lasts := func(err error) bool {
 		fault, ok := errors.AsType[*cluster.Fault](err)
 		return ok && fault.Lasting
@@ -302,17 +318,21 @@ func openToWrite(ctx context.Context, o storage.Options) (*storage.Storage, erro
 	return opened, nil
 }
 
-// misused marks an error about the words with which the process was started.
+// misused marks an error about the words with which the process was started, such as those that name a landscape that
+// it cannot use.
 func misused(err error) error {
 	if wrong, ok := errors.AsType[*storage.URLError](err); ok {
 		return &UsageError{fmt.Errorf("--%w", wrong)}
 	}
+	if _, unfit := errors.AsType[*landscape.UnfitError](err); unfit {
+		return &UsageError{err}
+	}
 	return err
 }
 
-// landscapeAnswers asks the landscape for what is not there, and whether the process may write.
+// landscapeAnswers asks the landscape for a little, and whether the process may write.
 func landscapeAnswers(ctx context.Context, opened *storage.Storage) error {
-	if _, err := opened.Log.Run(ctx, "-"); !errors.Is(err, landscape.ErrNotFound) {
+	if _, err := opened.Log.OutboxHead(ctx); err != nil {
 		return err
 	}
 	return opened.MayWrite(ctx)
@@ -327,8 +347,8 @@ func payloadsAnswer(ctx context.Context, opened *storage.Storage) error {
 	return err
 }
 
-// work works until ctx ends, or until the process cannot go on.
-func (d *process) work(ctx context.Context, temporal client.Client, opened *storage.Storage, keeper *slots.Keeper) error {
+// work works until ctx ends, or until the process cannot go on. id is that of the landscape.
+func (d *process) work(ctx context.Context, temporal client.Client, opened *storage.Storage, keeper *slots.Keeper, id string) error {
 	inHand, giveBack := context.WithCancelCause(context.Background())
 	defer giveBack(nil)
 	member := worker.Member{
@@ -342,6 +362,15 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	if err != nil {
 		return &UsageError{err}
 	}
+	affinity.Landscape = id
+	others := &others{process: d}
+	if d.Alone {
+		affinity.Split = math.MaxInt64 // nobody shares its runs, and shares of a long one would keep all places
+	}
+	if !d.Alone { // or else there is no other worker
+		member.Options.Identity = d.identity() + d.facts(id)
+		member.Options.Interceptors = append(member.Options.Interceptors, &belonging.Guard{ID: id, Other: others.told})
+	}
 	sdkworker.SetBinaryChecksum(d.Code) // or else the SDK reads the whole binary to name it
 	if d.StickyCache > 0 {
 		sdkworker.SetStickyWorkflowCacheSize(d.StickyCache)
@@ -350,7 +379,7 @@ func (d *process) work(ctx context.Context, temporal client.Client, opened *stor
 	if err := group.Start(); err != nil {
 		return err
 	}
-	d.ready.set(workService, nil, nil)
+	d.ready.set(workService, others.check, nil)
 	d.logger.Info("working", "queue", d.Queue, "files", affinity.Files, "version", d.Code, "deployment", d.Deployment, "build", d.BuildID)
 	select {
 	case <-ctx.Done():
@@ -401,6 +430,15 @@ func recorded(log *landscape.Reader) func(context.Context, string) (telemetry.Ru
 	return func(ctx context.Context, run string) (telemetry.Run, error) {
 		record, err := log.Run(ctx, run)
 		return telemetry.Run{Pipeline: record.Pipeline, Started: record.Started.Time()}, err
+	}
+}
+
+// closeTold records what was logged about runs and not yet.
+func (d *process) closeTold() {
+	ctx, done := context.WithTimeout(context.Background(), closeTimeout)
+	defer done()
+	if err := d.told.Close(ctx); err != nil {
+		d.logger.Info("what was logged about runs is not recorded", "error", err)
 	}
 }
 

@@ -36,18 +36,52 @@ type keeper struct {
 	namespace string
 
 	asking sync.Mutex // held while the runs of the queue are looked at
+	asked  time.Time  // when that was last
+
+	telling sync.Mutex
+	told    map[string]time.Time // when it was last said of a workflow that it cannot be read
+}
+
+const (
+	// tellPause is how long nothing more is said of a workflow that this process cannot read: its task comes again and again.
+	tellPause = time.Minute
+	// askPause is the time between two looks at the runs of the queue.
+	askPause = 5 * time.Second
+	// mostToldOf is of how many workflows it is remembered when that was said.
+	mostToldOf = 1_000
+)
+
+// news reports whether something was not said of a workflow just now.
+func (k *keeper) news(workflow string) bool {
+	k.telling.Lock()
+	defer k.telling.Unlock()
+	if time.Since(k.told[workflow]) < tellPause {
+		return false
+	}
+	if k.told == nil || len(k.told) >= mostToldOf {
+		k.told = map[string]time.Time{}
+	}
+	k.told[workflow] = time.Now()
+	return true
 }
 
 // unreadable is told of a task that this process could not read, and that went back. Either the run is an odd one, or this process:
 // it looks at other runs, and ends if it is the odd one.
 func (k *keeper) unreadable(workflow string, err error) {
-	k.logger.Error("cannot read a run: the task goes back, for a worker that can", "workflow", workflow, "error", err)
+	if k.news(workflow) {
+		k.logger.Error("cannot read a run: the task goes back, for a worker that can", "workflow", workflow, "error", err)
+	}
 	if !k.asking.TryLock() {
+		return
+	}
+	if time.Since(k.asked) < askPause {
+		k.asking.Unlock()
 		return
 	}
 	go defect.Guard("keys", func() {
 		defer k.asking.Unlock()
-		if wrong := k.judge(context.Background(), false); wrong != nil {
+		defer func() { k.asked = time.Now() }()
+		if wrong := k.judge(context.Background()); wrong != nil {
 			k.fail(wrong)
 		}
 	})()
@@ -83,14 +117,14 @@ func cause(err error) string {
 // started with a wrong key is nobody's.
 type survey struct {
 	readable, unreadable int
-	open                 bool   // one that cannot be read is still going
 	run                  string // the last that cannot be read
 	err                  error  // why
 }
 
 // judge returns an error if this process does not have the keys of its queue: of the last runs that workers have read it could read less
-// than half. Nil also if that cannot be found out. At the start only running runs are a reason to ask.
-func (k *keeper) judge(ctx context.Context, start bool) error {
+// than half. Nil also if that cannot be found out. Those that have ended count as well: what a process begins with another key
+// no other can read.
+func (k *keeper) judge(ctx context.Context) error {
 	ctx, done := context.WithTimeout(codec.Looking(ctx), surveyTimeout)
 	defer done()
 	s, err := k.survey(ctx)
@@ -98,11 +132,11 @@ func (k *keeper) judge(ctx context.Context, start bool) error {
 		k.logger.Warn("cannot compare the codec keys with those of other workers", "error", err)
 		return nil
 	}
-	if s.unreadable <= s.readable || start && !s.open {
+	if s.unreadable <= s.readable {
 		return nil
 	}
 	wrong := fmt.Errorf("this worker does not have the codec keys of queue %s: others work on what it cannot read, such as %s: %w "+
-		"(all workers of a queue need the same keys, in %s or --codec-keys-file)", k.Queue, s.run, s.err, CodecKeysVariable)
+		"(all workers of a queue need the same keys, in %s or --codec-keys-file; with other keys, work on another queue)", k.Queue, s.run, s.err, CodecKeysVariable)
 	k.ready.set(workService, nil, wrong)
 	return wrong
 }
@@ -144,7 +178,6 @@ func (k *keeper) look(ctx context.Context, run *workflow.WorkflowExecutionInfo, 
 	if fault, ok := errors.AsType[*codec.UnreadableError](err); ok && !fault.Plain {
 		s.unreadable++
 		s.run, s.err = run.GetExecution().GetWorkflowId(), err
-		s.open = s.open || run.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 		return nil
 	}
 	s.readable++

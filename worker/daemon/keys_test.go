@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/common/v1"
@@ -78,15 +80,15 @@ func TestWrongKeysAreNoticed(t *testing.T) {
 	}
 	ours, theirs := made("k1", 1), made("k2", 2)
 	for name, test := range map[string]struct {
-		runs         []pastRun
-		fault        error
-		start, later bool // it ends at its start, and later
+		runs  []pastRun
+		fault error
+		wrong bool // it ends
 	}{
 		"nothing is known":                        {},
 		"its own":                                 {runs: []pastRun{{ours, true, true}, {ours, true, false}}},
-		"one that goes, of others":                {runs: []pastRun{{theirs, true, true}}, start: true, later: true},
-		"one that has ended":                      {runs: []pastRun{{theirs, true, false}}, later: true},
-		"most are of others":                      {runs: []pastRun{{theirs, true, true}, {ours, true, false}, {theirs, true, false}}, start: true, later: true},
+		"one that goes, of others":                {runs: []pastRun{{theirs, true, true}}, wrong: true},
+		"one that has ended":                      {runs: []pastRun{{theirs, true, false}}, wrong: true},
+		"most are of others":                      {runs: []pastRun{{theirs, true, true}, {ours, true, false}, {theirs, true, false}}, wrong: true},
 		"most are its own":                        {runs: []pastRun{{theirs, true, true}, {ours, true, false}, {ours, true, false}}},
 		"as many":                                 {runs: []pastRun{{theirs, true, true}, {ours, true, false}}},
 		"many that nobody could read":             {runs: []pastRun{{theirs, false, true}, {theirs, false, true}, {ours, true, false}}},
@@ -99,12 +101,12 @@ func TestWrongKeysAreNoticed(t *testing.T) {
 			d.ready.set(workService, nil, nil)
 			d.Queue = "waymark"
 			k := &keeper{process: d, temporal: past{runs: test.runs, fault: test.fault}, namespace: "default"}
-			require.Equal(t, test.start, k.judge(t.Context(), true) != nil)
+			require.Equal(t, test.wrong, k.judge(t.Context()) != nil)
 			k.unreadable("run-0", errors.New("unreadable"))
 			k.asking.Lock() // it has looked
 			defer k.asking.Unlock()
 			code, text := page(t, d.ready)
-			if !test.later {
+			if !test.wrong {
 				require.Equal(t, http.StatusOK, code, text)
 				require.Empty(t, d.failed)
 				return
@@ -112,7 +114,23 @@ func TestWrongKeysAreNoticed(t *testing.T) {
 			require.Equal(t, http.StatusServiceUnavailable, code)
 			require.Contains(t, text, `this worker does not have the codec keys of queue waymark: others work on what it cannot read, such as run-`)
 			require.Contains(t, text, `encrypted with key "k2", which this program does not have`)
-			require.ErrorContains(t, <-d.failed, "all workers of a queue need the same keys, in WAYMARK_CODEC_KEYS or --codec-keys-file")
+			require.ErrorContains(t, <-d.failed, "all workers of a queue need the same keys, in WAYMARK_CODEC_KEYS or --codec-keys-file; with other keys, work on another queue")
 		})
 	}
+}
+
+// TestARunThatNobodyReadsIsSaidOnceAMinute: its task comes again and again, and says the same.
+func TestARunThatNobodyReadsIsSaidOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		d := &process{logger: slog.New(slog.NewTextHandler(&log, nil)), ready: newReadiness(workService), failed: make(chan error, 1)}
+		k := &keeper{process: d, temporal: past{}, namespace: "default"}
+		for range 24 { // two minutes
+			for _, workflow := range []string{"run-1", "run-2"} {
+				k.unreadable(workflow, errors.New("another key"))
+			}
+			time.Sleep(5 * time.Second)
+		}
+		require.Equal(t, 4, bytes.Count(log.Bytes(), []byte("cannot read a run")), log.String())
+	})
 }

@@ -17,27 +17,28 @@ const (
 	backlogInterval = 15 * time.Second
 )
 
-// watchOutbox gives events their positions, and delivers them to endpoints, until ctx ends. Every worker does so. Runs
-// do not wait for it.
-func (d *process) watchOutbox(ctx context.Context, log *landscape.Log) {
+// watchOutbox gives events their positions, and delivers them to endpoints, until ctx ends, as long as this process
+// leads. Runs do not wait for it.
+func (d *process) watchOutbox(ctx context.Context, log *landscape.Log, lead *lead) {
 	holder := ""
 	if d.Alone {
 		holder = delivery.Alone
 	}
 	keeper := secrets.Keeper{Folder: d.SecretsDir, Rules: d.Secrets, Server: true}
-	deliverer := delivery.New(log, delivery.NewSender(log.Reader, keeper.Deliver, d.AllowNetworks), d.logger,
-		holder, nil)
+	deliverer := delivery.New(log, delivery.NewSender(log.Reader, keeper.Deliver, d.AllowNetworks), d.logger, holder)
 	var deliveries sync.WaitGroup
 	defer deliveries.Wait()
 	var counted time.Time
 	for {
-		_, err := log.Sequence(ctx)
-		if err == nil {
-			err = deliverer.All(ctx, &deliveries)
-		}
-		if err == nil && time.Since(counted) >= backlogInterval {
-			counted = time.Now()
-			err = d.countDeliveries(ctx, log)
+		var err error
+		if lead.has() {
+			if _, err = log.Sequence(ctx); err == nil {
+				err = deliverer.All(ctx, &deliveries)
+			}
+			if err == nil && time.Since(counted) >= backlogInterval {
+				counted = time.Now()
+				err = d.countDeliveries(ctx, log)
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			d.logger.Warn("cannot tell others what happens", "error", err)

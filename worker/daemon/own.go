@@ -39,7 +39,7 @@ func OwnFiles(flags *pflag.FlagSet) []string {
 // own are the files and folders that this process reads as its own, and what it writes for itself. What is not
 // there yet is among them.
 func (c *Config) own() (paths []string) {
-	paths = slices.Concat(c.Own, []string{c.SecretsDir, c.Keys, c.FingerprintKeyFile, c.CodecKeysFile})
+	paths = slices.Concat(c.Own, []string{c.SecretsDir, c.Keys, c.FingerprintKeyFile, c.CodecKeysFile, c.Spans})
 	for _, anchor := range c.LogAnchors {
 		paths = append(paths, anchorPath(anchor))
 	}

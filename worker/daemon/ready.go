@@ -74,6 +74,18 @@ func (r *readiness) ask(ctx context.Context) (lines []string, ready bool) {
 	return lines, ready
 }
 
+// checks returns of each service whether it is well, as ask finds it.
+func (r *readiness) checks(ctx context.Context) map[string]bool {
+	r.ask(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	well := map[string]bool{}
+	for _, s := range r.services {
+		well[s.name] = s.err == nil
+	}
+	return well
+}
+
 func (r *readiness) probe(ctx context.Context) {
 	ctx, done := context.WithTimeout(ctx, probeTimeout)
 	defer done()

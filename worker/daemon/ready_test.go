@@ -42,6 +42,7 @@ func TestReadyIsWhenAllAre(t *testing.T) {
 		code, text = page(t, r)
 		require.Equal(t, http.StatusServiceUnavailable, code)
 		require.Equal(t, "temporal: ok\nlandscape: nobody listens\n", text)
+		require.Equal(t, map[string]bool{"temporal": true, "landscape": false}, r.checks(t.Context()))
 
 		fault = nil
 		time.Sleep(2 * probePause)

@@ -20,10 +20,16 @@ func (d *process) keeperOf(temporal client.Client, opened *storage.Storage) *slo
 	return &slots.Keeper{Client: temporal, Queue: d.Queue, Log: opened.Log, Payloads: opened.Payloads, Logger: sdklog.NewStructuredLogger(d.logger)}
 }
 
-// watchSchedules does what the schedules of deployed pipelines are due to do, until ctx ends. Every worker does so.
-func (d *process) watchSchedules(ctx context.Context, keeper *slots.Keeper) {
+// watchSchedules does what the schedules of deployed pipelines are due to do, until ctx ends, as long as this process
+// leads. What Temporal's schedules fire for every worker does.
+func (d *process) watchSchedules(ctx context.Context, keeper *slots.Keeper, lead *lead) {
 	for {
-		wait, err := keeper.All(ctx)
+		wait, err := beat, error(nil)
+		if lead.has() {
+			wait, err = keeper.All(ctx)
+		} else {
+			keeper.Forget()
+		}
 		if err != nil && ctx.Err() == nil {
 			d.logger.Warn("cannot do what schedules are due to do", "error", err)
 		}

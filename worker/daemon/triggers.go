@@ -11,10 +11,11 @@ import (
 	"waymark/workflows/triggers"
 )
 
-// watchTriggers begins runs as files arrive, until ctx ends. Every worker does so; one of them at a time looks after a trigger.
-func (d *process) watchTriggers(ctx context.Context, temporal client.Client, opened *storage.Storage) {
+// watchTriggers begins runs as files arrive, until ctx ends. Every worker does so; one of them at a time looks after a
+// trigger: the one that leads, unless it cannot see the files.
+func (d *process) watchTriggers(ctx context.Context, temporal client.Client, opened *storage.Storage, lead *lead) {
 	w := &triggers.Watcher{
-		Client: temporal, Queue: d.Queue, Files: d.files(), Alone: d.Alone, Log: opened.Log, Payloads: opened.Payloads, Planner: d.plannerOf(opened),
+		Client: temporal, Queue: d.Queue, Files: d.files(), Alone: d.Alone, Leads: lead.has, Log: opened.Log, Payloads: opened.Payloads, Planner: d.plannerOf(opened),
 		Logger: sdklog.NewStructuredLogger(d.logger), Tell: d.telemetry.Arrivals,
 	}
 	for {

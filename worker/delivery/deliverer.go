@@ -30,6 +30,8 @@ const (
 	failingTime = 3 * 24 * time.Hour
 	// dueAtOnce is how many deliveries are read at once.
 	dueAtOnce = 20
+	// noneFor is how long nobody looks for endpoints when there is none.
+	noneFor = 5 * time.Second
 	// releaseTimeout is how long a process that ends tries to let others deliver at once.
 	releaseTimeout = 2 * time.Second
 )
@@ -39,8 +41,9 @@ type Deliverer struct {
 	log    *landscape.Log
 	sender *Sender
 	logger *slog.Logger
-	clock  func() time.Time
 	holder string
+
+	none time.Time // there was no endpoint then; zero if there was one at the last look
 
 	mu   sync.Mutex
 	busy map[string]bool // endpoints to which this process delivers now
@@ -49,18 +52,23 @@ type Deliverer struct {
 // Alone is the holder that a process is by which alone events of a landscape are delivered: the one after it continues at once.
 const Alone = "alone"
 
-// New returns a Deliverer. holder names this process as it names no other; empty for a name of its own. clock gives the time; nil is time.Now.
-func New(log *landscape.Log, sender *Sender, logger *slog.Logger, holder string, clock func() time.Time) *Deliverer {
-	if clock == nil {
-		clock = time.Now
-	}
-	return &Deliverer{log: log, sender: sender, logger: logger, clock: clock, holder: cmp.Or(holder, uuid.NewString()), busy: map[string]bool{}}
+// New returns a Deliverer. holder names this process as it names no other; empty for a name of its own. The time is that of the
+// landscape's clock.
+func New(log *landscape.Log, sender *Sender, logger *slog.Logger, holder string) *Deliverer {
+	return &Deliverer{log: log, sender: sender, logger: logger, holder: cmp.Or(holder, uuid.NewString()), busy: map[string]bool{}}
 }
 
 // All begins to deliver what is due, to every endpoint that is not disabled, each in a goroutine of its own of group: a slow endpoint holds up no other. It does not
 // wait for them.
 func (d *Deliverer) All(ctx context.Context, group *sync.WaitGroup) error {
+	if time.Since(d.none) < noneFor {
+		return nil
+	}
 	endpoints, err := d.log.Endpoints(ctx)
+	d.none = time.Time{}
+	if err == nil && len(endpoints) == 0 {
+		d.none = time.Now()
+	}
 	for _, e := range endpoints {
 		if e.Disabled || !d.begin(e.Name) {
 			continue
@@ -128,11 +136,11 @@ func (d *Deliverer) some(ctx context.Context, e landscape.Endpoint) (bool, error
 	return false, err
 }
 
-func (d *Deliverer) now() landscape.Micros { return landscape.MicrosOf(d.clock()) }
+func (d *Deliverer) now() landscape.Micros { return d.log.Now() }
 
 // failed reports whether an endpoint has taken nothing for too long.
 func (d *Deliverer) failed(state landscape.EndpointState) bool {
-	return state.Failing != 0 && d.clock().Sub(state.Failing.Time()) > failingTime
+	return state.Failing != 0 && d.now().Time().Sub(state.Failing.Time()) > failingTime
 }
 
 // work is an endpoint to which this process delivers.
@@ -199,14 +207,14 @@ func (w *work) one(ctx context.Context, was landscape.Delivery) (goesOn bool, er
 	if err != nil || len(events) == 0 || events[0].Position != was.Position {
 		return true, err // it was dropped
 	}
-	at := w.clock()
-	answer := w.sender.Post(ctx, w.endpoint, events[0], at)
+	at := w.now()
+	answer := w.sender.Post(ctx, w.endpoint, events[0], at.Time())
 	if ctx.Err() != nil {
 		return false, ctx.Err() // the process ends: that is no fault of the endpoint
 	}
 	becomes := w.after(was, answer)
 	w.held, err = w.log.RecordAttempt(ctx, w.endpoint, w.held, was, becomes, landscape.DeliveryAttempt{
-		At: landscape.MicrosOf(at), Millis: answer.Took.Milliseconds(), Status: int64(answer.Status), Error: answer.Error, Answer: answer.Body,
+		At: at, Millis: answer.Took.Milliseconds(), Status: int64(answer.Status), Error: answer.Error, Answer: answer.Body,
 	})
 	return err == nil && (becomes.State == landscape.DeliveryOK || !strict), err
 }
@@ -221,7 +229,7 @@ func (w *work) after(was landscape.Delivery, answer Answer) landscape.Delivery {
 	case answer.Gone || was.Tries >= int64(len(waits)):
 		next.State = landscape.DeliveryDead
 	default:
-		next.Next = landscape.MicrosOf(w.clock().Add(max(spread(waits[was.Tries]), answer.After)))
+		next.Next = landscape.MicrosOf(w.now().Time().Add(max(spread(waits[was.Tries]), answer.After)))
 	}
 	return next
 }

@@ -123,7 +123,7 @@ func (s *scene) later(by time.Duration) {
 func (s *scene) process() *Deliverer {
 	sender := NewSender(s.log.Reader, secretOf, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	sender.most = 5 * time.Second
-	return New(s.log, sender, slog.New(slog.DiscardHandler), "", s.clock)
+	return New(s.log, sender, slog.New(slog.DiscardHandler), "")
 }
 
 func (s *scene) deliver(d *Deliverer) {

@@ -29,6 +29,13 @@ func TestPostgresAndS3(t *testing.T) {
 	require.ErrorIs(t, missing, landscape.ErrNotFound, "no schema is ever made here")
 	require.ErrorContains(t, err, "waymark landscape migrate")
 
+	other := o
+	other.Landscape += "&schema=information_schema"
+	_, err = storage.Open(t.Context(), other)
+	require.ErrorAs(t, err, new(*landscape.UnfitError))
+	_, ok = errors.AsType[*storage.ServiceError](err)
+	require.False(t, ok, "no waiting cures it: %v", err)
+
 	_, _, err = pgstore.Migrate(t.Context(), database.DSN())
 	require.NoError(t, err)
 	opened, err := storage.Open(t.Context(), o)

@@ -10,9 +10,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"waymark/audit/archive"
 	"waymark/landscape"
+	"waymark/landscape/inhand"
 	"waymark/landscape/pgstore"
 	"waymark/payload"
 	"waymark/payload/cache"
@@ -37,6 +39,8 @@ type Options struct {
 	Create     bool         // make files and folders that are missing; no other schema, bucket or database is ever made
 	CacheBytes int64        // of memory for payloads of a store that is not of this machine; 0: DefaultCacheBytes
 	Logger     *slog.Logger // nil: what there is to say is dropped
+
+	Clock func() time.Time // of the landscape; nil: time.Now
 
 	// SQLite opens a landscape in a file; its error wraps landscape.ErrNotFound if there is none and it is not to be made.
 	// Nil in programs without SQLite.
@@ -103,9 +107,9 @@ func (o Options) Check() error {
 	return errors.Join(err, wrong)
 }
 
-// Open opens both. The error is a *URLError if a URL names no storage, a *ServiceError if a service cannot be used, and wraps
-// ErrNoLandscape or ErrNoPayloads if there is nothing and o.Create is not set. No error repeats a password. After an error
-// nothing stays open.
+// Open opens both. The error is a *URLError if a URL names no storage, a *ServiceError if a service cannot be used, and
+// wraps a *landscape.UnfitError if there is no landscape that this program can use, and ErrNoLandscape or ErrNoPayloads
+// if there is nothing and o.Create is not set. No error repeats a password. After an error nothing stays open.
 func Open(ctx context.Context, o Options) (*Storage, error) {
 	if _, err := split(ofPayloads, o.Payloads, payloadsForms); err != nil { // before anything is made
 		return nil, err
@@ -146,7 +150,7 @@ func OpenLandscape(ctx context.Context, o Options) (*Storage, error) {
 		return nil, err
 	}
 	archived := archive.NewLibrary()
-	opened := &Storage{Place: place, Log: landscape.New(driver, nil).Opening(archived.Open), close: []func() error{driver.Close, archived.Close}}
+	opened := &Storage{Place: place, Log: landscape.New(inhand.New(driver), o.Clock).Opening(archived.Open), close: []func() error{driver.Close, archived.Close}}
 	opened.roles, _ = driver.(roles)
 	return opened, nil
 }
@@ -222,6 +226,9 @@ func openPostgres(ctx context.Context, ref reference, _ Options) (landscape.Driv
 		return nil, "", &URLError{ofLandscape, ": " + err.Error()}
 	}
 	store, err := pgstore.Open(ctx, ref.url)
+	if _, unfit := errors.AsType[*landscape.UnfitError](err); unfit {
+		return nil, "", err
+	}
 	if err != nil {
 		return nil, "", &ServiceError{place, err}
 	}

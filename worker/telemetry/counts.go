@@ -303,7 +303,9 @@ func (c *counts) addRows(ctx context.Context, e event, pipeline string) {
 	switch out := e.out.(type) {
 	case activities.ReadResult:
 		if in, ok := e.in.(activities.ReadInput); ok {
-			add(in.Source, rowsRead, int64(out.Rows))
+			for _, chunk := range out.Chunks() {
+				add(in.Source, rowsRead, int64(chunk.Rows))
+			}
 		}
 	case activities.PassResult:
 		for node, rows := range out.RefusedBy {

@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 
 	"waymark/internal/defect"
+	"waymark/worker/spans"
 )
 
 // maxSeries bounds how many combinations of labels one metric may have. Further ones are counted together, under the
@@ -33,7 +34,11 @@ type Options struct {
 	Env    func(name string) (value string, set bool) // OTEL_* variables, which alone say whether and where traces are sent
 	Logger *slog.Logger                               // gets what goes wrong
 
+	Spans spans.Folder // where spans wait while their collector is away; empty: they are dropped
+
 	Received *Received // what is posted to the process; nil if nothing can be
+
+	Ready func(ctx context.Context) map[string]bool // whether each thing that the process needs is well; nil if nobody knows
 }
 
 // Telemetry gathers what one process has to say. It is safe for concurrent use.
@@ -68,8 +73,18 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 			return nil, err
 		}
 	}
+	if o.Ready != nil {
+		if err := observeReady(t.meters.Meter("waymark"), o.Ready); err != nil {
+			return nil, err
+		}
+	}
 	if t.tracing, err = startTracing(ctx, o); err != nil {
 		return nil, err
+	}
+	if t.tracing != nil && o.Spans != "" {
+		if err := observeSpans(t.meters.Meter("waymark"), o.Spans); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
 }
@@ -125,7 +140,7 @@ type Run struct {
 	Started  time.Time
 }
 
-// Interceptor returns what makes a worker tell of its activities, and log when runs begin and end. recorded returns
+// Interceptor returns what makes a worker tell of its activities, and log when runs begin, are resumed, and end. recorded returns
 // what is recorded of a run; it is asked once for each run, and not while the run waits.
 func (t *Telemetry) Interceptor(recorded func(ctx context.Context, run string) (Run, error)) interceptor.WorkerInterceptor {
 	w := newWatcher(t.counts, recorded)

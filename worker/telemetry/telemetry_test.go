@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+
+	"waymark/worker/spans"
 )
 
 func TestTracesAreOffUnlessAskedFor(t *testing.T) {
@@ -53,6 +55,35 @@ func TestTracesAreSent(t *testing.T) {
 	span.End()
 	require.NoError(t, tel.Stop(t.Context()))
 	require.Equal(t, int64(1), sent.Load())
+}
+
+// TestSpansWaitForTheirCollector: what a process could not send the next one sends.
+func TestSpansWaitForTheirCollector(t *testing.T) {
+	var away atomic.Bool
+	var sent atomic.Int64
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if away.Load() {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		sent.Add(1)
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	o := Options{Logger: slog.New(slog.DiscardHandler), Env: os.LookupEnv, Spans: spans.Folder(t.TempDir())}
+	away.Store(true)
+	tel, err := Start(t.Context(), o)
+	require.NoError(t, err)
+	_, span := tel.tracing.provider.Tracer("test").Start(t.Context(), "work")
+	span.End()
+	require.NoError(t, tel.Stop(t.Context()))
+	away.Store(false)
+	tel, err = Start(t.Context(), o)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return sent.Load() == 1 }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { waits, err := o.Spans.Waiting(); return err == nil && waits.Spans == 0 }, 30*time.Second, 5*time.Millisecond)
+	require.Equal(t, []string{`waymark_spans{state="dropped"} 0`, `waymark_spans{state="waiting"} 0`}, metrics(t, tel, "waymark_spans"))
+	require.NoError(t, tel.Stop(t.Context()))
 }
 
 func TestAnUnknownProtocolIsRefused(t *testing.T) {

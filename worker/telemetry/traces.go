@@ -8,12 +8,15 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.temporal.io/sdk/contrib/opentelemetry"
 	"go.temporal.io/sdk/interceptor"
+
+	"waymark/worker/spans"
 )
 
 // tracing sends traces.
@@ -28,7 +31,7 @@ func startTracing(ctx context.Context, o Options) (*tracing, error) {
 	if !wanted(o.Env) {
 		return nil, nil
 	}
-	exporter, err := newExporter(ctx, o.Env)
+	exporter, err := newExporter(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("OpenTelemetry's variables OTEL_EXPORTER_OTLP_*: %w", err)
 	}
@@ -55,15 +58,20 @@ func wanted(env func(string) (string, bool)) bool {
 }
 
 // newExporter speaks the protocol that the variables name, by default that of OpenTelemetry's specification.
-func newExporter(ctx context.Context, env func(string) (string, bool)) (trace.SpanExporter, error) {
-	protocol := cmp.Or(of(env, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), of(env, "OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
-	switch protocol {
+func newExporter(ctx context.Context, o Options) (trace.SpanExporter, error) {
+	var sends otlptrace.Client
+	switch protocol := cmp.Or(of(o.Env, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), of(o.Env, "OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf"); protocol {
 	case "grpc":
-		return otlptracegrpc.New(ctx)
+		sends = otlptracegrpc.NewClient()
 	case "http/protobuf":
-		return otlptracehttp.New(ctx)
+		sends = otlptracehttp.NewClient()
+	default:
+		return nil, fmt.Errorf("protocol %q: write grpc or http/protobuf", protocol)
 	}
-	return nil, fmt.Errorf("protocol %q: write grpc or http/protobuf", protocol)
+	if o.Spans != "" {
+		sends = spans.New(sends, o.Spans, o.Logger)
+	}
+	return otlptrace.New(ctx, sends)
 }
 
 func of(env func(string) (string, bool), name string) string {

@@ -101,13 +101,16 @@ func (w *watcher) count(e event) {
 	w.log(e, of)
 }
 
-// log says of a run that it began, or ended.
+// log says of a run that it began, was resumed, or ended.
 func (w *watcher) log(e event, of Run) {
 	status, ended := e.ended(of.Pipeline)
+	_, resumed := e.in.(activities.ResumeInput)
 	switch {
 	case e.err != nil:
 	case begins(e):
 		w.logger.Info("run began", "run", e.run, "pipeline", of.Pipeline)
+	case resumed:
+		w.logger.Info("run resumed", "run", e.run, "pipeline", of.Pipeline)
 	case ended && of.Started.IsZero():
 		w.logger.Info("run ended", "run", e.run, "pipeline", of.Pipeline, "status", status)
 	case ended:

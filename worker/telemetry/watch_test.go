@@ -26,7 +26,8 @@ func start(t *testing.T, env map[string]string) *Telemetry {
 	t.Helper()
 	tel, err := Start(t.Context(), Options{
 		Code: "waymark test", Logger: slog.New(slog.DiscardHandler),
-		Env: func(name string) (string, bool) { value, set := env[name]; return value, set },
+		Env:   func(name string) (string, bool) { value, set := env[name]; return value, set },
+		Ready: func(context.Context) map[string]bool { return map[string]bool{"temporal": true, "work": false} },
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, tel.Stop(context.Background())) })
@@ -178,6 +179,9 @@ func TestActivitiesAreCounted(t *testing.T) {
 	}, metrics(t, tel, "waymark_chunk_seconds_count"))
 	require.Contains(t, metrics(t, tel, "waymark_schedule_to_start_seconds_count"), `waymark_schedule_to_start_seconds_count{activity="Write"} 3`)
 	require.Equal(t, []string{`waymark_build_info{code="waymark test"} 1`}, metrics(t, tel, "waymark_build_info"))
+	require.ElementsMatch(t, []string{
+		`waymark_ready{check="temporal"} 1`, `waymark_ready{check="work"} 0`,
+	}, metrics(t, tel, "waymark_ready"))
 }
 
 // TestStartsThatComeToNothing are no runs: they are counted as refused, and a run that waits for places has not begun.
@@ -203,6 +207,10 @@ func TestStartsThatComeToNothing(t *testing.T) {
 	w.count(event{run: "r1", in: activities.FinishInput{Run: "r1"}, out: activities.FinishResult{Status: pipeline.Completed}})
 	require.Contains(t, log.String(), `msg="run began" run=r1 pipeline=orders`)
 	require.Contains(t, log.String(), `msg="run ended" run=r1 pipeline=orders status=completed seconds=`)
+	w.count(event{run: "r1", in: activities.ResumeInput{Run: "r1"}, err: errors.New("away")})
+	require.NotContains(t, log.String(), "resumed")
+	w.count(event{run: "r1", in: activities.ResumeInput{Run: "r1"}})
+	require.Contains(t, log.String(), `msg="run resumed" run=r1 pipeline=orders`)
 }
 
 // TestWhatIsDoneTogetherIsCountedApart has activities that do several things: rows and effects are those of each, and

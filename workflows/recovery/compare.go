@@ -29,7 +29,8 @@ type DivergedError struct {
 
 // Error names run, event and contradiction, and says the cure.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("STATE_DIVERGED: run %s, event %d of its workflow: %s; put back the state folder as one piece, or start over with --fork", e.Run, e.Event, e.Message)
+	return fmt.Sprintf("STATE_DIVERGED: run %s, event %d of its workflow: %s; put back the state folder as one piece; or, if the record was restored from a backup, "+
+		"delete workflow run-%[1]s in Temporal (in a state folder, temporal.db) and resume the run", e.Run, e.Event, e.Message)
 }
 
 // Compare holds what the workflow's latest history says was done against the record. stored reads the payloads of the
@@ -187,7 +188,7 @@ func (r *record) decode(payloads *common.Payloads, to any) error {
 
 func (r *record) holdsRead(ctx context.Context, in activities.ReadInput, out activities.ReadResult) error {
 	if !out.Done {
-		return r.holdsChunk(ctx, in.Source, in.Chunk, out.Cursor)
+		return r.holdsChunk(ctx, in.Source, in.Chunk+int64(len(out.More)), out.Cursor)
 	}
 	ends, err := r.ends(ctx)
 	if err == nil && !ends[in.Source] {

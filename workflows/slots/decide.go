@@ -39,6 +39,25 @@ type ledger struct {
 	pause    *landscape.Schedule              // the row that pauses the schedule now; nil if it is not paused
 }
 
+// after returns the ledger once changes are recorded. It is plain what follows from them if nothing else need be read:
+// runs began of which nothing is known before, and slots are done.
+func (l ledger) after(changes []landscape.SlotChange) (then ledger, plain bool) {
+	then, plain = l, true
+	then.slots = slices.Clone(l.slots)
+	for _, change := range changes {
+		i := slices.IndexFunc(then.slots, func(slot landscape.Slot) bool { return slot.Name == change.To.Name })
+		then.slots[i] = change.To
+		then.slots[i].Changes = change.From.Changes + 1
+		begins := change.To.State == landscape.SlotRunning && change.To.Run != change.From.Run
+		plain = plain && (begins || change.To.State == landscape.SlotDone)
+	}
+	over := func(slot landscape.Slot) bool {
+		return slot.State == landscape.SlotDone || slot.State == landscape.SlotSkipped
+	}
+	then.slots = slices.DeleteFunc(then.slots, over)
+	return then, plain
+}
+
 // decision is what is to be done.
 type decision struct {
 	changes []landscape.SlotChange

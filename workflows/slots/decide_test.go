@@ -3,6 +3,7 @@ package slots
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -267,8 +268,22 @@ func TestDecide(t *testing.T) {
 			}
 			require.Equal(t, test.want, strings.Join(said, "; "))
 			require.Equal(t, test.cancel, d.cancel["r"])
+			requireSettled(t, s, l, d, test.now)
 		})
 	}
+}
+
+// requireSettled requires that nothing more is decided once what was decided is recorded, if that is plain and no slot
+// waits: such a turn has no second round.
+func requireSettled(t *testing.T, s *Schedule, l ledger, d decision, now landscape.Micros) {
+	t.Helper()
+	then, plain := l.after(d.changes)
+	if !plain || s.known(then, now.Time()).waits {
+		return
+	}
+	then.outcomes = map[string]outcome{"new": {state: open}}
+	maps.Copy(then.outcomes, l.outcomes)
+	require.Empty(t, s.decide(then, now.Time(), newRun).changes)
 }
 
 // A further attempt continues with the run, if that is possible.

@@ -36,18 +36,31 @@ type SlotRun struct {
 	Run  string `json:"run"`
 }
 
-// turnTimeout is how long one turn of a schedule may take.
-const turnTimeout = time.Minute
+// turnTimeout is how long one turn of a schedule may take, and turnInTask how long within the task of the workflow.
+const (
+	turnTimeout = time.Minute
+	turnInTask  = 3 * time.Second
+)
 
 // turnAttempts bounds how often the turn is tried. What the schedule fired for is found without it, too.
 const turnAttempts = 10
 
-// ScheduleFired is the workflow that a schedule of Temporal starts: it has done what is due.
+// ScheduleFired is the workflow that a schedule of Temporal starts: it has done what is due. The process that has the
+// task does that, if it can: many schedules fire at the same moment, and an activity costs Temporal more than the turn.
 func ScheduleFired(ctx workflow.Context, in FiredInput) (result FiredResult, err error) {
+	const summary = "slots of a schedule"
+	once := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: turnInTask,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:             summary,
+	})
+	if err = workflow.ExecuteLocalActivity(once, TurnName, in).Get(ctx, &result); err == nil {
+		return result, nil
+	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: turnTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: turnAttempts},
-		Summary:             "slots of a schedule",
+		Summary:             summary,
 	})
 	err = workflow.ExecuteActivity(ctx, TurnName, in).Get(ctx, &result)
 	return result, err
@@ -55,7 +68,7 @@ func ScheduleFired(ctx workflow.Context, in FiredInput) (result FiredResult, err
 
 // TurnSchedule is the activity of ScheduleFired: a turn of the schedule.
 func (k *Keeper) TurnSchedule(ctx context.Context, in FiredInput) (FiredResult, error) {
-	_, err := k.Turn(ctx, in.Schedule)
+	err := k.Turn(ctx, in.Schedule)
 	if errors.Is(err, landscape.ErrNotFound) { // it never had one: nothing of ours fired
 		problem := activities.ProblemOf(activities.TypeInput, err.Error())
 		return FiredResult{}, temporal.NewNonRetryableApplicationError(problem.Detail, activities.TypeInput, nil, problem)

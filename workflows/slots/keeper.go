@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"golang.org/x/sync/errgroup"
 
 	"waymark/activities"
 	"waymark/internal/defect"
@@ -25,8 +26,13 @@ type Keeper struct {
 	Payloads *payload.Store
 	Logger   log.Logger
 
-	inTemporal map[string]temporalSchedule // by schedule, what this process knows of it in Temporal
 	seen       map[string]int64            // by environment and pipeline, the deployment whose schedules are recorded
+	known      map[string]*known           // by schedule, what this process found at its last turn; nil for nothing
+	events     int64                       // the position of the outbox up to which known has what was told
+	looked     time.Time                   // the time of the last look
+	inTemporal map[string]temporalSchedule // by schedule, what this process knows of it in Temporal
+	listAgain  time.Time                   // when Temporal is asked for all schedules
+	syncAgain  time.Time                   // before which nothing is compared with Temporal, because that failed
 }
 
 // atLeast is how often schedules are looked at, whatever fires: a run may have ended, or a person have asked for one.
@@ -39,36 +45,69 @@ const betweenRuns = 500 * time.Millisecond
 const recently = 31 * 24 * time.Hour
 
 // All records the schedules of the versions that are current, and does what is due for all schedules. It returns how long it is at most until there
-// may be more to do.
+// may be more to do. It is not safe for concurrent use.
 func (k *Keeper) All(ctx context.Context) (time.Duration, error) {
-	if err := k.reconcile(ctx); err != nil {
-		return atLeast, err
+	wait, err := k.turns(ctx)
+	sync, synced := k.syncAll(ctx)
+	adopt, adopted := k.reconcile(ctx)
+	if sync || adopt {
+		wait = 0
 	}
-	rows, err := k.Log.Schedules(ctx)
+	return wait, errors.Join(err, synced, adopted)
+}
+
+// turns gives a turn to every schedule for which there may be something to do.
+func (k *Keeper) turns(ctx context.Context) (time.Duration, error) {
+	look, err := k.look(ctx)
 	if err != nil {
 		return atLeast, err
 	}
-	var failed []error
+	more, err := k.turnEach(ctx, k.stale(look))
 	wait := atLeast
-	for _, row := range rows {
-		var next time.Time
-		err := defect.Catch("schedules", func() (err error) { // one of them keeps no other from its turn
-			if next, err = k.Turn(ctx, row.ID); err == nil {
-				err = k.syncTemporal(ctx, row.ID)
-			}
-			return err
-		})
-		if err != nil {
-			failed = append(failed, fmt.Errorf("schedule %s: %w", row.ID, err))
-		}
-		if !next.IsZero() {
-			wait = min(wait, max(time.Until(next), 0))
+	if more {
+		wait = 0
+	}
+	for _, known := range k.known {
+		if !known.next.IsZero() {
+			wait = min(wait, max(time.Until(known.next), 0))
 		}
 	}
-	return wait, errors.Join(failed...)
+	return wait, err
+}
+
+// turnEach gives a turn to each of some schedules, and reports whether one of them has more to do at once. Several have
+// theirs at the same time: a turn waits for the record and for Temporal most of the time, and the last one of many
+// whose slots are due at the same moment would begin late.
+func (k *Keeper) turnEach(ctx context.Context, ids []string) (more bool, err error) {
+	found, failed := make([]*known, len(ids)), make([]error, len(ids))
+	var turns errgroup.Group
+	turns.SetLimit(turnsAtOnce)
+	for i, id := range ids {
+		turns.Go(func() error {
+			failed[i] = defect.Catch("schedules", func() (err error) { // one of them keeps no other from its turn
+				found[i], err = k.turn(ctx, id)
+				return err
+			})
+			return nil
+		})
+	}
+	_ = turns.Wait()
+	for i, id := range ids {
+		switch {
+		case failed[i] != nil:
+			failed[i] = fmt.Errorf("schedule %s: %w", id, failed[i])
+		case found[i] == nil: // the rest comes in the next turn
+			more = true
+		default:
+			k.known[id] = found[i]
+		}
+	}
+	return more, errors.Join(failed...)
 }
 
 const (
+	// turnsAtOnce is how many schedules have their turn at the same time.
+	turnsAtOnce = 8
 	// mostRounds bounds one turn of a schedule, so that others have theirs. Each round does one step of its slots, or records mostAtOnce.
 	mostRounds = 10
 	// mostDue is how many slots that are due a round looks at: so many that were due first, such as those of a backfill, and so many that were due last.
@@ -77,47 +116,54 @@ const (
 
 // Turn does what is due for a schedule: it records the slots that became due, begins runs, and records what became of those that it began. It may
 // be repeated, at any time, by anybody. It returns when the next slot is due; zero if that is not known.
-func (k *Keeper) Turn(ctx context.Context, id string) (next time.Time, err error) {
+func (k *Keeper) Turn(ctx context.Context, id string) error {
+	_, err := k.turn(ctx, id)
+	return err
+}
+
+// turn is Turn, and returns what it found in the end.
+func (k *Keeper) turn(ctx context.Context, id string) (*known, error) {
 	for range mostRounds {
-		again, next, err := k.round(ctx, id)
+		again, found, err := k.round(ctx, id)
 		if landscape.Raced(err) {
 			continue
 		}
 		if err != nil || !again {
-			return next, err
+			return found, err
 		}
 	}
-	return time.Now(), nil // the rest comes in the next turn
+	return nil, nil //nolint:nilnil // the rest comes in the next turn
 }
 
-// round does one step, and reports whether there may be another one.
-func (k *Keeper) round(ctx context.Context, id string) (again bool, next time.Time, err error) {
+// round does one step, and reports whether there may be another one; else it returns what it found.
+func (k *Keeper) round(ctx context.Context, id string) (again bool, found *known, err error) {
 	s, history, err := recorded(ctx, k.Log, id)
 	if err != nil {
-		return false, next, err
+		return false, nil, err
 	}
 	now := time.Now()
 	if full, err := s.recordDue(ctx, k.Log, history, now); err != nil || full {
-		return full, next, err
+		return full, nil, err
 	}
 	l, err := k.ledger(ctx, s, history, now)
 	if err != nil {
-		return false, next, err
+		return false, nil, err
 	}
 	d := s.decide(l, now, newRun)
 	if err := k.Log.ChangeSlots(ctx, nil, d.changes); err != nil {
-		return false, next, err
+		return false, nil, err
 	}
 	for _, change := range d.changes {
 		k.tell(change)
 	}
-	if err := k.act(ctx, s, l, d); err != nil {
-		return false, next, err
+	then, plain := l.after(d.changes)
+	if err := k.act(ctx, s, then, d); err != nil {
+		return false, nil, err
 	}
-	if len(d.changes) == 0 {
-		return false, s.next(l, now), nil
+	if found := s.known(then, now); len(d.changes) == 0 || plain && !found.waits {
+		return false, found, nil
 	}
-	return true, next, k.pauseAfter(ctx, s, d.changes)
+	return true, nil, k.pauseAfter(ctx, s, d.changes)
 }
 
 // recorded returns a schedule, and its rows, the first first. The error wraps landscape.ErrNotFound if there is none.
@@ -144,6 +190,9 @@ func (s *Schedule) next(l ledger, now time.Time) time.Time {
 			next = at
 		}
 	}
+	if l.pause != nil {
+		sooner(s.Until.Time())
+	}
 	if !s.Removed() {
 		for slot := range s.Calendar.Due(now) {
 			sooner(slot.Start)
@@ -155,6 +204,9 @@ func (s *Schedule) next(l ledger, now time.Time) time.Time {
 	running, waiting := false, false
 	for _, slot := range l.slots {
 		sooner(slot.Ready.Time())
+		if slot.Late == 0 {
+			sooner(slot.Deadline.Time())
+		}
 		running = running || slot.State == landscape.SlotRunning
 		waiting = waiting || slot.State == landscape.SlotDue && !slot.Ready.Time().After(now)
 	}
@@ -190,7 +242,7 @@ func (k *Keeper) ledger(ctx context.Context, s *Schedule, history []landscape.Sc
 		}
 	}
 	for _, slot := range l.slots {
-		if err := k.look(ctx, s, &l, slot); err != nil {
+		if err := k.consult(ctx, s, &l, slot); err != nil {
 			return l, err
 		}
 	}
@@ -212,8 +264,8 @@ func (k *Keeper) due(ctx context.Context, id string) ([]landscape.Slot, error) {
 	return first, err
 }
 
-// look reads what else is recorded of a slot.
-func (k *Keeper) look(ctx context.Context, s *Schedule, l *ledger, slot landscape.Slot) (err error) {
+// consult reads what else is recorded of a slot.
+func (k *Keeper) consult(ctx context.Context, s *Schedule, l *ledger, slot landscape.Slot) (err error) {
 	if slot.Run != "" {
 		if l.outcomes[slot.Run], err = k.outcome(ctx, slot, landscape.MicrosOf(time.Now())); err != nil {
 			return err

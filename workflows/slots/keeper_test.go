@@ -44,6 +44,32 @@ func TestManySlotsThatAreDueHideNone(t *testing.T) {
 	require.True(t, slices.ContainsFunc(due, func(s landscape.Slot) bool { return s.Name == changes[len(changes)-1].To.Name }))
 }
 
+// What a turn knows of the slots that it changed is what is recorded of them.
+func TestTheLedgerAfterChangesIsTheRecorded(t *testing.T) {
+	log, s := pausedAfterTwo(t)
+	at := []landscape.SlotChange{{To: slotOf(1, landscape.SlotDue, "")}, {To: slotOf(2, landscape.SlotDue, "")}}
+	require.NoError(t, log.ChangeSlots(t.Context(), nil, at))
+	l, err := (&Keeper{Log: log}).ledger(t.Context(), s, []landscape.Schedule{s.Schedule}, day(3).Time())
+	require.NoError(t, err)
+	d := s.decide(l, day(3).Time(), func() string { return "new" })
+	require.NoError(t, log.ChangeSlots(t.Context(), nil, d.changes))
+	then, plain := l.after(d.changes)
+	require.False(t, plain, "one waits for its turn, and that is to be said")
+	for i, state := range []landscape.SlotState{landscape.SlotRunning, landscape.SlotDue} {
+		recorded, err := log.SlotsInState(t.Context(), s.ID, state, 0, false)
+		require.NoError(t, err)
+		then.slots[i].Changed = recorded[0].Changed // which the log sets
+		require.Equal(t, recorded, then.slots[i:i+1])
+	}
+
+	l = then
+	l.outcomes["new"] = outcome{state: done}
+	then, plain = l.after(s.decide(l, day(3).Time(), func() string { return "next" }).changes)
+	require.True(t, plain, "one is done, and the next one begins")
+	require.Len(t, then.slots, 1)
+	require.Equal(t, "next", then.slots[0].Run)
+}
+
 // Only what the schedule itself started says that the schedule had better pause.
 func TestFailuresThatPauseASchedule(t *testing.T) {
 	night := func(n int, request string) landscape.Slot {

@@ -57,6 +57,9 @@ func tried(slot landscape.Slot, o outcome) bool {
 func (k *Keeper) outcomeOfRun(
 	ctx context.Context, slot landscape.Slot, run landscape.RunHead, o outcome, now landscape.Micros,
 ) (outcome, error) {
+	if run.Status == pipeline.Running {
+		return k.attended(ctx, slot, o, now)
+	}
 	_, err := k.Log.Resumable(ctx, run.ID)
 	if _, is := errors.AsType[*landscape.NotResumableError](err); is {
 		o.over = true
@@ -67,10 +70,7 @@ func (k *Keeper) outcomeOfRun(
 	case run.Status.Complete():
 		o.state = done
 		return o, nil
-	case run.Status == pipeline.Running:
-		return k.attended(ctx, slot, o, now)
-	}
-	if !tried(slot, o) {
+	case !tried(slot, o):
 		return k.outcomeOfWorkflow(ctx, slot, o)
 	}
 	o.state, o.reason = failed, run.Reason

@@ -12,33 +12,29 @@ import (
 	"waymark/pipeline"
 )
 
-// reconcile records the schedules of the versions that are current: those that are new or changed, and those that are gone.
-func (k *Keeper) reconcile(ctx context.Context) error {
-	current, err := k.Log.AllCurrentVersions(ctx)
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, deployment := range current {
-		failed = append(failed, k.adoptNew(ctx, deployment))
-	}
-	return errors.Join(failed...)
-}
+// mostAdopted is how many deployments are looked at in one go: the time of a slot may come meanwhile.
+const mostAdopted = 100
 
-// adoptNew is Adopt for a deployment that this process has not seen yet.
-func (k *Keeper) adoptNew(ctx context.Context, d landscape.Deployment) error {
-	place := d.Environment + "/" + d.Pipeline
-	if seq, is := k.seen[place]; is && seq == d.Seq {
-		return nil
-	}
-	if err := Adopt(ctx, k.Log, k.Payloads, d); err != nil {
-		return err
-	}
+// reconcile records the schedules of the versions that became current since this process looked: those that are new or
+// changed, and those that are gone. It reports whether there is more to do at once.
+func (k *Keeper) reconcile(ctx context.Context) (more bool, err error) {
 	if k.seen == nil {
 		k.seen = map[string]int64{}
 	}
-	k.seen[place] = d.Seq
-	return nil
+	current, err := k.Log.DeploymentsSince(ctx, k.seen, mostAdopted)
+	if err != nil {
+		return false, err
+	}
+	var failed []error
+	for _, d := range current {
+		if err := Adopt(ctx, k.Log, k.Payloads, d); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		k.seen[d.Environment+"/"+d.Pipeline] = d.Seq
+		more = true
+	}
+	return more, errors.Join(failed...)
 }
 
 // Adopt records the schedules of a version that became current, unless another one did meanwhile; none of a pipeline that is retired. It may be repeated.

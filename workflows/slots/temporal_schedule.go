@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"waymark/activities"
+	"waymark/internal/defect"
 	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
 )
@@ -22,16 +23,21 @@ import (
 
 // temporalSchedule is what a process knows of a schedule in Temporal.
 type temporalSchedule struct {
-	seq    int64     // of the row that Temporal shows
-	until  time.Time // up to which its instants reach
-	looked time.Time
+	seq   int64     // of the row that Temporal shows
+	until time.Time // up to which its instants reach; zero for ever
 }
 
 const (
 	// instantsAhead is how many instants a schedule in Temporal has.
 	instantsAhead = 24
-	// syncInterval is how often a process looks what people did to a schedule in Temporal.
+	// syncInterval is how often at most a process looks what people did to schedules in Temporal, and syncRests how
+	// many times as long as a look took nobody looks after it: a minute for thousands of them.
 	syncInterval = 10 * time.Second
+	syncRests    = 600
+	// syncTime is how long schedules in Temporal are compared in one go, and syncCall how long one call may take: the time
+	// of a slot may come meanwhile. After one that failed nothing is compared for syncInterval.
+	syncTime = 500 * time.Millisecond
+	syncCall = 3 * time.Second
 	// catchupWindow is how long after its time Temporal still fires, if it could not before. One firing makes up for all
 	// slots.
 	catchupWindow = 10 * time.Minute
@@ -40,32 +46,96 @@ const (
 // TemporalID returns the id that a schedule has in Temporal.
 func TemporalID(schedule string) string { return "waymark/" + schedule }
 
-// syncTemporal makes Temporal fire for what is due next, and takes over what a person did to the schedule there.
-func (k *Keeper) syncTemporal(ctx context.Context, id string) error {
-	row, err := k.Log.Schedule(ctx, id)
+// syncAll makes Temporal fire for what is due next, and takes over what people did to schedules there. Temporal tells
+// of all of them at once; each that is not as it should be is compared alone.
+func (k *Keeper) syncAll(ctx context.Context) (more bool, err error) {
+	if time.Now().Before(k.syncAgain) {
+		return false, nil
+	}
+	defer func() {
+		if err != nil {
+			k.syncAgain = time.Now().Add(syncInterval)
+		}
+	}()
+	if k.inTemporal == nil {
+		k.inTemporal = map[string]temporalSchedule{}
+	}
+	if begun := time.Now(); !begun.Before(k.listAgain) {
+		if err := briefly(ctx, k.list); err != nil {
+			return false, fmt.Errorf("list schedules in Temporal: %w", err)
+		}
+		k.listAgain = time.Now().Add(max(syncInterval, min(syncRests*time.Since(begun), time.Minute)))
+	}
+	begun := time.Now()
+	for id, known := range k.known {
+		there, is := k.inTemporal[id]
+		if is && there.seq == known.Seq && (there.until.IsZero() || there.until.After(time.Now())) {
+			continue
+		}
+		if more = time.Since(begun) > syncTime; more {
+			break
+		}
+		err := defect.Catch("schedules", func() error {
+			return briefly(ctx, func(ctx context.Context) error { return k.syncTemporal(ctx, *known.Schedule) })
+		})
+		if err != nil {
+			return false, fmt.Errorf("schedule %s in Temporal: %w", id, err)
+		}
+	}
+	return more, nil
+}
+
+// briefly does something that a Temporal which does not answer keeps no slot waiting for long.
+func briefly(ctx context.Context, do func(context.Context) error) error {
+	ctx, done := context.WithTimeout(ctx, syncCall)
+	defer done()
+	return do(ctx)
+}
+
+// list forgets what is known of schedules that Temporal does not tell of as the record has them. What it tells may be a
+// little old: then one is compared for nothing.
+func (k *Keeper) list(ctx context.Context) error {
+	all, err := k.Client.ScheduleClient().List(ctx, client.ScheduleListOptions{})
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	known, ok := k.inTemporal[id]
-	fresh := ok && known.seq == row.Seq && now.Sub(known.looked) < syncInterval
-	if fresh && (known.until.IsZero() || known.until.After(now)) {
-		return nil
+	there := map[string]temporalSchedule{}
+	for all.HasNext() {
+		entry, err := all.Next()
+		if err != nil {
+			return err
+		}
+		id, _ := strings.CutPrefix(entry.ID, TemporalID(""))
+		known := k.known[id]
+		if known == nil || known.silent() || entry.Paused != known.PausedAt(landscape.MicrosOf(now)) {
+			continue
+		}
+		if shown, is := k.inTemporal[id]; is {
+			there[id] = shown
+		} else if seq, ours := entryOf(entry.Note); ours { // another process did that
+			if n := len(entry.NextActionTimes); n > 0 {
+				there[id] = temporalSchedule{seq, entry.NextActionTimes[n-1]}
+			}
+		}
 	}
-	s, err := Read(row)
-	if err != nil {
-		return err
+	for id, known := range k.known {
+		if is, as := there[id]; as {
+			k.inTemporal[id] = is
+		} else if !known.silent() {
+			delete(k.inTemporal, id)
+		}
 	}
-	next, err := k.sync(ctx, s, now)
-	if err != nil {
-		return err
-	}
-	if k.inTemporal == nil {
-		k.inTemporal = map[string]temporalSchedule{}
-	}
-	next.looked = now
-	k.inTemporal[id] = next
 	return nil
+}
+
+// syncTemporal brings a schedule in Temporal and the record up to each other.
+func (k *Keeper) syncTemporal(ctx context.Context, s Schedule) error {
+	next, err := k.sync(ctx, &s, time.Now())
+	if err == nil {
+		k.inTemporal[s.ID] = next
+	}
+	return err
 }
 
 // sync compares the schedule in Temporal with the record, and brings each up to the other.

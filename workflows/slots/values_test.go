@@ -19,9 +19,11 @@ import (
 
 // Whenever somebody looks, and whatever was asked for before: each value has one slot of each interval, and none is left out.
 func TestEachValueHasOneSlotOfEachInterval(test *testing.T) {
+	driver := blank.New(test)
 	rapid.Check(test, func(t *rapid.T) {
 		values := rapid.IntRange(1, 300).Draw(t, "values")
-		log, s := withValues(t.Context(), blank.New(test), t, "15m", values)
+		driver.Reset(test)
+		log, s := withValues(t.Context(), driver, t, "15m", values)
 		now := s.Since.Time()
 		begin := now
 		for range rapid.IntRange(1, 6).Draw(t, "looks") {

@@ -12,25 +12,25 @@ import (
 	"waymark/workflows/slots"
 )
 
-// reconcile records the triggers of the versions that are current: those that are new or changed, and those that are gone.
-func (w *Watcher) reconcile(ctx context.Context) error {
-	current, err := w.Log.AllCurrentVersions(ctx)
+// mostAdopted is how many deployments are looked at in one go: something may arrive meanwhile.
+const mostAdopted = 100
+
+// reconcile records the triggers of the versions that became current since this process looked: those that are new or
+// changed, and those that are gone. It reports whether there is more to do at once.
+func (w *Watcher) reconcile(ctx context.Context) (more bool, err error) {
+	current, err := w.Log.DeploymentsSince(ctx, w.seen, mostAdopted)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var failed []error
 	for _, d := range current {
-		place := d.Environment + "/" + d.Pipeline
-		if seq, is := w.seen[place]; is && seq == d.Seq {
-			continue
-		}
 		if err := Adopt(ctx, w.Log, w.Payloads, d); err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		w.seen[place] = d.Seq
+		w.seen[d.Environment+"/"+d.Pipeline] = d.Seq
 	}
-	return errors.Join(failed...)
+	return len(current) == mostAdopted && failed == nil, errors.Join(failed...)
 }
 
 // Adopt records the triggers of a version that became current, unless another one did meanwhile; none of a pipeline that is retired. It may be repeated.
@@ -59,15 +59,13 @@ func declaredBy(ctx context.Context, log *landscape.Log, payloads *payload.Store
 
 func adopt(ctx context.Context, log *landscape.Log, d landscape.Deployment, declared pipeline.Map[pipeline.ArrivalTrigger]) error {
 	wanted := map[string]landscape.Trigger{}
-	known, err := log.Triggers(ctx)
+	known, err := log.TriggersOf(ctx, d.Environment, d.Pipeline)
 	if err != nil {
 		return err
 	}
 	for _, row := range known {
-		if row.Environment == d.Environment && row.Pipeline == d.Pipeline {
-			row.Action = landscape.RemoveTrigger
-			wanted[row.ID] = row
-		}
+		row.Action = landscape.RemoveTrigger
+		wanted[row.ID] = row
 	}
 	for _, entry := range declared {
 		spec, err := json.Marshal(entry.Value)

@@ -28,14 +28,15 @@ type found struct {
 	// version is the row of the trigger that files or table is of; the zero one if nobody has compiled its version yet.
 	version landscape.Trigger
 
-	files   plugin.Watched               // where files arrive; nil for a table
-	table   plugin.Growing               // where rows do; nil for files
-	more    bool                         // others are there already, of rows
-	known   map[string]landscape.Arrival // by item, what was recorded last: of all files that are there, and of all that are ready
-	unready map[string]unready           // by item
-	left    string                       // what is there and can be no file of a run, in words; empty if nothing is
-	gone    map[string]landscape.Arrival // by item, outputs that are gone and may come back; nil if that was not asked yet
-	follows landscape.Micros             // when the trigger became one after the pipeline after which it is; 0 if that was not asked yet
+	files    plugin.Watched               // where files arrive; nil for a table
+	table    plugin.Growing               // where rows do; nil for files
+	more     bool                         // others are there already, of rows
+	known    map[string]landscape.Arrival // by item, what was recorded last: of all files that are there, and of all that are ready
+	unready  map[string]unready           // by item
+	left     string                       // what is there and can be no file of a run, in words; empty if nothing is
+	gone     map[string]landscape.Arrival // by item, outputs that are gone and may come back; nil if that was not asked yet
+	position int64                        // up to which the outbox was looked at, while nothing waits; 0 if that was not asked yet
+	follows  landscape.Micros             // when the trigger became one after the pipeline after which it is; 0 if that was not asked yet
 }
 
 // unready is a file that may be written yet.
@@ -77,7 +78,11 @@ func (w *watched) look(ctx context.Context) error {
 	}
 	w.found.next = time.Now().Add(max(pause, rests*time.Since(begun)))
 	news := len(changes) > 0 || next.Waiting != w.at.Waiting || next.Error != w.at.Error || next.Position-w.at.Position >= unrecorded
-	if !news && w.owns && time.Since(w.at.Changed.Time()).Abs() < beat {
+	often := rest
+	if !w.led {
+		often = beat
+	}
+	if !news && w.owns && time.Since(w.at.Changed.Time()).Abs() < often {
 		return nil
 	}
 	if err := w.record(ctx, next, changes); err != nil {

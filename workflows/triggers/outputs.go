@@ -26,6 +26,9 @@ func (w *watched) compareOutputs(ctx context.Context) (changes []landscape.Arriv
 	if err := w.open(ctx); err != nil {
 		return nil, 0, err
 	}
+	if !w.has.Ready && w.found.gone != nil && len(w.found.gone) == 0 && w.found.position >= w.head {
+		return nil, w.found.position, nil // nothing was told since
+	}
 	if err := w.straight(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -38,6 +41,9 @@ func (w *watched) compareOutputs(ctx context.Context) (changes []landscape.Arriv
 		err = w.readGone(ctx)
 	}
 	if err != nil || len(published)+len(ready)+len(w.found.gone) == 0 {
+		if err == nil {
+			w.found.position = position
+		}
 		return nil, position, err
 	}
 	files, _, err := w.found.files.Look(ctx)

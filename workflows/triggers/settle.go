@@ -24,10 +24,15 @@ const (
 
 // settle puts on record what became of the runs that took what arrived, begins those that nobody has begun, and returns how many go on.
 func (w *watched) settle(ctx context.Context) (open int, err error) {
+	if !w.has.Taken {
+		clear(w.begun)
+		return 0, nil
+	}
 	taken, err := w.Log.ArrivalsInState(ctx, w.row.ID, landscape.ArrivalTaken, 0)
 	if err != nil {
 		return 0, err
 	}
+	w.has.Taken = taken != nil
 	outcomes := map[string]outcome{}
 	var changes []landscape.ArrivalChange
 	for _, from := range taken {
@@ -141,7 +146,7 @@ func (w *watched) again(ctx context.Context, start landscape.Start) error {
 	try.pause = min(max(2*try.pause, firstPause), maxPause)
 	try.next = time.Now().Add(try.pause)
 	w.tries[start.Run] = try
-	if w.row.Removed() || first && time.Since(start.Decided.Time()) < firstPause {
+	if w.row.Removed() || first && lately(start.Decided, firstPause) {
 		return nil
 	}
 	w.Logger.Warn("the run of what arrived is begun again", "trigger", w.row.ID, "run", start.Run, "refused", start.Reason)

@@ -40,6 +40,7 @@ func TestFilesOfARunThatIsGivenUp(t *testing.T) {
 	start := landscape.Start{Run: "r", Pipeline: "orders", Params: "{}", Trigger: "arrival"}
 	w.at, err = log.Take(ctx, w.at, start, ready)
 	require.NoError(t, err)
+	w.has.Taken = true
 	require.NoError(t, w.record(ctx, w.at, arrive(1, "changed")))
 	start, err = log.LastStart(ctx, "r")
 	require.NoError(t, err)
@@ -61,5 +62,12 @@ func TestFilesOfARunThatIsGivenUp(t *testing.T) {
 		arrival, err := log.ArrivalAt(ctx, id, c.item, c.revision)
 		require.NoError(t, err)
 		require.Equal(t, []any{c.state, ""}, []any{arrival.State, arrival.Run}, "%s, revision %d", c.item, c.revision)
+	}
+}
+
+// TestAClockThatIsSetBackHoldsNobodyUp: a time an hour ahead is nothing to wait for.
+func TestAClockThatIsSetBackHoldsNobodyUp(t *testing.T) {
+	for ago, want := range map[time.Duration]bool{time.Hour: false, 0: true, -time.Second: true, -time.Hour: false} {
+		require.Equal(t, want, lately(landscape.MicrosOf(time.Now().Add(-ago)), time.Minute), ago)
 	}
 }

@@ -20,10 +20,18 @@ import (
 
 // take gives runs to what waits, as long as more of them may go on, and returns how many do.
 func (w *watched) take(ctx context.Context, going int) (int, error) {
-	for going < max(w.declared.AtOnce, 1) {
+	for w.has.Ready && going < max(w.declared.AtOnce, 1) {
 		list, err := w.next(ctx)
 		if err != nil || list == nil {
 			return going, err
+		}
+		now, err := w.Log.Trigger(ctx, w.row.ID)
+		if err != nil {
+			return going, err
+		}
+		if now != w.row { // somebody paused, changed or removed it since the record was looked at
+			w.read = time.Time{}
+			return going, nil
 		}
 		start, err := startOf(w.row, w.declared)
 		if err != nil {
@@ -33,6 +41,7 @@ func (w *watched) take(ctx context.Context, going int) (int, error) {
 			return going, err
 		}
 		w.owned()
+		w.has.Taken = true
 		for _, arrival := range list {
 			w.note(arrival)
 		}
@@ -57,13 +66,20 @@ func (w *watched) next(ctx context.Context) ([]landscape.Arrival, error) {
 		w.found = found{}
 		return nil, nil
 	}
+	w.has.Ready = err != nil || list != nil
 	if err != nil || len(list) == most || list == nil {
 		return list, err
 	}
-	if wait := cmp.Or(time.Duration(batch.Wait), pipeline.DefaultTriggerWait); time.Since(list[0].At.Time()) < wait {
+	if wait := cmp.Or(time.Duration(batch.Wait), pipeline.DefaultTriggerWait); lately(list[0].At, wait) {
 		return nil, nil
 	}
 	return list, nil
+}
+
+// lately reports whether less than a while has passed since a time on record. One far ahead was written before a clock
+// was set back: it says nothing, and is nothing to wait for.
+func lately(at landscape.Micros, while time.Duration) bool {
+	return time.Since(at.Time()).Abs() < while
 }
 
 // unseen reports whether somebody let a file arrive once more since the process looked: it may have been removed.

@@ -39,8 +39,8 @@ func holding(text, recorded string) plugin.OutputFile {
 
 const firstPart = "the first part"
 
-// publishing is a scene with a run that published a file, an output in two parts, and a table.
-func publishing(t *testing.T) (*scene, outputs) {
+// publishing is a scene with a run that published a file, an output in two parts, and a table; or, in place of the table, JSON Lines with their schema.
+func publishing(t *testing.T, rejects ...string) (*scene, outputs) {
 	t.Helper()
 	s := newScene(t)
 	made := landscapetest.Scene{Run: run, Chunks: 2, ChunkRows: 10}
@@ -52,8 +52,12 @@ func publishing(t *testing.T) (*scene, outputs) {
 	require.NoError(t, err)
 	files := outputs{}
 	for _, sink := range summary.Sinks {
-		text := strings.Repeat(sink.Sink[2:3], int(sink.Bytes))
-		a := plugin.Artifact{Path: "/out/" + sink.Sink, Bytes: sink.Bytes, Rows: sink.Finalized, SHA256: digest(text)}
+		text, schema := strings.Repeat(sink.Sink[2:3], int(sink.Bytes)), ""
+		if sink.Sink == "rejects" && rejects != nil {
+			text, schema = rejects[0], rejects[1]
+			files["rejects"] = []plugin.OutputFile{holding(text, text)}
+		}
+		a := plugin.Artifact{Path: "/out/" + sink.Sink, Bytes: int64(len(text)), Rows: sink.Finalized, SHA256: digest(text)}
 		switch sink.Sink {
 		case "all":
 			files["all"] = []plugin.OutputFile{holding(text, text)}
@@ -64,10 +68,10 @@ func publishing(t *testing.T) (*scene, outputs) {
 			a.SHA256 = digest(manifest)
 			files["review"] = []plugin.OutputFile{holding(manifest, manifest), holding(firstPart, firstPart), holding(rest, rest)}
 		}
-		require.NoError(t, s.log.PreparePublish(t.Context(), run, sink.Sink, sink.Planned, sink.Bytes))
+		require.NoError(t, s.log.PreparePublish(t.Context(), run, sink.Sink, sink.Planned, min(sink.Bytes, int64(len(text)))))
 		e, err := s.log.BeginEffect(t.Context(), landscape.PublishKey(run, sink.Sink), landscape.Placement{}, "w1")
 		require.NoError(t, err)
-		require.NoError(t, s.log.FinalizePublish(t.Context(), e.Attempt("w1"), a, ""))
+		require.NoError(t, s.log.FinalizePublish(t.Context(), e.Attempt("w1"), a, "", schema))
 	}
 	return s.ended(t), files
 }
@@ -128,6 +132,18 @@ func TestArtifacts(t *testing.T) {
 		require.True(t, strings.HasPrefix(said[i], "0 ") == (wants[i] == ""), said[i])
 		require.True(t, wants[i] == "" || strings.HasPrefix(said[i], "4 NOT verified: artifacts: "), said[i])
 	}
+}
+
+// TestRowsFitTheirSchema refuses an output with a row that does not fit the schema on record, in Go and in Python alike. (0.5 CPU-s.)
+func TestRowsFitTheirSchema(t *testing.T) {
+	const rows = `{"id":1,"day":"2026-01-31","price":1e3,"data":{}}` + "\n" + `{"id":-2,"day":null,"data":1}` + "\n" + `{"id":2.5,"day":null,"data":1}` + "\n"
+	const schema = `{"fields":[{"name":"id","types":["int"]},{"name":"day","types":["date"],"nullable":true},{"name":"price","types":["decimal"],"missing":true},{"name":"data","types":["json"]}]}`
+	s, files := publishing(t, rows, schema)
+	made, _, err := s.exportWith(t, bundle.Options{Payloads: bundle.NoPayloads, Outputs: files.of})
+	require.NoError(t, err)
+	want := "artifacts/" + files["rejects"][0].SHA256 + ": row 3 does not fit the schema on record: its "
+	require.Contains(t, verify(t, made, s.trusted).Problem, want)
+	require.Contains(t, python(t, [][]byte{made}, policyOf(t, s.trusted))[0], want)
 }
 
 // TestArtifactsThatChanged refuses to export what is not what the run published; what is gone is a gap.

@@ -25,7 +25,7 @@ func TestBundleOfARotatedLog(t *testing.T) {
 	require.Equal(t, s.trusted, done.Old)
 	after, _ := s.export(t, s.log.Reader, bundle.NoPayloads)
 	later := func() time.Time { return done.Until }
-	e, err := evidence.Open(t.Context(), landscape.New(s.driver, later), evidence.Options{Keys: folder, Clock: later})
+	e, err := evidence.Open(t.Context(), landscape.New(s.driver, later), evidence.Options{Keys: folder})
 	require.NoError(t, err)
 	require.NoError(t, e.Notary.Pass(t.Context()))
 	late, _ := s.export(t, s.log.Reader, bundle.NoPayloads)

@@ -38,7 +38,7 @@ var checks = []struct {
 	{Check{Name: "approvals", Proves: "each signature under an approval request about the run holds, nobody signed one twice, as many signed it as its execution says, and the log has entries about all this, unless a gap says that there are none", Not: "that a key is that of the person, as for sign-offs; or that two keys are two people"}, (*verification).ordersHold},
 	{Check{Name: "history", Proves: "the events follow from the records, and the snapshot is what the events add up to", Not: "that the records are true"}, (*verification).historyFollows},
 	{Check{Name: "payloads", Proves: "each payload is the bytes whose SHA-256 is its name", Not: "that the source told the truth"}, (*verification).payloadsAre},
-	{Check{Name: "artifacts", Proves: "each output in the bundle is what the run published, and none is missing without a gap that says why", Not: "that the place where it was published still holds it"}, (*verification).artifactsAre},
+	{Check{Name: "artifacts", Proves: "each output in the bundle is what the run published, none is missing without a gap that says why, and the rows of CSV and JSON Lines fit the schema on record", Not: "that the place where it was published still holds it"}, (*verification).artifactsAre},
 }
 
 // Verify verifies a bundle of that many bytes. The policy says which logs and witnesses the caller trusts; without one it takes the

@@ -73,8 +73,9 @@ func (v *verification) artifact(output landscape.ArtifactRecord, there map[strin
 		if m.Size != uint64(output.Bytes) {
 			return fmt.Errorf("%s: it has %d bytes, and %d are recorded", m.Name, m.Size, output.Bytes)
 		}
-		return nil
+		return v.rowsFit(output, []strictzip.Member{m})
 	}
+	var files []strictzip.Member
 	for _, part := range parts.Parts {
 		published[part.SHA256] = true
 		m, ok := there[part.SHA256]
@@ -84,9 +85,11 @@ func (v *verification) artifact(output landscape.ArtifactRecord, there map[strin
 			}
 		} else if m.Size != uint64(part.Bytes) {
 			return fmt.Errorf("%s: it has %d bytes, and its manifest says %d", m.Name, m.Size, part.Bytes)
+		} else {
+			files = append(files, m)
 		}
 	}
-	return nil
+	return v.rowsFit(output, files)
 }
 
 // partsFormat is what a manifest of an output says that it is.

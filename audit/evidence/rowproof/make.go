@@ -35,21 +35,15 @@ func Show(ctx context.Context, log *landscape.Reader, run landscape.Run, source 
 }
 
 func prove(ctx context.Context, log *landscape.Reader, run landscape.Run, source string, row int64, shown *Shown) (*Proof, error) {
-	m := maker{log: log.Marked(), run: run.ID, shown: shown, proof: &Proof{Proof: formVersion}}
-	sealed, about, err := evidence.CheckedSeal(ctx, m.log, run.ID)
-	if err == nil && about == nil {
-		err = fmt.Errorf("run %s: the log has no entry about its seal %d: %w", run.ID, sealed.Seq, landscape.ErrNotFound)
-	}
+	m, err := begin(ctx, log, run.ID)
 	if err != nil {
 		return nil, err
 	}
-	if m.salts, err = m.log.RunSalts(ctx, run.ID, sealed.Seq); err != nil {
-		return nil, err
-	}
+	m.shown = shown
 	for _, step := range []func() error{
 		func() error { return m.addRow(ctx, source, row) },
-		func() error { return m.addRecords(ctx, sealed) },
-		func() error { return m.addEntries(ctx, sealed, *about) },
+		func() error { return m.addNoted(ctx) },
+		func() error { return m.addEntries(ctx) },
 	} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("prove row %d of %s in run %s: %w", row, source, run.ID, err)
@@ -58,14 +52,46 @@ func prove(ctx context.Context, log *landscape.Reader, run landscape.Run, source
 	return m.proof, nil
 }
 
+// OfRun proves records of a run: those of its leaves that it is to show. The proof has no row. The error is as of Make.
+func OfRun(ctx context.Context, log *landscape.Reader, run string, shows func(landscape.RunLeaf) bool) (*Proof, error) {
+	m, err := begin(ctx, log, run)
+	if err == nil {
+		err = m.addRecords(ctx, shows)
+	}
+	if err == nil {
+		err = m.addEntries(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prove records of run %s: %w", run, err)
+	}
+	return m.proof, nil
+}
+
+// begin finds the seal of a run that has ended, and the entry of the log about it.
+func begin(ctx context.Context, log *landscape.Reader, run string) (*maker, error) {
+	m := &maker{log: log.Marked(), run: run, proof: &Proof{Proof: formVersion}}
+	sealed, about, err := evidence.CheckedSeal(ctx, m.log, run)
+	if err == nil && about == nil {
+		err = fmt.Errorf("run %s: the log has no entry about its seal %d: %w", run, sealed.Seq, landscape.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.sealed, m.about = sealed, *about
+	m.salts, err = m.log.RunSalts(ctx, run, sealed.Seq)
+	return m, err
+}
+
 type maker struct {
-	log   *landscape.Reader
-	run   string
-	salts seal.RunSalts
-	lines map[string]bool // of the records that the proof shows
-	first string          // the first of them
-	shown *Shown          // nil: the body of the row
-	proof *Proof
+	log    *landscape.Reader
+	run    string
+	sealed landscape.RunSeal
+	about  int64 // the entry of the log about the seal
+	salts  seal.RunSalts
+	lines  map[string]bool // of the records that the proof shows
+	first  string          // the first of them
+	shown  *Shown          // nil: the body of the row
+	proof  *Proof
 }
 
 // addRow adds the row, and finds which records of the run say what it is about.
@@ -136,20 +162,9 @@ func (m *maker) findWays(ctx context.Context) error {
 // lineOf returns the line of a record, as it is a leaf of its run.
 func lineOf(r landscape.Record) string { return string(landscape.TableOf(r).AppendLine(nil, r)) }
 
-// addRecords adds the records of the run that were noted, with their paths to its root.
-func (m *maker) addRecords(ctx context.Context, sealed landscape.RunSeal) error {
-	var leaves []seal.Hash
-	err := m.log.RunLeaves(ctx, m.run, func(leaf landscape.RunLeaf) bool {
-		i := int64(len(leaves))
-		salt, _ := m.salts.Salt(int(i))
-		hash, _ := m.salts.Leaf(int(i), leaf.Line)
-		leaves = append(leaves, hash)
-		if m.lines[string(leaf.Line)] {
-			m.proof.Records = append(m.proof.Records, Line{Leaf{Index: i, Salt: hex.EncodeToString(salt[:])}, string(leaf.Line)})
-		}
-		return true
-	})
-	if err != nil {
+// addNoted adds the records of the run that were noted.
+func (m *maker) addNoted(ctx context.Context) error {
+	if err := m.addRecords(ctx, func(leaf landscape.RunLeaf) bool { return m.lines[string(leaf.Line)] }); err != nil {
 		return err
 	}
 	slices.SortStableFunc(m.proof.Records, func(a, b Line) int { // the chunk's comes first
@@ -161,27 +176,46 @@ func (m *maker) addRecords(ctx context.Context, sealed landscape.RunSeal) error 
 		}
 		return 0
 	})
-	for i := range m.proof.Records {
-		r := &m.proof.Records[i]
-		r.Leaves, r.Path = int64(len(leaves)), pathOf(seal.Path(leaves, int(r.Index)))
-		if err := r.check([]byte(r.Line), seal.Hash(sealed.Root)); err != nil {
-			return fmt.Errorf("seal %d: %w", sealed.Seq, landscape.ErrSealBroken)
-		}
-	}
 	if len(m.proof.Records) != len(m.lines) {
-		return fmt.Errorf("seal %d does not bind the chunk or a way: %w", sealed.Seq, landscape.ErrSealBroken)
+		return fmt.Errorf("seal %d does not bind the chunk or a way: %w", m.sealed.Seq, landscape.ErrSealBroken)
 	}
 	return nil
 }
 
-// addEntries adds the entries of the log that say that the seal counts, of which the last is at about.
-func (m *maker) addEntries(ctx context.Context, sealed landscape.RunSeal, about int64) error {
-	proofs, err := evidence.ProofsOfSeal(ctx, m.log, sealed)
+// addRecords adds the records of the run that it is to show, with their paths to its root.
+func (m *maker) addRecords(ctx context.Context, shows func(landscape.RunLeaf) bool) error {
+	var leaves []seal.Hash
+	err := m.log.RunLeaves(ctx, m.run, func(leaf landscape.RunLeaf) bool {
+		i := int64(len(leaves))
+		salt, kept := m.salts.Salt(int(i))
+		hash, _ := m.salts.Leaf(int(i), leaf.Line)
+		leaves = append(leaves, hash)
+		if kept && shows(leaf) { // what was forgotten has none
+			m.proof.Records = append(m.proof.Records, Line{Leaf{Index: i, Salt: hex.EncodeToString(salt[:])}, string(leaf.Line)})
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for i := range m.proof.Records {
+		r := &m.proof.Records[i]
+		r.Leaves, r.Path = int64(len(leaves)), pathOf(seal.Path(leaves, int(r.Index)))
+		if err := r.check([]byte(r.Line), seal.Hash(m.sealed.Root)); err != nil {
+			return fmt.Errorf("seal %d: %w", m.sealed.Seq, landscape.ErrSealBroken)
+		}
+	}
+	return nil
+}
+
+// addEntries adds the entries of the log that say that the seal counts.
+func (m *maker) addEntries(ctx context.Context) error {
+	proofs, err := evidence.ProofsOfSeal(ctx, m.log, m.sealed)
 	if err != nil {
 		return err
 	}
 	for _, p := range proofs {
-		if p.Position > about && !p.Rotates() { // sealers' keys of later say nothing of it; who signs the head does
+		if p.Position > m.about && !p.Rotates() { // sealers' keys of later say nothing of it; who signs the head does
 			continue
 		}
 		entry, head, err := entryOf(p)

@@ -18,8 +18,8 @@ const Begin = `{"proof":`
 
 // Proof is what a file with a proof says.
 type Proof struct {
-	Proof   int     `json:"proof"` // version of the form
-	Row     Leaf    `json:"row"`
+	Proof   int     `json:"proof"`            // version of the form
+	Row     Leaf    `json:"row,omitzero"`     // of a proof of a row
 	Body    []byte  `json:"body,omitempty"`   // of the row (docs/seal.md); of a proof without fields
 	Root    string  `json:"root,omitempty"`   // hex: of the tree over the row's fields; of a proof with fields
 	Fields  []Line  `json:"fields,omitempty"` // that are shown, by index

@@ -32,22 +32,48 @@ func (frontend) DescribeTaskQueue(_ context.Context, in *workflowservice.Describ
 	}
 	versions := &deployment.WorkerDeploymentOptions{DeploymentName: "waymark", BuildId: "v2"}
 	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{
-		{Identity: "2@b", LastAccessTime: timestamppb.New(asked), DeploymentOptions: versions},
+		{Identity: "2@b landscape=7f values=", LastAccessTime: timestamppb.New(asked), DeploymentOptions: versions},
 		{Identity: "1@a", LastAccessTime: timestamppb.New(asked)},
 		{Identity: "gone", LastAccessTime: timestamppb.New(asked.Add(-time.Hour))},
 	}}, nil
 }
 
+func (frontend) DescribeWorkerDeployment(_ context.Context, in *workflowservice.DescribeWorkerDeploymentRequest) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+	routing := &deployment.RoutingConfig{}
+	if in.GetDeploymentName() == "waymark" {
+		routing.CurrentDeploymentVersion = &deployment.WorkerDeploymentVersion{DeploymentName: "waymark", BuildId: "v1"}
+	}
+	return &workflowservice.DescribeWorkerDeploymentResponse{WorkerDeploymentInfo: &deployment.WorkerDeploymentInfo{RoutingConfig: routing}}, nil
+}
+
 func (frontend) DescribeWorkflowExecution(_ context.Context, in *workflowservice.DescribeWorkflowExecutionRequest) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	status, known := map[string]enums.WorkflowExecutionStatus{
-		"run-1": enums.WORKFLOW_EXECUTION_STATUS_RUNNING, "run-2": enums.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+		"run-1": enums.WORKFLOW_EXECUTION_STATUS_RUNNING, "run-2": enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, "run-9": enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
 	}[in.GetExecution().GetWorkflowId()]
 	if !known {
 		return nil, serviceerror.ToStatus(serviceerror.NewNotFound("workflow not found")).Err()
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
+	activity := map[string]int32{"run-2": 9, "run-9": 10}[in.GetExecution().GetWorkflowId()]
+	return &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: []*workflow.PendingActivityInfo{{Attempt: activity}}, WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
 		Execution: &common.WorkflowExecution{RunId: "execution"}, Status: status, TaskQueue: "waymark",
-	}}, nil
+	}, PendingWorkflowTask: &workflow.PendingWorkflowTaskInfo{Attempt: map[string]int32{"run-1": 12, "run-2": 2}[in.GetExecution().GetWorkflowId()]}}, nil
+}
+
+func (frontend) ListWorkflowExecutions(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	answer := &workflowservice.ListWorkflowExecutionsResponse{}
+	for _, id := range []string{"run-2", "gone", "run-1", "run-9"} {
+		answer.Executions = append(answer.Executions, &workflow.WorkflowExecutionInfo{Execution: &common.WorkflowExecution{WorkflowId: id}})
+	}
+	return answer, nil
+}
+
+func TestStuckIsWhatNoWorkerCanDo(t *testing.T) {
+	c := connected(t)
+	for most, want := range map[int][]string{2: nil, 3: {"run-1"}, 4: {"run-1", "run-9"}} {
+		ids, err := cluster.Stuck(t.Context(), c, "", most)
+		require.NoError(t, err)
+		require.Equal(t, want, ids)
+	}
 }
 
 // connected returns a client of a frontend.
@@ -65,11 +91,18 @@ func TestWorkersAreThoseOfTheQueue(t *testing.T) {
 	c := connected(t)
 	workers, err := cluster.Workers(t.Context(), c, "waymark", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
-	polling := []cluster.Worker{{"1@a", "", asked}, {"2@b", "waymark v2", asked}}
+	polling := []cluster.Worker{
+		{Identity: "1@a", Seen: asked}, {Identity: "2@b", Build: "waymark v2", Seen: asked, Deployment: "waymark", Facts: map[string]string{"landscape": "7f", "values": ""}},
+	}
 	require.Equal(t, polling, workers, "one that is gone is not told")
 	workers, err = cluster.Workers(t.Context(), c, "other", enums.TASK_QUEUE_TYPE_ACTIVITY)
 	require.NoError(t, err)
 	require.Nil(t, workers)
+	for deployment, current := range map[string]string{"waymark": "waymark v1", "new": ""} {
+		version, err := cluster.Current(t.Context(), c, "default", deployment)
+		require.NoError(t, err)
+		require.Equal(t, current, version)
+	}
 }
 
 func TestLatestExecution(t *testing.T) {

@@ -127,21 +127,50 @@ func (g giver) workflowTask(ctx context.Context, task *workflowservice.PollWorkf
 	if err == nil || is && fault.Plain && task.GetPreviousStartedEventId() == 0 {
 		return false
 	}
-	ctx, done := context.WithTimeout(ctx, givingBackTimeout)
-	defer done()
 	// An error means that Temporal finds out by itself, a little later.
 	if task.GetQuery() != nil {
+		ctx, done := context.WithTimeout(ctx, givingBackTimeout)
+		defer done()
 		_, _ = g.server.RespondQueryTaskCompleted(ctx, &workflowservice.RespondQueryTaskCompletedRequest{
 			TaskToken: task.GetTaskToken(), Namespace: g.namespace, CompletedType: enums.QUERY_RESULT_TYPE_FAILED, ErrorMessage: err.Error(),
 		})
 	} else {
-		_, _ = g.server.RespondWorkflowTaskFailed(ctx, &workflowservice.RespondWorkflowTaskFailedRequest{
+		request := &workflowservice.RespondWorkflowTaskFailedRequest{
 			TaskToken: task.GetTaskToken(), Namespace: g.namespace, Identity: g.identity, Failure: failureOf(err),
 			Cause: enums.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
-		})
+		}
+		giveBack := func() {
+			ctx, done := context.WithTimeout(ctx, givingBackTimeout)
+			defer done()
+			_, _ = g.server.RespondWorkflowTaskFailed(ctx, request)
+		}
+		if pause := pauseBefore(task.GetAttempt()); pause > 0 {
+			time.AfterFunc(pause, defect.Guard("codec", giveBack)) // the poller continues meanwhile
+		} else {
+			giveBack()
+		}
 	}
 	g.Unreadable(task.GetWorkflowExecution().GetWorkflowId(), err)
 	return true
+}
+
+// How long a task is kept before it goes back again, below the 10 seconds after which Temporal takes it for lost.
+const (
+	firstPause = 250 * time.Millisecond
+	mostPause  = 8 * time.Second
+)
+
+// pauseBefore returns how long a worker keeps a task of this attempt, from 1, before it gives it back. At first another
+// worker is to get it at once. If none of several attempts found one that can read it, there may be none, and Temporal
+// would hand it out without a pause for as long as that stays so.
+func pauseBefore(attempt int32) time.Duration {
+	pause := time.Duration(0)
+	for range attempt - 1 {
+		if pause = max(2*pause, firstPause); pause >= mostPause {
+			return mostPause
+		}
+	}
+	return pause
 }
 
 // activityTask gives the task back if it cannot be read, and reports whether it did.

@@ -3,8 +3,10 @@ package codec_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	commandpb "go.temporal.io/api/command/v1"
@@ -100,6 +102,7 @@ type server struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	history *historypb.History // of the workflow, or with the input of the activity
 	before  int64              // event of the last task that somebody did
+	attempt int32              // of the task, from 1
 	query   bool
 	back    []proto.Message
 }
@@ -110,7 +113,7 @@ func (s *server) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRe
 
 func (s *server) task() *workflowservice.PollWorkflowTaskQueueResponse {
 	task := &workflowservice.PollWorkflowTaskQueueResponse{
-		TaskToken: []byte("task"), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "run-1"}, History: s.history, PreviousStartedEventId: s.before,
+		TaskToken: []byte("task"), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "run-1"}, History: s.history, PreviousStartedEventId: s.before, Attempt: s.attempt,
 	}
 	if s.query {
 		task.Query = &querypb.WorkflowQuery{QueryType: "progress"}
@@ -271,4 +274,24 @@ func TestAFailureIsToldInWords(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, told, "run-1: the input is no object")
 	require.Equal(t, "Encoded failure", failure.GetMessage())
+}
+
+// TestATaskThatNobodyReadsIsKeptForAWhile: the first worker gives it back at once. Then it waits longer and longer, which
+// keeps no poller from other work, and never as long as Temporal takes to find it lost.
+func TestATaskThatNobodyReadsIsKeptForAWhile(t *testing.T) {
+	var pauses []time.Duration
+	for _, attempt := range []int32{0, 1, 2, 3, 6, 7, 8, math.MaxInt32} {
+		pauses = append(pauses, codec.PauseBefore(attempt))
+	}
+	const ms = time.Millisecond
+	require.Equal(t, []time.Duration{0, 0, 250 * ms, 500 * ms, 4_000 * ms, 8_000 * ms, 8_000 * ms, 8_000 * ms}, pauses)
+
+	s := &server{history: started(encode(t, newCodec(t, key("k1", 1)), "text"), nil, nil), attempt: 100}
+	told := 0
+	c := s.guarded(t, &codec.Guard{Codec: newCodec(t, key("k2", 2)), Unreadable: func(string, error) { told++ }})
+	task, err := c.PollWorkflowTaskQueue(t.Context(), &workflowservice.PollWorkflowTaskQueueRequest{})
+	require.NoError(t, err)
+	require.Empty(t, task.GetTaskToken())
+	require.Equal(t, 1, told)
+	require.Empty(t, s.back, "it goes back later")
 }

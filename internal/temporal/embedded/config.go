@@ -52,9 +52,24 @@ var settings = map[string]any{
 	"matching.numTaskqueueWritePartitions": 1,
 }
 
-func dynamicConfig(overrides map[string]any) dynamicconfig.StaticClient {
+// brief are settings of a server that may have but a moment: it notes soon which tasks of its queues are done. The next
+// server does again what is not noted when this one stops. By default it is noted after 30 s, and each of many short runs
+// did the tasks of all before it: 0.8 ms of CPU for each. A server without anything to do takes 0.5 % of a core more.
+var brief = map[string]any{
+	"history.transferProcessorUpdateAckInterval":   noteEvery,
+	"history.timerProcessorUpdateAckInterval":      noteEvery,
+	"history.visibilityProcessorUpdateAckInterval": noteEvery,
+}
+
+const noteEvery = 100 * time.Millisecond
+
+func (o Options) dynamicConfig() dynamicconfig.StaticClient {
+	layers := []map[string]any{settings, brief, o.Settings}
+	if o.Schedules {
+		layers = []map[string]any{settings, o.Settings}
+	}
 	merged := dynamicconfig.StaticClient{}
-	for _, layer := range []map[string]any{settings, overrides} {
+	for _, layer := range layers {
 		for key, value := range layer {
 			merged[dynamicconfig.MakeKey(key)] = value
 		}
@@ -76,7 +91,7 @@ func serverOptions(o Options, database *config.SQL, p ports, l *logger, opened *
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler), // instead of a listener
 		temporal.WithClientFactoryProvider(opened),
-		temporal.WithDynamicConfigClient(dynamicConfig(o.Settings)),
+		temporal.WithDynamicConfigClient(o.dynamicConfig()),
 		temporal.WithChainedFrontendGrpcInterceptors(o.intercept),
 	}
 }

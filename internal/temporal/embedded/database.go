@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"regexp"
@@ -64,7 +65,17 @@ func sqlConfig(path string) (*config.SQL, error) {
 }
 
 // openDatabase opens the file apart from the server.
-func openDatabase(path string) (*sql.DB, error) {
+func openDatabase(path string) (*sql.DB, error) { return openWith(path, pragmas) }
+
+// openToLook opens the file for somebody who does not wait: who asks for a list gets it also while another process keeps
+// the file locked.
+func openToLook(path string) (*sql.DB, error) {
+	looking := maps.Clone(pragmas)
+	looking["busy_timeout"] = "300"
+	return openWith(path, looking)
+}
+
+func openWith(path string, pragmas map[string]string) (*sql.DB, error) {
 	values := url.Values{}
 	for name, value := range pragmas {
 		values.Add("_pragma", name+"="+value)

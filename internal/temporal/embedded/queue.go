@@ -10,12 +10,13 @@ import (
 )
 
 // OpenQueue returns the task queue of a workflow that is open in a database which no server uses; empty if it is not open, or the database is not
-// there. What a server that was killed did in its last moments may be missing.
+// there. What a server that was killed did in its last moments may be missing. The error says that it cannot be known now, such as while another
+// process keeps the database locked.
 func OpenQueue(ctx context.Context, databasePath, workflow string) (queue string, err error) {
 	if _, err := os.Stat(databasePath); err != nil {
 		return "", nil // a server makes it
 	}
-	db, err := openDatabase(databasePath)
+	db, err := openToLook(databasePath)
 	if err != nil {
 		return "", err
 	}

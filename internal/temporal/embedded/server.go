@@ -34,6 +34,9 @@ const (
 type Options struct {
 	// DatabasePath is the SQLite file with all of the server's state. It is made if it is missing; its folder is not.
 	DatabasePath string
+	// Lock is what Take returned for the database. Start releases it if it fails, and else Stop does. The default is to
+	// take it, unless another process has it.
+	Lock *Lock
 	// Logger gets what the server says at level warn and above. The default is to drop it.
 	Logger *slog.Logger
 	// Port is where clients reach the server on 127.0.0.1. The default is any free one.
@@ -57,21 +60,24 @@ type Options struct {
 type Server struct {
 	server  temporal.Server
 	opened  connections
-	lock    *lock
+	lock    *Lock
 	logger  *logger
 	path    string
 	address string
 }
 
 // Start starts a server and returns when it answers. Only one server at a time can use a database: if another one does,
-// the error is an *InUseError. After an error nothing is locked.
+// and there is no Lock, the error is an *InUseError. After an error nothing is locked.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	lock, err := acquire(o.DatabasePath)
-	if err != nil {
-		return nil, err
+	lock := o.Lock
+	if lock == nil {
+		var err error
+		if lock, err = Take(ctx, o.DatabasePath, Turn{}); err != nil {
+			return nil, err
+		}
 	}
 	s, err := start(ctx, o)
 	if err == nil {
@@ -83,13 +89,16 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		if damaged(o.DatabasePath) {
 			err = fmt.Errorf("%s is damaged; delete it while no run is active: recorded runs stay, and can be resumed: %w", o.DatabasePath, err)
 		}
-		return nil, fmt.Errorf("embedded temporal server: %w", errors.Join(err, lock.release()))
+		return nil, fmt.Errorf("embedded temporal server: %w", errors.Join(err, lock.Release()))
 	}
 	s.lock = lock
 	return s, nil
 }
 
 func start(ctx context.Context, o Options) (*Server, error) {
+	if err := requireTraits(); err != nil {
+		return nil, err
+	}
 	if err := prepareDatabase(ctx, o); err != nil {
 		return nil, err
 	}
@@ -187,7 +196,7 @@ func Dial(ctx context.Context, address string, o client.Options) (client.Client,
 //
 // Temporal keeps its idle handle on the database file open until the process ends.
 func (s *Server) Stop() error {
-	return errors.Join(s.stop(), checkpoint(s.path), s.lock.release())
+	return errors.Join(s.stop(), checkpoint(s.path), s.lock.Release())
 }
 
 func (s *Server) stop() error {

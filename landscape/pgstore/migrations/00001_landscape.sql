@@ -208,31 +208,39 @@ create function move_runs(
   run_id text,
   from_epoch bigint, from_status text, from_final bigint, from_finished_us bigint, from_reason text,
   to_epoch bigint, to_status text, to_final bigint, to_finished_us bigint, to_reason text
-) returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update runs r
-    set epoch = to_epoch, status = to_status, final = to_final, finished_us = to_finished_us, reason = to_reason
-    where r.run_id = move_runs.run_id
-      and (r.epoch, r.status, r.final, r.finished_us, r.reason)
-        is not distinct from (from_epoch, from_status, from_final, from_finished_us, from_reason)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+) returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update runs r
+  set epoch = to_epoch, status = to_status, final = to_final, finished_us = to_finished_us, reason = to_reason
+  where r.run_id = move_runs.run_id
+    and (r.epoch, r.status, r.final, r.finished_us, r.reason)
+      is not distinct from (from_epoch, from_status, from_final, from_finished_us, from_reason);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
--- hold_run returns the epoch of a run, NULL if there is none, and keeps other transactions from changing it until this
--- one ends; alone, it keeps them from holding it as well.
-create function hold_run(run_id text, alone boolean) returns bigint
+-- hold_run keeps other transactions from changing a run until this one ends; alone, it keeps them from holding it as
+-- well. With an epoch it refuses a run that is in another one, or not there if the epoch is not 0; running, it refuses
+-- one that has ended.
+create function hold_run(run_id text, alone boolean, epoch bigint, running boolean) returns void
 language plpgsql security definer set search_path from current as $$
 declare
-  found bigint;
+  found_epoch bigint;
+  found_status text;
 begin
   if alone then
-    select r.epoch into found from runs r where r.run_id = hold_run.run_id for no key update;
+    select r.epoch, r.status into found_epoch, found_status from runs r where r.run_id = hold_run.run_id for no key update;
   else
-    select r.epoch into found from runs r where r.run_id = hold_run.run_id for share;
+    select r.epoch, r.status into found_epoch, found_status from runs r where r.run_id = hold_run.run_id for share;
   end if;
-  return found;
+  if epoch <> coalesce(found_epoch, 0) then
+    raise exception 'run % is in epoch %, not %', run_id, coalesce(found_epoch, 0), epoch using errcode = 'WM001';
+  end if;
+  if running and found_status <> 'running' then
+    raise exception 'run %', run_id using errcode = 'WM002';
+  end if;
 end $$;
 
 -- The nodes of a run's graph.
@@ -420,14 +428,15 @@ create trigger purged after insert on chunks referencing new table as added
 
 -- A purger blanks by functions such as this one, and in no other way.
 create function move_chunks(run_id text, source text, chunk bigint, from_cursor text, to_cursor text)
-returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update chunks c set cursor = to_cursor
-    where c.run_id = move_chunks.run_id and c.source = move_chunks.source and c.chunk = move_chunks.chunk and c.cursor = from_cursor
-    returning 1
-  )
-  select count(*) from moved
-$$;
+returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update chunks c set cursor = to_cursor
+  where c.run_id = move_chunks.run_id and c.source = move_chunks.source and c.chunk = move_chunks.chunk and c.cursor = from_cursor;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- Where each record of a chunk is.
 create table chunk_rows (
@@ -464,15 +473,16 @@ create trigger blank before update on chunk_rows for each row execute function c
 create trigger keep before truncate on chunk_rows for each statement execute function refuse();
 
 create function move_chunk_rows(run_id text, source text, chunk bigint, slice bigint, from_raw_hashes bytea, to_raw_hashes bytea)
-returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update chunk_rows r set raw_hashes = to_raw_hashes
-    where r.run_id = move_chunk_rows.run_id and r.source = move_chunk_rows.source and r.chunk = move_chunk_rows.chunk and r.slice = move_chunk_rows.slice
-      and r.raw_hashes = from_raw_hashes
-    returning 1
-  )
-  select count(*) from moved
-$$;
+returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update chunk_rows r set raw_hashes = to_raw_hashes
+  where r.run_id = move_chunk_rows.run_id and r.source = move_chunk_rows.source and r.chunk = move_chunk_rows.chunk and r.slice = move_chunk_rows.slice
+    and r.raw_hashes = from_raw_hashes;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- ========== Which way each row took ==========
 
@@ -581,6 +591,7 @@ create table effects (
   receipt     text collate "C" check (receipt is null or json_typeof(receipt::json) is not null),
   changed_us  bigint not null check (changed_us > 0),
   refused     bigint not null,
+  beyond      text collate "C" not null check (beyond = '' or kind = 'write' and json_typeof(beyond::json) is not null),
   primary key (run_id, sink, source, chunk),
   foreign key (run_id, sink) references nodes (run_id, node),
   check ((state in ('reserved', 'prepared')) = (fence = 0)),
@@ -645,15 +656,16 @@ create trigger blank before update on hashes for each row execute function hashe
 create trigger keep before truncate on hashes for each statement execute function refuse();
 
 create function move_hashes(run_id text, source text, chunk bigint, lane bigint, node text, slice bigint, from_hashes bytea, to_hashes bytea)
-returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update hashes h set hashes = to_hashes
-    where h.run_id = move_hashes.run_id and h.source = move_hashes.source and h.chunk = move_hashes.chunk and h.lane = move_hashes.lane
-      and h.node = move_hashes.node and h.slice = move_hashes.slice and h.hashes = from_hashes
-    returning 1
-  )
-  select count(*) from moved
-$$;
+returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update hashes h set hashes = to_hashes
+  where h.run_id = move_hashes.run_id and h.source = move_hashes.source and h.chunk = move_hashes.chunk and h.lane = move_hashes.lane
+    and h.node = move_hashes.node and h.slice = move_hashes.slice and h.hashes = from_hashes;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- Why a token was refused. It has at most one error, and a second one if it went to a sink for refused rows, and the
 -- target of that sink refused it.
@@ -728,15 +740,16 @@ create trigger late after insert on errors referencing new table as added
 create function move_errors(
   run_id text, source text, "row" bigint, lane bigint, node text,
   from_message text, from_error_hash text, from_raw bytea, to_message text, to_error_hash text, to_raw bytea
-) returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update errors e set message = to_message, error_hash = to_error_hash, raw = to_raw
-    where e.run_id = move_errors.run_id and e.source = move_errors.source and e.row = move_errors."row" and e.lane = move_errors.lane and e.node = move_errors.node
-      and (e.message, e.error_hash, e.raw) is not distinct from (from_message, from_error_hash, from_raw)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+) returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update errors e set message = to_message, error_hash = to_error_hash, raw = to_raw
+  where e.run_id = move_errors.run_id and e.source = move_errors.source and e.row = move_errors."row" and e.lane = move_errors.lane and e.node = move_errors.node
+    and (e.message, e.error_hash, e.raw) is not distinct from (from_message, from_error_hash, from_raw);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- A lookup column for one field of the business key.
 create table key_hashes (
@@ -768,14 +781,15 @@ create trigger blank before update on key_hashes for each row execute function k
 create trigger keep before truncate on key_hashes for each statement execute function refuse();
 
 create function move_key_hashes(run_id text, source text, chunk bigint, field text, from_hashes bytea, to_hashes bytea)
-returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update key_hashes k set hashes = to_hashes
-    where k.run_id = move_key_hashes.run_id and k.source = move_key_hashes.source and k.chunk = move_key_hashes.chunk and k.field = move_key_hashes.field and k.hashes = from_hashes
-    returning 1
-  )
-  select count(*) from moved
-$$;
+returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update key_hashes k set hashes = to_hashes
+  where k.run_id = move_key_hashes.run_id and k.source = move_key_hashes.source and k.chunk = move_key_hashes.chunk and k.field = move_key_hashes.field and k.hashes = from_hashes;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- For each token that a deduplicate dropped, the first token with the same key.
 create table repeats (
@@ -1010,8 +1024,8 @@ end $$;
 -- of blocked.
 create function effects_change() returns trigger language plpgsql set search_path from current as $$
 begin
-  if (old.run_id, old.sink, old.source, old.chunk, old.kind, old.sha256)
-    is distinct from (new.run_id, new.sink, new.source, new.chunk, new.kind, new.sha256)
+  if (old.run_id, old.sink, old.source, old.chunk, old.kind, old.sha256, old.beyond)
+    is distinct from (new.run_id, new.sink, new.source, new.chunk, new.kind, new.sha256, new.beyond)
   then
     raise exception 'effects: only state, fence, place, size of a publication, receipt, refused and changed_us change'
       using errcode = 'integrity_constraint_violation';
@@ -1063,20 +1077,21 @@ create function move_effects(
   from_receipt text, from_refused bigint, from_changed_us bigint,
   to_rows bigint, to_bytes bigint, to_state text, to_fence bigint, to_ordinal bigint, to_byte_offset bigint,
   to_receipt text, to_refused bigint, to_changed_us bigint
-) returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update effects e
-    set rows = to_rows, bytes = to_bytes, state = to_state, fence = to_fence, ordinal = to_ordinal, byte_offset = to_byte_offset,
-      receipt = to_receipt, refused = to_refused, changed_us = to_changed_us
-    where e.run_id = move_effects.run_id and e.sink = move_effects.sink and e.source = move_effects.source
-      and e.chunk = move_effects.chunk
-      and (e.rows, e.bytes, e.state, e.fence, e.ordinal, e.byte_offset, e.receipt, e.refused, e.changed_us)
-        is not distinct from
-        (from_rows, from_bytes, from_state, from_fence, from_ordinal, from_byte_offset, from_receipt, from_refused, from_changed_us)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+) returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update effects e
+  set rows = to_rows, bytes = to_bytes, state = to_state, fence = to_fence, ordinal = to_ordinal, byte_offset = to_byte_offset,
+    receipt = to_receipt, refused = to_refused, changed_us = to_changed_us
+  where e.run_id = move_effects.run_id and e.sink = move_effects.sink and e.source = move_effects.source
+    and e.chunk = move_effects.chunk
+    and (e.rows, e.bytes, e.state, e.fence, e.ordinal, e.byte_offset, e.receipt, e.refused, e.changed_us)
+      is not distinct from
+      (from_rows, from_bytes, from_state, from_fence, from_ordinal, from_byte_offset, from_receipt, from_refused, from_changed_us);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- Everything that happened to an effect.
 create table effect_events (
@@ -1106,6 +1121,7 @@ create table artifacts (
   published_us bigint not null check (published_us > 0),
   latest       text collate "C" not null,
   stands_for   text collate "C" not null check ((stands_for = '') = (latest = '')),
+  schema       text collate "C" not null check (schema = '' or json_typeof(schema::json) is not null),
   primary key (run_id, sink),
   foreign key (run_id, sink) references nodes (run_id, node)
 );
@@ -1308,14 +1324,15 @@ create trigger blank before update on salts for each row execute function salts_
 create trigger keep before delete or truncate on salts for each statement execute function refuse();
 
 create function move_salts(run_id text, source text, chunk bigint, from_keys bytea, to_keys bytea)
-returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update salts s set keys = to_keys
-    where s.run_id = move_salts.run_id and s.source = move_salts.source and s.chunk = move_salts.chunk and s.keys = from_keys
-    returning 1
-  )
-  select count(*) from moved
-$$;
+returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update salts s set keys = to_keys
+  where s.run_id = move_salts.run_id and s.source = move_salts.source and s.chunk = move_salts.chunk and s.keys = from_keys;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- One root per chunk that has gone through the steps. It binds everything that was recorded of the chunk's rows.
 create table chunk_seals (
@@ -1361,7 +1378,7 @@ end $$;
 
 create function run_seals_archived() returns trigger language plpgsql set search_path from current as $$
 begin
-  perform hold_run(a.run_id, false) from (select distinct run_id from added order by run_id) a;
+  perform hold_run(a.run_id, false, null, false) from (select distinct run_id from added order by run_id) a;
   if exists (select 1 from added a join archives t on t.run_id = a.run_id) then
     raise exception 'run_seals: append-only: the run is archived' using errcode = 'integrity_constraint_violation';
   end if;
@@ -1751,7 +1768,7 @@ create table forgotten (
 create function forgotten_birth() returns trigger language plpgsql set search_path from current as $$
 begin
   perform pg_advisory_xact_lock(payload_lock());
-  perform hold_run(a.run_id, false) from (select distinct run_id from added order by run_id) a;
+  perform hold_run(a.run_id, false, null, false) from (select distinct run_id from added order by run_id) a;
   if exists (
     select 1 from added a
     where not exists (
@@ -1901,7 +1918,7 @@ create table archives (
 create function archives_birth() returns trigger language plpgsql set search_path from current as $$
 begin
   perform pg_advisory_xact_lock(payload_lock());
-  perform hold_run(a.run_id, false) from (select distinct run_id from added order by run_id) a;
+  perform hold_run(a.run_id, false, null, false) from (select distinct run_id from added order by run_id) a;
   if exists (
     select 1 from added a
     where not exists (
@@ -2067,17 +2084,18 @@ create function move_starts(
   run_id text, seq bigint,
   from_slot text, from_state text, from_refusal text, from_reason text, from_decided_us bigint, from_terms text,
   to_slot text, to_state text, to_refusal text, to_reason text, to_decided_us bigint, to_terms text
-) returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update starts s
-    set slot = to_slot, state = to_state, refusal = to_refusal, reason = to_reason, decided_us = to_decided_us, terms = to_terms
-    where s.run_id = move_starts.run_id and s.seq = move_starts.seq
-      and (s.slot, s.state, s.refusal, s.reason, s.decided_us, s.terms)
-        is not distinct from (from_slot, from_state, from_refusal, from_reason, from_decided_us, from_terms)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+) returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update starts s
+  set slot = to_slot, state = to_state, refusal = to_refusal, reason = to_reason, decided_us = to_decided_us, terms = to_terms
+  where s.run_id = move_starts.run_id and s.seq = move_starts.seq
+    and (s.slot, s.state, s.refusal, s.reason, s.decided_us, s.terms)
+      is not distinct from (from_slot, from_state, from_refusal, from_reason, from_decided_us, from_terms);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- One row per gate, which every decision about its places changes: of two that are made at the same time, the second is
 -- made again. How many places are taken is stored nowhere.
@@ -2109,12 +2127,14 @@ create trigger change before update on gates for each row execute function gates
 create trigger keep before delete or truncate on gates for each statement execute function refuse();
 
 create function move_gates(gate text, from_turn bigint, to_turn bigint)
-returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update gates g set turn = to_turn where g.gate = move_gates.gate and g.turn = from_turn returning 1
-  )
-  select count(*) from moved
-$$;
+returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update gates g set turn = to_turn where g.gate = move_gates.gate and g.turn = from_turn;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- How many places a pool has; the last row counts.
 create table limits (
@@ -2303,14 +2323,15 @@ create trigger keep before truncate on outbox for each statement execute functio
 create trigger stay before delete on outbox for each row execute function outbox_stay();
 
 create function move_outbox(about text, from_position bigint, to_position bigint)
-returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update outbox o set position = to_position
-    where o.about = move_outbox.about and o.position = from_position
-    returning 1
-  )
-  select count(*) from moved
-$$;
+returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update outbox o set position = to_position
+  where o.about = move_outbox.about and o.position = from_position;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- One row: the last position that was given, and up to which position events were dropped because they were old.
 create table outbox_head (
@@ -2344,14 +2365,15 @@ create trigger dropping after update on outbox_head
 create trigger keep before insert or delete or truncate on outbox_head for each statement execute function refuse();
 
 create function move_outbox_head(id bigint, from_size bigint, from_dropped bigint, to_size bigint, to_dropped bigint)
-returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update outbox_head h set size = to_size, dropped = to_dropped
-    where h.id = move_outbox_head.id and (h.size, h.dropped) = (from_size, from_dropped)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update outbox_head h set size = to_size, dropped = to_dropped
+  where h.id = move_outbox_head.id and (h.size, h.dropped) = (from_size, from_dropped);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- Where events are delivered; the last row of each counts.
 create table endpoints (
@@ -2412,17 +2434,18 @@ create trigger keep before delete or truncate on endpoint_states for each statem
 
 create function move_endpoint_states(
   endpoint text, from_cursor bigint, from_holder text, from_until_us bigint, from_failing_us bigint, to_cursor bigint, to_holder text, to_until_us bigint, to_failing_us bigint
-) returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update endpoint_states s
-    set cursor = to_cursor, holder = to_holder, until_us = to_until_us, failing_us = to_failing_us
-    where s.endpoint = move_endpoint_states.endpoint
-      and (s.cursor, s.holder, s.until_us, s.failing_us)
-        is not distinct from (from_cursor, from_holder, from_until_us, from_failing_us)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+) returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update endpoint_states s
+  set cursor = to_cursor, holder = to_holder, until_us = to_until_us, failing_us = to_failing_us
+  where s.endpoint = move_endpoint_states.endpoint
+    and (s.cursor, s.holder, s.until_us, s.failing_us)
+      is not distinct from (from_cursor, from_holder, from_until_us, from_failing_us);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- Which endpoint is to get which event.
 create table deliveries (
@@ -2462,17 +2485,18 @@ create trigger stay before delete on deliveries for each row execute function de
 
 create function move_deliveries(
   endpoint text, "position" bigint, from_state text, from_attempts bigint, from_tries bigint, from_next_us bigint, from_status bigint, from_error text, to_state text, to_attempts bigint, to_tries bigint, to_next_us bigint, to_status bigint, to_error text
-) returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update deliveries s
-    set state = to_state, attempts = to_attempts, tries = to_tries, next_us = to_next_us, status = to_status, error = to_error
-    where s.endpoint = move_deliveries.endpoint and s.position = move_deliveries.position
-      and (s.state, s.attempts, s.tries, s.next_us, s.status, s.error)
-        is not distinct from (from_state, from_attempts, from_tries, from_next_us, from_status, from_error)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+) returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update deliveries s
+  set state = to_state, attempts = to_attempts, tries = to_tries, next_us = to_next_us, status = to_status, error = to_error
+  where s.endpoint = move_deliveries.endpoint and s.position = move_deliveries.position
+    and (s.state, s.attempts, s.tries, s.next_us, s.status, s.error)
+      is not distinct from (from_state, from_attempts, from_tries, from_next_us, from_status, from_error);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- Every attempt at a delivery.
 create table delivery_attempts (
@@ -2743,7 +2767,7 @@ create table slots (
   primary key (schedule, slot)
 );
 create index slots_due on slots (schedule, due_us, slot);
-create index slots_by_state on slots (schedule, state, due_us, slot);
+create index slots_by_state on slots (state, schedule, due_us, slot);
 create index slots_of_run on slots (run_id, schedule, slot);
 
 create function slots_birth() returns trigger language plpgsql set search_path from current as $$
@@ -2783,17 +2807,18 @@ create function move_slots(
   schedule text, slot text,
   from_changes bigint, from_state text, from_run_id text, from_attempts bigint, from_seen bigint, from_reason text, from_request text, from_ready_us bigint, from_late_us bigint, from_changed_us bigint,
   to_changes bigint, to_state text, to_run_id text, to_attempts bigint, to_seen bigint, to_reason text, to_request text, to_ready_us bigint, to_late_us bigint, to_changed_us bigint
-) returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update slots s
-    set changes = to_changes, state = to_state, run_id = to_run_id, attempts = to_attempts, seen = to_seen, reason = to_reason, request = to_request, ready_us = to_ready_us, late_us = to_late_us, changed_us = to_changed_us
-    where s.schedule = move_slots.schedule and s.slot = move_slots.slot
-      and (s.changes, s.state, s.run_id, s.attempts, s.seen, s.reason, s.request, s.ready_us, s.late_us, s.changed_us)
-        is not distinct from (from_changes, from_state, from_run_id, from_attempts, from_seen, from_reason, from_request, from_ready_us, from_late_us, from_changed_us)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+) returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update slots s
+  set changes = to_changes, state = to_state, run_id = to_run_id, attempts = to_attempts, seen = to_seen, reason = to_reason, request = to_request, ready_us = to_ready_us, late_us = to_late_us, changed_us = to_changed_us
+  where s.schedule = move_slots.schedule and s.slot = move_slots.slot
+    and (s.changes, s.state, s.run_id, s.attempts, s.seen, s.reason, s.request, s.ready_us, s.late_us, s.changed_us)
+      is not distinct from (from_changes, from_state, from_run_id, from_attempts, from_seen, from_reason, from_request, from_ready_us, from_late_us, from_changed_us);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- Every change of every slot.
 create table slot_events (
@@ -2877,7 +2902,7 @@ create function watches_birth() returns trigger language plpgsql set search_path
 begin
   if exists (
     select 1 from added a
-    where a.turn <> 0 or a.looked_us <> 0 or a.position <> 0 or not exists (select 1 from triggers t where t.trigger = a.trigger)
+    where a.turn <> 0 or a.looked_us <> 0 or a.position <> 0 or a.trigger <> '' and not exists (select 1 from triggers t where t.trigger = a.trigger)
   ) then
     raise exception 'watches: not the beginning of the watch of a trigger' using errcode = 'check_violation';
   end if;
@@ -2901,16 +2926,17 @@ create function move_watches(
   trigger text,
   from_turn bigint, from_looked_us bigint, from_unready bigint, from_error text, from_position bigint, from_changed_us bigint,
   to_turn bigint, to_looked_us bigint, to_unready bigint, to_error text, to_position bigint, to_changed_us bigint
-) returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update watches w
-    set turn = to_turn, looked_us = to_looked_us, unready = to_unready, error = to_error, position = to_position, changed_us = to_changed_us
-    where w.trigger = move_watches.trigger
-      and (w.turn, w.looked_us, w.unready, w.error, w.position, w.changed_us) = (from_turn, from_looked_us, from_unready, from_error, from_position, from_changed_us)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+) returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update watches w
+  set turn = to_turn, looked_us = to_looked_us, unready = to_unready, error = to_error, position = to_position, changed_us = to_changed_us
+  where w.trigger = move_watches.trigger
+    and (w.turn, w.looked_us, w.unready, w.error, w.position, w.changed_us) = (from_turn, from_looked_us, from_unready, from_error, from_position, from_changed_us);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- What arrived at triggers, each revision once: files, outputs of other pipelines, deliveries, and rows of tables. Only
 -- what became of it changes.
@@ -2928,7 +2954,7 @@ create table arrivals (
   payload    text collate "C" not null check (payload = '' or payload ~ '^[0-9a-f]{64}$'),
   primary key (trigger, item, revision)
 );
-create index arrivals_by_state on arrivals (trigger, state, arrived_us, item, revision);
+create index arrivals_by_state on arrivals (state, trigger, arrived_us, item, revision);
 create index arrivals_by_payload on arrivals (payload) where payload <> '';
 create index arrivals_by_time on arrivals (trigger, arrived_us, item, revision);
 
@@ -2978,16 +3004,17 @@ create function move_arrivals(
   trigger text, item text, revision bigint,
   from_changes bigint, from_state text, from_run_id text, from_reason text, from_changed_us bigint,
   to_changes bigint, to_state text, to_run_id text, to_reason text, to_changed_us bigint
-) returns bigint language sql security definer set search_path from current as $$
-  with moved as (
-    update arrivals a
-    set changes = to_changes, state = to_state, run_id = to_run_id, reason = to_reason, changed_us = to_changed_us
-    where a.trigger = move_arrivals.trigger and a.item = move_arrivals.item and a.revision = move_arrivals.revision
-      and (a.changes, a.state, a.run_id, a.reason, a.changed_us) = (from_changes, from_state, from_run_id, from_reason, from_changed_us)
-    returning 1
-  )
-  select count(*) from moved
-$$;
+) returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  moved bigint;
+begin
+  update arrivals a
+  set changes = to_changes, state = to_state, run_id = to_run_id, reason = to_reason, changed_us = to_changed_us
+  where a.trigger = move_arrivals.trigger and a.item = move_arrivals.item and a.revision = move_arrivals.revision
+    and (a.changes, a.state, a.run_id, a.reason, a.changed_us) = (from_changes, from_state, from_run_id, from_reason, from_changed_us);
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
 
 -- What people decided about arrivals: that one gets no run, or arrives again.
 create table arrival_orders (
@@ -3049,10 +3076,11 @@ create trigger birth after insert on arrival_runs referencing new table as added
 -- ========== The schema, and what its views count with ==========
 
 -- Which migrations made the schema, and the SHA-256 of each: of its text without lines of comments. What a program
--- makes would have the same.
+-- makes would have the same. The id of the first is that of the landscape.
 create table schema_versions (
   version bigint not null check (version > 0),
   sha256  text collate "C" not null check (sha256 ~ '^[0-9a-f]{64}$'),
+  id      text collate "C" not null default left(md5(gen_random_uuid()::text), 16) check (length(id) = 16),
   primary key (version)
 );
 

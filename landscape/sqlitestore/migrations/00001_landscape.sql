@@ -846,6 +846,7 @@ create table effects (
   receipt     text check (receipt is null or json_valid(receipt)),
   changed_us  integer not null check (changed_us > 0),
   refused     integer not null check (refused between 0 and rows and (refused = 0 or kind = 'write' and state = 'finalized')),
+  beyond      text not null check (beyond = '' or kind = 'write' and json_valid(beyond)),
   primary key (run_id, sink, source, chunk),
   foreign key (run_id, sink) references nodes (run_id, node),
   check ((state in ('reserved', 'prepared')) = (fence = 0)),
@@ -861,7 +862,7 @@ create unique index effects_by_ordinal on effects (run_id, sink, ordinal) where 
 
 create trigger effects_once before insert on effects when exists (select 1 from effects t where t.run_id = new.run_id and t.sink = new.sink and t.source = new.source and t.chunk = new.chunk)
 begin select raise(abort, 'effects: append-only: it is there already'); end;
-create trigger effects_keep before update of run_id, sink, source, chunk, kind, sha256 on effects
+create trigger effects_keep before update of run_id, sink, source, chunk, kind, sha256, beyond on effects
 begin select raise(abort, 'effects: what is written where never changes'); end;
 create trigger effects_place before update of ordinal on effects
 when old.ordinal is null
@@ -947,6 +948,7 @@ create table artifacts (
   published_us integer not null check (published_us > 0),
   latest       text not null,
   stands_for   text not null check ((stands_for = '') = (latest = '')),
+  schema       text not null check (schema = '' or json_valid(schema)),
   primary key (run_id, sink),
   foreign key (run_id, sink) references nodes (run_id, node)
 ) strict, without rowid;
@@ -2233,7 +2235,7 @@ create table slots (
   primary key (schedule, slot)
 ) strict, without rowid;
 create index slots_due on slots (schedule, due_us, slot);
-create index slots_by_state on slots (schedule, state, due_us, slot);
+create index slots_by_state on slots (state, schedule, due_us, slot);
 create index slots_of_run on slots (run_id, schedule, slot);
 
 create trigger slots_stay before delete on slots begin select raise(abort, 'slots: append-only'); end;
@@ -2321,7 +2323,7 @@ create trigger watches_stay before delete on watches begin select raise(abort, '
 create trigger watches_once before insert on watches when exists (select 1 from watches t where t.trigger = new.trigger)
 begin select raise(abort, 'watches: append-only: it is there already'); end;
 create trigger watches_birth before insert on watches
-when new.turn <> 0 or new.looked_us <> 0 or new.position <> 0 or not exists (select 1 from triggers t where t.trigger = new.trigger)
+when new.turn <> 0 or new.looked_us <> 0 or new.position <> 0 or new.trigger <> '' and not exists (select 1 from triggers t where t.trigger = new.trigger)
 begin select raise(abort, 'watches: not the beginning of the watch of a trigger'); end;
 create trigger watches_change before update on watches
 when new.trigger <> old.trigger or new.turn <> old.turn + 1 or new.position < old.position
@@ -2343,7 +2345,7 @@ create table arrivals (
   payload    text not null check (payload = '' or length(payload) = 64 and payload not glob '*[^0-9a-f]*'),
   primary key (trigger, item, revision)
 ) strict, without rowid;
-create index arrivals_by_state on arrivals (trigger, state, arrived_us, item, revision);
+create index arrivals_by_state on arrivals (state, trigger, arrived_us, item, revision);
 create index arrivals_by_payload on arrivals (payload) where payload <> '';
 create index arrivals_by_time on arrivals (trigger, arrived_us, item, revision);
 
@@ -2425,10 +2427,11 @@ begin select raise(abort, 'arrival_runs: append-only: not an arrival that waits,
 -- ========== The schema, and what its views count with ==========
 
 -- Which migrations made the schema, and the SHA-256 of each: of its text without lines of comments. What a program
--- makes would have the same.
+-- makes would have the same. The id of the first is that of the landscape.
 create table schema_versions (
   version integer not null check (version > 0),
   sha256  text not null check (length(sha256) = 64 and sha256 not glob '*[^0-9a-f]*'),
+  id      text not null default (lower(hex(randomblob(8)))) check (length(id) = 16),
   primary key (version)
 ) strict, without rowid;
 

@@ -79,13 +79,15 @@ func levelV2(dst, body []byte, size, entries, most int) (levels, rest []byte, er
 	switch {
 	case size < 0 || size > len(body):
 		return nil, nil, mismatch("they declare %d bytes and %d are there", size, len(body))
-	case most == 0 && size > 0:
-		return nil, nil, mismatch("they declare %d bytes, and the column has none", size)
-	case most == 0:
+	case most == 0 && size == 0:
 		return nil, body, nil
 	}
-	levels = grown(dst, entries)
-	return levels, body[size:], leveled(levels, body[:size], most)
+	levels, rest = grown(dst, entries), body[size:]
+	err = leveled(levels, body[:size], most)
+	if most == 0 { // parquet-mr writes runs of levels that have no bits
+		levels = nil
+	}
+	return levels, rest, err
 }
 
 // leveled decodes runs of levels of at most so much.

@@ -114,6 +114,27 @@ func TestLevels(t *testing.T) {
 	require.EqualError(t, err, "repetition levels: they declare 9 bytes and 2 are there")
 }
 
+// TestLevelsWithoutBits has a page as parquet-mr writes it: runs of repetition levels, although the column has none.
+func TestLevelsWithoutBits(t *testing.T) {
+	d := NewDecoder(Column{Type: format.Boolean}, 1<<20)
+	page := func(runs ...byte) error {
+		size := int32(len(runs))
+		got, err := d.Data(&format.PageHeader{Type: format.DataPageV2,
+			DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{
+				NumValues: 3, NumRows: 3, Encoding: format.RLE, RepetitionLevelsByteLength: size,
+			})}, append(runs, 2, 0, 0, 0, 3<<1, 1))
+		if err == nil {
+			require.Nil(t, got.Rep)
+			require.Equal(t, 3, got.Rows)
+			require.Equal(t, "\x01", string(got.Value(2)))
+		}
+		return err
+	}
+	require.NoError(t, page(3<<1))
+	require.EqualError(t, page(2<<1), "repetition levels: it declares 3 values and holds 2")
+	require.EqualError(t, page(3<<1, 2<<1), "repetition levels: it declares 3 values and holds 5")
+}
+
 // TestPaddingHasALimit has packed runs that are filled up, as DuckDB fills them, one that holds more than that, and one of a value
 // that has too many bits.
 func TestPaddingHasALimit(t *testing.T) {

@@ -31,6 +31,7 @@ import (
 	"waymark/client"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/services"
 )
 
 func main() {
@@ -328,7 +329,7 @@ func (m *measurement) read(ctx context.Context) (*answers, error) {
 		_ = answer.Body.Close()
 	}
 	all := &answers{took: map[string][]time.Duration{}}
-	before, began := cpuSeconds(m.process), time.Now()
+	before, began := services.CPU(m.process).Seconds(), time.Now()
 	var group errgroup.Group
 	for i, person := range people {
 		group.Go(func() error {
@@ -346,7 +347,7 @@ func (m *measurement) read(ctx context.Context) (*answers, error) {
 		})
 	}
 	err := group.Wait()
-	all.cpu, all.seconds = cpuSeconds(m.process)-before, time.Since(began).Seconds()
+	all.cpu, all.seconds = services.CPU(m.process).Seconds()-before, time.Since(began).Seconds()
 	return all, err
 }
 
@@ -410,18 +411,4 @@ func (m *measurement) tell(a *answers, passed int64) error {
 		err = fmt.Errorf("%d answers failed: %w", a.failed, a.first)
 	}
 	return err
-}
-
-// cpuSeconds is how long a process has kept processors busy.
-func cpuSeconds(process int) float64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+2:]))
-	var user, system int64
-	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
-		return 0
-	}
-	return float64(user+system) / 100
 }

@@ -3,15 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"regexp"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"waymark/tests/bench/served"
 )
 
 // verified is how many runs of a load are verified at its end.
@@ -26,17 +25,17 @@ type loaded struct {
 }
 
 // load starts runs at a rate, whether or not those before have ended, and prints what ended in each minute. Then it verifies some of them, evenly spread.
-func (m *measurement) load(ctx context.Context, server int) error {
+func (m *measurement) load(ctx context.Context) error {
 	fmt.Printf("%.1f runs/s for %v\n", m.rate, m.time)
 	var all errgroup.Group
-	now := loaded{cpu: cpuSeconds(server)}
+	now := loaded{cpu: m.server.CPU()}
 	runs, began, told := make([]string, int(m.rate*m.time.Seconds())), time.Now(), 0
 	for i := range runs {
 		at := time.Duration(float64(i) / m.rate * float64(time.Second))
 		time.Sleep(time.Until(began.Add(at)))
 		if minute := int(at / time.Minute); minute > told {
 			told = minute
-			now.tell(told, server)
+			now.tell(told, m.server)
 		}
 		now.asked()
 		all.Go(func() (err error) {
@@ -47,7 +46,7 @@ func (m *measurement) load(ctx context.Context, server int) error {
 		})
 	}
 	err := all.Wait()
-	now.tell(told+1, server)
+	now.tell(told+1, m.server)
 	if err != nil {
 		return err
 	}
@@ -69,13 +68,13 @@ func (l *loaded) ended(took time.Duration) {
 }
 
 // tell prints what happened in a minute that ends.
-func (l *loaded) tell(minute, server int) {
+func (l *loaded) tell(minute int, server *served.Server) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	took, cpu := l.took, cpuSeconds(server)
+	took, cpu := l.took, server.CPU()
 	if slices.Sort(took); len(took) > 0 {
 		fmt.Printf("minute %2d: %5d runs ended, median %5d ms, 99th percentile %5d ms, longest %5d ms, %5.1f ms of CPU for each; %4d wait, and the server has %4d MB\n", minute, len(took),
-			took[len(took)/2].Milliseconds(), took[len(took)*99/100].Milliseconds(), took[len(took)-1].Milliseconds(), 1000*(cpu-l.cpu)/float64(len(took)), l.waiting, residentBytes(server)>>20)
+			took[len(took)/2].Milliseconds(), took[len(took)*99/100].Milliseconds(), took[len(took)-1].Milliseconds(), 1000*(cpu-l.cpu)/float64(len(took)), l.waiting, server.Memory()>>20)
 	}
 	l.took, l.cpu = nil, cpu
 }
@@ -94,23 +93,4 @@ func (m *measurement) verify(ctx context.Context, runs []string) error {
 	}
 	fmt.Printf("%d runs verified\n", count)
 	return nil
-}
-
-var resident = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
-
-// residentBytes is how much memory a process has.
-func residentBytes(process int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process))
-	if err != nil {
-		return 0
-	}
-	found := resident.FindSubmatch(text)
-	if found == nil {
-		return 0
-	}
-	kilobytes, err := strconv.ParseInt(string(found[1]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kilobytes << 10
 }

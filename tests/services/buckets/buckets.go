@@ -91,6 +91,9 @@ func (b *Bucket) URLAt(endpoint, prefix string) string {
 // Address is the host and port of the server.
 func (b *Bucket) Address() string { return strings.TrimPrefix(b.Endpoint, "http://") }
 
+// CPU is for how long the server has computed since it was started.
+func (b *Bucket) CPU() time.Duration { return services.CPU(b.server.process.Pid) }
+
 // Env gives a process the right to use the bucket, and keeps it from reading settings of the machine's user.
 func (b *Bucket) Env() map[string]string { return bucketEnv() }
 

@@ -1,6 +1,9 @@
 package pg
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // Commit matches the end of a transaction in a request to Postgres: a simple query that says commit, as pgx and psql
 // send it.
@@ -20,6 +23,27 @@ func Commit(request []byte) bool {
 		if string(word) == "commit" || string(word) == "end" {
 			return true
 		}
+	}
+	return false
+}
+
+// Batch matches a request that executes several prepared statements as one: without a transaction around them they are
+// one, which ends with the request.
+func Batch(request []byte) bool {
+	const kind, length, few = 1, 4, 2
+	executed := 0
+	for len(request) >= kind+length {
+		switch request[0] {
+		case 'E':
+			executed++
+		case 'S':
+			return executed >= few
+		}
+		size := kind + int(binary.BigEndian.Uint32(request[kind:]))
+		if size > len(request) {
+			return false
+		}
+		request = request[size:]
 	}
 	return false
 }

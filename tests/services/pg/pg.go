@@ -268,6 +268,9 @@ func (s *Server) Stop(immediate bool) {
 // Kill ends the server's first process with SIGKILL. Its other processes notice, and end too.
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
+// CPU is for how long the server has computed since it was started.
+func (s *Server) CPU() time.Duration { return services.CPU(s.process.Pid) }
+
 // Address is where the server listens, as host:port.
 func (s *Server) Address() string { return s.address }
 

@@ -1,0 +1,4 @@
+package codec
+
+// PauseBefore is pauseBefore, for tests.
+var PauseBefore = pauseBefore
