@@ -33,6 +33,7 @@ type temporal struct {
 	late           map[string]bool // runs that are open, and that the list lacks as yet
 	silent         bool            // it answers nothing
 	broken         bool            // to ask it panics
+	takes          time.Duration   // before it lists
 }
 
 func (p *temporal) now(change func()) {
@@ -62,6 +63,7 @@ func (p *temporal) answer(ctx context.Context) (*temporal, error) {
 
 func (p *temporal) list(ctx context.Context) (map[string]bool, error) {
 	p.lists.Add(1)
+	time.Sleep(p.takes)
 	now, err := p.answer(ctx)
 	if err != nil {
 		return nil, err
@@ -181,6 +183,7 @@ func TestAttendanceTellsTheTruthWhileTemporalIsSilent(t *testing.T) {
 // the end nothing is.
 func TestAttendanceOutlastsWhoAsks(t *testing.T) {
 	attended(t, func(t *testing.T, p *temporal, a *attendance) {
+		p.takes = time.Millisecond // or it may have answered before who is gone looks
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		require.Nil(t, a.executes(gone, "r"))
