@@ -121,17 +121,23 @@ func (e *edge) load(r *reader) {
 	e.value, e.detached = r.value(), true
 }
 
-// mixture is the first kind that an aggregate function got besides the kind of the values before; Null as long as there is
-// none. A batch with a mixture is rejected.
+// mixture is the first kind that an aggregate function got and that does not go with the kind of the values before; Null as
+// long as there is none. A batch with a mixture is rejected.
 type mixture struct{ kind row.Kind }
 
-// fits reports whether a value of the kind goes with those before, which are of kind known, Null if there are none.
+// fits reports whether a value of the kind goes with those before, which are of kind known, Null if there are none. Ints go
+// with decimals: both are exact, and numbers in JSON are the one or the other by how they are written.
 func (m *mixture) fits(kind, known row.Kind) bool {
-	if known != row.Null && kind != known && m.kind == row.Null {
+	if known == row.Null || kind == known || isExact(kind) && isExact(known) {
+		return true
+	}
+	if m.kind == row.Null {
 		m.kind = kind
 	}
-	return known == row.Null || kind == known
+	return false
 }
+
+func isExact(kind row.Kind) bool { return kind == row.Int || kind == row.Decimal }
 
 func (m *mixture) fault(known row.Kind) error {
 	if m.kind == row.Null {

@@ -55,7 +55,7 @@ func decimals(texts ...string) []row.Value {
 func TestFunctions(t *testing.T) {
 	null, text := row.NullValue(), row.StringValue("x")
 	nines := strings.Repeat("9", 1000)
-	mixed := append(ints(1), floats(1)...)
+	mixed, exact := append(ints(1), floats(1)...), append(ints(100, math.MaxInt64, 3), decimals("2.50")...)
 	tests := []struct {
 		function expr.Func
 		values   []row.Value
@@ -81,6 +81,15 @@ func TestFunctions(t *testing.T) {
 		{expr.Sum, decimals(nines, "1"), `OVERFLOW`},
 		{expr.Sum, decimals(nines, "1", "-1"), `OVERFLOW`},
 		{expr.Sum, mixed, `NO_SUCH_OVERLOAD`},
+		{expr.Sum, exact, `{"$decimal":"9223372036854775912.50"}`},
+		{expr.Sum, append(decimals("2.50"), ints(100, -1)...), `{"$decimal":"101.50"}`},
+		{expr.Sum, append(exact, floats(1)...), `NO_SUCH_OVERLOAD`},
+		{expr.Mean, append(ints(1), decimals("2")...), `{"$decimal":"1.500000"}`},
+		{expr.VarPop, append(ints(1), decimals("2.0", "3")...), `0.6666666666666666`},
+		{expr.VarPop, append(decimals("1.0"), ints(2, 3)...), `0.6666666666666666`},
+		{expr.Min, exact, `{"$decimal":"2.50"}`},
+		{expr.Max, append(decimals("1.5"), ints(2)...), `2`},
+		{expr.Quantile, exact, `{"$decimal":"2.50"}`},
 		{expr.Mean, ints(1, 2), `1.5`},
 		{expr.Mean, ints(math.MaxInt64, math.MaxInt64), `9.223372036854776e+18`},
 		{expr.Mean, ints(math.MinInt64, math.MinInt64, math.MinInt64), `-9.223372036854776e+18`},

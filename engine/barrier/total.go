@@ -11,9 +11,9 @@ import (
 // total is sum(x) and mean(x).
 type total struct {
 	mean  bool
-	n     int64 // values that are not null
-	kind  row.Kind
-	sum   sum // of the kind; nil as long as there is no value
+	n     int64    // values that are not null
+	kind  row.Kind // of the result: of ints and decimals, Decimal
+	sum   sum      // of the kind; nil as long as there is no value
 	mixed mixture
 }
 
@@ -43,6 +43,9 @@ func (t *total) add(v row.Value) {
 	}
 	if t.sum == nil {
 		t.kind, t.sum = v.Kind(), newSum(v.Kind())
+	}
+	if ints, ok := t.sum.(*intSum); ok && v.Kind() == row.Decimal {
+		t.kind, t.sum = row.Decimal, ints.decimal()
 	}
 	t.n++
 	t.sum.add(v)
@@ -103,13 +106,20 @@ func (s *intSum) total() (row.Value, error) {
 	return row.IntValue(int64(s.low)), nil
 }
 
+// exact returns the sum, which may be outside the range of int.
+func (s *intSum) exact() *big.Int {
+	sum := new(big.Int).Lsh(big.NewInt(s.high), 64)
+	return sum.Add(sum, new(big.Int).SetUint64(s.low))
+}
+
 // mean returns the float that is nearest to the exact mean.
 func (s *intSum) mean(n int64) (row.Value, error) {
-	sum := new(big.Int).Lsh(big.NewInt(s.high), 64)
-	sum.Add(sum, new(big.Int).SetUint64(s.low))
-	mean, _ := new(big.Rat).SetFrac(sum, big.NewInt(n)).Float64()
+	mean, _ := new(big.Rat).SetFrac(s.exact(), big.NewInt(n)).Float64()
 	return row.FloatValue(mean), nil
 }
+
+// decimal returns a sum of decimals that begins with this one.
+func (s *intSum) decimal() *decimalSum { return &decimalSum{DecimalSum: expr.DecimalSumOf(s.exact())} }
 
 func (s *intSum) save(w *writer) {
 	w.signed(s.high)
@@ -118,7 +128,7 @@ func (s *intSum) save(w *writer) {
 
 func (s *intSum) load(r *reader) { s.high, s.low = r.signed(), r.number() }
 
-// decimalSum adds decimals, until the sum has too many digits.
+// decimalSum adds decimals and ints, until the sum has too many digits.
 type decimalSum struct {
 	expr.DecimalSum
 	overflow bool

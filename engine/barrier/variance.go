@@ -34,7 +34,9 @@ func (s *variance) add(v row.Value) {
 	if v.IsNull() || !s.mixed.fits(v.Kind(), s.kind) {
 		return
 	}
-	s.kind = v.Kind()
+	if s.kind != row.Decimal { // ints among decimals have no places, as integers
+		s.kind = v.Kind()
+	}
 	s.n++
 	number, scale := digits(v)
 	if scale < s.scale {

@@ -13,9 +13,9 @@ type Func string
 // rows. All but Count, First and Last skip nulls; if no value is left, CountDistinct gives 0, Collect [] and the others
 // give null. Min, Max and Quantile go by row.Compare.
 //
-// The values of one call are of one kind. Where the argument is dynamic that shows only when they are there: a batch
-// with values of two kinds is refused with CodeNoSuchOverload by every function but Count, First, Last, Collect and
-// CountDistinct.
+// The values of one call are of one kind, or ints and decimals, which count as decimals. Where the argument is dynamic that
+// shows only when they are there: a batch with values of other two kinds is refused with CodeNoSuchOverload by every function
+// but Count, First, Last, Collect and CountDistinct.
 const (
 	Count         Func = "count"          // the number of rows, an int; it has no argument
 	Sum           Func = "sum"            // of ints, floats or decimals, exact; of floats rounded once; an int beyond int64 is CodeOverflow

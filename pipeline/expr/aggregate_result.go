@@ -2,14 +2,15 @@ package expr
 
 import (
 	"math"
+	"math/big"
 
 	"github.com/shopspring/decimal"
 
 	"waymark/pipeline/row"
 )
 
-// QuantileOf returns the value at a place of sorted, which has at least one value; all are of one kind and in the order
-// of row.Compare. The place is q × (number of values − 1), counted from 0, with q from 0 to 1. Between two floats it is on
+// QuantileOf returns the value at a place of sorted, which has at least one value; all are of one kind, or ints and
+// decimals, and in the order of row.Compare. The place is q × (number of values − 1), counted from 0, with q from 0 to 1. Between two floats it is on
 // the line between them; of other kinds the value before the place is taken, so that the result is one of the values.
 func QuantileOf(sorted []row.Value, q float64) row.Value {
 	place := q * float64(len(sorted)-1)
@@ -32,12 +33,18 @@ func between(a, b, fraction float64) float64 {
 // A DecimalSum adds decimals exactly. The zero DecimalSum is the decimal 0.
 type DecimalSum struct{ number decimal.Decimal }
 
-// Add adds a value of kind Decimal. The error is an *EvalError, CodeOverflow, if the sum has more digits than a decimal may
+// DecimalSumOf returns a sum that begins with n.
+func DecimalSumOf(n *big.Int) DecimalSum { return DecimalSum{decimal.NewFromBigInt(n, 0)} }
+
+// Add adds a value of kind Decimal or Int. The error is an *EvalError, CodeOverflow, if the sum has more digits than a decimal may
 // have; it is not usable then.
 func (s *DecimalSum) Add(v row.Value) error {
-	number, err := decimal.NewFromString(v.Text())
-	if err != nil {
-		return evalErrorf(CodeEval, "%v", err)
+	number := decimal.NewFromInt(v.Int())
+	if v.Kind() == row.Decimal {
+		var err error
+		if number, err = decimal.NewFromString(v.Text()); err != nil {
+			return evalErrorf(CodeEval, "%v", err)
+		}
 	}
 	s.number = s.number.Add(number)
 	if s.number.NumDigits() > maxDecimalDigits {
