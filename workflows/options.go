@@ -15,12 +15,13 @@ const (
 	// written. More would cost memory (about 20 MB a chunk at the default size) and gain nothing on a few cores.
 	windowChunks = 4
 
-	// stretchChunks is how many chunks of a run that is split go through the steps, or are written, in one activity, at
-	// most. What they take in memory is bounded by the size of chunks.
+	// stretchChunks is how many chunks of a run that is split go through the steps in one activity, at most. What they take
+	// in memory is bounded by the size of chunks.
 	stretchChunks = 16
 
-	// writeChunks is how many chunks wait at a process, at least, until their parts are written: with what goes through the
-	// steps meanwhile they have room in its memory.
+	// writeChunks is how many chunks wait at a process, at least, until their parts are written in one activity, and with
+	// those that came last no more than a stretch more. With what goes through the steps meanwhile they have room in its
+	// memory.
 	writeChunks = 12
 
 	// readChunks is how many are read in one, at most.

@@ -145,7 +145,7 @@ func TestChunksOfASplitRunGoTogether(t *testing.T) {
 	require.Len(t, w.took["Read"], 6) // of 2, 4, 8, 16, 10, and none
 	require.Subset(t, []string{common}, w.took["Pass"])
 	require.Less(t, len(w.took["Write"]), len(w.took["Pass"]), "what goes through the steps in several is written in one")
-	require.GreaterOrEqual(t, len(w.took["Write"]), 3, "no more than sixteen chunks are written in one")
+	require.GreaterOrEqual(t, len(w.took["Write"]), 2, "no more than 11 and a stretch of 16 chunks are written in one")
 	require.Less(t, len(w.took["Pass"]), 12)
 	require.Greater(t, len(w.took["Pass"]), 5)
 	ordinals := map[string][]int64{}

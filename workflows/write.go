@@ -56,16 +56,18 @@ type gathering struct {
 }
 
 // gather puts off writing parts of chunks: with what the process sends through the steps next, it is one activity. They
-// wait for a stretch of chunks, or until no more chunks come.
+// wait for a stretch of chunks, or until no more chunks come. What comes after that waits for the next one.
 func (f *flow) gather(ctx workflow.Context, worker string, parts []part, chunks int) workflow.Future {
 	g := f.gathered[worker]
-	if g == nil {
+	if g == nil || g.chunks >= writeChunks {
 		done, settle := workflow.NewFuture(ctx)
 		g = &gathering{done: done}
 		f.gathered[worker] = g
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			err := workflow.Await(ctx, func() bool { return g.chunks >= writeChunks || f.turnsAhead == 0 || !f.running() })
-			delete(f.gathered, worker)
+			if f.gathered[worker] == g {
+				delete(f.gathered, worker)
+			}
 			var writes []workflow.Future
 			for share := range slices.Chunk(g.parts, maxBatch) {
 				writes = append(writes, f.writeBatch(ctx, worker, share))
