@@ -46,7 +46,7 @@ func union(arrived []branchToken, firstWins bool) (row.Row, []string) {
 		for i, name := range a.token.row.Shape.Fields() {
 			value := a.token.row.Values[i]
 			known, has := b.values[name]
-			disagree[name] = disagree[name] || has && known != value
+			disagree[name] = disagree[name] || has && known.Key() != value.Key()
 			if !has || !firstWins {
 				b.put(name, value)
 			}

@@ -12,6 +12,7 @@ import (
 	"waymark/client"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/pipeline/schema"
 )
 
 // onRecord is what SQL says of a run.
@@ -96,11 +97,16 @@ func (v *voice) readCounts(t *testing.T, r *onRecord) {
 			return err
 		})
 	v.query(t, r.run, `select s.sink, planned_rows, finalized_rows, coalesce(artifact_path, ''), coalesce(artifact_bytes, 0), coalesce(artifact_sha256, ''),
-			coalesce(sum(c.state = 'completed'), 0), coalesce(sum(c.state = 'missing'), 0), coalesce(sum(c.state = 'unknown'), 0)
+			coalesce(sum(c.state = 'completed'), 0), coalesce(sum(c.state = 'missing'), 0), coalesce(sum(c.state = 'unknown'), 0),
+			coalesce((select schema from artifacts a where a.run_id = s.run_id and a.sink = s.sink), '')
 		from sink_totals s left join sink_chunks c on c.run_id = s.run_id and c.sink = s.sink where s.run_id = @run group by s.sink`,
 		func(rows *sql.Rows) error {
 			var s client.Sink
-			err := rows.Scan(&s.Sink, &s.Planned, &s.Finalized, &s.Path, &s.Bytes, &s.SHA256, &s.Completed, &s.Missing, &s.Unknown)
+			var fields string
+			err := rows.Scan(&s.Sink, &s.Planned, &s.Finalized, &s.Path, &s.Bytes, &s.SHA256, &s.Completed, &s.Missing, &s.Unknown, &fields)
+			if err == nil {
+				s.Schema, err = schema.Parse(fields)
+			}
 			r.counts.Sinks = append(r.counts.Sinks, s)
 			return err
 		})

@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"bufio"
+	"database/sql"
 	"flag"
 	"fmt"
 	"os"
@@ -11,7 +12,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -257,6 +260,9 @@ func (s *scene) chain(u undisturbed, moments []moment, v visit, total *tally) {
 		if v.resume && s.resumable() {
 			s.resume()
 		}
+		if !v.kill {
+			s.unlock(p)
+		}
 		if v.early {
 			endAll(s.t, zombies)
 			zombies = nil
@@ -273,6 +279,26 @@ func (s *scene) chain(u undisturbed, moments []moment, v visit, total *tally) {
 	require.Equal(s.t, u.outputs, s.outputs())
 	s.verify()
 	total.add(met, late, missed)
+}
+
+// unlock lets a process that stands still go on, for moments, as long as it keeps everybody else from writing to the
+// record: what it did besides may have begun a transaction.
+func (s *scene) unlock(p *process) {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.state, "landscape.db")+"?mode=rw&_pragma=busy_timeout(500)&_txlock=immediate")
+	require.NoError(s.t, err)
+	defer func() { require.NoError(s.t, db.Close()) }()
+	await(s.t, "the record to be writable", func() bool {
+		tx, err := db.BeginTx(s.t.Context(), nil)
+		if err == nil {
+			require.NoError(s.t, tx.Rollback())
+			return true
+		}
+		p.signal(syscall.SIGCONT)
+		time.Sleep(time.Millisecond)
+		p.signal(syscall.SIGSTOP)
+		return false
+	})
 }
 
 // wake lets all processes go on that were stopped, requires that they change nothing, and returns how many events tell of that.
