@@ -148,9 +148,17 @@ const (
 )
 
 // once lets the first token of each key pass.
-type once struct{}
+type once struct{ key []string }
 
-func (once) apply(in row.Row) (row.Row, int, *plugin.Rejection) { return in, labelFirst, nil }
+// apply rejects a row without a field of the key. Which other rows pass, claimed says.
+func (o once) apply(in row.Row) (row.Row, int, *plugin.Rejection) {
+	for _, field := range o.key {
+		if _, found := in.Get(field); !found {
+			return in, noLabel, barrier.NoSuchField(field)
+		}
+	}
+	return in, labelFirst, nil
+}
 
 // claimed returns the way by which the current token leaves the deduplicate that it is in.
 func (p *pass) claimed(current row.Row) (label int, err error) {

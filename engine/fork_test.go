@@ -132,3 +132,24 @@ sinks: {all: {jsonl: {path: out/all.jsonl}}}
 	}, routes(p, result))
 	require.Equal(t, []engine.RepeatColumn{{Node: p.Find("once"), Firsts: []barrier.Token{{}, {}, {}, {Row: 3}}}}, result.Repeats)
 }
+
+// A row without a field of the key is no row with a null there.
+func TestARowWithoutTheKeyOfADeduplicateIsRefused(t *testing.T) {
+	p, chunk, _ := run(t, `
+name: test
+sources: {in: {jsonl: {path: in.csv}, schema: {mode: observed}}}
+steps: [{name: once, deduplicate: {key: [k]}}]
+sinks: {all: {jsonl: {path: out/all.jsonl}}}
+`, `{"k":null}`+"\n{}\n{}\n")
+	runner, err := engine.NewRunner(p)
+	require.NoError(t, err)
+	values := heard(t, runner, begin(p, chunk))
+	require.Equal(t, []barrier.Token{{Row: 1}}, values.tokens)
+	in := begin(p, chunk)
+	in.Firsts = engine.Duplicates{}
+	result, err := runner.Run(in)
+	require.NoError(t, err)
+	require.Equal(t, "{\"k\":null}\n", output(p, result, "all"))
+	require.Len(t, result.Rejected, 2)
+	require.Equal(t, *barrier.NoSuchField("k"), result.Rejected[0].Rejection)
+}

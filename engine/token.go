@@ -43,13 +43,13 @@ func (p *pass) follow(node int, current row.Row) (lost pipeline.Path, err error)
 			return p.hold(current)
 		}
 		out, label, rejected := v.op.apply(current)
+		if rejected != nil {
+			return p.reject(rejected)
+		}
 		if v.role == claimRole {
 			if label, err = p.claimed(current); err != nil {
 				return "", err
 			}
-		}
-		if rejected != nil {
-			return p.reject(rejected)
 		}
 		p.step(label)
 		if p.watch != nil {

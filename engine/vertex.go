@@ -99,7 +99,7 @@ func (v *vertex) step(p *plan.Plan, at int) (err error) {
 			labelDropped: {label: "dropped", ended: pipeline.FilterDropped},
 		}
 	case plan.Deduplicate:
-		v.role, v.op, v.exits = claimRole, once{}, onceExits(node.Next)
+		v.role, v.op, v.exits = claimRole, once{node.Spec.Deduplicate.Key}, onceExits(node.Next)
 	case plan.Gate:
 		v.op, v.exits = newGate(node), gateExits(node)
 	case plan.Fork:

@@ -143,6 +143,9 @@ func sampled(s *pipeline.Sample, r row.Row) bool {
 
 // first lets the first row of each key of the run pass.
 func (in *interpreter) first(step *pipeline.Step, r row.Row) verdict {
+	if refused := missing(step.Deduplicate.Key, r); refused != nil {
+		return verdict{refused: refused}
+	}
 	key := step.Name + " " + keyOf(r, step.Deduplicate.Key)
 	known := in.seen[key]
 	in.seen[key] = true
