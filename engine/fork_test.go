@@ -133,6 +133,17 @@ sinks: {all: {jsonl: {path: out/all.jsonl}}}
 	require.Equal(t, []engine.RepeatColumn{{Node: p.Find("once"), Firsts: []barrier.Token{{}, {}, {}, {Row: 3}}}}, result.Repeats)
 }
 
+func TestARowWithoutTheFieldOfASampleIsRefused(t *testing.T) {
+	_, _, result := run(t, `
+name: test
+sources: {in: {jsonl: {path: in.csv}, schema: {mode: observed}}}
+steps: [{name: some, sample: {rate: 1, seed: 7, by: [k]}}]
+sinks: {all: {jsonl: {path: out/all.jsonl}}}
+`, `{"k":null}`+"\n{}\n")
+	require.Len(t, result.Rejected, 1)
+	require.Equal(t, *barrier.NoSuchField("k"), result.Rejected[0].Rejection)
+}
+
 // A row without a field of the key is no row with a null there.
 func TestARowWithoutTheKeyOfADeduplicateIsRefused(t *testing.T) {
 	p, chunk, _ := run(t, `

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"strconv"
 
+	"waymark/engine/barrier"
 	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
@@ -40,7 +41,10 @@ func (s *sample) apply(in row.Row) (row.Row, int, *plugin.Rejection) {
 		s.text = row.AppendCanonical(s.text, in)
 	}
 	for _, field := range s.by {
-		value, _ := in.Get(field)
+		value, found := in.Get(field)
+		if !found {
+			return in, noLabel, barrier.NoSuchField(field)
+		}
 		s.text = row.AppendValue(s.text, value)
 	}
 	sum := sha256.Sum256(s.text)

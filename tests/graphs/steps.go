@@ -28,6 +28,9 @@ func (in *interpreter) apply(step *pipeline.Step, r row.Row) verdict {
 	case step.Filter != "":
 		return in.filter(step.Filter, r)
 	case step.Sample != nil:
+		if refused := missing(step.Sample.By, r); refused != nil {
+			return verdict{refused: refused}
+		}
 		return keepIf(sampled(step.Sample, r), r)
 	case step.Deduplicate != nil:
 		return in.first(step, r)
