@@ -82,14 +82,14 @@ func shift(d dateValue, days int64) ref.Val {
 // dateOperators returns date ± days, the days between two dates, and the comparisons.
 func dateOperators() []operator {
 	return append(comparisons(dateType, dateType, func(a, b ref.Val) int { return cmp.Compare(a.(dateValue), b.(dateValue)) }),
-		operator{operators.Add, []*cel.Type{dateType, cel.IntType}, dateType, func(v ...ref.Val) ref.Val {
+		operator{operators.Add, "", []*cel.Type{dateType, cel.IntType}, dateType, func(v ...ref.Val) ref.Val {
 			return shift(v[0].(dateValue), int64(v[1].(types.Int)))
 		}},
-		operator{operators.Subtract, []*cel.Type{dateType, cel.IntType}, dateType, func(v ...ref.Val) ref.Val {
+		operator{operators.Subtract, "", []*cel.Type{dateType, cel.IntType}, dateType, func(v ...ref.Val) ref.Val {
 			days := max(int64(v[1].(types.Int)), -math.MaxInt64) // the least int has no negative
 			return shift(v[0].(dateValue), -days)
 		}},
-		operator{operators.Subtract, []*cel.Type{dateType, dateType}, cel.IntType, func(v ...ref.Val) ref.Val {
+		operator{operators.Subtract, "", []*cel.Type{dateType, dateType}, cel.IntType, func(v ...ref.Val) ref.Val {
 			return types.Int(v[0].(dateValue) - v[1].(dateValue))
 		}})
 }

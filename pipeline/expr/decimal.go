@@ -105,7 +105,7 @@ func limited(number decimal.Decimal) ref.Val {
 
 // decimalOperators returns + - * of decimals with decimals and ints, the comparisons also with doubles, and the unary minus.
 func decimalOperators() []operator {
-	all := []operator{{operators.Negate, []*cel.Type{decimalType}, decimalType, func(v ...ref.Val) ref.Val {
+	all := []operator{{operators.Negate, "", []*cel.Type{decimalType}, decimalType, func(v ...ref.Val) ref.Val {
 		return decimalValue{v[0].(decimalValue).number.Neg()}
 	}}}
 	arithmetic := map[string]func(a, b decimal.Decimal) decimal.Decimal{
@@ -113,20 +113,26 @@ func decimalOperators() []operator {
 	}
 	for _, operands := range [][]*cel.Type{{decimalType, decimalType}, {decimalType, cel.IntType}, {cel.IntType, decimalType}} {
 		for function, calculate := range arithmetic {
-			all = append(all, operator{function, operands, decimalType, func(v ...ref.Val) ref.Val {
+			all = append(all, operator{function, "", operands, decimalType, func(v ...ref.Val) ref.Val {
 				a, _ := asDecimal(v[0])
 				b, _ := asDecimal(v[1])
 				return limited(calculate(a, b))
 			}})
 		}
-		all = append(all, comparisons(operands[0], operands[1], compareDecimals)...)
+		all = append(all, comparisons(operands[0], operands[1], compareNumbers)...)
 	}
-	all = append(all, comparisons(decimalType, cel.DoubleType, compareDecimals)...)
-	return append(all, comparisons(cel.DoubleType, decimalType, compareDecimals)...)
+	all = append(all, comparisons(decimalType, cel.DoubleType, compareNumbers)...)
+	return append(all, comparisons(cel.DoubleType, decimalType, compareNumbers)...)
 }
 
-// compareDecimals compares two numbers, of which one is a decimal.
-func compareDecimals(a, b ref.Val) int {
+// compareNumbers compares two numbers by value, whatever their kinds are. None is NaN.
+func compareNumbers(a, b ref.Val) int {
+	if i, ok := a.(types.Int); ok && isFloat(b) {
+		return row.Order(row.IntValue(int64(i)), row.FloatValue(float64(b.(types.Double))))
+	}
+	if i, ok := b.(types.Int); ok && isFloat(a) {
+		return row.Order(row.FloatValue(float64(a.(types.Double))), row.IntValue(int64(i)))
+	}
 	left, finite := asDecimal(a)
 	right, too := asDecimal(b)
 	switch {

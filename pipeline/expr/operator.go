@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -13,16 +15,18 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 )
 
-// An operator is the meaning of one of CEL's operators for dates and decimals. CEL lets an environment declare such a
-// meaning but not supply it, as its operators ask their left operand; so a decorator puts it in place, see decorate.
+// An operator is the meaning of one of CEL's operators for dates and decimals, or of one that CEL has and that rounds. CEL
+// lets an environment declare such a meaning but not supply it, as its operators ask their left operand; so a decorator puts
+// it in place, see decorate.
 type operator struct {
 	function string // as in package operators
+	overload string // of CEL's own operator; "" if CEL has none for the operands
 	operands []*cel.Type
 	result   *cel.Type
 	apply    functions.FunctionOp // gets non-null values of the types of the operands
 }
 
-var celOperators = append(decimalOperators(), dateOperators()...)
+var celOperators = slices.Concat(decimalOperators(), dateOperators(), floatComparisons())
 
 // operatorByID and operatorsOf have celOperators by their id, and by their function.
 var operatorByID, operatorsOf = func() (byID map[string]operator, of map[string][]operator) {
@@ -35,7 +39,7 @@ var operatorByID, operatorsOf = func() (byID map[string]operator, of map[string]
 }()
 
 // id names the operator among all overloads.
-func (o operator) id() string { return fmt.Sprint(o.function, o.operands) }
+func (o operator) id() string { return cmp.Or(o.overload, fmt.Sprint(o.function, o.operands)) }
 
 // declaration tells CEL's type checker about the operator.
 func (o operator) declaration() cel.EnvOption {
@@ -65,7 +69,7 @@ func (o operator) stranger(values []ref.Val) int {
 func byKinds(function string, ours []operator) functions.FunctionOp {
 	standard := standardOf(function)
 	return func(values ...ref.Val) ref.Val {
-		if slices.ContainsFunc(values, isOurs) {
+		if slices.ContainsFunc(values, isOurs) || len(values) == 2 && isFloat(values[0]) != isFloat(values[1]) {
 			for _, o := range ours {
 				if o.stranger(values) < 0 {
 					return o.apply(values...)
@@ -75,6 +79,11 @@ func byKinds(function string, ours []operator) functions.FunctionOp {
 		}
 		return standard(values...)
 	}
+}
+
+func isFloat(v ref.Val) bool {
+	_, ok := v.(types.Double)
+	return ok
 }
 
 // isOurs reports whether CEL has no operators for the value.
@@ -114,7 +123,27 @@ var standardOperators = sync.OnceValue(func() map[string]*functions.Overload {
 	return own
 })
 
-// comparisons returns the operators < <= > >= between left and right, which compare orders.
+// floatComparisons returns the operators < <= > >= between a float and a number of another kind, which CEL would round to a float.
+func floatComparisons() []operator {
+	ofFunction := map[string]string{
+		operators.Less: "less_", operators.LessEquals: "less_equals_",
+		operators.Greater: "greater_", operators.GreaterEquals: "greater_equals_",
+	}
+	ofType := map[*cel.Type]string{cel.IntType: "int64", cel.UintType: "uint64", cel.DoubleType: "double"}
+	var all []operator
+	for _, operands := range [][2]*cel.Type{
+		{cel.IntType, cel.DoubleType}, {cel.DoubleType, cel.IntType}, {cel.UintType, cel.DoubleType}, {cel.DoubleType, cel.UintType},
+	} {
+		for _, o := range comparisons(operands[0], operands[1], compareNumbers) {
+			o.overload = ofFunction[o.function] + ofType[operands[0]] + "_" + ofType[operands[1]]
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// comparisons returns the operators < <= > >= between left and right, which compare orders. A float that is not a number
+// has no order.
 func comparisons(left, right *cel.Type, compare func(a, b ref.Val) int) []operator {
 	holds := map[string]func(order int) bool{
 		operators.Less:          func(order int) bool { return order < 0 },
@@ -124,9 +153,17 @@ func comparisons(left, right *cel.Type, compare func(a, b ref.Val) int) []operat
 	}
 	var all []operator
 	for function, hold := range holds {
-		all = append(all, operator{function, []*cel.Type{left, right}, types.BoolType, func(v ...ref.Val) ref.Val {
+		all = append(all, operator{function, "", []*cel.Type{left, right}, types.BoolType, func(v ...ref.Val) ref.Val {
+			if slices.ContainsFunc(v, isNaN) {
+				return types.NewErr("NaN values cannot be ordered")
+			}
 			return types.Bool(hold(compare(v[0], v[1])))
 		}})
 	}
 	return all
+}
+
+func isNaN(v ref.Val) bool {
+	f, ok := v.(types.Double)
+	return ok && math.IsNaN(float64(f))
 }

@@ -305,3 +305,29 @@ func TestCostIsCountedOnlyWhereItCanMatter(t *testing.T) {
 	_, err = direct.Eval(large)
 	require.EqualError(t, err, "the evaluation passed the cost limit of 100000 (COST)")
 }
+
+// An int that no float holds is not the float next to it, in any operand and whether kinds are known or not.
+func TestIntsAndFloatsCompareExactly(t *testing.T) {
+	for _, numbers := range [][2]string{
+		{"9007199254740992.0", "9007199254740993"}, {"9007199254740993", "9007199254740994.0"},
+		{"9223372036854775807", "9223372036854775808.0"}, {"18446744073709551615u", "18446744073709551616.0"},
+		{"9007199254740992.0", "9007199254740993u"}, {"-9007199254740993", "-9007199254740992.0"},
+		{"9223372036854775807", "1.0 / 0.0"}, {"-1.0 / 0.0", "-9223372036854775808"},
+	} {
+		less, more := numbers[0], numbers[1]
+		for _, form := range []string{"%s %s %s", "dyn(%s) %s dyn(%s)", "dyn(%s) %s %s"} {
+			for operator, want := range map[string]string{"<": "bool true", "<=": "bool true", ">": "bool false", ">=": "bool false"} {
+				source := fmt.Sprintf(form, less, operator, more)
+				require.Equal(t, want, text(t, source), source)
+				source = fmt.Sprintf(form, more, map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<="}[operator], less)
+				require.Equal(t, want, text(t, source), source)
+			}
+		}
+	}
+	for _, source := range []string{"row.cost_total <= row.cost_total * 1", "2 >= 2.0", "2.0 <= 2", "0 <= -0.0"} {
+		require.Equal(t, "bool true", text(t, source), source)
+	}
+	for _, source := range []string{"1 < 0.0 / 0.0", "0.0 / 0.0 > row.fee", "dyn(1) >= 0.0 / 0.0"} {
+		require.Equal(t, CodeEval, code(t, source), source)
+	}
+}
