@@ -75,7 +75,7 @@ func (m *merger) nest(d *Decision, rows []row.Row) {
 
 // object returns the row as a JSON object, unless that is nested too deep.
 func (m *merger) object(in row.Row) (row.Value, error) {
-	m.text = row.AppendJSON(m.text[:0], in)
+	m.text = row.AppendJSONObject(m.text[:0], in)
 	return row.ParseJSON(string(m.text))
 }
 

@@ -133,7 +133,7 @@ func (w *jsonWriter) write(v ref.Val) error {
 	if err != nil {
 		return err
 	}
-	w.text = row.AppendJSONValue(w.text, scalar)
+	w.text = row.AppendJSONItem(w.text, scalar)
 	return nil
 }
 

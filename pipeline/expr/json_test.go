@@ -41,3 +41,23 @@ func TestJSONSurvivesCEL(t *testing.T) {
 		require.Equal(t, want, got)
 	})
 }
+
+// A float whose kind is known only when the row is read, as the argument of an aggregate function is, counts as the number
+// that it is equal to.
+func TestAFloatInJSONStaysItsNumber(t *testing.T) {
+	env, err := NewEnv([]Field{{Name: "x", Kind: row.JSON}}, false, nil)
+	require.NoError(t, err)
+	float := row.FloatValue(1 << 62)
+	for source, want := range map[string]string{
+		"row.x": "4611686018427387904", "[row.x]": "[4611686018427387904]", "{'n': row.x}": `{"n":4611686018427387904}`,
+	} {
+		program, err := env.Compile(source, Any)
+		require.NoError(t, err)
+		value, err := program.Eval(row.Row{Shape: row.NewShape([]string{"x"}), Values: []row.Value{float}})
+		require.NoError(t, err)
+		require.Equal(t, want, string(row.AppendText(nil, value)), source)
+	}
+	list, err := ListOf([]row.Value{float, row.FloatValue(1.5)})
+	require.NoError(t, err)
+	require.Equal(t, "[4611686018427387904,1.5]", list.Text())
+}

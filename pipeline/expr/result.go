@@ -46,7 +46,7 @@ func ListOf(values []row.Value) (row.Value, error) {
 		if i > 0 {
 			w.text = append(w.text, ',')
 		}
-		w.text = row.AppendJSONValue(w.text, value)
+		w.text = row.AppendJSONItem(w.text, value)
 		if len(w.text) > maxResultBytes {
 			return row.Value{}, resultTooLarge()
 		}
@@ -103,7 +103,7 @@ func asJSON(value row.Value) (row.Value, error) {
 	if value.Kind() == row.JSON {
 		return value, nil
 	}
-	return row.ParseJSON(string(row.AppendJSONValue(nil, value)))
+	return row.ParseJSON(string(row.AppendJSONItem(nil, value)))
 }
 
 // cureFor says what to write to get a value that a row can hold.

@@ -32,7 +32,7 @@ func Cast(v Value, to Kind) (Value, error) {
 	case v.kind == String:
 		return Parse(to, v.str)
 	case to == JSON:
-		return Parse(JSON, string(AppendJSONValue(nil, v)))
+		return Parse(JSON, string(AppendJSONItem(nil, v)))
 	case v.kind == JSON:
 		return castFromJSON(v, to)
 	case to == Timestamp && v.kind == Date:

@@ -66,3 +66,23 @@ func TestKeysOfNumbers(t *testing.T) {
 		require.Equal(t, Order(v, w) == 0, v.Key() == w.Key())
 	})
 }
+
+// A number that becomes JSON, or an item of JSON, stays the number that it is.
+func TestNumbersKeepTheirKeysInJSON(t *testing.T) {
+	numbers := rapid.OneOf(rapid.Map(genInt(), IntValue), rapid.Map(genFloat(), FloatValue), genDecimal(),
+		rapid.SampledFrom([]Value{FloatValue(1 << 62), FloatValue(math.MinInt64), FloatValue(1 << 63), FloatValue(1e16)}))
+	rapid.Check(t, func(t *rapid.T) {
+		v := numbers.Draw(t, "v")
+		cast, err := Cast(v, JSON)
+		require.NoError(t, err)
+		require.Equal(t, v.Key(), cast.Key())
+		items := string(AppendJSONObject(nil, Row{NewShape([]string{"v"}), []Value{v}}))
+		cast, err = ParseJSON(items)
+		require.NoError(t, err)
+		require.NoError(t, ScanObject(cast.Text(), func(_ string, raw RawValue) error {
+			item, err := raw.Natural()
+			require.Equal(t, v.Key(), item.Key())
+			return err
+		}))
+	})
+}

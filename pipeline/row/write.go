@@ -29,16 +29,31 @@ func AppendText(dst []byte, v Value) []byte {
 
 // AppendJSON appends r to dst as one ordinary JSON object on one line, its fields in the order of the shape, and returns
 // the extended slice. Values are written as by AppendJSONValue.
-func AppendJSON(dst []byte, r Row) []byte {
+func AppendJSON(dst []byte, r Row) []byte { return appendObject(dst, r, AppendJSONValue) }
+
+// AppendJSONObject is AppendJSON with values as AppendJSONItem writes them.
+func AppendJSONObject(dst []byte, r Row) []byte { return appendObject(dst, r, AppendJSONItem) }
+
+func appendObject(dst []byte, r Row, appendValue func([]byte, Value) []byte) []byte {
 	dst = append(dst, '{')
 	for i, v := range r.Values {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, r.Shape.labels[i]...)
-		dst = AppendJSONValue(dst, v)
+		dst = appendValue(dst, v)
 	}
 	return append(dst, '}')
+}
+
+// AppendJSONItem is AppendJSONValue for a value that becomes one of kind JSON, or is in one. JSON has no floats, so that a
+// large float is written as the number that it stands for, see Cast, and not as its shortest digits: 4611686018427387904, not
+// 4.611686018427388e+18. What is read back has the Key of v.
+func AppendJSONItem(dst []byte, v Value) []byte {
+	if v.kind == Float && math.Abs(v.Float()) >= 1e16 {
+		return append(dst, plainDigits(v)...)
+	}
+	return AppendJSONValue(dst, v)
 }
 
 // AppendJSONValue appends v to dst as ordinary JSON and returns the extended slice: dates and timestamps are strings,

@@ -143,7 +143,7 @@ func spread(values []row.Value, divisor int, root bool) row.Value {
 func listOf(values []row.Value) row.Value {
 	var texts []string
 	for _, value := range values {
-		texts = append(texts, string(row.AppendJSONValue(nil, value)))
+		texts = append(texts, string(row.AppendJSONItem(nil, value)))
 	}
 	return jsonValue("[" + strings.Join(texts, ",") + "]")
 }

@@ -60,7 +60,7 @@ func union(arrived []branchToken, firstWins bool) (row.Row, []string) {
 func nested(arrived []branchToken) row.Row {
 	b := newFields()
 	for _, a := range arrived {
-		b.put(a.branch, jsonValue(string(row.AppendJSON(nil, a.token.row))))
+		b.put(a.branch, jsonValue(string(row.AppendJSONObject(nil, a.token.row))))
 	}
 	return b.row()
 }
