@@ -123,3 +123,25 @@ sinks: {out: {jsonl: {path: out.jsonl}}}
 	one, two := sha256.Sum256([]byte(`{"id":1,"next":2}`)), sha256.Sum256([]byte(`{"id":22,"next":23}`))
 	require.Equal(t, append(one[:], two[:]...), result.Columns[0].Hashes)
 }
+
+// A look-up compares numbers as == does, whatever the types of the field and of the table's key are.
+func TestNumbersFindNumbersInATable(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "in.csv"), []byte("i,f,d\n1,1.0,1\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "t.csv"), []byte("k,label\n1.00,one\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "j.jsonl"), []byte(`{"k":1.0,"label":"json"}`+"\n"), 0o600))
+	p := compile(t, folder, `name: numbers
+sources: {in: {csv: {path: in.csv}, schema: {fields: {i: int, f: float, d: decimal}}}}
+steps:
+  - {name: a, lookup: {csv: {path: t.csv}, schema: {fields: {k: decimal, label: string}}, on: {i: k}, add: {a: label}}}
+  - {name: b, lookup: {csv: {path: t.csv}, schema: {fields: {k: decimal, label: string}}, on: {f: k}, add: {b: label}}}
+  - {name: c, lookup: {csv: {path: t.csv}, schema: {fields: {k: float, label: string}}, on: {d: k}, add: {c: label}}}
+  - {name: j, lookup: {jsonl: {path: j.jsonl}, schema: {fields: {k: json, label: string}}, on: {i: k}, add: {j: label}}}
+sinks: {out: {jsonl: {path: out.jsonl}}}
+`)
+	runner, err := engine.NewRunner(p)
+	require.NoError(t, err)
+	result, err := runner.Run(begin(p, read(t, p)))
+	require.NoError(t, err)
+	require.Equal(t, `{"i":1,"f":1.0,"d":1,"a":"one","b":"one","c":"one","j":"json"}`+"\n", output(p, result, "out"))
+}

@@ -15,7 +15,7 @@ func (c *compiler) checkLookup(node *Node, in Schema) {
 	for k, name := range node.Table.On {
 		path, key := pipeline.Key(node.Path+".lookup.on", name), node.Table.Keys[k]
 		field, found := c.fieldAt(in, name, path)
-		if found && field.Kind != row.JSON && field.Kind != row.Null && field.Kind != key.Kind {
+		if found && field.Kind != row.JSON && field.Kind != row.Null && !row.CanEqual(field.Kind, key.Kind) {
 			c.problem(path, "%q is %s and %q of the table is %s, which are never equal: cast one of them", name, field.Kind, key.Name, key.Kind)
 		}
 	}

@@ -30,6 +30,18 @@ func (v Value) Key() Value {
 	return v
 }
 
+// CanEqual reports whether some value of the kind a is equal to one of the kind b that is not null: whether they have the
+// same Key.
+func CanEqual(a, b Kind) bool {
+	switch {
+	case a == b, a.isNumber() && b.isNumber():
+		return true
+	case a == JSON:
+		return b == Bool || b == String || b.isNumber()
+	}
+	return b == JSON && CanEqual(b, a)
+}
+
 // numberKey returns the key of the number that digits denote, in the normal form of a decimal.
 func numberKey(digits string) Value {
 	digits = trimFraction(digits)

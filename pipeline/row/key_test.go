@@ -3,6 +3,7 @@ package row
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,4 +86,23 @@ func TestNumbersKeepTheirKeysInJSON(t *testing.T) {
 			return err
 		}))
 	})
+}
+
+// Two kinds can be equal if some text is read as equal values of both.
+func TestCanEqualIsWhatKeysSay(t *testing.T) {
+	texts := []string{"true", "1", "1.0", "x", `"x"`, "2001-01-31", `"2001-01-31"`, "2001-01-31T00:00:00Z", `"2001-01-31T00:00:00Z"`}
+	keys := func(kind Kind) (all []Value) {
+		for _, text := range texts {
+			if v, err := Parse(kind, text); err == nil {
+				all = append(all, v.Key())
+			}
+		}
+		return all
+	}
+	for a := Bool; a <= JSON; a++ {
+		for b := Bool; b <= JSON; b++ {
+			equal := slices.ContainsFunc(keys(a), func(v Value) bool { return slices.Contains(keys(b), v) })
+			require.Equal(t, equal, CanEqual(a, b), "%s and %s", a, b)
+		}
+	}
 }
