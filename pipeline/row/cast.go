@@ -85,12 +85,12 @@ func castToInt(v Value) (Value, error) {
 	if strings.Trim(fraction, "0") != "" {
 		return Value{}, inexact(v, Int, "the number has a fraction")
 	}
-	return Parse(Int, whole)
+	return parseIntValue(whole)
 }
 
 // castToFloat casts an Int or Decimal.
 func castToFloat(v Value) (Value, error) {
-	cast, err := Parse(Float, textOf(v))
+	cast, err := parseFloatValue(textOf(v))
 	if err != nil {
 		return Value{}, err
 	}

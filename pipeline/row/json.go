@@ -160,10 +160,12 @@ func (raw RawValue) As(kind Kind) (Value, error) {
 		return BoolValue(raw.Literal == "true"), nil
 	case kind == String && raw.Kind == String:
 		return StringValue(raw.text()), nil
-	case kind == JSON, kind == Float && raw.isNumber(), kind == Decimal && raw.isNumber():
+	case kind == JSON, kind == Decimal && raw.isNumber():
 		return Parse(kind, raw.Literal)
+	case kind == Float && raw.isNumber():
+		return parseFloatValue(raw.Literal, Decimal, JSON)
 	case kind == Int && raw.isInteger():
-		return Parse(Int, raw.Literal)
+		return parseIntValue(raw.Literal, Decimal)
 	case raw.Kind == String && (kind == Decimal || kind == Date || kind == Timestamp):
 		return Parse(kind, raw.text())
 	}

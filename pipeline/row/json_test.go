@@ -216,6 +216,41 @@ func TestWrongTypeNamesTheType(t *testing.T) {
 	}
 }
 
+// What the message of a number that is out of range says to declare is what holds the number, in JSON and in text.
+func TestCuresOfNumbersOutOfRangeWork(t *testing.T) {
+	long := "1" + strings.Repeat("0", 1000)
+	for literal, cures := range map[string][2]string{ // of a float in JSON, and in a text
+		"1e400": {"json", "string"}, "-1e-400": {"json", "string"}, "1e4000": {"", "string"},
+		"1" + strings.Repeat("0", 400): {"decimal", "decimal"}, long: {"", "string"},
+	} {
+		_, err := Parse(Float, literal)
+		require.True(t, strings.HasSuffix(hint(t, err), "; declare the field as "+cures[1]), hint(t, err))
+		require.NoError(t, ScanObject(`{"a":`+literal+`}`, func(_ string, raw RawValue) error {
+			_, err := raw.As(Float)
+			_, declared, found := strings.Cut(hint(t, err), "; declare the field as ")
+			require.Equal(t, cures[0], declared, literal)
+			if found {
+				kind, _ := ParseKind(declared)
+				_, err = raw.As(kind)
+				require.NoError(t, err)
+			}
+			return nil
+		}))
+	}
+	for _, kind := range []Kind{Int, Float} {
+		_, err := Cast(mustParse(Decimal, long[:400]), kind)
+		require.NotContains(t, hint(t, err), "declare", "who casts a field has declared it")
+	}
+}
+
+func hint(t *testing.T, err error) string {
+	t.Helper()
+	var failed *ConvertError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, CodeNumberRange, failed.Code)
+	return failed.Hint
+}
+
 func TestScanObjectVisitsInOrderAndStops(t *testing.T) {
 	var keys []string
 	stop := errors.New("stop")

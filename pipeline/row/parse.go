@@ -32,9 +32,9 @@ func Parse(kind Kind, text string) (Value, error) {
 			return BoolValue(text == "true"), nil
 		}
 	case Int:
-		return parseIntValue(text)
+		return parseIntValue(text, Decimal, String)
 	case Float:
-		return parseFloatValue(text)
+		return parseFloatValue(text, Decimal, String)
 	case String:
 		if utf8.ValidString(text) {
 			return StringValue(text), nil

@@ -78,28 +78,39 @@ func parseInt(text string) (n int64, fits bool) {
 	return -n, n != math.MinInt64
 }
 
-func parseIntValue(text string) (Value, error) {
+// parseIntValue returns the int. cures are the kinds that are tried for the cure of a number that is too large.
+func parseIntValue(text string, cures ...Kind) (Value, error) {
 	if number, integer := isNumber(text); !number || !integer {
 		return Value{}, formatError(Int, text)
 	}
 	n, fits := parseInt(text)
 	if !fits {
-		return Value{}, convertError(CodeNumberRange, Int, text, "ints are from -2^63 to 2^63-1; declare the field as decimal")
+		return Value{}, convertError(CodeNumberRange, Int, text, "ints are from -2^63 to 2^63-1"+cure(text, cures))
 	}
 	return IntValue(n), nil
 }
 
-func parseFloatValue(text string) (Value, error) {
+// parseFloatValue returns the float. cures are the kinds that are tried for the cure of a number that is out of range.
+func parseFloatValue(text string, cures ...Kind) (Value, error) {
 	if number, _ := isNumber(text); !number {
 		return Value{}, formatError(Float, text)
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || f == 0 && hasNonZeroDigit(text) {
 		return Value{}, convertError(CodeNumberRange, Float, text,
-			"floats are 0 or from 4.9e-324 to 1.8e308 in size; "+
-				"declare the field as string, or as decimal if it has no exponent")
+			"floats are 0 or from 4.9e-324 to 1.8e308 in size"+cure(text, cures))
 	}
 	return FloatValue(f), nil
+}
+
+// cure names the first of the kinds that holds the text of a field, "" if none does.
+func cure(text string, kinds []Kind) string {
+	for _, kind := range kinds {
+		if _, err := Parse(kind, text); err == nil {
+			return "; declare the field as " + kind.String()
+		}
+	}
+	return ""
 }
 
 // hasNonZeroDigit reports whether the significand of the number, what stands before the exponent, is not zero.
