@@ -73,7 +73,7 @@ func TestDecimalSum(t *testing.T) {
 // The sum is that of fractions of big integers, and continues from its own value as if it had not stopped.
 func TestDecimalSumIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		texts := rapid.SliceOf(rapid.StringMatching(`-?[0-9]{1,30}(\.[0-9]{1,12})?`)).Draw(t, "values")
+		texts := rapid.SliceOf(rapid.StringMatching(`-?(0|[1-9][0-9]{0,29})(\.[0-9]{1,12})?`)).Draw(t, "values")
 		var sum DecimalSum
 		want := new(big.Rat)
 		for _, text := range texts {

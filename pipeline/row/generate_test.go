@@ -28,7 +28,7 @@ func genFloat() *rapid.Generator[float64] {
 }
 
 func genDecimal() *rapid.Generator[Value] {
-	text := rapid.OneOf(rapid.StringMatching(`-?[0-9]{1,25}(\.[0-9]{1,12})?`), rapid.SampledFrom([]string{"1", "1.0", "1.00", "0", "9223372036854775808"}))
+	text := rapid.OneOf(rapid.StringMatching(`-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,12})?`), rapid.SampledFrom([]string{"1", "1.0", "1.00", "0", "9223372036854775808"}))
 	return rapid.Map(text, func(text string) Value { return mustParse(Decimal, text) })
 }
 

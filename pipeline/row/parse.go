@@ -12,7 +12,7 @@ import (
 //	bool       true, false
 //	int        -42: ASCII digits within int64; no plus sign, no leading zeros, no exponent; -0 is 0
 //	float      -1.5e3: a number as in JSON, rounded to the nearest float64; refused if too large or too small for one
-//	decimal    -1.50: up to 1,000 digits, no exponent; trailing zeros count, leading zeros and the sign of zero do not
+//	decimal    -1.50: up to 1,000 digits, no leading zeros, no exponent; trailing zeros count, the sign of zero does not
 //	date       2001-01-31: a day that exists, in the years 0001 to 9999
 //	timestamp  2001-01-31T23:59:59.5Z: RFC 3339 with T, t or a space, Z, z or an offset other than -00:00, also without
 //	           its colon or its minutes; up to 9 digits of a second, no 24:00:00, no leap second; taken to UTC
@@ -71,7 +71,7 @@ func formatError(want Kind, text string) error {
 		hint += ", found nothing"
 	case strings.TrimSpace(text) != text:
 		hint += "; remove the white space around it"
-	case (want == Int || want == Float) && hasLeadingZero(text):
+	case want.isNumber() && hasLeadingZero(text):
 		hint += " without leading zeros; declare the field as string to keep them"
 	case want == Timestamp:
 		hint += timestampTrouble(text)

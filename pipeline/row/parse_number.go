@@ -127,6 +127,14 @@ func hasNonZeroDigit(number string) bool {
 }
 
 func parseDecimalValue(text string) (Value, error) {
+	if hasLeadingZero(text) {
+		return Value{}, formatError(Decimal, text)
+	}
+	return parseDigits(text)
+}
+
+// parseDigits is parseDecimalValue for a text that may have leading zeros, which it removes.
+func parseDigits(text string) (Value, error) {
 	digits := strings.TrimPrefix(text, "-")
 	whole := digitsEnd(digits, 0)
 	end := whole
@@ -166,7 +174,7 @@ func parseExponent(literal string, mark int) (Value, error) {
 	default:
 		digits = "0." + strings.Repeat("0", places-len(digits)) + digits
 	}
-	return parseDecimalValue(sign + digits)
+	return parseDigits(sign + digits)
 }
 
 func decimalTooLong(text string) error {
