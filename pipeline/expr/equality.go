@@ -103,6 +103,9 @@ func contains(value, in ref.Val) ref.Val {
 		}
 		return types.False
 	case traits.Container:
+		if number, ok := value.(decimalValue); ok {
+			value = number.key()
+		}
 		return in.Contains(value)
 	}
 	return types.NewErr("no such overload: %s", operators.In)

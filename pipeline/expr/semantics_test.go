@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -329,5 +330,32 @@ func TestIntsAndFloatsCompareExactly(t *testing.T) {
 	}
 	for _, source := range []string{"1 < 0.0 / 0.0", "0.0 / 0.0 > row.fee", "dyn(1) >= 0.0 / 0.0"} {
 		require.Equal(t, CodeEval, code(t, source), source)
+	}
+}
+
+// A number out of JSON finds what is equal to it among the keys of a map and the indices of a list, however it is written.
+func TestDecimalsAreKeys(t *testing.T) {
+	env, err := NewEnv([]Field{{Name: "j", Kind: row.JSON}}, false, nil)
+	require.NoError(t, err)
+	for source, want := range map[string]string{
+		"{1: 'x'}[row.j.one]": "x", "{1u: 'x'}[row.j.one]": "x", "['a', 'b'][row.j.one]": "b", "row.j.list[row.j.one]": "b",
+		"{1: 'x'}[dyn(1.0)]": "x", "{1: {2: 'x'}}[row.j.one][row.j.two]": "x", "{'1': 'x'}[row.j.one]": CodeNoSuchKey,
+		"{1.5: 'x'}[row.j.half]": "x", "row.j.half in {1.5: true}": "true", "{1.5: 'x'}[row.j.tiny]": CodeNoSuchKey,
+		"row.j.one in {1: true}": "true", "row.j.one in {2: true}": "false", "row.j.half in {1: true}": "false",
+		"{1: 'x'}[row.j.half]": CodeNoSuchKey, "['a'][row.j.half]": CodeEval, "['a'][row.j.one]": CodeNoSuchKey,
+		"{1: 'x'}[row.j.large]": CodeNoSuchKey,
+	} {
+		program, err := env.Compile(source, Any)
+		require.NoError(t, err, source)
+		doc, err := row.ParseJSON(`{"one":1.0,"two":2.00,"half":1.5,"tiny":0.1000000000000000055,"large":100000000000000000000,"list":["a","b"]}`)
+		require.NoError(t, err)
+		value, err := program.Eval(row.Row{Shape: row.NewShape([]string{"j"}), Values: []row.Value{doc}})
+		if failed, ok := errors.AsType[*EvalError](err); ok {
+			require.Equal(t, want, failed.Code, "%s: %v", source, err)
+			require.NotContains(t, failed.Message, "qualifier")
+			continue
+		}
+		require.NoError(t, err, source)
+		require.Equal(t, want, string(row.AppendText(nil, value)), source)
 	}
 }
