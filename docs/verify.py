@@ -767,7 +767,7 @@ class Records:
     def __init__(self, zip, run):
         self.zip, self.run, self.pending = zip, run, {}
         self.nodes = {r["node"]: r["seq"] for r in self.of("nodes")}
-        self.sinks = {r["node"] for r in self.of("nodes") if r["kind"] == "sink"}
+        self.sinks = {r["way"]: r["sink"] for r in self.of("ways") if r["sink"] not in ("", "__quarantine__", "__discard__")}
         self.roots = {r["lane"] for r in self.of("lanes") if r["parent"] is None}
         self.salts = {(r["source"], r["chunk"]): bytes.fromhex(r["keys"]) for r in self.of("salts")}
         self.streams = {table: ((self.place(r), r, line) for r, line in self.both(table)) for table in BY_CHUNK}
@@ -828,16 +828,17 @@ class Records:
         refuse((len(hashes), len(offsets), len(lengths), len(lines)) != (32 * n, 4 * n, 4 * n, 4 * n), "its rows do not fit")
         four = lambda data, i: data[4 * i:4 * i + 4]
         rows = [hashes[32 * i:32 * i + 32] + four(offsets, i) + four(lengths, i) + four(lines, i) for i in range(n)]
-        errors = {}
+        ways, errors = self.codes(n, own["passages"], own["chunk_ways"], "way_codes", "way"), {}
+        leads = {lane: lambda i, codes=codes, ids=ids: codes[i] != NONE and self.sinks.get(ids[codes[i]].hex()) for lane, codes, ids in ways}
         for r, line in got["errors"]:
-            if r["node"] not in self.sinks:
+            if r["lane"] not in leads or leads[r["lane"]](r["row"] - first) != r["node"]:  # else the target refused it when its part was written
                 digest = sha256(re.sub(rb'^\{"at_us":-?\d+,', b"{", line))
                 errors.setdefault(r["row"] - first, []).append((r["lane"], self.nodes[r["node"]], digest))
         batches, tokens = joined("parents", "batches"), joined("parents", "tokens")
         parents = [b"\x08" + four(batches, i) + (tokens[8 * i:8 * i + 8] or bytes(8)) for i in range(len(batches) // 4)]
         forgotten = {r["slot"]: bytes.fromhex(r["leaf"]) for r in own["forgotten"]}
         body = bodies(
-            first, rows, self.codes(n, own["passages"], own["chunk_ways"], "way_codes", "way"), self.columns(n, own["hashes"], "hashes", 32),
+            first, rows, ways, self.columns(n, own["hashes"], "hashes", 32),
             list(enumerate(bytes.fromhex(r["hashes"]) for r in sorted(own["key_hashes"], key=lambda r: r["field"].encode()))), self.columns(n, own["repeats"], "firsts", 8),
             {i: sorted(of) for i, of in errors.items()}, self.codes(n, own["merge_codes"], own["chunk_merges"], "codes", "kind"), parents)
         fields = b"".join(values for _, _, values in self.columns(n, own["field_roots"], "roots", 32))
