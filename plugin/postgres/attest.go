@@ -234,7 +234,7 @@ func (a *attestation) part(ctx context.Context, part plugin.Part) error {
 		return ctx.Err()
 	}
 	rows := newRowBlock(part, known, a.columns, refused)
-	states, err := a.look(ctx, rows)
+	found, err := a.look(ctx, rows)
 	if errors.Is(err, errOtherType) {
 		a.found.Add(int64(rows.count), plugin.Finding{State: plugin.Changed, Part: &part.Ordinal, Why: errOtherType.Error()})
 		return nil
@@ -243,8 +243,8 @@ func (a *attestation) part(ctx context.Context, part plugin.Part) error {
 		return err
 	}
 	before := a.written.RowsBefore(part)
-	for i, state := range states {
-		a.note(part, rows.keyOf(i, a.keyPositions()), plugin.Finding{State: state, Line: before + rows.places[i]})
+	for i, of := range found {
+		a.note(part, of.key, plugin.Finding{State: of.State, Line: before + rows.places[i]})
 	}
 	a.omit(part, before, rows.omitted)
 	return nil
@@ -290,14 +290,6 @@ func (a *attestation) note(part plugin.Part, key string, f plugin.Finding) {
 	if f.State != plugin.AsWritten {
 		a.differ[key] = difference{f, part}
 	}
-}
-
-// keyPositions returns where the columns of the key are.
-func (a *attestation) keyPositions() (at []int) {
-	for _, key := range a.key {
-		at = append(at, slices.Index(a.header.names(), key))
-	}
-	return at
 }
 
 // replaced looks which of the rows that differ are as later runs wrote them.
@@ -365,7 +357,7 @@ func (a *attestation) replacedBy(ctx context.Context, by plugin.WrittenBy, part 
 			a.unclear = by.Run
 		}
 	}
-	states, err := as.look(ctx, rows)
+	found, err := as.look(ctx, rows)
 	if errors.Is(err, errOtherType) {
 		a.unclear = by.Run
 		return nil
@@ -373,16 +365,15 @@ func (a *attestation) replacedBy(ctx context.Context, by plugin.WrittenBy, part 
 	if err != nil {
 		return err
 	}
-	for i, state := range states {
-		key := rows.keyOf(i, as.keyPositions())
-		was, differs := a.differ[key]
+	for _, of := range found {
+		was, differs := a.differ[of.key]
 		switch {
-		case !differs || state != plugin.AsWritten:
+		case !differs || of.State != plugin.AsWritten:
 		case all:
 			was.State, was.Run = plugin.Replaced, by.Run
-			a.differ[key] = was
+			a.differ[of.key] = was
 		default:
-			a.partly[key] = by.Run
+			a.partly[of.key] = by.Run
 		}
 	}
 	return nil

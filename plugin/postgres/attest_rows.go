@@ -19,8 +19,14 @@ const dataException = "22"
 
 var errOtherType = errors.New("a column of the table has another type: it does not take what was written")
 
+// looked is what became of a row.
+type looked struct {
+	plugin.State
+	key string // equal for rows with equal keys, as far as the table has the row; empty in a table without a key
+}
+
 // look returns what became of each row.
-func (a *attestation) look(ctx context.Context, rows rowBlock) ([]plugin.State, error) {
+func (a *attestation) look(ctx context.Context, rows rowBlock) (found []looked, err error) {
 	if rows.count == 0 {
 		return nil, nil
 	}
@@ -28,12 +34,11 @@ func (a *attestation) look(ctx context.Context, rows rowBlock) ([]plugin.State, 
 	if a.key == nil {
 		look = a.lookWhole
 	}
-	var states []plugin.State
-	err := a.within(ctx, func(pgx.Tx) (err error) {
-		states, err = look(ctx, rows)
+	err = a.within(ctx, func(pgx.Tx) (err error) {
+		found, err = look(ctx, rows)
 		return err
 	})
-	return states, ofType(err)
+	return found, ofType(err)
 }
 
 // ofType returns errOtherType for an error about a value.
@@ -56,32 +61,44 @@ func (a *attestation) unnested() string {
 // cast is the value of a column of v in the type of the table's.
 func (a *attestation) cast(i int) string { return fmt.Sprintf("v.c%d::%s", i, a.columns[i].kind) }
 
-func (a *attestation) lookByKey(ctx context.Context, rows rowBlock) ([]plugin.State, error) {
-	var on, same []string
+// keyed returns the rows of a block as v, each beside the row t of the table that has an equal key, and the text of the
+// key: as the table has it, because values that the database takes as equal, such as 5 and 5.00, can have several texts.
+func (a *attestation) keyed() (from, key string) {
+	var on, theirs, ours []string
+	for _, name := range a.key {
+		i := slices.IndexFunc(a.columns, func(column typedColumn) bool { return column.name == name })
+		on = append(on, fmt.Sprintf("t.%s = %s", quoted(name), a.cast(i)))
+		theirs, ours = append(theirs, "t."+quoted(name)), append(ours, a.cast(i))
+	}
+	from = fmt.Sprintf("%s left join %s t on %s", a.unnested(), quotedTable(a.table), strings.Join(on, " and "))
+	const text = "case when t.tableoid is null then row(%s)::text else row(%s)::text end"
+	return from, fmt.Sprintf(text, strings.Join(ours, ", "), strings.Join(theirs, ", "))
+}
+
+func (a *attestation) lookByKey(ctx context.Context, rows rowBlock) ([]looked, error) {
+	var same []string
 	for i, column := range a.columns {
-		if slices.Contains(a.key, column.name) {
-			on = append(on, fmt.Sprintf("t.%s = %s", quoted(column.name), a.cast(i)))
-		}
 		same = append(same, fmt.Sprintf("t.%s::text is not distinct from %s::text", quoted(column.name), a.cast(i)))
 	}
-	sql := fmt.Sprintf("select v.n, case when t.tableoid is null then 'missing' when %s then 'equal' else 'changed' end from %s left join %s t on %s order by v.n",
-		strings.Join(same, " and "), a.unnested(), quotedTable(a.table), strings.Join(on, " and "))
-	states := make([]plugin.State, rows.count)
+	from, key := a.keyed()
+	const states = "case when t.tableoid is null then 'missing' when %s then 'equal' else 'changed' end"
+	sql := fmt.Sprintf("select v.n, "+states+", %s from %s order by v.n", strings.Join(same, " and "), key, from)
+	all := make([]looked, rows.count)
 	found, err := a.tx.Query(ctx, sql, rows.args()...)
 	if err != nil {
 		return nil, err
 	}
 	var n int64
-	var state string
-	_, err = pgx.ForEachRow(found, []any{&n, &state}, func() error {
-		states[n-1] = plugin.State(state)
+	var state, text string
+	_, err = pgx.ForEachRow(found, []any{&n, &state, &text}, func() error {
+		all[n-1] = looked{plugin.State(state), text}
 		return nil
 	})
-	return states, err
+	return all, err
 }
 
 // lookWhole looks for rows with all the values. Of equal rows the last ones are those that are missing.
-func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]plugin.State, error) {
+func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]looked, error) {
 	var there, wanted []string
 	for i, column := range a.columns {
 		there, wanted = append(there, fmt.Sprintf("t.%s::text", quoted(column.name))), append(wanted, a.cast(i)+"::text")
@@ -91,9 +108,9 @@ func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]plugin.St
 			h as (select row(%s)::text as r, count(*) as has from %s t where row(%[3]s)::text in (select r from w) group by 1)
 		select w.n from w left join h using (r) where w.nth > coalesce(h.has, 0)`,
 		strings.Join(wanted, ", "), a.unnested(), strings.Join(there, ", "), quotedTable(a.table))
-	states := make([]plugin.State, rows.count)
-	for i := range states {
-		states[i] = plugin.AsWritten
+	all := make([]looked, rows.count)
+	for i := range all {
+		all[i].State = plugin.AsWritten
 	}
 	found, err := a.tx.Query(ctx, sql, rows.args()...)
 	if err != nil {
@@ -101,10 +118,10 @@ func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]plugin.St
 	}
 	var n int64
 	_, err = pgx.ForEachRow(found, []any{&n}, func() error {
-		states[n-1] = plugin.Missing
+		all[n-1].State = plugin.Missing
 		return nil
 	})
-	return states, err
+	return all, err
 }
 
 // rowBlock is the rows of a part, as columns of texts, without those that were refused.
@@ -174,18 +191,6 @@ func (b rowBlock) args() []any {
 		args[i] = column
 	}
 	return args
-}
-
-// keyOf returns the values of a row in the columns at these places, as one text.
-func (b rowBlock) keyOf(row int, at []int) string {
-	var key []byte
-	for _, i := range at {
-		if value := b.columns[i][row]; value != nil {
-			key = appendEscaped(key, *value)
-		}
-		key = append(key, '\t')
-	}
-	return string(key)
 }
 
 // unescaped reads a text as COPY does; nil is null.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -168,6 +169,68 @@ func TestAttestByKey(t *testing.T) {
 	counts, findings := a.attest(0)
 	require.Equal(t, [5]int64{2, 0, 0, 0, 3}, counts)
 	require.Contains(t, findings[0], "run two wrote to the table since")
+}
+
+// equalForms are texts of values that a type takes as equal.
+var equalForms = map[string][]string{
+	"numeric": {"5", "5.00", "5.0"}, "numeric(10,2)": {"5", "5.00", "5.0"}, "double precision": {"0", "-0", "0e1"},
+	"interval": {"1 day", "24 hours", "1 day"},
+}
+
+// TestAttestEqualKeys writes keys that are equal in other forms: the table has the form that was written last, and an
+// earlier row is replaced, in a part, in another one, and by a later run. (1.5 CPU-s.)
+func TestAttestEqualKeys(t *testing.T) {
+	for kind, forms := range equalForms {
+		a := newAttestedTable(t, pipeline.PostgresSink{Mode: pipeline.UpsertMode, Key: []string{"id"}})
+		a.fields = []plugin.Field{{Name: "id", Kind: row.String}, {Name: "text", Kind: row.String}}
+		a.exec("create table out (id " + kind + " primary key, text text)")
+		write := func(run string, parts ...[]string) {
+			w := newWriter(t, a.spec, run, a.fields)
+			for _, forms := range parts {
+				var rows [][]row.Value
+				for _, form := range forms {
+					rows = append(rows, []row.Value{row.StringValue(form), row.StringValue(run)})
+				}
+				w.add(rows...)
+			}
+			w.write()
+			w.publish()
+			a.runs = append(a.runs, w)
+		}
+		write("one", forms[:1])
+		a.requireFound([5]int64{1, 0, 0, 0, 0})
+		write("two", forms[1:2])
+		require.Equal(t, a.one("select $1::text::"+kind+"::text || 'two'", forms[1]), a.one("select id::text || text from out"))
+		counts, findings := a.attest(1)
+		require.Equal(t, [5]int64{1, 0, 0, 0, 0}, counts, "%s %s", kind, findings)
+		a.requireFound([5]int64{0, 0, 0, 1, 0}, "replaced 1 a later run wrote a row with this keytwo")
+		write("three", []string{forms[0], forms[0], forms[1]}, forms[2:])
+		counts, findings = a.attest(2)
+		require.Equal(t, [5]int64{4, 0, 0, 0, 0}, counts, "%s %s", kind, findings)
+		a.exec("update out set text = 'edited'")
+		counts, findings = a.attest(2)
+		require.Equal(t, [5]int64{3, 1, 0, 0, 0}, counts, "%s %s", kind, findings)
+		a.exec("update out set text = 'three'")
+		require.Equal(t, "[replaced]", a.erase(0, 1), kind)
+		require.Equal(t, "[replaced replaced replaced deleted]", a.erase(2, 1, 2, 3, 4), kind)
+	}
+}
+
+// TestUpsertEqualKeysAlone updates the form of a key in a table without other columns.
+func TestUpsertEqualKeysAlone(t *testing.T) {
+	a := newAttestedTable(t, pipeline.PostgresSink{Mode: pipeline.UpsertMode, Key: []string{"id"}})
+	a.fields = []plugin.Field{{Name: "id", Kind: row.String}}
+	a.exec("create table out (id numeric primary key)")
+	for run, form := range []string{"5", "5.00"} {
+		w := newWriter(t, a.spec, fmt.Sprint(run), a.fields)
+		w.add([]row.Value{row.StringValue(form)})
+		w.write()
+		w.publish()
+		a.runs = append(a.runs, w)
+		require.Equal(t, form, a.one("select id from out"))
+		counts, findings := a.attest(run)
+		require.Equal(t, [5]int64{1, 0, 0, 0, 0}, counts, findings)
+	}
 }
 
 // TestAttestBesideOtherColumns compares by the keys and columns of each run: a run that wrote nothing, or another column, makes no edited row unknown.

@@ -16,7 +16,7 @@ import (
 type byKey struct {
 	*erasing
 	wanted map[int64]bool
-	keys   map[string]int64 // of the wanted lines, as the table writes the values: the line
+	keys   map[string]int64 // of the wanted lines, as keysOf gives them: the line
 	blocks []lineBlock      // with wanted lines
 }
 
@@ -82,20 +82,15 @@ func (k *byKey) own(ctx context.Context, lines []int64) error {
 	})
 }
 
-// keysOf returns the key of each row of a block as the table writes it: values that are equal in its types are equal texts.
+// keysOf returns the key of each row of a block: equal for rows with equal keys, as far as the table has the row.
 func (e *erasing) keysOf(ctx context.Context, b rowBlock) ([]string, error) {
 	if b.count == 0 {
 		return nil, nil
 	}
-	var cells []string
-	for i, column := range e.columns {
-		if slices.Contains(e.key, column.name) {
-			cells = append(cells, e.cast(i)+"::text")
-		}
-	}
+	from, key := e.keyed()
 	var keys []string
 	err := e.within(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, fmt.Sprintf("select row(%s)::text from %s order by v.n", strings.Join(cells, ", "), e.unnested()), b.args()...)
+		rows, err := tx.Query(ctx, fmt.Sprintf("select %s from %s order by v.n", key, from), b.args()...)
 		if err == nil {
 			keys, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		}
@@ -160,16 +155,16 @@ func (k *byKey) eraseBlock(ctx context.Context, b lineBlock) error {
 	for _, n := range deleted {
 		k.outcomes[b.lines[may[n-1]]] = plugin.RowDeleted
 	}
-	states, err := k.look(ctx, b.rowBlock)
+	found, err := k.look(ctx, b.rowBlock)
 	if err != nil {
 		return err
 	}
 	for i, line := range b.lines {
 		switch outcome := k.outcomes[line]; {
 		case outcome != "":
-		case states[i] == plugin.Missing:
+		case found[i].State == plugin.Missing:
 			k.outcomes[line] = plugin.RowGone
-		case states[i] == plugin.Changed:
+		case found[i].State == plugin.Changed:
 			k.outcomes[line] = plugin.RowEdited
 		case k.unclear != "":
 			k.outcomes[line] = plugin.RowUnclear

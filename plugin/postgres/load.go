@@ -70,7 +70,14 @@ func (t *target) upsert(ctx context.Context, tx pgx.Tx, l *loader, h *header) er
 	case !isAboutRow(err):
 		return err
 	}
-	return l.merge(ctx, newMerge(quotedTable(t.table), l.columns, h.Key))
+	if err := l.exec(ctx, again); err != nil {
+		return err
+	}
+	forms, err := t.manyFormed(ctx, tx, h.Key)
+	if err != nil {
+		return err
+	}
+	return l.merge(ctx, newMerge(quotedTable(t.table), l.columns, h.Key, forms))
 }
 
 func copyInto(table string, columns []string) string {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"waymark/plugin"
@@ -30,13 +31,16 @@ type merge struct {
 	held    string // holds for a row n if the table has it exactly as it is
 }
 
-func newMerge(table string, columns, key []string) *merge {
+// newMerge merges rows by their key. Columns of the key are updated as well if they are among manyFormed: the table
+// then has the form that the last row with this key has.
+func newMerge(table string, columns, key, manyFormed []string) *merge {
 	var changes, held []string
-	for _, c := range columns {
-		c, inKey := quoted(c), slices.Contains(key, c)
+	for _, name := range columns {
+		c, inKey := quoted(name), slices.Contains(key, name)
 		if inKey {
 			held = append(held, fmt.Sprintf("t.%s = n.%[1]s", c))
-		} else {
+		}
+		if !inKey || slices.Contains(manyFormed, name) {
 			changes = append(changes, fmt.Sprintf("%s = excluded.%[1]s", c))
 		}
 		held = append(held, fmt.Sprintf("t.%s::text is not distinct from n.%[1]s::text", c))
@@ -44,12 +48,27 @@ func newMerge(table string, columns, key []string) *merge {
 	m := &merge{columns: list(columns), key: list(key)}
 	m.prepare = fmt.Sprintf("create temporary table waymark_rows on commit drop as select 0 as %s, %s from %s with no data", quoted(rowNumber), m.columns, table)
 	m.into = fmt.Sprintf("insert into %s (%s) overriding system value ", table, m.columns)
-	m.action = fmt.Sprintf(" on conflict (%s) do nothing", m.key) // every column is in the key
+	m.action = fmt.Sprintf(" on conflict (%s) do nothing", m.key) // there is nothing to change
 	if len(changes) > 0 {
 		m.action = fmt.Sprintf(" on conflict (%s) do update set %s", m.key, strings.Join(changes, ", "))
 	}
 	m.held = fmt.Sprintf("exists (select from %s t where %s)", table, strings.Join(held, " and "))
 	return m
+}
+
+// manyFormed returns the columns among names that can hold equal values in several forms, such as the numeric 5 and
+// 5.00, the float 0 and -0, or the intervals of 1 day and of 24 hours.
+func (t *target) manyFormed(ctx context.Context, tx pgx.Tx, names []string) ([]string, error) {
+	rows, err := tx.Query(ctx, `
+		select attname::text from pg_attribute left join pg_collation c on c.oid = attcollation
+		where attrelid = $1::regclass and attname = any($2::text[]) and not attisdropped and (
+			not coalesce(c.collisdeterministic, true) or atttypid <> all(
+				'{bigint,integer,smallint,boolean,text,varchar,uuid,date,timestamp,timestamptz,time,bytea}'::regtype[]))
+		order by attnum`, quotedTable(t.table), names)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // merge takes the rows into a table of the session, and merges them from there.
