@@ -442,7 +442,7 @@ func (a *attestation) settle() {
 
 // others counts rows that no run wrote, if what runs wrote can be counted. In a table that the sink may create they are a change: it is the pipeline's.
 func (a *attestation) others(ctx context.Context) error {
-	wrote, outputs, counted, err := a.wrote(ctx)
+	wrote, counted, err := a.wrote(ctx)
 	if err != nil || !counted {
 		return err
 	}
@@ -456,18 +456,22 @@ func (a *attestation) others(ctx context.Context) error {
 	}
 	switch more := rows - (wrote - a.found.Missing); {
 	case more > 0:
-		a.found.Add(more, plugin.Finding{State: state, Why: fmt.Sprintf("the table has %d more than were written", more)})
+		a.found.Add(more, plugin.Finding{State: state, Why: "the table has " + inRows(more) + " that no run wrote"})
+	case more == -1:
+		const why = "a row that a run wrote here is gone: it is not known which one"
+		a.found.Add(1, plugin.Finding{State: plugin.NotKnown, Why: why})
 	case more < 0:
-		a.found.Add(-more, plugin.Finding{State: plugin.NotKnown, Why: fmt.Sprintf("the table has %d fewer than %d runs wrote: which run's are gone is not known", -more, outputs)})
+		why := fmt.Sprintf("%d rows that runs wrote here are gone: it is not known which ones", -more)
+		a.found.Add(-more, plugin.Finding{State: plugin.NotKnown, Why: why})
 	}
 	return nil
 }
 
-// wrote returns how many rows are in the table of those that runs wrote, if nobody else touched it, and how many outputs these are. counted is false if that
-// cannot be counted: rows take the place of others, and several runs wrote some.
-func (a *attestation) wrote(ctx context.Context) (rows, outputs int64, counted bool, err error) {
+// wrote returns how many rows are in the table of those that runs wrote, if nobody else touched it. counted is false if
+// that cannot be counted: rows take the place of others, and several runs wrote some.
+func (a *attestation) wrote(ctx context.Context) (rows int64, counted bool, err error) {
 	l := ledgerOf(a.table)
-	var upserts int64
+	var outputs, upserts int64
 	err = a.within(ctx, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, "select count(*), count(*) filter (where convert_from(header, 'UTF8')::json ->> 'mode' = $2) from "+l.outputs()+" where target = $1",
 			a.table.String(), pipeline.UpsertMode).Scan(&outputs, &upserts)
@@ -484,11 +488,11 @@ func (a *attestation) wrote(ctx context.Context) (rows, outputs int64, counted b
 	}
 	switch {
 	case tableMissing(err):
-		return 0, 0, false, nil
+		return 0, false, nil
 	case err != nil || a.found.Unknown > 0 || !a.whole || !a.entered:
-		return 0, 0, false, err
+		return 0, false, err
 	case a.header.Mode == pipeline.UpsertMode:
-		return int64(len(a.keys)), outputs, outputs == 1, nil
+		return int64(len(a.keys)), outputs == 1, nil
 	}
-	return rows, outputs, upserts == 0 && outputs > 0, nil
+	return rows, upserts == 0 && outputs > 0, nil
 }

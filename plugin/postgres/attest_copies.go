@@ -327,6 +327,14 @@ func (c *copying) settleCopies() {
 		if c.spec.Create {
 			state = plugin.Changed
 		}
-		found.Add(c.stray, plugin.Finding{State: state, Why: fmt.Sprintf("the table has %d more than were written, which no run wrote: %s", c.stray, strings.Join(c.where, ", "))})
+		why := fmt.Sprintf("the table has %s that no run wrote: %s", inRows(c.stray), strings.Join(c.where, ", "))
+		found.Add(c.stray, plugin.Finding{State: state, Why: why})
 	}
+}
+
+func inRows(n int64) string {
+	if n == 1 {
+		return "1 row"
+	}
+	return fmt.Sprintf("%d rows", n)
 }

@@ -61,7 +61,7 @@ func TestEraseByKey(t *testing.T) {
 	a.exec("insert into out values (5, 'e'), (1, 'a')")
 	a.exec("delete from out where id = 2")
 	a.outcomes["one"][2] = plugin.RowGone
-	a.requireFound([5]int64{3, 1, 0, 0, 0}, "changed the table has 1 more than were written")
+	a.requireFound([5]int64{3, 1, 0, 0, 0}, "changed the table has 1 row that no run wrote")
 	for column, want := range map[string]map[string]int64{"text": {"e": 1, "f": 1, "b": 0}, "id": {"7": 1}, "absent": {"e": -1}, "ctid": {"(0,1)": -1}} {
 		for value, count := range want {
 			rows, err := a.runs[0].target.(plugin.Eraser).RowsWith(t.Context(), column, value)
@@ -130,7 +130,7 @@ func TestEraseCopies(t *testing.T) {
 	a.exec("update out set text = 'edited' where text = 'B'")
 	require.Equal(t, "[deleted gone]", a.erase(1, 1, 2))
 	require.Equal(t, []string{"2|b", "2|edited"}, a.all("select id, text from out order by 1, 2"))
-	a.requireFound([5]int64{1, 1, 0, 0, 0}, `changed the table has 1 more than were written, which no run wrote: "out" ctid (0,6)`)
+	a.requireFound([5]int64{1, 1, 0, 0, 0}, `changed the table has 1 row that no run wrote: "out" ctid (0,6)`)
 	a.exec("delete from out where text = 'edited'")
 	a.exec("delete from out")
 	a.requireFound([5]int64{0, 0, 1, 0, 0}, "missing 2 no row of the table has all these values")
