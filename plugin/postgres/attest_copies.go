@@ -208,12 +208,8 @@ func (a *attestation) hashesOf(ctx context.Context, rows rowBlock) (hashes [][16
 	if rows.count == 0 {
 		return nil, nil
 	}
-	var cells []string
-	for k := range a.columns {
-		cells = append(cells, a.cast(k)+"::text")
-	}
 	err = a.within(ctx, func(tx pgx.Tx) error {
-		found, err := tx.Query(ctx, fmt.Sprintf("select %s from %s order by v.n", hashed(cells), a.unnested()), rows.args()...)
+		found, err := tx.Query(ctx, fmt.Sprintf("select %s from %s order by v.n", hashed(a.wanted()), a.unnested()), rows.args()...)
 		if err != nil {
 			return err
 		}
@@ -225,8 +221,8 @@ func (a *attestation) hashesOf(ctx context.Context, rows rowBlock) (hashes [][16
 }
 
 // hashed is a hash of a row, so that the memory that a row takes does not depend on its values.
-func hashed(cells []string) string {
-	return fmt.Sprintf("substr(sha256(convert_to(row(%s)::text, 'UTF8')), 1, 16)", strings.Join(cells, ", "))
+func hashed(values []string) string {
+	return fmt.Sprintf("substr(sha256(convert_to(%s, 'UTF8')), 1, 16)", exactly(values))
 }
 
 func (c *copying) add(output int, row [16]byte, part, line int64) {
@@ -246,12 +242,8 @@ func (c *copying) add(output int, row [16]byte, part, line int64) {
 
 // compareTable counts the copies that the table has.
 func (c *copying) compareTable(ctx context.Context, pass, passes int) error {
-	var cells []string
-	for _, column := range c.columns {
-		cells = append(cells, fmt.Sprintf("t.%s::text", quoted(column.name)))
-	}
 	rows, err := c.tx.Query(ctx, fmt.Sprintf(`select h, count(*), min(at) from (select %s as h, tableoid::regclass::text || ' ctid ' || ctid::text as at from %s t) x
-		where get_byte(h, 0) %% %d = %d group by h order by h`, hashed(cells), quotedTable(c.table), passes, pass))
+		where get_byte(h, 0) %% %d = %d group by h order by h`, hashed(c.storedIn("t")), quotedTable(c.table), passes, pass))
 	if err != nil {
 		return err
 	}

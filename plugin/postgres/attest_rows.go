@@ -76,13 +76,9 @@ func (a *attestation) keyed() (from, key string) {
 }
 
 func (a *attestation) lookByKey(ctx context.Context, rows rowBlock) ([]looked, error) {
-	var same []string
-	for i, column := range a.columns {
-		same = append(same, fmt.Sprintf("t.%s::text is not distinct from %s::text", quoted(column.name), a.cast(i)))
-	}
 	from, key := a.keyed()
-	const states = "case when t.tableoid is null then 'missing' when %s then 'equal' else 'changed' end"
-	sql := fmt.Sprintf("select v.n, "+states+", %s from %s order by v.n", strings.Join(same, " and "), key, from)
+	const states = "case when t.tableoid is null then 'missing' when %s = %s then 'equal' else 'changed' end"
+	sql := fmt.Sprintf("select v.n, "+states+", %s from %s order by v.n", exactly(a.storedIn("t")), exactly(a.wanted()), key, from)
 	all := make([]looked, rows.count)
 	found, err := a.tx.Query(ctx, sql, rows.args()...)
 	if err != nil {
@@ -99,15 +95,11 @@ func (a *attestation) lookByKey(ctx context.Context, rows rowBlock) ([]looked, e
 
 // lookWhole looks for rows with all the values. Of equal rows the last ones are those that are missing.
 func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]looked, error) {
-	var there, wanted []string
-	for i, column := range a.columns {
-		there, wanted = append(there, fmt.Sprintf("t.%s::text", quoted(column.name))), append(wanted, a.cast(i)+"::text")
-	}
 	sql := fmt.Sprintf(`
-		with w as (select n, row(%s)::text as r, row_number() over (partition by row(%[1]s)::text order by n) as nth from %s),
-			h as (select row(%s)::text as r, count(*) as has from %s t where row(%[3]s)::text in (select r from w) group by 1)
+		with w as (select n, %s as r, row_number() over (partition by %[1]s order by n) as nth from %s),
+			h as (select %s as r, count(*) as has from %s t where %[3]s in (select r from w) group by 1)
 		select w.n from w left join h using (r) where w.nth > coalesce(h.has, 0)`,
-		strings.Join(wanted, ", "), a.unnested(), strings.Join(there, ", "), quotedTable(a.table))
+		exactly(a.wanted()), a.unnested(), exactly(a.storedIn("t")), quotedTable(a.table))
 	all := make([]looked, rows.count)
 	for i := range all {
 		all[i].State = plugin.AsWritten

@@ -81,11 +81,7 @@ func (e *erasing) rowsLike(ctx context.Context, equal map[[16]byte]*equalRows) e
 		of.others -= len(of.lines) // they were counted as well
 		hashes = append(hashes, hash[:])
 	}
-	var cells []string
-	for _, column := range e.columns {
-		cells = append(cells, fmt.Sprintf("t.%s::text", quoted(column.name)))
-	}
-	rows, err := e.tx.Query(ctx, fmt.Sprintf("select %s, t.tableoid, t.ctid::text, t::text from %s t where %[1]s = any($1::bytea[]) for update", hashed(cells), quotedTable(e.table)), hashes)
+	rows, err := e.tx.Query(ctx, fmt.Sprintf("select %s, t.tableoid, t.ctid::text, t::text from %s t where %[1]s = any($1::bytea[]) for update", hashed(e.storedIn("t")), quotedTable(e.table)), hashes)
 	if err != nil {
 		return err
 	}

@@ -180,12 +180,11 @@ func (e *erasing) deleteExactly(ctx context.Context, b rowBlock) (numbers []int6
 	if b.count == 0 {
 		return nil, nil
 	}
-	var same []string
+	same := []string{fmt.Sprintf("%s = %s", exactly(e.storedIn("t")), exactly(e.wanted()))}
 	for i, column := range e.columns {
 		if slices.Contains(e.key, column.name) {
 			same = append(same, fmt.Sprintf("t.%s = %s", quoted(column.name), e.cast(i)))
 		}
-		same = append(same, fmt.Sprintf("t.%s::text is not distinct from %s::text", quoted(column.name), e.cast(i)))
 	}
 	rows, err := e.tx.Query(ctx, fmt.Sprintf("delete from %s t using %s where %s returning v.n", quotedTable(e.table), e.unnested(), strings.Join(same, " and ")), b.args()...)
 	if err == nil {

@@ -34,7 +34,8 @@ type merge struct {
 // newMerge merges rows by their key. Columns of the key are updated as well if they are among manyFormed: the table
 // then has the form that the last row with this key has.
 func newMerge(table string, columns, key, manyFormed []string) *merge {
-	var changes, held []string
+	held := []string{fmt.Sprintf("%s = %s", exactly(columnsOf("t", columns)), exactly(columnsOf("n", columns)))}
+	var changes []string
 	for _, name := range columns {
 		c, inKey := quoted(name), slices.Contains(key, name)
 		if inKey {
@@ -43,7 +44,6 @@ func newMerge(table string, columns, key, manyFormed []string) *merge {
 		if !inKey || slices.Contains(manyFormed, name) {
 			changes = append(changes, fmt.Sprintf("%s = excluded.%[1]s", c))
 		}
-		held = append(held, fmt.Sprintf("t.%s::text is not distinct from n.%[1]s::text", c))
 	}
 	m := &merge{columns: list(columns), key: list(key)}
 	m.prepare = fmt.Sprintf("create temporary table waymark_rows on commit drop as select 0 as %s, %s from %s with no data", quoted(rowNumber), m.columns, table)

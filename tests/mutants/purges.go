@@ -83,7 +83,7 @@ var purges = []mutant{
 	},
 	{
 		name: "a row that somebody edited is deleted", never: "what somebody else wrote into a table is gone with the person",
-		file: "plugin/postgres/erase_key.go", old: "\t\tsame = append(same, fmt.Sprintf(\"t.%s::text is not distinct from", new: "\t\t_ = fmt.Sprint(fmt.Sprintf(\"t.%s::text is not distinct from",
+		file: "plugin/postgres/erase_key.go", old: "exactly(e.storedIn(\"t\"))", new: "exactly(e.wanted())",
 		pkg: "./plugin/postgres", run: "^TestEraseByKey$",
 	},
 	{
