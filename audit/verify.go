@@ -176,7 +176,7 @@ func (v *verification) verifyAll(ctx context.Context, id string) (err error) {
 	}
 	v.report.Status = string(v.run.Status)
 	for _, step := range []func(context.Context) error{
-		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyFolds, v.verifySeals, v.verifyRunSeal, v.verifySignOffs, v.verifyOrders, v.verifyErased, v.verifyLogged,
+		v.beginProgress, v.readLanes, v.sweep, v.verifyTables, v.readLists, v.verifyRun, v.indexFirsts, v.verifyOrigins, v.verifyFolds, v.verifySeals, v.verifySalts, v.verifyRunSeal, v.verifySignOffs, v.verifyOrders, v.verifyErased, v.verifyLogged,
 		v.verifyEffects, v.verifyPolicies, v.verifyStatus, v.verifyEpochs, v.verifyFed, v.verifyArtifacts, v.noteWork,
 	} {
 		if err := v.guard(ctx, v.run.Pipeline, step); err != nil {

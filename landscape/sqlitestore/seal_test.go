@@ -175,20 +175,7 @@ const sealedColumns = 306
 // TestVerifyNamesWhatWasSealed changes, removes and adds one record in each table of a run: verify names the table, and the key.
 func TestVerifyNamesWhatWasSealed(t *testing.T) {
 	s := newSealed(t)
-	store, err := sqlitestore.Open(t.Context(), s.path, sqlitestore.Options{})
-	require.NoError(t, err)
-	defer store.Close()
-	auditor := audit.New(landscape.NewReader(store), payload.New(new(memstore.Store), payload.Options{}), nil)
-	broken := func(run string) (found []string) {
-		report, err := auditor.VerifyWith(t.Context(), run, audit.VerifyOptions{})
-		require.NoError(t, err)
-		for _, p := range report.Problems {
-			if p.Kind == audit.SealBroken {
-				found = append(found, p.Where+": "+p.Detail)
-			}
-		}
-		return found
-	}
+	broken := s.verified(t)
 	unsealed := landscape.Unsealed()
 	for _, table := range sample.Of(3, landscape.Tables()) {
 		if unsealed[table.Name] != "" || table.Name == "runs" {
@@ -224,6 +211,43 @@ func TestVerifyNamesWhatWasSealed(t *testing.T) {
 					})
 				}, "%v", broken(run))
 			})
+		})
+	}
+}
+
+// verified returns what asks verify which seals of a run are broken.
+func (s *sealed) verified(t *testing.T) func(run string) []string {
+	t.Helper()
+	store, err := sqlitestore.Open(t.Context(), s.path, sqlitestore.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	auditor := audit.New(landscape.NewReader(store), payload.New(new(memstore.Store), payload.Options{}), nil)
+	return func(run string) (found []string) {
+		report, err := auditor.VerifyWith(t.Context(), run, audit.VerifyOptions{})
+		require.NoError(t, err)
+		for _, p := range report.Problems {
+			if p.Kind == audit.SealBroken {
+				found = append(found, p.Where+": "+p.Detail)
+			}
+		}
+		return found
+	}
+}
+
+// TestVerifyNamesForeignSalts adds salts of nothing.
+func TestVerifyNamesForeignSalts(t *testing.T) {
+	s := newSealed(t)
+	broken := s.verified(t)
+	for _, run := range []string{"late", "r8"} {
+		require.NotContains(t, strings.Join(broken(run), "\n"), "salts: ", run)
+	}
+	for of, want := range map[string]string{
+		"'orders', 99": "salts: orders chunk 99 is foreign: the run has no such sealed chunk or seal",
+		"'', 99":       "salts: seal 99 is foreign: the run has no such sealed chunk or seal",
+		"'', 0":        "salts: seal 0 is foreign: no row of the run is forgotten",
+	} {
+		s.attack(t, "salts", "insert into salts select run_id, "+of+", keys from salts where run_id = 'late'", func() {
+			require.Contains(t, broken("late"), want)
 		})
 	}
 }
