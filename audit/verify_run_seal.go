@@ -40,14 +40,14 @@ func (v *verification) verifyRunSeal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return v.compareSeal(ctx, last)
+	return v.compareSeal(ctx, last, seals)
 }
 
 // unsealedCure says of a run that ended without a seal what that may mean, and what to do.
 const unsealedCure = "somebody may have removed it; waymark log check compares, and waymark seal %s seals the run now"
 
-// compareSeal compares what is recorded with a seal, unless the run was resumed or sealed again meanwhile.
-func (v *verification) compareSeal(ctx context.Context, sealed landscape.RunSeal) error {
+// compareSeal compares what is recorded with the last of the seals, unless the run was resumed or sealed again meanwhile.
+func (v *verification) compareSeal(ctx context.Context, sealed landscape.RunSeal, seals []landscape.RunSeal) error {
 	salts, err := v.log.RunSalts(ctx, v.run.ID, sealed.Seq)
 	if errors.Is(err, landscape.ErrIncomplete) {
 		v.add(SealBroken, "salts", "%v", err)
@@ -75,12 +75,13 @@ func (v *verification) compareSeal(ctx context.Context, sealed landscape.RunSeal
 	}
 	if root := tree.Root(); bytes.Equal(root[:], sealed.Root) {
 		c.compareSelf(v)
+		err = c.compareOlder(ctx, v, seals)
 		v.report.Believed = BelievedSealed
 	} else {
 		c.nameRecords(v)
 	}
 	c.conclude(v)
-	return nil
+	return err
 }
 
 // sealedAgain reports, and notes, that the run was resumed or got another seal since the last was read.

@@ -36,10 +36,12 @@ const MarkBytes = 4
 func (s RunSeal) Records() (map[string]int64, error) {
 	records, sum := map[string]int64{}, int64(0)
 	err := json.Unmarshal([]byte(s.Tables), &records)
-	for _, n := range records {
-		sum += n
+	for table, n := range records {
+		if sum += n; n <= 0 {
+			delete(records, table)
+		}
 	}
-	if err != nil || sum != s.Leaves {
+	if err != nil || sum != s.Leaves || string(encode(records)) != s.Tables {
 		return nil, incomplete("seal %d of run %s: tables: %s", s.Seq, s.Run, s.Tables)
 	}
 	return records, nil

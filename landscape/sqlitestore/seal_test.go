@@ -234,6 +234,28 @@ func (s *sealed) verified(t *testing.T) func(run string) []string {
 	}
 }
 
+// TestVerifyLooksAtOlderSeals changes a seal after which there is another one.
+func TestVerifyLooksAtOlderSeals(t *testing.T) {
+	s := newSealed(t)
+	broken := s.verified(t)
+	require.NoError(t, s.RecordAction(t.Context(), "late", "v", "ann", ""))
+	for _, run := range []string{"late", "r2", "r8"} {
+		require.NotContains(t, strings.Join(broken(run), "\n"), "run_seals: ", run)
+	}
+	for _, change := range []string{
+		"marks = cast(substr(marks, 1, 4) || x'00000000' || substr(marks, 9) as blob)",
+		"marks = zeroblob(length(marks))",
+		"tables = json_set(tables, '$.nodes', json_extract(tables, '$.nodes') + 1, '$.edges', json_extract(tables, '$.edges') - 1)",
+		"tables = json_set(tables, '$.nodes', json_extract(tables, '$.nodes') + 1)",
+		"tables = json_set(tables, '$.actions', 0)",
+	} {
+		s.attack(t, "run_seals", "update run_seals set "+change+" where run_id = 'late' and seq = 0", func() {
+			require.Contains(t, broken("late"), "run_seals: the records have the root of the seal 1, and tables or marks of the seal 0 "+
+				"are not what was recorded before: the seal was changed, not they", change)
+		})
+	}
+}
+
 // TestVerifyNamesForeignSalts adds salts of nothing.
 func TestVerifyNamesForeignSalts(t *testing.T) {
 	s := newSealed(t)
