@@ -232,7 +232,7 @@ type Parser interface {
 type Rejection struct {
 	Code    string // a stored word such as FIELD_COUNT, CONVERT, NO_SUCH_KEY; never rename one
 	Field   string // the field at fault, or ""
-	Message string // one sentence for people; holds no more than 64 bytes of the row, control characters escaped
+	Message string // one sentence for people; holds no more than 64 bytes of the row, in double quotes, control characters escaped
 }
 
 // Error returns code, field and message.

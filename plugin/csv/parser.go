@@ -125,7 +125,7 @@ func (p *parser) invalidUTF8(text string) *plugin.Rejection {
 		}
 		at += size
 	}
-	return file.Reject(file.CodeInvalidUTF8, "", "byte %d of the record, 0x%02X, is no text in the encoding of the file", at, text[at])
+	return file.Reject(file.CodeInvalidUTF8, "", `byte %d of the record, "0x%02X", is no text in the encoding of the file`, at, text[at])
 }
 
 // parseCell returns the value of one cell.

@@ -120,6 +120,6 @@ func AddRecord(c *plugin.Chunk, offset, line int, f Found) {
 func TooLarge(what string, size int64, most int, sum []byte, kept int) *plugin.Rejection {
 	return &plugin.Rejection{
 		Code:    CodeRowTooLarge,
-		Message: fmt.Sprintf("the %s has %d bytes, more than %d; its SHA-256 is %x; the first %d bytes are kept", what, size, most, sum, kept),
+		Message: fmt.Sprintf("the %s has %d bytes, more than %d; its SHA-256 is \"%x\"; the first %d bytes are kept", what, size, most, sum, kept),
 	}
 }

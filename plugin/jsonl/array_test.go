@@ -117,7 +117,7 @@ func TestJSONElementsThatAreTooLong(t *testing.T) {
 	got := filetest.SamePieces(t, source, &base.Buffer)
 	require.Equal(t, []string{`{"a":1}`, "!ROW_TOO_LARGE", "!ROW_TOO_LARGE"}, got.Rows)
 	require.Equal(t, []int64{1, 2, 4}, got.Lines)
-	require.Contains(t, got.Rejected[0].Message, "more than 50; its SHA-256 is "+filetest.HexSum(long))
+	require.Contains(t, got.Rejected[0].Message, `more than 50; its SHA-256 is "`+filetest.HexSum(long)+`"`)
 	require.Equal(t, long[:50], got.Records[1])
 }
 

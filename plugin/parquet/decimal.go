@@ -20,10 +20,10 @@ const (
 func appendFixed(dst []byte, column *target, text string) ([]byte, *plugin.Rejection) {
 	digits, exact := scaled(text, column.scale)
 	if !exact {
-		return dst, reject(codeInexact, column.Name, "%.64s has more than %d digits after the point; round it before", text, column.scale)
+		return dst, reject(codeInexact, column.Name, "%.64q has more than %d digits after the point; round it before", text, column.scale)
 	}
 	if len(strings.TrimLeft(digits, "-0")) > decimalDigits {
-		return dst, reject(codeNumberWidth, column.Name, "%.64s has more than %d digits, %d of them after the point", text, decimalDigits, column.scale)
+		return dst, reject(codeNumberWidth, column.Name, "%.64q has more than %d digits, %d of them after the point", text, decimalDigits, column.scale)
 	}
 	dst = append(dst, 1)
 	if len(digits) <= 18 {

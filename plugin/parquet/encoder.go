@@ -130,7 +130,7 @@ func (e *encoder) append(dst []byte, column *target, v row.Value) ([]byte, *plug
 		return appendWord(dst, math.Float64bits(v.Float())), nil
 	case row.Timestamp:
 		if v.Nanos()%1000 != 0 {
-			return dst, reject(codeInexact, column.Name, "%s has parts of a microsecond; round it before", row.AppendText(nil, v))
+			return dst, reject(codeInexact, column.Name, "%q has parts of a microsecond; round it before", row.AppendText(nil, v))
 		}
 		return appendWord(dst, uint64(v.Int()*1e6+int64(v.Nanos()/1000))), nil
 	case row.Decimal:

@@ -280,6 +280,7 @@ func TestDecimalsOfFixedLength(t *testing.T) {
 		dst, refused := appendFixed([]byte("before"), column, text)
 		require.NotNil(t, refused, text)
 		require.Equal(t, code, refused.Code)
+		require.Contains(t, refused.Message, `"`+text+`"`)
 		require.Equal(t, "before", string(dst))
 	}
 }

@@ -101,7 +101,7 @@ func (l *leaf) appendUint(dst []byte, v []byte) ([]byte, flaw) {
 
 // appendWide appends an integer with more bits than its type has.
 func (l *leaf) appendWide(dst []byte, n int64) ([]byte, flaw) {
-	return appendOdd(dst, "int", strconv.FormatInt(n, 10)), flaw{codeNumberRange, fmt.Sprintf("%d is no integer of %d bits, which the column has", n, l.bits)}
+	return appendOdd(dst, "int", strconv.FormatInt(n, 10)), flaw{codeNumberRange, fmt.Sprintf(`"%d" is no integer of %d bits, which the column has`, n, l.bits)}
 }
 
 func (l *leaf) float(v []byte) float64 {
@@ -114,7 +114,7 @@ func (l *leaf) float(v []byte) float64 {
 func appendFloat(dst []byte, f float64) ([]byte, flaw) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		text := strconv.FormatFloat(f, 'g', -1, 64)
-		return append(dst, text...), flaw{codeNumberRange, text + " is not a number that a row can hold"}
+		return append(dst, text...), flaw{codeNumberRange, strconv.Quote(text) + " is not a number that a row can hold"}
 	}
 	return row.AppendJSONValue(dst, row.FloatValue(f)), flaw{}
 }
@@ -206,7 +206,7 @@ func appendScaled(dst, digits []byte, scale int) []byte {
 func appendDate(dst []byte, days int64) ([]byte, flaw) {
 	if days < minDay || days > maxDay {
 		return appendOdd(dst, "date", strconv.FormatInt(days, 10)),
-			flaw{codeTimeRange, fmt.Sprintf("a date of %d days from 1970-01-01 is not in the years 0001 to 9999", days)}
+			flaw{codeTimeRange, fmt.Sprintf(`a date of "%d" days from 1970-01-01 is not in the years 0001 to 9999`, days)}
 	}
 	return row.AppendJSONValue(dst, row.DateValue(days)), flaw{}
 }
@@ -214,7 +214,7 @@ func appendDate(dst []byte, days int64) ([]byte, flaw) {
 func (l *leaf) appendTime(dst []byte, since int64) ([]byte, flaw) {
 	if since < 0 || since >= secondsPerDay*l.units {
 		return appendOdd(dst, "time", strconv.FormatInt(since, 10)),
-			flaw{codeTimeRange, fmt.Sprintf("%d is no time of a day", since)}
+			flaw{codeTimeRange, fmt.Sprintf(`"%d" is no time of a day`, since)}
 	}
 	seconds, rest := since/l.units, since%l.units
 	dst = fmt.Appendf(dst, `"%02d:%02d:%02d`, seconds/3600, seconds/60%60, seconds%60)
@@ -231,7 +231,7 @@ func (l *leaf) appendTime(dst []byte, since int64) ([]byte, flaw) {
 func appendTimestamp(dst []byte, seconds, nanos int64) ([]byte, flaw) {
 	if seconds < minDay*secondsPerDay || seconds >= (maxDay+1)*secondsPerDay {
 		return appendOdd(dst, "timestamp", strconv.FormatInt(seconds, 10)),
-			flaw{codeTimeRange, fmt.Sprintf("a time %d seconds from 1970-01-01 is not in the years 0001 to 9999", seconds)}
+			flaw{codeTimeRange, fmt.Sprintf(`a time "%d" seconds from 1970-01-01 is not in the years 0001 to 9999`, seconds)}
 	}
 	return row.AppendJSONValue(dst, row.TimestampValue(seconds, uint32(nanos))), flaw{}
 }

@@ -1,6 +1,7 @@
 package plugintest
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
@@ -42,6 +43,7 @@ func TestEncoder(t *testing.T, newEncoder func() plugin.Encoder, good, bad []row
 			require.ErrorAs(t, err, &rejection)
 			require.NotEmpty(t, rejection.Code)
 			require.NotEmpty(t, rejection.Message)
+			requireQuoted(t, rejection.Message, r)
 			require.Equal(t, "before", string(got))
 		}
 		require.Equal(t, encodeAll(t, newEncoder(), good), encodeAll(t, e, good), "a rejection changed the rows after it")
@@ -53,6 +55,20 @@ func TestEncoder(t *testing.T, newEncoder func() plugin.Encoder, good, bad []row
 			require.Equal(t, before.Values, r.Values)
 		}
 	})
+}
+
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// requireQuoted requires that values of the row stand in quotes, if they are in the message: those who may not see values
+// get it without quoted texts.
+func requireQuoted(t *testing.T, message string, r row.Row) {
+	t.Helper()
+	rest := quoted.ReplaceAllString(message, "")
+	for _, v := range r.Values {
+		for _, part := range regexp.MustCompile(`\w{2,}`).FindAllString(string(row.AppendText(nil, v)), -1) {
+			require.NotContains(t, rest, part)
+		}
+	}
 }
 
 func encodeAll(t *testing.T, e plugin.Encoder, rows []row.Row) []string {

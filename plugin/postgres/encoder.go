@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"waymark/pipeline/row"
@@ -106,7 +107,7 @@ func (e *encoder) append(dst []byte, i int, v row.Value) ([]byte, *plugin.Reject
 	case row.Timestamp:
 		if v.Nanos()%microsecond != 0 {
 			return dst, &plugin.Rejection{Code: codeNanoseconds, Field: e.names[i],
-				Message: string(row.AppendText(nil, v)) + " is finer than microseconds, which is all that Postgres keeps; round it in a step"}
+				Message: strconv.Quote(string(row.AppendText(nil, v))) + " is finer than microseconds, which is all that Postgres keeps; round it in a step"}
 		}
 	}
 	return row.AppendText(dst, v), nil // of digits, letters, signs and points alone

@@ -105,7 +105,7 @@ func TestEncoder(t *testing.T) {
 	require.Equal(t, "1\tx\\ty\n", string(line))
 	for want, r := range map[string]row.Row{
 		"NUL_CHARACTER: b": value(one, text("a\x00b")), "SINK_NOT_NULL: a": value(row.NullValue(), text("x")),
-		"NANOSECONDS: b: 1970-01-01T00:00:00.000001001Z": value(one, row.TimestampValue(0, 1001)),
+		`NANOSECONDS: b: "1970-01-01T00:00:00.000001001Z"`: value(one, row.TimestampValue(0, 1001)),
 		"EXTRA_FIELD: c": {Shape: row.NewShape([]string{"a", "c"}), Values: []row.Value{one, one}},
 	} {
 		_, err = encoder.Append(nil, r)
