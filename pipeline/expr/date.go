@@ -74,7 +74,7 @@ func dateOfTimestamp(v ref.Val) ref.Val {
 // shift returns the date so many days later.
 func shift(d dateValue, days int64) ref.Val {
 	if days < firstDay-int64(d) || days > lastDay-int64(d) {
-		return types.WrapErr(evalErrorf(CodeOverflow, "%s and %d days is outside the years 0001 to 9999", d.text(), days))
+		return types.WrapErr(evalErrorf(CodeOverflow, `"%s" and "%d" days is outside the years 0001 to 9999`, d.text(), days))
 	}
 	return d + dateValue(days)
 }

@@ -183,7 +183,7 @@ func doubleToDecimal(v ref.Val) ref.Val {
 func decimalToInt(v ref.Val) ref.Val {
 	whole := v.(decimalValue).number.BigInt()
 	if !whole.IsInt64() {
-		return types.WrapErr(evalErrorf(CodeOverflow, "the decimal %s is outside the range of int", v.(decimalValue).text()))
+		return types.WrapErr(evalErrorf(CodeOverflow, "the decimal %q is outside the range of int", v.(decimalValue).text()))
 	}
 	return types.Int(whole.Int64())
 }
@@ -192,7 +192,7 @@ func decimalToInt(v ref.Val) ref.Val {
 func roundDecimal(v, places ref.Val) ref.Val {
 	n := places.(types.Int)
 	if n < 0 || n > 100 {
-		return types.WrapErr(evalErrorf(CodeEval, "round to %d places: give 0 to 100", n))
+		return types.WrapErr(evalErrorf(CodeEval, `round to "%d" places: give 0 to 100`, n))
 	}
 	return limited(v.(decimalValue).number.Round(int32(n)))
 }

@@ -81,6 +81,9 @@ func classify(err error) *EvalError {
 	if m := conversion.FindStringSubmatch(text); m != nil {
 		return evalErrorf(CodeEval, "this %s does not convert to %s", m[1], m[2])
 	}
+	if _, key, found := strings.Cut(text, noSuchKey+": "); found {
+		return evalErrorf(CodeNoSuchKey, "%s: %.64q", noSuchKey, key) // which may be a value of the row
+	}
 	for _, known := range knownErrors {
 		if strings.Contains(text, known.words) {
 			return evalErrorf(known.code, "%s", text)
@@ -89,9 +92,11 @@ func classify(err error) *EvalError {
 	return evalErrorf(CodeEval, "%s", text)
 }
 
+const noSuchKey = "no such key"
+
 // knownErrors are the words of CEL's errors. Source: cel-go v0.33.1, common/types/err.go and interpreter/attributes.go.
 var knownErrors = []struct{ words, code string }{
-	{"no such key", CodeNoSuchKey},
+	{noSuchKey, CodeNoSuchKey},
 	{"no such attribute", CodeNoSuchKey},
 	{"index out of", CodeNoSuchKey},
 	{"expected iterable type", CodeNoSuchOverload},

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"strconv"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/cost"
@@ -65,21 +66,21 @@ func asFloat(v ref.Val) float64 {
 func floatResult(name string, x []float64, result float64) ref.Val {
 	switch {
 	case math.IsNaN(result) || name == "log" && x[0] == 0 || name == "pow" && x[0] == 0 && x[1] < 0:
-		return types.WrapErr(evalErrorf(CodeEval, "%s(%v) has no value", name, listed(x)))
+		return types.WrapErr(evalErrorf(CodeEval, "%s(%s) has no value", name, listed(x)))
 	case math.IsInf(result, 0):
-		return types.WrapErr(evalErrorf(CodeOverflow, "%s(%v) is outside the range of float", name, listed(x)))
+		return types.WrapErr(evalErrorf(CodeOverflow, "%s(%s) is outside the range of float", name, listed(x)))
 	}
 	return types.Double(result)
 }
 
-// listed prints the arguments of a call.
+// listed prints the arguments of a call, in quotes as all values of rows.
 func listed(x []float64) string {
 	text := ""
 	for i, value := range x {
 		if i > 0 {
 			text += ", "
 		}
-		text += string(row.AppendText(nil, row.FloatValue(value)))
+		text += strconv.Quote(string(row.AppendText(nil, row.FloatValue(value))))
 	}
 	return text
 }

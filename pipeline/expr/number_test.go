@@ -41,10 +41,10 @@ func TestRangesAreWork(t *testing.T) {
 
 func TestFunctionsOfFloatsSayWhatHasNoValue(t *testing.T) {
 	for source, message := range map[string]string{
-		"log(-row.x)":        "log(-0.5) has no value",
-		"pow(-row.x, row.x)": "pow(-0.5, 0.5) has no value",
-		"pow(0, -1)":         "pow(0.0, -1.0) has no value",
-		"exp(row.n * 1000)":  "exp(3000.0) is outside the range of float",
+		"log(-row.x)":        `log("-0.5") has no value`,
+		"pow(-row.x, row.x)": `pow("-0.5", "0.5") has no value`,
+		"pow(0, -1)":         `pow("0.0", "-1.0") has no value`,
+		"exp(row.n * 1000)":  `exp("3000.0") is outside the range of float`,
 	} {
 		_, err := evalNumber(t, source)
 		require.ErrorContains(t, err, message, source)
@@ -68,5 +68,18 @@ func TestControlCharactersInPatternsAreRefused(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, message, source)
+	}
+}
+
+// TestMessagesQuoteValues: who may not see values gets messages without their quoted texts.
+func TestMessagesQuoteValues(t *testing.T) {
+	for source, want := range map[string]string{
+		"row.details['no' + 'thing'] == 1":   `no such key: "nothing"`,
+		"row.fee.round(1000 + 1)":            `round to "1001" places`,
+		"row.flight_date + 4000000":          `" and "4000000" days is outside`,
+		"int(row.fee * 1000000000000000000)": `the decimal "`,
+	} {
+		_, err := compile(t, strikesEnv(t), source).Eval(strike(t))
+		require.ErrorContains(t, err, want, source)
 	}
 }

@@ -80,7 +80,7 @@ func scalarOf(v ref.Val) (row.Value, error) {
 		if v <= math.MaxInt64 {
 			return row.IntValue(int64(v)), nil
 		}
-		return row.Value{}, evalErrorf(CodeOverflow, "the result %d is outside the range of int", v)
+		return row.Value{}, evalErrorf(CodeOverflow, `the result "%d" is outside the range of int`, v)
 	case types.Double:
 		return finite(float64(v))
 	case types.String:
