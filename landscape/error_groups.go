@@ -164,6 +164,8 @@ const (
 	thing  = `(?:row|line|byte|part|chunk|column|cell|record|attempt|entry)`
 	things = `(?:rows?|lines?|bytes?|parts?|chunks?|columns?|cells?|records?|attempts?|entry|entries|` +
 		`fields?|characters?|digits?)`
+	// A program's own examples follow these words: values of rows stand in quotes.
+	example = `such as [-+\w:.]+(?: or [-+\w:.]+)?|from -2\^63 to 2\^63-1|years 0001 to 9999`
 	spelled = `…? \((?:U\+[0-9A-F]+ ?)+\)` // after a text: which of its characters may pass for others
 )
 
@@ -175,9 +177,9 @@ var (
 
 	// aRowValue finds texts and numbers as messages.Values does, those with the word that says what they are together
 	// with that; noRowValue is what is no value of a row of that.
-	aRowValue = regexp.MustCompile(aText.String() + `|\b(?:` + named + `|` + thing + ` ` + number + `|` +
+	aRowValue = regexp.MustCompile(aText.String() + `|\b(?:` + named + `|` + example + `|` + thing + ` ` + number + `|` +
 		number + ` ` + things + `|` + number + `)\b`)
-	noRowValue = regexp.MustCompile(`^(?:` + named + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
+	noRowValue = regexp.MustCompile(`^(?:` + named + `|` + example + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
 )
 
 // WithoutValues puts "…" for quoted texts, and N for numbers that may be values of a row: "row 3: 999 is over" becomes "row 3: N is over".
