@@ -21,7 +21,7 @@ func (c *compiler) checkLookup(node *Node, in Schema) {
 	}
 	out := in.clone()
 	for _, known := range node.Table.Fields {
-		field := expr.Field(known)
+		field := expr.Field{Name: known.Name, Kind: known.Kind, Optional: known.Optional}
 		field.Optional = field.Optional || node.Spec.Lookup.Missing != MissingRefuse
 		out.put(field)
 	}
@@ -43,9 +43,9 @@ func (c *compiler) checkKeysOf(node *Node, in Schema) {
 func (c *compiler) checkExpand(node *Node, in Schema) {
 	spec, path := node.Spec.Expand, node.Path+".expand.field"
 	field, found := c.fieldAt(in, spec.Field, path)
-	element := expr.Field{Name: spec.Field, Kind: row.JSON, Optional: true} // an element may be null
+	element := untyped(spec.Field) // an element may be null
 	if spec.Split != "" {
-		element.Kind, element.Optional = row.String, false
+		element = expr.Field{Name: spec.Field, Kind: row.String}
 	}
 	switch {
 	case !found || field.Kind == row.JSON || field.Kind == row.Null:

@@ -223,11 +223,12 @@ func (n *Node) Layout(encoder plugin.Encoder) schema.Layout {
 		columns, layout.Columns = tabular.Columns(), true
 	}
 	for _, column := range columns {
-		if i := rows.find(column.Name); i != None && column.Kind == row.Null {
+		i := rows.find(column.Name)
+		if i != None && column.Kind == row.Null {
 			column.Kind, column.Optional = rows.Fields[i].Kind, rows.Fields[i].Optional
 		}
 		field := schema.Known{Name: column.Name}
-		if column.Kind != row.Null {
+		if i != None && !rows.Fields[i].Untyped && column.Kind != row.Null {
 			field.Kinds = schema.Declared(column.Kind, column.Optional)
 		}
 		layout.Fields = append(layout.Fields, field)

@@ -61,7 +61,7 @@ func (c *compiler) fieldAt(in Schema, name, path string) (field expr.Field, foun
 	case i != None:
 		return in.Fields[i], true
 	case in.Open:
-		return expr.Field{Name: name, Kind: row.JSON, Optional: true}, true
+		return untyped(name), true
 	}
 	return expr.Field{}, false
 }
@@ -89,7 +89,8 @@ func merge(inputs []Schema) (Schema, error) {
 			case field.Kind != row.Null && other.Kind != field.Kind:
 				return Schema{}, fmt.Errorf("%q is %s by one way and %s by another", field.Name, field.Kind, other.Kind)
 			}
-			field.Optional = field.Optional || input.Fields[i].Optional
+			field.Optional = field.Optional || other.Optional
+			field.Untyped = field.Untyped || other.Untyped
 			kept = append(kept, field)
 		}
 		merged.Open = merged.Open || input.Open || len(input.Fields) > len(kept)

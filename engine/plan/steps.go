@@ -118,9 +118,14 @@ type result interface {
 // which expressions see as dynamic.
 func fieldOf(name string, program result) expr.Field {
 	if program.Dynamic() {
-		return expr.Field{Name: name, Kind: row.JSON, Optional: true}
+		return untyped(name)
 	}
-	return expr.Field{Name: name, Kind: program.Kind(), Optional: program.Nullable()}
+	return expr.Field{Name: name, Kind: program.Kind(), Optional: program.Nullable(), Untyped: program.Kind() == row.JSON}
+}
+
+// untyped describes a field whose type nothing declares.
+func untyped(name string) expr.Field {
+	return expr.Field{Name: name, Kind: row.JSON, Optional: true, Untyped: true}
 }
 
 func (c *compiler) checkRename(node *Node, in Schema) {

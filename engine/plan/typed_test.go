@@ -35,6 +35,38 @@ func (p typedPlugins) Sink(name string, spec pipeline.Sink) (plugin.Sink, error)
 	return typedSink{sink, name, p.asked}, err
 }
 
+// TestLayoutKnowsWhatIsDeclared: of a field whose type nothing declares, an output's schema says what was seen.
+func TestLayoutKnowsWhatIsDeclared(t *testing.T) {
+	loaded, err := pipeline.Load("p.yaml", []byte(`name: p
+sources: {in: {jsonl: {path: in}, schema: {mode: flexible, fields: {a: int, j: json}}}}
+steps:
+  - {name: set, set: {x: row.id, y: row.a + 1}}
+  - {name: some, select: [a, j, id, x, y]}
+  - {name: fork, fork: [all, few]}
+  - name: sum
+    from: few
+    aggregate: {group_by: [id], compute: {first: first(row.x), most: max(row.a)}}
+sinks: {rows: {jsonl: {path: o}, from: all}, sums: {jsonl: {path: s}, from: sum}}
+`), pipeline.Environment{})
+	require.NoError(t, err)
+	root, err := file.NewRoot(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, root.Close()) })
+	p, err := plan.Compile(loaded, formats.Formats{Files: file.Access{Root: root}})
+	require.NoError(t, err)
+	declared := map[string]string{}
+	for _, i := range p.Sinks() {
+		encoder, err := p.Nodes[i].Encoder()
+		require.NoError(t, err)
+		for _, field := range p.Nodes[i].Layout(encoder).Fields {
+			if field.Kinds != 0 {
+				declared[p.Nodes[i].Name] += field.Name + " "
+			}
+		}
+	}
+	require.Equal(t, map[string]string{"rows": "a j y ", "sums": "most "}, declared)
+}
+
 func TestATypedSinkIsToldTheTypesOfItsRows(t *testing.T) {
 	loaded, err := pipeline.Load("p.yaml", []byte(`name: p
 sources: {in: {jsonl: {path: in}, schema: {fields: {id: int, at: "timestamp?"}}, on_invalid: bad}}

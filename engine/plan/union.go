@@ -104,6 +104,7 @@ func (c *compiler) unionField(node *Node, branches []Schema, name string) (field
 			return field, false
 		}
 		owner, field.Kind, always = k, of.Kind, always && !of.Optional
+		field.Untyped = field.Untyped || of.Untyped
 		if sure && !of.Optional {
 			field.Optional = false
 			if node.Coalescing.Collision != CollisionFail {

@@ -18,6 +18,7 @@ type Field struct {
 	Name     string
 	Kind     row.Kind // row.Null if it is not known: programs with such a field are checked, and are not evaluated
 	Optional bool     // the field may be null or missing; reading a missing one gives null
+	Untyped  bool     // its values are of any kind because nothing declares one; Kind is row.JSON
 }
 
 // Env holds what expressions may name. It is immutable and safe for concurrent use.
