@@ -321,6 +321,23 @@ func (s *CSVSink) Separator() rune {
 	return rune(s.Delimiter[0])
 }
 
+// Title returns how the header names a field.
+func (s *CSVSink) Title(field string) string {
+	if s.Formulas == "escape" && field != "" && IsFormula(field[0]) {
+		return "'" + field
+	}
+	return field
+}
+
+// IsFormula reports whether spreadsheets run a cell that begins with c. Source: OWASP, CSV Injection.
+func IsFormula(c byte) bool {
+	switch c {
+	case '=', '+', '-', '@', '\t', '\r':
+		return true
+	}
+	return false
+}
+
 // JSONLSink writes one JSON object per line.
 type JSONLSink struct {
 	FileTarget `yaml:",inline"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"waymark/landscape"
@@ -53,8 +54,32 @@ func (r *recorded) schemaOf(ctx context.Context, log *landscape.Reader, out *dat
 	case "csv":
 		described, err = csvw(ctx, log, sink, out)
 		return "-metadata.json", described, err
+	case "parquet":
+		described, err = ofParquet(sink, out)
+		return tableSuffix, described, err
 	}
-	return ".tableschema.json", out.schema.TableSchema(), nil
+	return tableSuffix, out.schema.TableSchema(func(*schema.Field) string { return "" }), nil
+}
+
+const tableSuffix = ".tableschema.json"
+
+// ofParquet describes the columns of Parquet files. A decimal without a number of digits is a text there, and what is of
+// any type is JSON.
+func ofParquet(sink landscape.Node, out *dataset) (map[string]any, error) {
+	var config struct{ Parquet pipeline.ParquetSink }
+	if err := json.Unmarshal([]byte(sink.Config), &config); err != nil {
+		return nil, fmt.Errorf("sink %s: %w", sink.Node, err)
+	}
+	return out.schema.TableSchema(func(f *schema.Field) string {
+		_, digits := config.Parquet.Decimals.Get(f.Name)
+		switch {
+		case f.Seen:
+			return "any"
+		case slices.Equal(f.Types, []string{"decimal"}) && !digits:
+			return "string"
+		}
+		return ""
+	}), nil
 }
 
 func (r *recorded) node(name string) landscape.Node {
@@ -86,7 +111,7 @@ func csvw(ctx context.Context, log *landscape.Reader, sink landscape.Node, out *
 			}
 		}
 	}
-	return out.schema.CSVW(string(config.CSV.Separator()), files), nil
+	return out.schema.CSVW(string(config.CSV.Separator()), config.CSV.Title, files), nil
 }
 
 // address returns where the dataset is, as a URI.

@@ -60,13 +60,16 @@ func (f *Field) jsonSchema() object {
 	return described
 }
 
-// TableSchema returns a Table Schema of Frictionless Data.
-func (s *Schema) TableSchema() object {
+// TableSchema returns a Table Schema of Frictionless Data; other gives for a field the type of its column, "" if that
+// follows from its values.
+func (s *Schema) TableSchema(other func(*Field) string) object {
 	fields := []object{}
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		described := object{"name": f.Name, "type": "any"}
-		if len(f.Types) == 1 {
+		if column := other(f); column != "" {
+			described["type"] = column
+		} else if len(f.Types) == 1 {
 			described["type"] = simple[f.Types[0]].table
 		}
 		if !f.Nullable && len(f.Types) > 0 {
@@ -77,13 +80,13 @@ func (s *Schema) TableSchema() object {
 	return object{"fields": fields}
 }
 
-// CSVW returns a description of CSV files in the vocabulary of CSV on the Web. delimiter stands between their cells. A text that is never null is not said to
+// CSVW returns a description of CSV files in the vocabulary of CSV on the Web. delimiter stands between their cells, and title gives how the header names a field. A text that is never null is not said to
 // be required, because an empty one is taken for null there.
-func (s *Schema) CSVW(delimiter string, files []string) object {
+func (s *Schema) CSVW(delimiter string, title func(string) string, files []string) object {
 	columns := []object{}
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		described := object{"titles": f.Name, "datatype": "string"}
+		described := object{"titles": title(f.Name), "datatype": "string"}
 		if len(f.Types) == 1 {
 			described["datatype"] = simple[f.Types[0]].csvw
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/pipeline"
 	"waymark/pipeline/row"
 	"waymark/plugin"
 )
@@ -102,7 +103,7 @@ func (e *encoder) appendValue(dst []byte, v row.Value) []byte {
 
 // appendString appends a text as a cell, between quotes if it would not be read back as it is without them.
 func (e *encoder) appendString(dst []byte, text string) []byte {
-	formula := e.escape && text != "" && isFormula(text[0])
+	formula := e.escape && text != "" && pipeline.IsFormula(text[0])
 	if !formula && !e.needsQuotes(text) {
 		return append(dst, text...)
 	}
@@ -120,15 +121,6 @@ func (e *encoder) appendString(dst []byte, text string) []byte {
 		dst = append(dst, '"')
 		text = text[quote+1:]
 	}
-}
-
-// isFormula reports whether spreadsheets run a cell that begins with c. Source: OWASP, CSV Injection.
-func isFormula(c byte) bool {
-	switch c {
-	case '=', '+', '-', '@', '\t', '\r':
-		return true
-	}
-	return false
 }
 
 // needsQuotes also holds for what readers other than ours take for something else: nothing for null, spaces around a cell
