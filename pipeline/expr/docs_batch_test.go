@@ -186,7 +186,7 @@ func TestDocumentationOfBatches(t *testing.T) {
 		require.NoError(t, err)
 		value, err := batch.result(program.Calls()[0])
 		require.NoError(t, err)
-		fields, computed.Values = append(fields, Field{m[1], program.Kind(), program.Nullable()}), append(computed.Values, value)
+		fields, computed.Values = append(fields, Field{Name: m[1], Kind: program.Kind(), Optional: program.Nullable()}), append(computed.Values, value)
 	}
 	env, err := NewBatchEnv(fields, false, documentedParams(t))
 	require.NoError(t, err)
