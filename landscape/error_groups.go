@@ -165,7 +165,7 @@ const (
 	things = `(?:rows?|lines?|bytes?|parts?|chunks?|columns?|cells?|records?|attempts?|entry|entries|` +
 		`fields?|characters?|digits?)`
 	// A program's own examples follow these words: values of rows stand in quotes.
-	example = `such as [-+\w:.]+(?: or [-+\w:.]+)?|from -2\^63 to 2\^63-1|years 0001 to 9999`
+	example = `such as [-+\w:.]+(?: or [-+\w:.]+)?|from -2\^63 to 2\^63-1|0 or from 4\.9e-324 to 1\.8e308|years 0001 to 9999`
 	spelled = `…? \((?:U\+[0-9A-F]+ ?)+\)` // after a text: which of its characters may pass for others
 )
 

@@ -172,6 +172,7 @@ func TestWithoutValues(t *testing.T) {
 		`"1e-400" is no float: expected a number such as -1.5 or 2e-7 at byte 5`:        `"…" is no float: expected a number such as -1.5 or 2e-7 at byte 5`,
 		`expected a time with a zone such as 2001-01-31T23:59:59Z; character 5 is '1'`:  `expected a time with a zone such as 2001-01-31T23:59:59Z; character N is "…"`,
 		`ints are from -2^63 to 2^63-1; "7" is not in the years 0001 to 9999`:           `ints are from -2^63 to 2^63-1; "…" is not in the years 0001 to 9999`,
+		`"1e-400": floats are 0 or from 4.9e-324 to 1.8e308 in size`:                    `"…": floats are 0 or from 4.9e-324 to 1.8e308 in size`,
 		`the total 1,000.00 differs from 1,000.01`:                                      `the total N differs from N`,
 	} {
 		require.Equal(t, want, landscape.WithoutValues(message), message)
