@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,15 +110,15 @@ func (c *Client) request(ctx context.Context, action string, r SlotsRequested, o
 	if len(r.Only) > 0 {
 		only = r.Only
 	}
-	for {
-		if err := ledger.RecordDue(ctx, c.log, row.ID, time.Now()); err != nil {
-			return nil, err
-		}
-		asked, err := c.requestOnce(ctx, row, action, r, only)
-		if !landscape.Raced(err) {
-			return asked, err
-		}
+	if err := ledger.RecordDue(ctx, c.log, row.ID, time.Now()); err != nil {
+		return nil, err
 	}
+	var asked *SlotsAsked
+	err = landscape.SettleSlots(func() (err error) {
+		asked, err = c.requestOnce(ctx, row, action, r, only)
+		return err
+	})
+	return asked, err
 }
 
 func (c *Client) checkRequest(ctx context.Context, row landscape.Schedule, r SlotsRequested) error {
@@ -185,9 +186,26 @@ func (c *Client) requested(ctx context.Context, row landscape.Schedule, action s
 	now := time.Now()
 	wanted, err := requestedRange(known.Calendar, r, now)
 	if err != nil {
-		return nil, err
+		return c.formerSlot(ctx, row.ID, r, err)
 	}
 	return c.cells(ctx, known, wanted, now)
+}
+
+// formerSlot returns the slot that a request names, if the schedule had it before it was edited. Else the error is wrong,
+// which says what is wrong with the name.
+func (c *Client) formerSlot(ctx context.Context, schedule string, r SlotsRequested, wrong error) ([]ScheduledSlot, error) {
+	if r.First == "" || cmp.Or(r.Last, r.First) != r.First {
+		return nil, wrong
+	}
+	recorded, err := c.log.Slot(ctx, schedule, r.First)
+	if errors.Is(err, landscape.ErrNotFound) {
+		return nil, wrong
+	}
+	if err != nil {
+		return nil, err
+	}
+	cells := []ScheduledSlot{scheduledSlot(recorded)}
+	return cells, c.complete(ctx, &cells[0])
 }
 
 // apart returns slots of which others may be between two: neighbours are those of the same values of which one begins where the other ends.

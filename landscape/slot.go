@@ -148,12 +148,7 @@ func (l *Log) changeSlots(ctx context.Context, now Micros, request *SlotRequest,
 // has a run that continues. by is who did, and why. Its request has the id of the run. It may be repeated.
 func (l *Log) TakeSlot(ctx context.Context, fresh Slot, run string, by SlotRequest) error {
 	by.ID, by.Schedule, by.Action, by.First, by.Last, by.AtOnce = run, fresh.Schedule, "run", fresh.Name, fresh.Name, 1
-	for {
-		err := l.takeSlot(ctx, fresh, by)
-		if !Raced(err) {
-			return err
-		}
-	}
+	return SettleSlots(func() error { return l.takeSlot(ctx, fresh, by) })
 }
 
 func (l *Log) takeSlot(ctx context.Context, fresh Slot, by SlotRequest) error {
@@ -220,6 +215,18 @@ func (s Slot) ByHand() bool { return s.Run != "" && s.Request == s.Run }
 func Raced(err error) bool {
 	diverged, ok := errors.AsType[*DivergedError](err)
 	return errors.Is(err, ErrStale) || ok && (diverged.Table == Slot{}.Table() || diverged.Table == SlotEvent{}.Table())
+}
+
+// SettleSlots repeats try, which reads slots, decides and changes them, while somebody else was first. After a hundred
+// times it returns an error for which Raced holds.
+func SettleSlots(try func() error) error {
+	var err error
+	for range retries {
+		if err = try(); !Raced(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("slots changed meanwhile each of the %d times that a change was tried: %w", retries, err)
 }
 
 func eventOf(s Slot, event string) SlotEvent {

@@ -123,14 +123,21 @@ func (k *Keeper) Turn(ctx context.Context, id string) error {
 
 // turn is Turn, and returns what it found in the end.
 func (k *Keeper) turn(ctx context.Context, id string) (*known, error) {
+	var raced error
+	races := 0
 	for range mostRounds {
 		again, found, err := k.round(ctx, id)
 		if landscape.Raced(err) {
+			raced = err
+			races++
 			continue
 		}
 		if err != nil || !again {
 			return found, err
 		}
+	}
+	if races == mostRounds {
+		return nil, fmt.Errorf("its slots changed meanwhile in each of the %d rounds of a turn: %w", races, raced)
 	}
 	return nil, nil //nolint:nilnil // the rest comes in the next turn
 }

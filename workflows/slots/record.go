@@ -11,16 +11,19 @@ import (
 
 // RecordDue records the slots of a schedule that have become due, as Turn does, and begins nothing.
 func RecordDue(ctx context.Context, log *landscape.Log, id string, now time.Time) error {
-	for {
-		s, history, err := recorded(ctx, log, id)
+	for full := true; full; { // each time more of the slots up to now are recorded
+		err := landscape.SettleSlots(func() error {
+			s, history, err := recorded(ctx, log, id)
+			if err == nil {
+				full, err = s.recordDue(ctx, log, history, now)
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		full, err := s.recordDue(ctx, log, history, now)
-		if err != nil && !landscape.Raced(err) || err == nil && !full {
-			return err
-		}
 	}
+	return nil
 }
 
 // Outlook says what will be recorded of slots that became due while nobody worked for their schedule.
@@ -71,15 +74,10 @@ func (s *Schedule) recordDue(ctx context.Context, log *landscape.Log, history []
 	if err != nil {
 		return false, err
 	}
-	between, err := log.SlotsBetween(ctx, s.ID, max(s.Since, last+1), landscape.MicrosOf(now)+1)
+	due, err := s.unrecorded(ctx, log, history, last, now)
 	if err != nil {
 		return false, err
 	}
-	known := map[string]bool{}
-	for _, slot := range between {
-		known[slot.Name] = true
-	}
-	due := s.fallDue(history, last, known, now)
 	changes := make([]landscape.SlotChange, len(due))
 	for i, slot := range due {
 		changes[i].To = slot
@@ -91,4 +89,26 @@ func (s *Schedule) recordDue(ctx context.Context, log *landscape.Log, history []
 		return false, err
 	}
 	return len(due) >= mostAtOnce, failpoint.Hit("slot.due")
+}
+
+// unrecorded returns what fallDue does, without slots whose names are recorded: somebody asked for one before it was
+// due, or it was due at another time before the schedule was edited.
+func (s *Schedule) unrecorded(
+	ctx context.Context, log *landscape.Log, history []landscape.Schedule, last landscape.Micros, now time.Time,
+) ([]landscape.Slot, error) {
+	known := map[string]bool{}
+	for { // each time more of the slots up to now are known
+		due := s.fallDue(history, last, known, now)
+		names := make([]string, len(due))
+		for i, slot := range due {
+			names[i] = slot.Name
+		}
+		recorded, err := log.SlotsNamed(ctx, s.ID, names)
+		if err != nil || len(recorded) == 0 {
+			return due, err
+		}
+		for name := range recorded {
+			known[name] = true
+		}
+	}
 }
