@@ -64,3 +64,50 @@ func TestTheGridShowsWhatIs(t *testing.T) {
 		[]string{"due", ""}, []string{"due", ""},
 	}, last)
 }
+
+// A slot whose name recurs after its schedule was edited is shown as it was recorded.
+func TestARecordedSlotIsShownAsRecorded(t *testing.T) {
+	const day = 24 * time.Hour
+	midnight := time.Now().UTC().Truncate(day)
+	now := midnight.Add(-day - time.Minute)
+	log := landscape.New(blank.New(t), func() time.Time { return now })
+	deployed, version := landscapetest.VersionOf("orders", "1", strings.Repeat("d", 64))
+	_, err := log.Deploy(t.Context(), landscape.DefaultEnvironment, deployed, version)
+	require.NoError(t, err)
+	require.NoError(t, landscapetest.SetSchedule(t.Context(), log, landscapetest.ScheduleOf("orders", "nightly")))
+	hour := func(from time.Time) landscape.SlotChange {
+		to := from.Add(time.Hour)
+		record := landscape.NewSlot("default/orders/nightly", calendar.Slot{
+			Name: from.Format(time.DateOnly), From: from, To: to, Due: from, Start: from,
+		}, true)
+		record.State, record.Reason = landscape.SlotMissed, "nobody served"
+		return landscape.SlotChange{To: record}
+	}
+	changes := []landscape.SlotChange{hour(midnight.Add(-day)), hour(midnight)}
+	require.NoError(t, log.ChangeSlots(t.Context(), nil, changes))
+	c := New(log, "memory", nobody{})
+
+	next, err := c.NextSlots(t.Context(), SlotsRequest{Schedule: "nightly", Now: midnight.Add(time.Minute), Count: 2})
+	require.NoError(t, err)
+	require.Equal(t, midnight.Add(time.Hour), next[0].To)
+	require.Equal(t, SlotState(landscape.SlotMissed), next[0].State)
+	require.Equal(t, midnight.Add(2*day), next[1].To)
+	require.Empty(t, next[1].State)
+
+	grid, err := c.ScheduleGrid(t.Context(), "nightly", "", "")
+	require.NoError(t, err)
+	for i, slot := range grid.Slots[len(grid.Slots)-2:] {
+		require.Equal(t, changes[i].To.Name, slot.Name)
+		require.Equal(t, Time(changes[i].To.To), slot.To)
+		require.Equal(t, SlotState(landscape.SlotMissed), slot.State)
+	}
+
+	former := changes[0].To
+	former.Name, former.From, former.To = "2026-11-01T16:10Z", former.From+1, former.To+1
+	require.NoError(t, log.ChangeSlots(t.Context(), nil, []landscape.SlotChange{{To: former}}))
+	asked, err := c.RunSlot(t.Context(), SlotsRequested{Schedule: "nightly", First: former.Name, Last: former.Name})
+	require.NoError(t, err, "the schedule had it before it was edited")
+	require.Equal(t, former.Name, asked.Slots[0].Name)
+	_, err = c.RunSlot(t.Context(), SlotsRequested{Schedule: "nightly", First: "2026-11-01T16:11Z"})
+	require.ErrorContains(t, err, "has no slot named")
+}

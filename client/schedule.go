@@ -29,7 +29,8 @@ type Slot struct {
 	Except   bool              `json:"except,omitempty"`
 	// Skipped says of a deployed pipeline who wants no run for the slot, and why.
 	Skipped string `json:"skipped,omitempty"`
-	// State and Run are of a slot of a deployed pipeline that has a run already, as somebody ran it before it is due.
+	// State and Run are of a slot of a deployed pipeline that has a run already, as somebody ran it before it is due, or
+	// that the schedule had before it was edited. The latter may have a State alone.
 	State       SlotState            `json:"state,omitempty"`
 	Run         string               `json:"run,omitempty"`
 	ClockChange calendar.ClockChange `json:"clock_change,omitempty"`   // what changes of clocks do to its time of day
@@ -110,7 +111,8 @@ func (c *Client) NextSlots(ctx context.Context, r SlotsRequest) (next []Slot, er
 	return next, c.became(ctx, row.ID, next)
 }
 
-// became adds what is recorded of slots that are to come: that somebody skipped one, or ran it.
+// became adds what is recorded of slots that are to come: what they cover, and that somebody skipped one, or ran it. The
+// schedule may have had one before it was edited.
 func (c *Client) became(ctx context.Context, schedule string, next []Slot) error {
 	names := make([]string, len(next))
 	for i := range next {
@@ -121,11 +123,15 @@ func (c *Client) became(ctx context.Context, schedule string, next []Slot) error
 		return err
 	}
 	for i := range next {
-		switch slot, is := recorded[next[i].Name]; {
+		slot, is := recorded[next[i].Name]
+		if from, to := slot.From.Time(), slot.To.Time(); is && (!next[i].From.Equal(from) || !next[i].To.Equal(to)) {
+			next[i].From, next[i].To, next[i].Longer = from, to, 0
+		}
+		switch {
 		case !is:
 		case slot.State == landscape.SlotSkipped && !next[i].Except:
 			next[i].Skipped = slot.Reason
-		case slot.Run != "":
+		case slot.Run != "", slot.Fired && !next[i].Except:
 			cell := scheduledSlot(slot)
 			if err := c.complete(ctx, &cell); err != nil {
 				return err

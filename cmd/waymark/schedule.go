@@ -170,8 +170,11 @@ func marks(slot client.Slot) string {
 	if slot.Skipped != "" {
 		marks = append(marks, slot.Skipped)
 	}
-	if slot.Run != "" {
+	switch {
+	case slot.Run != "":
 		marks = append(marks, fmt.Sprintf("%s already: run %s", slot.State, slot.Run))
+	case slot.State != "":
+		marks = append(marks, string(slot.State)+" already")
 	}
 	return strings.Join(marks, "; ")
 }
