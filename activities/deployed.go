@@ -28,6 +28,9 @@ func (a *Activities) registered(ctx context.Context, in OpenInput) (OpenInput, b
 	environment := a.environment(in)
 	found, err := a.log.Startable(ctx, environment, name, version)
 	unknown, retired := (*landscape.VersionError)(nil), (*landscape.RetiredError)(nil)
+	if errors.As(err, &retired) {
+		found, err = a.before(ctx, in, retired, cmp.Or(version, retired.Version))
+	}
 	switch {
 	case errors.As(err, &retired):
 		return in, false, final{TypeRetired, err}
@@ -52,6 +55,25 @@ func (a *Activities) registered(ctx context.Context, in OpenInput) (OpenInput, b
 	manifest, err := bundle.Parse([]byte(stored.Manifest))
 	in.Document, in.File, in.Version, in.Bundle = stored.Document, manifest.Document, found.Version, found.Bundle
 	return in, true, err
+}
+
+// before returns the version of which a run is that its schedule began before the pipeline was retired, and that waits for
+// a place; the error is that the pipeline is retired if this is no such run.
+func (a *Activities) before(
+	ctx context.Context, in OpenInput, retired *landscape.RetiredError, version int64,
+) (landscape.PipelineVersion, error) {
+	slot, err := a.slotOf(ctx, in)
+	if err != nil || slot == nil {
+		return landscape.PipelineVersion{}, cmp.Or[error](err, retired)
+	}
+	start, err := a.log.LastStart(ctx, in.Run)
+	if errors.Is(err, landscape.ErrNotFound) || err == nil && start.Accepted >= retired.At {
+		return landscape.PipelineVersion{}, retired
+	}
+	if err != nil {
+		return landscape.PipelineVersion{}, err
+	}
+	return a.log.Version(ctx, retired.Pipeline, version)
 }
 
 // environment returns the environment in which the pipeline is looked for that an input names; that of the input if it names none.

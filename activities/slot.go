@@ -2,6 +2,7 @@ package activities
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,9 +45,9 @@ func (a *Activities) aboutSlot(ctx context.Context, in OpenInput, file string, d
 	if err != nil {
 		return in, ofSlot{}, final{TypeInput, keyError{"schedule", fmt.Errorf("%s %w", file, err)}}
 	}
-	slot, err := in.slot(schedule.Value)
+	slot, err := a.slotFor(ctx, in, table.Pipeline, schedule)
 	if err != nil {
-		return in, ofSlot{}, final{TypeInput, keyError{"for", err}}
+		return in, ofSlot{}, err
 	}
 	about := ofSlot{overridden: table.Overridden(schedule, slot, in.Params)}
 	params, depends := table.Fill(schedule, slot, in.Params)
@@ -65,6 +66,27 @@ func (a *Activities) aboutSlot(ctx context.Context, in OpenInput, file string, d
 	fresh := landscape.NewSlot(landscape.ScheduleID(in.Environment, table.Pipeline, schedule.Name), slot, false)
 	about.fresh = &fresh
 	return in, about, nil
+}
+
+// slotFor returns the slot that the input is about. One of a deployed pipeline that is recorded covers what was recorded
+// of it, also if its schedule was edited since.
+func (a *Activities) slotFor(
+	ctx context.Context, in OpenInput, of string, schedule pipeline.Named[*calendar.Schedule],
+) (calendar.Slot, error) {
+	slot, wrong := in.slot(schedule.Value)
+	if name := cmp.Or(in.For, slot.Name); name != "" && in.Version > 0 && schedule.Name != "" {
+		recorded, err := a.log.Slot(ctx, landscape.ScheduleID(in.Environment, of, schedule.Name), name)
+		if err == nil {
+			return recorded.OfTime(), nil
+		}
+		if !errors.Is(err, landscape.ErrNotFound) {
+			return slot, err
+		}
+	}
+	if wrong != nil {
+		return slot, final{TypeInput, keyError{"for", wrong}}
+	}
+	return slot, nil
 }
 
 // fills refuses a run by hand for a slot whose time is neither over nor due: it would be the slot's run, and what comes in the rest of that time would
@@ -121,7 +143,8 @@ func (a *Activities) inheritedSlot(ctx context.Context, in OpenInput) (string, e
 	return start.Slot, err
 }
 
-// timetable returns the schedules of a document, and the one that the input names, if that was made by command.
+// timetable returns the schedules of a document, and the one that the input names, if that was made by command, or if it
+// began the run and the document does not have it any more.
 func (a *Activities) timetable(ctx context.Context, in OpenInput, file string, document []byte) (*pipeline.Timetable, error) {
 	table, err := pipeline.LoadTimetable(file, document)
 	if err == nil && in.Version > 0 && len(table.Files()) > 0 {
@@ -131,8 +154,16 @@ func (a *Activities) timetable(ctx context.Context, in OpenInput, file string, d
 		return table, err
 	}
 	row, err := a.log.Schedule(ctx, landscape.ScheduleID(in.Environment, table.Pipeline, in.ScheduleName))
-	if errors.Is(err, landscape.ErrNotFound) || err == nil && row.Origin != landscape.FromCommand {
+	if errors.Is(err, landscape.ErrNotFound) {
 		return table, nil
+	}
+	if err == nil && row.Origin != landscape.FromCommand {
+		if _, has := table.Specs.Get(row.Name); has {
+			return table, nil
+		}
+		if began, err := a.slotOf(ctx, in); err != nil || began == nil {
+			return table, err
+		}
 	}
 	if err != nil {
 		return nil, err

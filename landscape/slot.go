@@ -83,6 +83,14 @@ func NewSlot(schedule string, slot calendar.Slot, fired bool) Slot {
 	}}
 }
 
+// OfTime returns what the slot covers and when it was due, as recorded. What only a calendar says is left out.
+func (s Slot) OfTime() calendar.Slot {
+	due := s.Due.Time()
+	return calendar.Slot{
+		Name: s.Name, From: s.From.Time(), To: s.To.Time(), Due: due, Start: due, Part: calendar.PartOf(s.Name),
+	}
+}
+
 // SlotRequest is what a person asked for: runs for slots, whatever the schedule fired for.
 type SlotRequest struct {
 	ID       string `db:"request,key"`
