@@ -359,7 +359,8 @@ func (b *binding) seal() *NewSeal {
 }
 
 // UnsealedRuns returns the ids of the runs that have ended since they were sealed last, in order; nil if there is none.
-func (r *Reader) UnsealedRuns(ctx context.Context) (unsealed []string, err error) {
+// With before it returns only those that ended until then; 0 is for all.
+func (r *Reader) UnsealedRuns(ctx context.Context, before Micros) (unsealed []string, err error) {
 	sealed := map[string]int64{}
 	err = each(ctx, r.from, nil, func(s sealedEpoch) bool {
 		sealed[s.Run] = s.Epoch
@@ -370,7 +371,8 @@ func (r *Reader) UnsealedRuns(ctx context.Context) (unsealed []string, err error
 	}
 	err = each(ctx, r.from, nil, func(run runEnd) bool {
 		epoch, ok := sealed[run.ID]
-		if run.Status != pipeline.Running && (!ok || epoch != run.Epoch) {
+		ended := run.Status != pipeline.Running && (before == 0 || run.Finished <= before)
+		if ended && (!ok || epoch != run.Epoch) {
 			unsealed = append(unsealed, run.ID)
 		}
 		return true
@@ -390,9 +392,10 @@ func (sealedEpoch) Table() string { return "run_seals" }
 
 // runEnd is what of a run says whether it has ended.
 type runEnd struct {
-	ID     string             `db:"run_id,key"`
-	Epoch  int64              `db:"epoch"`
-	Status pipeline.RunStatus `db:"status"`
+	ID       string             `db:"run_id,key"`
+	Epoch    int64              `db:"epoch"`
+	Status   pipeline.RunStatus `db:"status"`
+	Finished Micros             `db:"finished_us,null"`
 }
 
 // Table returns runs.

@@ -323,8 +323,8 @@ func (o *Options) now() time.Time {
 
 // clock compares the clock with the newest recorded time.
 func (d doctor) clock(ctx context.Context) client.Check {
-	now := d.now()
 	_, last, _, err := d.runs(ctx)
+	now := d.now() // after the record: meanwhile runs begin
 	if err != nil {
 		return client.Warning(client.CureOther, "%s; the record cannot be asked", now.Format(time.RFC3339))
 	}

@@ -43,7 +43,7 @@ func (d doctor) log(ctx context.Context) client.Check {
 				return err
 			}
 		}
-		if found, err = stateOf(ctx, stores.Log.Reader, anchors); err == nil {
+		if found, err = stateOf(ctx, stores.Log.Reader, anchors, d.sealedBy()); err == nil {
 			found.unable = d.unable(ctx, stores.Log)
 		}
 		for _, why := range away {
@@ -102,11 +102,23 @@ type logState struct {
 	unable   error    // why the log's key cannot sign
 }
 
-func stateOf(ctx context.Context, log *landscape.Reader, anchors []string) (s logState, err error) {
+// sealPatience is how long a server or a worker has to seal a run that ended.
+const sealPatience = time.Minute
+
+// sealedBy is when a run must have ended that is sealed by now; 0 where no server and no worker has to come for it.
+func (d doctor) sealedBy() landscape.Micros {
+	if d.Cluster == nil {
+		return 0
+	}
+	return landscape.MicrosOf(d.now().Add(-sealPatience))
+}
+
+// stateOf returns how far the log is. Runs that ended until ended should be sealed; 0 is for all.
+func stateOf(ctx context.Context, log *landscape.Reader, anchors []string, ended landscape.Micros) (s logState, err error) {
 	if s.unlogged, err = evidence.Unlogged(ctx, log); err != nil {
 		return s, err
 	}
-	if s.unsealed, err = log.UnsealedRuns(ctx); err != nil {
+	if s.unsealed, err = log.UnsealedRuns(ctx, ended); err != nil {
 		return s, err
 	}
 	if s.foreign, err = evidence.ForeignHeads(ctx, log); err != nil {

@@ -11,6 +11,10 @@ import (
 
 	"waymark/audit/evidence"
 	"waymark/client"
+	"waymark/landscape"
+	"waymark/landscape/landscapetest"
+	"waymark/landscape/sqlitestore"
+	"waymark/pipeline"
 )
 
 // TestDoctor: a Home is healthy, a cluster that is not there is not, and nothing is made by looking.
@@ -99,4 +103,38 @@ func TestRunsWithoutEntries(t *testing.T) {
 	require.Equal(t, client.Warning(client.AdmitSealer, "3 entries, 3 signed; 2 runs have no entry"), logCheck(t.Context(), b, nil, nil))
 	b.unsealed = []string{"one"}
 	require.Equal(t, client.Warning(client.SealRuns, "3 entries, 3 signed; run one ended and is not sealed"), logCheck(t.Context(), b, nil, nil))
+}
+
+// TestDoctorOfABusyServer: a run that begins while it looks at the clock does not make that wrong, and a server has a
+// moment to seal a run that ended.
+func TestDoctorOfABusyServer(t *testing.T) {
+	t.Parallel()
+	o := Options{State: Folder(t.TempDir())}.filled()
+	store, err := sqlitestore.Open(t.Context(), o.State.File("landscape.db"), sqlitestore.Options{Create: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	log := landscape.New(store, time.Now)
+	begun := false
+	o.Clock = func() time.Time {
+		now := time.Now()
+		if !begun {
+			begun = true
+			require.NoError(t, landscapetest.Scene{Run: "r"}.Begin(t.Context(), log))
+		}
+		return now
+	}
+	d := doctor{Options: &o}
+	require.Equal(t, client.Healthy, d.clock(t.Context()).State)
+	require.True(t, begun)
+
+	heads, err := landscape.Select[landscape.RunHead](t.Context(), store, "r")
+	require.NoError(t, err)
+	ended := heads[0]
+	ended.Status, ended.Finished = pipeline.Failed, landscape.MicrosOf(time.Now())
+	require.NoError(t, store.Commit(t.Context(), landscape.Tx{Move: []landscape.Move{{From: heads[0], To: ended}}}))
+	require.Equal(t, client.SealRuns, d.log(t.Context()).Cure)
+	o.Cluster = &client.Cluster{}
+	require.NotEqual(t, client.SealRuns, d.log(t.Context()).Cure)
+	o.Clock = func() time.Time { return time.Now().Add(2 * sealPatience) }
+	require.Equal(t, client.SealRuns, d.log(t.Context()).Cure)
 }

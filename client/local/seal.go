@@ -40,7 +40,7 @@ func (h *Home) runSeal(ctx context.Context, sealed landscape.RunSeal, added bool
 
 // UnsealedRuns returns the ids of the runs that have ended since they were sealed last, and can be sealed; nil if there is none.
 func (h *Home) UnsealedRuns(ctx context.Context) ([]string, error) {
-	return h.stores.Log.UnsealedRuns(ctx)
+	return h.stores.Log.UnsealedRuns(ctx, 0)
 }
 
 // SealOf returns the last seal of a run, if it was made since the run was resumed; nil if there is none.

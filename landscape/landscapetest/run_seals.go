@@ -211,13 +211,20 @@ func sealedLate(t *testing.T, d landscape.Driver) {
 	_, _, err := log.SealRun(ctx, "late")
 	require.ErrorContains(t, err, "it is running")
 	unsealed := func() []string {
-		runs, err := log.UnsealedRuns(ctx)
+		runs, err := log.UnsealedRuns(ctx, 0)
 		require.NoError(t, err)
 		return runs
 	}
 	require.NotContains(t, unsealed(), "late")
 	require.NoError(t, endUnsealed(ctx, d, "late"))
 	require.Contains(t, unsealed(), "late")
+	ended, err := log.Run(ctx, "late")
+	require.NoError(t, err)
+	for before, among := range map[landscape.Micros]bool{ended.Finished: true, ended.Finished - 1: false} {
+		runs, err := log.UnsealedRuns(ctx, before)
+		require.NoError(t, err)
+		require.Equal(t, among, slices.Contains(runs, "late"))
+	}
 	require.NoError(t, log.RecordAction(ctx, "late", "v", "ann", ""))
 	require.Empty(t, stored[landscape.RunSeal](t, d, "late"), "what comes later is no reason for a seal")
 	sealed, added, err := log.SealedBy(Sealer{}).SealRun(ctx, "late")

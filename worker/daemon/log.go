@@ -77,7 +77,7 @@ const sealsEvery = time.Minute
 // watchSeals tells until ctx ends how many runs are not sealed. They are no reason to stop anything.
 func (d *process) watchSeals(ctx context.Context, log *landscape.Reader) {
 	for {
-		unsealed, err := log.UnsealedRuns(ctx)
+		unsealed, err := log.UnsealedRuns(ctx, 0)
 		switch {
 		case err == nil:
 			d.telemetry.Unsealed(len(unsealed))
