@@ -7,6 +7,7 @@ import (
 	"iter"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -203,7 +204,7 @@ func (s *Schedule) Interval(name string) (Slot, error) {
 	}
 	nearest := ""
 	for slot := range s.intervals(at.Add(-around), at.Add(around)) {
-		if slot.Name == name {
+		if SameName(slot.Name, name) {
 			return slot, nil
 		}
 		if !slot.From.After(at) {
@@ -211,6 +212,22 @@ func (s *Schedule) Interval(name string) (Slot, error) {
 		}
 	}
 	return Slot{}, fmt.Errorf("the schedule has no slot named %s: the one that covers it is %s", name, nearest)
+}
+
+// SameName reports whether two names are of one slot of a schedule: a moment may be written with seconds that are zero,
+// or without them.
+func SameName(a, b string) bool { return a == b || inMinutes(a) == inMinutes(b) }
+
+// inMinutes is the name of a slot without seconds that are zero.
+func inMinutes(name string) string {
+	when, values, parted := strings.Cut(name, "/")
+	if at, err := time.Parse(utcSeconds, when); err == nil && at.Second() == 0 && at.Nanosecond() == 0 {
+		when = at.Format(utcMinutes)
+	}
+	if parted {
+		when += "/" + values
+	}
+	return when
 }
 
 // instantOf returns about when what the name covers begins; exactly, if the name is in UTC.

@@ -174,6 +174,8 @@ func TestNamed(t *testing.T) {
 		{calendar.Spec{Days: []string{"mon"}}, "2026-11-21", "", "the schedule has no slot named 2026-11-21: the one that covers it is 2026-11-16"},
 		{calendar.Spec{Every: "15m"}, "2026-11-21T02:07Z", "", "the schedule has no slot named 2026-11-21T02:07Z: the one that covers it is 2026-11-21T02:00Z"},
 		{calendar.Spec{Every: "week"}, "2027-W53", "", "the schedule has no slot named 2027-W53: the one that covers it is 2028-W01"},
+		{calendar.Spec{Every: "5m"}, "2026-11-21T02:07:00Z", "", "the schedule has no slot named 2026-11-21T02:07:00Z: the one that covers it is 2026-11-21T02:05Z"},
+		{calendar.Spec{Every: "day"}, "2026-11-21T00:00:00Z", "", "the schedule has no slot named 2026-11-21T00:00:00Z: the one that covers it is 2026-11-21"},
 		{calendar.Spec{Every: "day"}, "yesterday", "", `"yesterday" is not the name of a slot: write it as 2026-11-21`},
 		{calendar.Spec{Every: "quarter"}, "2026-Q5", "", `"2026-Q5" is not the name of a slot: write it as 2026-Q4`},
 		{calendar.Spec{Every: "quarter"}, "2026-Q4x", "", `"2026-Q4x" is not the name of a slot: write it as 2026-Q4`},
@@ -187,6 +189,23 @@ func TestNamed(t *testing.T) {
 		require.Equal(t, c.name, slot.Name)
 		require.Equal(t, c.from, slot.From.Format(time.RFC3339))
 	}
+}
+
+// TestAMomentNamesItsSlot with and without the seconds.
+func TestAMomentNamesItsSlot(t *testing.T) {
+	for every, names := range map[string][]string{
+		"5m":  {"2026-11-30T16:05Z", "2026-11-30T16:05:00Z"},
+		"20s": {"2026-11-30T16:05:00Z", "2026-11-30T16:05Z"},
+	} {
+		for _, name := range names {
+			slot, err := schedule(t, calendar.Spec{Every: every}).Named(name)
+			require.NoError(t, err)
+			require.Equal(t, names[0], slot.Name)
+		}
+	}
+	require.True(t, calendar.SameName("2026-11-30T16:05Z/region=eu", "2026-11-30T16:05:00Z/region=eu"))
+	require.False(t, calendar.SameName("2026-11-30T16:05Z/region=eu", "2026-11-30T16:05:00Z"))
+	require.False(t, calendar.SameName("2026-11-30T16:05Z", "2026-11-30T16:05:20Z"))
 }
 
 func TestDueBeginsWithTheFirstSlot(t *testing.T) {

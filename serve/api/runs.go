@@ -19,6 +19,7 @@ import (
 	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/pipeline"
+	"waymark/pipeline/calendar"
 	"waymark/workflows"
 )
 
@@ -323,7 +324,7 @@ func (c *call) before(asked remote.StartRequest) (*client.Start, error) {
 		return nil, err
 	}
 	name, _, _ := strings.Cut(asked.Pipeline, "@")
-	same := (first.Pipeline == asked.Pipeline || first.Pipeline == name) && (asked.Environment == "" || asked.Environment == first.Environment) && (asked.For == "" || asked.For == first.Slot)
+	same := (first.Pipeline == asked.Pipeline || first.Pipeline == name) && (asked.Environment == "" || asked.Environment == first.Environment) && (asked.For == "" || calendar.SameName(asked.For, first.Slot))
 	for name, value := range asked.Params {
 		same = same && params[name] == value
 	}
