@@ -166,6 +166,15 @@ const (
 		`fields?|characters?|digits?)`
 	// A program's own examples follow these words: values of rows stand in quotes.
 	example = `such as [-+\w:.]+(?: or [-+\w:.]+)?|from -2\^63 to 2\^63-1|0 or from 4\.9e-324 to 1\.8e308|years 0001 to 9999`
+
+	slot    = `[0-9]{4}(?:-(?:W[0-9]{2}|Q[1-4]|[0-9]{2}(?:-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?Z?)?)?))?`
+	instant = `[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}Z`
+
+	// phrases are parts of sentences about slots and versions, which have names of slots and times: no row has a part in them.
+	phrases = `no slot named ` + slot + `: the one that covers it is ` + slot + `|run of slot ` + slot + `(?: was still|, which is)|` +
+		`waits for slot ` + slot + `, which is|slot ` + slot + ` was due \(overlap|is retired in [\w-]+ since ` + instant + ` by|` +
+		`slot ` + slot + ` of schedule [\w/-]+ is not \w+ before ` + instant
+
 	spelled = `…? \((?:U\+[0-9A-F]+ ?)+\)` // after a text: which of its characters may pass for others
 )
 
@@ -177,9 +186,9 @@ var (
 
 	// aRowValue finds texts and numbers as messages.Values does, those with the word that says what they are together
 	// with that; noRowValue is what is no value of a row of that.
-	aRowValue = regexp.MustCompile(aText.String() + `|\b(?:` + named + `|` + example + `|` + thing + ` ` + number + `|` +
+	aRowValue = regexp.MustCompile(aText.String() + `|\b(?:` + phrases + `|` + named + `|` + example + `|` + thing + ` ` + number + `|` +
 		number + ` ` + things + `|` + number + `)\b`)
-	noRowValue = regexp.MustCompile(`^(?:` + named + `|` + example + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
+	noRowValue = regexp.MustCompile(`^(?:` + phrases + `|` + named + `|` + example + `|` + thing + ` ` + whole + `|` + whole + ` ` + things + `)$`)
 )
 
 // WithoutValues puts "…" for quoted texts, and N for numbers that may be values of a row: "row 3: 999 is over" becomes "row 3: N is over".

@@ -173,9 +173,23 @@ func TestWithoutValues(t *testing.T) {
 		`expected a time with a zone such as 2001-01-31T23:59:59Z; character 5 is '1'`:  `expected a time with a zone such as 2001-01-31T23:59:59Z; character N is "…"`,
 		`ints are from -2^63 to 2^63-1; "7" is not in the years 0001 to 9999`:           `ints are from -2^63 to 2^63-1; "…" is not in the years 0001 to 9999`,
 		`"1e-400": floats are 0 or from 4.9e-324 to 1.8e308 in size`:                    `"…": floats are 0 or from 4.9e-324 to 1.8e308 in size`,
+		`slot 2026-11-30T16:13Z of 2026-11-30 is taken since 2026-11-30 16:08:39Z`:      `slot N-N-30T16:13Z of N-N-N is taken since N-N-N N:N:39Z`,
 		`the total 1,000.00 differs from 1,000.01`:                                      `the total N differs from N`,
 	} {
 		require.Equal(t, want, landscape.WithoutValues(message), message)
+	}
+	for _, told := range []string{
+		"the schedule has no slot named 2026-11-30T16:13Z: the one that covers it is 2026-11-30T16:10Z",
+		"the schedule has no slot named 2026-11-30: the one that covers it is 2026-W49",
+		"the run of slot 2026-11-30T16:05:20Z was still going on (overlap: skip)",
+		"waits for the end of the run of slot 2026-Q4, which is cancelled",
+		"waits for slot 2026-11, which is failed (after: previous)",
+		"slot 2026 was due (overlap: cancel)",
+		"slot 2026-11-30 of schedule default/p046/due is not over before 2026-12-01T00:00:00Z",
+		"pipeline p is retired in default since 2026-11-30 16:08:39Z by ann: it is not needed",
+	} {
+		require.Equal(t, told, landscape.WithoutValues(told))
+		require.Equal(t, told+": row 3: N", landscape.WithoutValues(told+": row 3: 999"))
 	}
 	const cure = "deliveries cannot be verified here: secret HOOK: put it into the file of the server's --secrets-dir, " +
 		"or share one in the server's settings, under secrets: HOOK: {pipelines: [billing]}"
