@@ -48,11 +48,15 @@ func pauseText(s *client.Schedule) string {
 	if !s.Paused {
 		return "-"
 	}
-	until := ""
-	if s.Until.Known() {
-		until = " until " + zoned(s.Until, s.Zone)
+	return fmt.Sprintf("by %s%s: %s", s.Actor, untilText(s), s.Why)
+}
+
+// untilText follows what is said of a pause: when it ends by itself; empty if it does not.
+func untilText(s *client.Schedule) string {
+	if !s.Until.Known() {
+		return ""
 	}
-	return fmt.Sprintf("by %s%s: %s", s.Actor, until, s.Why)
+	return " until " + zoned(s.Until, s.Zone)
 }
 
 // zoned is a moment as clocks of a zone show it.
@@ -138,7 +142,8 @@ meanwhile are missed, and the reason is recorded; resume --make-up, or backfill,
 					return err
 				}
 				return a.print(s, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "schedule %s is paused%s; resume it: waymark schedule resume %[1]s\n", s.ID, already(s.Changed))
+					_, err := fmt.Fprintf(w, "schedule %s is paused%s%s; resume it: waymark schedule resume %[1]s\n",
+						s.ID, untilText(&s.Schedule), already(s.Changed))
 					return err
 				})
 			})
