@@ -15,6 +15,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"waymark/landscape"
 	"waymark/workflows"
 )
 
@@ -47,6 +48,8 @@ func (q queues) DescribeTaskQueue(_ context.Context, queue string, _ enums.TaskQ
 	}
 	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{{Identity: "1@a", LastAccessTime: timestamppb.New(seen)}}}, nil
 }
+
+func (queues) Close() {}
 
 // TestOrdersNeedAWorker: an order that nobody can hear is refused at once; who cannot be asked about workers is given it.
 func TestOrdersNeedAWorker(t *testing.T) {
@@ -102,4 +105,27 @@ func TestSomebodysOwnWorkflowHasTheIDOfARun(t *testing.T) {
 			requireKind(t, Busy, err)
 		})
 	}
+}
+
+// reaching is a Host that reaches one Executor.
+type reaching struct {
+	Host
+	executor *Executor
+}
+
+func (r reaching) Reach(context.Context) (*Executor, error) { return r.executor, nil }
+
+// TestAStartThatNobodyTookYet: who asks for its run learns who asked for it and when it begins; of another one, which
+// workflow is open.
+func TestAStartThatNobodyTookYet(t *testing.T) {
+	missing := noRun("r", "here", nil)
+	open := queues{kind: workflows.RunPipelineName, at: "waymark"}
+	c := New(nil, "here", reaching{executor: &Executor{Connection: &Connection{Temporal: open}, Queue: "waymark"}})
+	start := landscape.Start{Run: "r", Pipeline: "p", Actor: "ann", Trigger: "cli", Accepted: 1, State: landscape.StartAccepted}
+	const begins = ": it begins as soon as a worker takes it"
+	require.EqualError(t, c.unknown(t.Context(), "r", &start, missing),
+		"run r was requested at 1970-01-01T00:00:00Z by ann (cli), of pipeline p, and has not begun"+begins)
+	require.EqualError(t, c.unknown(t.Context(), "r", nil, missing), "run r is not recorded yet; its workflow run-r is open"+begins)
+	start.State = landscape.StartRefused
+	require.ErrorContains(t, c.unknown(t.Context(), "r", &start, missing), "its workflow run-r is open")
 }

@@ -35,7 +35,7 @@ func (c *Client) unrecorded(ctx context.Context, word string, missing error) err
 			requested(start), start.Run)
 		return &Error{Kind: Unavailable, Code: RunWaiting, Run: start.Run, Message: says, Err: missing}
 	}
-	return c.unknown(ctx, word, missing)
+	return c.unknown(ctx, word, start, missing)
 }
 
 // neverBegan says why the last start of a run came to nothing, or for what it waits.
@@ -57,8 +57,12 @@ func (c *Client) neverBegan(ctx context.Context, word string, start *landscape.S
 	return &Error{Kind: NotFound, Code: StartRefused, Run: start.Run, Message: message, Err: missing}
 }
 
-// unknown says what the cluster knows of a run that is not recorded; missing if nothing.
-func (c *Client) unknown(ctx context.Context, word string, missing error) error {
+// whenTaken ends what is said of a start that somebody has yet to take up.
+const whenTaken = "it begins as soon as a worker takes it"
+
+// unknown says what the cluster knows of a run that is not recorded; missing if nothing. start is its last one, nil if none
+// is on record.
+func (c *Client) unknown(ctx context.Context, word string, start *landscape.Start, missing error) error {
 	executor, err := c.host.Reach(ctx)
 	if err != nil || executor == nil {
 		return missing
@@ -74,10 +78,13 @@ func (c *Client) unknown(ctx context.Context, word string, missing error) error 
 		}
 		if execution.Open() {
 			open := &Error{Kind: Unavailable, Code: RunWaiting, Run: word, Message: fmt.Sprintf("run %s is not recorded yet; its workflow %s is open", word, id)}
+			if start != nil && start.State == landscape.StartAccepted {
+				open.Run, open.Message = start.Run, requested(start)
+			}
 			if why := executor.Unreadable(ctx, id); why != "" {
 				open.Message += ": " + WaitingWord + why
 			} else {
-				open.Cure = Join
+				open.Cure, open.Message = Join, open.Message+": "+whenTaken
 			}
 			return open
 		}
