@@ -14,7 +14,7 @@ import (
 )
 
 // Cancel stops a run, whether somebody executes it or not; Client.Resume resumes it. With final it is cancelled permanently, and what it
-// staged is removed; repeating that removes what is still there. A run that is cancelled already stays as it is: then changed is false. The error is an
+// staged is removed; repeating that removes what is still there, and changed is true if there was any. A run that is cancelled already stays as it is: then changed is false. The error is an
 // *Error of kind Invalid if by.Why is empty, and of kind Conflict if the run is complete, or one person may not cancel it permanently.
 func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) (changed bool, err error) {
 	defer c.edge(ctx, &err)
@@ -168,13 +168,14 @@ func (s *Session) cancel(ctx context.Context, run string, order workflows.Comman
 	if err := s.end(ctx, run, order); err != nil || !order.Final {
 		return changed, err
 	}
+	left, _ := StagedOf(now) // removing it meets the same error
 	if err := s.discard(ctx, run); err != nil {
 		return changed, &Error{
 			Kind: Unavailable, Code: StagedRemains, Cure: CancelAgain, Run: run, Err: err,
 			Message: fmt.Sprintf("run %s is cancelled permanently, but what it staged stays where it is: %v", run, err),
 		}
 	}
-	return changed, nil
+	return changed || len(left) > 0, nil
 }
 
 // awaitEnd waits until a run that was cancelled is recorded as such.

@@ -12,8 +12,9 @@ type Staged struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// staged returns what lies staged for the sinks of a run that is not complete; nil if nothing does.
-func staged(run landscape.Run) ([]Staged, error) {
+// StagedOf returns what lies staged for the sinks of a run that is not complete, and that this machine sees; nil if
+// nothing does. The error is that of a plan on record that cannot be read.
+func StagedOf(run landscape.Run) ([]Staged, error) {
 	if Complete(run.Status) {
 		return nil, nil
 	}

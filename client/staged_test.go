@@ -29,10 +29,10 @@ func TestStaged(t *testing.T) {
 	for status, want := range map[pipeline.RunStatus][]Staged{
 		pipeline.Failed: {{"one", folder + "/.one.csv.r1.partial", 12}, {"many", folder + "/.many.r1.partial", 43}}, pipeline.Completed: nil,
 	} {
-		found, err := staged(landscape.Run{RunHead: landscape.RunHead{ID: "r1", Status: status}, Plan: plan})
+		found, err := StagedOf(landscape.Run{RunHead: landscape.RunHead{ID: "r1", Status: status}, Plan: plan})
 		require.NoError(t, err)
 		require.Equal(t, want, found, status)
 	}
-	_, err := staged(landscape.Run{RunHead: landscape.RunHead{ID: "r1", Status: pipeline.Failed}, Plan: "{"})
+	_, err := StagedOf(landscape.Run{RunHead: landscape.RunHead{ID: "r1", Status: pipeline.Failed}, Plan: "{"})
 	require.ErrorContains(t, err, "the plan on record")
 }

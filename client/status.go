@@ -157,7 +157,7 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 			return nil, err
 		}
 	}
-	if status.Staged, err = staged(run); err != nil {
+	if status.Staged, err = StagedOf(run); err != nil {
 		return nil, err
 	}
 	if err := c.addLinks(ctx, status, run); err != nil {

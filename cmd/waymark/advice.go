@@ -99,7 +99,7 @@ var hints = map[client.Cure]string{
 	client.FinishForgetting: "; when it does, `waymark forget --finish` continues; --leave-in gives the target up",
 	client.EndRun:           ": resume it, if waymark status %s says that this can help, or waymark cancel %s --final --why TEXT",
 	client.DeclareKey:       ": declare it in the document, `key: [FIELD]`; runs that begin after that record it",
-	client.CancelAgain:      "; when the cause is cured, waymark cancel %s --final removes it",
+	client.CancelAgain:      "; when the cause is cured, waymark cancel %s --final --why TEXT deletes it",
 	client.OtherID:          "; choose another --run-id: waymark status %s",
 	client.StartAnew:        ": name one to start over with: waymark run FILE",
 	client.StartWorker:      ": start one with waymark worker",

@@ -58,11 +58,16 @@ func (a *app) cancel(ctx context.Context, home *local.Home, word string, by clie
 	if err != nil {
 		return a.cancelWaiting(ctx, home, word, by, err)
 	}
+	left, _ := client.StagedOf(run) // an order about a run whose plan cannot be read says so itself
 	changed, err := home.Cancel(ctx, run, by, final)
 	if err != nil {
 		return err
 	}
-	return a.printCancelled(orderResult{Run: run.ID, Changed: changed}, final || run.Final, client.TablesOf(run))
+	result := orderResult{Run: run.ID, Changed: changed}
+	if final {
+		result.Deleted = deleted(left, run)
+	}
+	return a.printCancelled(result, final || run.Final, client.TablesOf(run))
 }
 
 // printCancelled says that a recorded run is cancelled; final if permanently. It wrote into the tables.
@@ -70,7 +75,11 @@ func (a *app) printCancelled(result orderResult, final bool, tables []string) er
 	result.Order = workflows.CancelUpdate
 	switch {
 	case final && result.Changed:
-		return a.printOrder(result, "is cancelled permanently, and what it staged is removed"+butTables(tables))
+		did := "is cancelled permanently, and what it staged is removed"
+		for i, output := range result.Deleted {
+			did += []string{": ", "; "}[min(i, 1)] + stagedText(output)
+		}
+		return a.printOrder(result, did+butTables(tables))
 	case final:
 		return a.printOrder(result, "is cancelled permanently")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/client"
 	"waymark/client/local"
 	"waymark/landscape"
 )
@@ -31,6 +32,8 @@ type orderResult struct {
 	Order   string `json:"order"`   // pause, continue, resume, cancel, resolve or waive
 	Changed bool   `json:"changed"` // else it was so already
 	Next    string `json:"next,omitempty"`
+
+	Deleted []client.Staged `json:"deleted,omitempty"` // what the run had staged
 }
 
 // printOrder says what an order did, and what comes next.

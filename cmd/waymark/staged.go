@@ -1,8 +1,11 @@
 package main
 
 import (
+	"slices"
+
 	"waymark/client"
 	"waymark/internal/text"
+	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -13,13 +16,28 @@ func stagedLines(s *client.Status) [][]string {
 	case s.Status == pipeline.Running && !s.Dead():
 		fate = ""
 	case s.Final:
-		fate = "; stays until you delete it"
+		fate = "; waymark cancel " + s.ID + " --final --why TEXT deletes it"
 	case !s.Dead() && !s.Advice.Resumes():
-		fate = "; a fork, or waymark cancel " + s.ID + " --final, removes it"
+		fate = "; a fork, or waymark cancel " + s.ID + " --final --why TEXT, deletes it"
 	}
 	var lines [][]string
 	for _, output := range s.Staged {
-		lines = append(lines, []string{"staged", shown(output.Path) + ", " + text.Size(output.Bytes) + fate})
+		lines = append(lines, []string{"staged", stagedText(output) + fate})
 	}
 	return lines
+}
+
+func stagedText(output client.Staged) string {
+	return shown(output.Path) + ", " + text.Size(output.Bytes)
+}
+
+// deleted returns what lay staged for a run and does so no more.
+func deleted(before []client.Staged, run landscape.Run) []client.Staged {
+	left, err := client.StagedOf(run)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(before, func(output client.Staged) bool {
+		return slices.ContainsFunc(left, func(l client.Staged) bool { return l.Path == output.Path })
+	})
 }
