@@ -88,7 +88,10 @@ func (f Folder) Serve(ctx context.Context, s Serving) (err error) {
 	turn, err := f.take(ctx, s.Turn)
 	switch {
 	case err != nil && ctx.Err() != nil: // it was told to end
-		return nil
+		return &client.Error{
+			Kind: client.Interrupted, Code: client.Stopped, Err: err,
+			Message: "stopped before its turn came; nothing was served",
+		}
 	case err != nil:
 		return err
 	}
