@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -323,12 +324,10 @@ func (c *call) before(asked remote.StartRequest) (*client.Start, error) {
 	if err := json.Unmarshal(first.Params, &params); err != nil {
 		return nil, err
 	}
-	name, _, _ := strings.Cut(asked.Pipeline, "@")
-	same := (first.Pipeline == asked.Pipeline || first.Pipeline == name) && (asked.Environment == "" || asked.Environment == first.Environment) && (asked.For == "" || calendar.SameName(asked.For, first.Slot))
-	for name, value := range asked.Params {
-		same = same && params[name] == value
-	}
-	if !same || len(params) < len(asked.Params) || !first.SameRows(asked.Rows) {
+	slot := first.Slot == asked.For || asked.For != "" && calendar.SameName(asked.For, first.Slot)
+	same := first.Pipeline == asked.Pipeline && slot && maps.Equal(params, asked.Params) &&
+		(asked.Environment == "" || asked.Environment == first.Environment) && first.SameRows(asked.Rows)
+	if !same {
 		return nil, problem(http.StatusUnprocessableEntity, keyReused, fmt.Sprintf("run %s was asked for under this Idempotency-Key in other words: give another key", asked.Run))
 	}
 	return first, nil

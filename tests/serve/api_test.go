@@ -263,7 +263,7 @@ func (s *apiServer) badInputs(t *testing.T) {
 	require.Equal(t, 304, answer.StatusCode)
 }
 
-// keys sends many requests with one key at once: there is one run, and other parameters are refused.
+// keys sends many requests with one key at once: there is one run, and a request for another one is refused.
 func (s *apiServer) keys(t *testing.T) {
 	token := s.Tokens[landscape.Service]
 	const start, changed = `{"pipeline":"orders","params":{"least":1}}`, `{"pipeline":"orders","params":{"least":2}}`
@@ -307,9 +307,13 @@ func (s *apiServer) keys(t *testing.T) {
 	require.Contains(t, string(body), "belongs to an Idempotency-Key")
 	answer, body = s.Ask(t, "GET", "/v1/runs/"+run, other, "")
 	require.Equal(t, 404, answer.StatusCode, "who asked for the id of another's run does not see it: %s", body)
-	answer, body = s.Ask(t, "POST", "/v1/runs", token, changed, "Idempotency-Key", "many")
-	require.Equal(t, 422, answer.StatusCode)
-	require.Equal(t, "KEY_REUSED", code(t, body))
+	for _, another := range []string{
+		changed, `{"pipeline":"orders"}`, `{"pipeline":"orders@1","params":{"least":1}}`, `{"pipeline":"orders","params":{"least":1},"for":"2026-11-21"}`,
+	} {
+		answer, body = s.Ask(t, "POST", "/v1/runs", token, another, "Idempotency-Key", "many")
+		require.Equal(t, 422, answer.StatusCode, "%s: %s", another, body)
+		require.Equal(t, "KEY_REUSED", code(t, body))
+	}
 }
 
 // ownRuns holds what a service sees, and somebody whose token is about other pipelines: nothing, in the words for what is not there.
