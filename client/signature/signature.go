@@ -254,6 +254,7 @@ func (c check) stripe() (string, error) {
 
 // eventID returns the id of an event; empty if it has none. One that is no text stands behind a character that no text of an id begins with, so that 7 and "7" are two.
 func eventID(body []byte) string {
+	body = bytes.TrimPrefix(body, []byte("\ufeff")) // a byte order mark, which the run skips too
 	var event struct{ ID any }
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()

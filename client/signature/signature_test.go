@@ -179,6 +179,7 @@ func TestKeys(t *testing.T) {
 		"the same may happen twice")
 	require.NotEqual(t, key("stripe", signed("stripe", "", "{}")), key("stripe", signed("stripe", "", "[]")))
 	require.Equal(t, "event:evt_1", key("stripe", signed("stripe", "", body)))
+	require.Equal(t, "event:evt_1", key("stripe", signed("stripe", "", "\ufeff"+body)), "behind a byte order mark")
 	number := key("stripe", signed("stripe", "", `{"id":7,"n":1}`))
 	require.Equal(t, number, key("stripe", signed("stripe", "", `{"n":2, "id": 7}`)), "an id may be a number")
 	require.NotEqual(t, number, key("stripe", signed("stripe", "", `{"id":8}`)))
