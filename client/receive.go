@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"waymark/client/signature"
 	"waymark/internal/failpoint"
@@ -144,11 +145,17 @@ func readable(header http.Header, body []byte) error {
 	}
 	kind, parameters, err := mime.ParseMediaType(header.Get("Content-Type"))
 	if err != nil {
-		return nil //nolint:nilerr // who names no type sends JSON
+		kind, parameters = "", nil // who names no type sends JSON
 	}
 	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") &&
 		!strings.EqualFold(charset, "us-ascii") {
 		return refuse("the body is in the charset %.40q: send UTF-8", charset)
+	}
+	switch {
+	case bytes.HasPrefix(body, []byte("\x1f\x8b")):
+		return refuse("the body is compressed by gzip, and is read as it is: send it without")
+	case !utf8.Valid(body) || bytes.IndexByte(body[:min(2, len(body))], 0) >= 0: // UTF-16 of JSON begins with a 0, or has one next
+		return refuse("the body is not in UTF-8: send UTF-8")
 	}
 	begins := bytes.TrimLeft(body, "\ufeff \t\r\n")
 	isJSON := len(begins) == 0 || begins[0] == '{' || begins[0] == '[' // curl calls all that it posts a form
