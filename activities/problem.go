@@ -48,7 +48,7 @@ var problemKinds = map[string][2]string{
 	TypeDiverged:       {"A repeat gave another result than the recorded one", "restore what changed, then waymark resume RUN"},
 	TypeImbalance:      {"Rows are not accounted for", "run waymark verify RUN, which says where"},
 	TypeBlocked:        {"A target cannot tell what reached it", "run waymark effects RUN, then waymark resolve RUN EFFECT, then waymark resume RUN"},
-	TypePolicy:         {"A policy of the run did not pass", "run waymark status RUN, which shows the policies; then waymark waive RUN POLICY --why TEXT and waymark resume RUN, or mend the document and start over: waymark resume RUN --fork"},
+	TypePolicy:         {"A policy of the run did not pass", "run waymark status RUN, which shows the policies and names the commands that help"},
 	TypePlanChanged:    {"The document now compiles to another plan", "restore what changed, or start over: waymark resume RUN --fork"},
 	TypeUnknownRun:     {"The run is not recorded", "run waymark runs, which lists the recorded runs"},
 	TypeReadOnly:       {"The record cannot be written", "make it writable, then waymark resume RUN"},

@@ -78,6 +78,8 @@ func mayRetry(parent landscape.Run) error {
 		if parent.Final {
 			return notRetryable("run %s was cancelled permanently before it was done: run the pipeline again", parent.ID)
 		}
+	case pipeline.Blocked:
+		return notRetryable("run %s is blocked, and not done with its rows: waymark status %[1]s says what a person must decide first", parent.ID)
 	case pipeline.Running:
 		return notRetryable("run %s is running, or its process ended: wait for its end, or continue with it first: waymark resume %s", parent.ID, parent.ID)
 	}

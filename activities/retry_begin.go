@@ -85,7 +85,7 @@ func MayFork(run landscape.Run) error {
 	if run.Link != landscape.RetryLink {
 		return nil
 	}
-	return notRetryable("run %s feeds records of run %s again, and a fork would read all of their sources: continue with it as it is: waymark resume %s --recorded",
+	return notRetryable("run %s feeds records of run %s again, and a fork would read all of their sources: continue with it as it is: waymark status %s says how",
 		run.ID, run.Parent, run.ID)
 }
 

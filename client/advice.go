@@ -17,6 +17,8 @@ import (
 type Advice struct {
 	Cures []Cure `json:"cures"`         // the better one first; empty if nothing is left to do
 	Why   string `json:"why,omitempty"` // of Resolve: which effects are blocked; of SignOff: in which roles the run is not signed off; of Fork: what became of its records
+
+	Policies []string `json:"policies,omitempty"` // of WaivePolicy: those that keep the run from publishing anything, in document order
 }
 
 // Resumes reports whether a resumption of the run itself is among what can be done, if something else comes first.
@@ -70,14 +72,12 @@ func (c *Client) revival(ctx context.Context, run string) Cure {
 
 // afterPolicies returns what can be done with a run that is blocked, but not by an effect.
 func (c *Client) afterPolicies(ctx context.Context, run landscape.Run) (Advice, error) {
-	standing, err := c.log.Policies(ctx, run.ID)
+	policies, err := c.policies(ctx, run.ID)
 	if err != nil {
 		return Advice{}, err
 	}
-	if slices.ContainsFunc(standing, func(s landscape.PolicyStanding) bool {
-		return keeps(s) && !strings.HasPrefix(s.Policy, pipeline.SignOffPolicy)
-	}) {
-		return Advice{Cures: []Cure{WaivePolicy}}, nil
+	if advice := waivable(run, policies); advice.Policies != nil {
+		return advice, nil
 	}
 	release, err := c.Release(ctx, run)
 	if err != nil {
@@ -89,15 +89,26 @@ func (c *Client) afterPolicies(ctx context.Context, run landscape.Run) (Advice, 
 	return Advice{Cures: []Cure{Resume}}, nil
 }
 
-// keeps reports whether a policy was evaluated and keeps its run from publishing anything.
-func keeps(s landscape.PolicyStanding) bool { return s.Last != nil && s.Keeps() }
-
-// AfterBlocked returns what can be done with a run that was blocked just now, and not by an effect.
-func AfterBlocked(reason string) []Cure {
-	if activities.AwaitsSignOff(reason) {
-		return []Cure{SignOff}
+// AfterBlocked returns what can be done with a run that was blocked just now, and not by an effect. The policies are its own.
+func AfterBlocked(run landscape.Run, policies []Policy) Advice {
+	if activities.AwaitsSignOff(run.Reason) {
+		return Advice{Cures: []Cure{SignOff}}
 	}
-	return []Cure{WaivePolicy}
+	return waivable(run, policies)
+}
+
+// waivable is the advice about a run that policies keep from publishing anything: to waive them, or to start over with a mended document, if that can be.
+func waivable(run landscape.Run, policies []Policy) Advice {
+	advice := Advice{Cures: []Cure{WaivePolicy}}
+	if cure := unresumable(run)[0]; cure != CancelFinal {
+		advice.Cures = append(advice.Cures, cure)
+	}
+	for _, p := range policies {
+		if p.keeps() && !strings.HasPrefix(p.Name, pipeline.SignOffPolicy) {
+			advice.Policies = append(advice.Policies, p.Name)
+		}
+	}
+	return advice
 }
 
 // AfterFailure returns what can be done with a run that failed. What it wrote is never written again: if that is gone, only a fork

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"context"
 	"encoding/json"
 	"errors"
@@ -209,6 +210,23 @@ func TestAdviceAfterFailure(t *testing.T) {
 	} {
 		arrived.Reason = reason
 		require.Equal(t, want, AfterFailure(arrived), reason)
+	}
+}
+
+// TestAdviceAfterBlocked: a policy can be waived, and a run that can start over does so with a mended document. One that retries rows cannot.
+func TestAdviceAfterBlocked(t *testing.T) {
+	policies := []Policy{
+		{Name: "few refused", Gate: pipeline.GatePublish, Result: landscape.PolicyFailed}, {Name: "many", Gate: pipeline.GateWarn, Result: landscape.PolicyFailed},
+		{Name: "waived", Gate: pipeline.GatePublish, Result: landscape.PolicyWaived}, {Name: "asked", Gate: pipeline.GatePublish},
+		{Name: pipeline.SignOffPolicy + "owner", Gate: pipeline.GatePublish, Result: landscape.PolicyFailed},
+	}
+	var run, retry, arrived landscape.Run
+	retry.Link, arrived.Trigger = landscape.RetryLink, activities.TriggerArrival
+	run.Reason = "POLICY few refused: 1 < 0 is false"
+	for want, run := range map[Cure]landscape.Run{Fork: run, "": retry, GiveUp: arrived} {
+		advice := AfterBlocked(run, policies)
+		require.Equal(t, []string{"few refused"}, advice.Policies)
+		require.Equal(t, slices.DeleteFunc([]Cure{WaivePolicy, want}, func(c Cure) bool { return c == "" }), advice.Cures)
 	}
 }
 

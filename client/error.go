@@ -56,7 +56,7 @@ const (
 	DeleteUnfit       Cure = "delete_unfit"        // delete the schedules that do not fit the version
 	ListEffects       Cure = "list_effects"        // choose one of the run's effects
 	ListPolicies      Cure = "list_policies"       // choose one of the run's policies
-	WaivePolicy       Cure = "waive_policy"        // waive the policies that did not pass and resume the run, or fork it with a mended document
+	WaivePolicy       Cure = "waive_policy"        // waive the policies that did not pass and resume the run
 	SignOff           Cure = "sign_off"            // sign the run off in each role in which it must be, and resume it
 	NameApprovers     Cure = "name_approvers"      // put the approvers file back, or say where it is
 	ListEdges         Cure = "list_edges"          // choose one of the edges of the run's graph

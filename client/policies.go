@@ -37,6 +37,11 @@ func (p Policy) Warns() bool {
 	return p.Gate == pipeline.GateWarn && p.Result != "" && !p.Result.Stands()
 }
 
+// keeps reports whether the policy was evaluated, and keeps its run from publishing anything.
+func (p Policy) keeps() bool {
+	return p.Gate == pipeline.GatePublish && p.Result != "" && !p.Result.Stands()
+}
+
 // policies returns the policies of a run in document order; nil if it has none.
 func (c *Client) policies(ctx context.Context, run string) ([]Policy, error) {
 	standing, err := c.log.Policies(ctx, run)

@@ -21,7 +21,7 @@ var cures = map[client.Cure]string{
 	client.GiveUp:      "when the cause is removed, give it up: waymark cancel %s --final --why TEXT; then another run reads what it took",
 	client.Resolve:     "waymark effects %s",
 	client.SignOff:     "sign it off in each of these roles, each by another person, waymark sign-off %s --as ROLE --meaning TEXT --key FILE, then waymark resume %[1]s",
-	client.WaivePolicy: "waive what did not pass, waymark waive %s POLICY --why TEXT, then waymark resume %[1]s; or mend the document, then waymark resume %[1]s --fork --why TEXT",
+	client.WaivePolicy: "waymark status %s says how to waive what did not pass",
 }
 
 // restoreOrFork are the words for the choice between the two.
@@ -37,6 +37,8 @@ func adviceText(advice client.Advice, run string) string {
 	}
 	words := cures[advice.Cures[0]]
 	switch {
+	case advice.Cures[0] == client.WaivePolicy:
+		return waiveText(advice, run)
 	case slices.Contains(advice.Cures[1:], client.Fork):
 		words = restoreOrFork
 	case slices.Contains(advice.Cures[1:], client.GiveUp):
@@ -46,6 +48,33 @@ func adviceText(advice client.Advice, run string) string {
 		return advice.Why + ": " + fmt.Sprintf(words, run)
 	}
 	return fmt.Sprintf(words, run)
+}
+
+// waiveText says how a run can go on that policies keep from publishing anything.
+func waiveText(advice client.Advice, run string) string {
+	words := "waive what did not pass, "
+	for _, policy := range advice.Policies {
+		words += fmt.Sprintf("waymark waive %s %s --why TEXT, ", run, shellWord(policy))
+	}
+	words += "then waymark resume " + run
+	switch {
+	case slices.Contains(advice.Cures, client.Fork):
+		words += fmt.Sprintf("; or mend the document, then waymark resume %s --fork --why TEXT", run)
+	case slices.Contains(advice.Cures, client.GiveUp):
+		words += fmt.Sprintf("; or deploy a mended document, then waymark cancel %s --final --why TEXT: another run reads what this one took", run)
+	}
+	return words
+}
+
+// shellWord is the text as one word of a command.
+func shellWord(text string) string {
+	plain := func(r rune) bool {
+		return r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+	}
+	if text != "" && text[0] != '-' && strings.TrimFunc(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // resumeWith tells how to resume a run.

@@ -10,7 +10,6 @@ import (
 	"waymark/activities"
 	"waymark/client"
 	"waymark/internal/text"
-	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -35,7 +34,7 @@ func (a *app) report(e *client.Execution, end *client.Ending, o *client.Outcome)
 	if err := a.print(e.Result(end, o), func(w io.Writer) error { return a.writeSummary(w, ended) }); err != nil {
 		return err
 	}
-	return stopOf(o.Run).verdict(exitCodeOf(o.Run.Status))
+	return stopOf(o).verdict(exitCodeOf(o.Run.Status))
 }
 
 // reportLost reports a run of which this execution has no recorded end.
@@ -109,13 +108,14 @@ type stop struct {
 }
 
 // stopOf is how a run stopped, as its record tells.
-func stopOf(run landscape.Run) stop {
+func stopOf(o *client.Outcome) stop {
+	run := o.Run
 	s := stop{run: run.ID, reason: run.Reason, status: run.Status, final: run.Final, tables: client.TablesOf(run)}
 	switch {
 	case run.Status == pipeline.Failed:
 		s.advice.Cures = client.AfterFailure(run)
 	case run.Status == pipeline.Blocked && activities.PolicyFailed(run.Reason):
-		s.advice.Cures = client.AfterBlocked(run.Reason)
+		s.advice = client.AfterBlocked(run, o.Status.Policies)
 	}
 	return s
 }
