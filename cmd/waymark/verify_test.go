@@ -55,7 +55,7 @@ func TestVerifyTellsWhatTheSchemaLacks(t *testing.T) {
 // TestVerifyLeavesAnotherSchema holds that a record with another version of the schema is refused as it is, with what cures it.
 func TestVerifyLeavesAnotherSchema(t *testing.T) {
 	for change, says := range map[string]string{
-		"drop table schema_versions": "landscape.db: made before the first release: start with a new folder",
+		"drop table schema_versions": "landscape.db: its table schema_versions is missing, or does not say which migrations made the schema: put a backup",
 		"insert into schema_versions (version, sha256) values (2, printf('%064d', 0))": "knows versions up to 1: use a newer",
 	} {
 		t.Run(says, func(t *testing.T) { refusesSchema(t, change, says) })

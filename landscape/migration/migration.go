@@ -73,8 +73,15 @@ func (c Chain) Version() int64 { return int64(len(c)) }
 const Recorded = `select case when count(*) = max(version) then string_agg(sha256, ' ' order by version) else '' end
 	from ` + Versions
 
-// ErrUnreleased refuses a schema that other migrations made.
-var ErrUnreleased = errors.New("made before the first release")
+// ForeignError refuses a schema of which it is not on record that the migrations of this program made it.
+type ForeignError struct{ Unmarked bool } // no migration is on record, or their numbers have gaps; else another migration is
+
+func (e *ForeignError) Error() string {
+	if e.Unmarked {
+		return "its table " + Versions + " is missing, or does not say which migrations made the schema"
+	}
+	return "its table " + Versions + " has other migrations than this program"
+}
 
 // NewerError refuses a schema that has more migrations than this program knows.
 type NewerError struct{ Version, Known int64 }
@@ -84,17 +91,17 @@ func (e *NewerError) Error() string {
 		e.Version, e.Known)
 }
 
-// Judge returns the version of a schema with the recorded digests. The error is ErrUnreleased or a *NewerError unless
+// Judge returns the version of a schema with the recorded digests. The error is a *ForeignError or a *NewerError unless
 // the chain made the schema, or can bring it up to date.
 func (c Chain) Judge(recorded string) (version int64, err error) {
 	digests := strings.Fields(recorded)
 	version = int64(len(digests))
 	if version == 0 {
-		return 0, ErrUnreleased
+		return 0, &ForeignError{Unmarked: true}
 	}
 	for i, m := range c[:min(version, c.Version())] {
 		if digests[i] != m.Digest {
-			return version, ErrUnreleased
+			return version, &ForeignError{}
 		}
 	}
 	if version > c.Version() {

@@ -55,9 +55,10 @@ func standingOf(ctx context.Context, conn *pgx.Conn, schema string) (standing, e
 	return s, err
 }
 
-// unreleased refuses a landscape that other migrations made.
-func unreleased() error {
-	return &landscape.UnfitError{Why: migration.ErrUnreleased.Error() + ": start with a new database or schema"}
+// foreign refuses a landscape that other migrations made, or whose mark is gone.
+func foreign(err error) error {
+	const cure = ": restore it from a backup, or use the program that made it; or start with a new database or schema"
+	return &landscape.UnfitError{Why: err.Error() + cure}
 }
 
 // otherwise refuses a schema that holds something else than a landscape.
@@ -77,7 +78,7 @@ func changed(what string) error {
 func (s standing) version(ctx context.Context, conn *pgx.Conn, chain migration.Chain) (version int64, err error) {
 	switch {
 	case !s.ours && s.objects > 0 && s.early:
-		return 0, unreleased()
+		return 0, foreign(&migration.ForeignError{Unmarked: true})
 	case !s.ours && s.objects > 0:
 		return 0, s.otherwise()
 	case !s.ours:
@@ -90,9 +91,10 @@ func (s standing) version(ctx context.Context, conn *pgx.Conn, chain migration.C
 		return 0, err
 	}
 	version, err = chain.Judge(digests)
+	_, other := errors.AsType[*migration.ForeignError](err)
 	switch {
-	case errors.Is(err, migration.ErrUnreleased):
-		err = unreleased()
+	case other:
+		err = foreign(err)
 	case err != nil:
 		err = &landscape.UnfitError{Why: err.Error()}
 	}

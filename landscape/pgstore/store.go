@@ -44,7 +44,7 @@ var (
 // of the environment, and a password from the pass file as well.
 //
 // The error wraps landscape.ErrNotFound if there is no landscape in the schema: Migrate makes one. A schema that is
-// older or newer than this program, or made before the first release, is refused, and so is a server whose settings may
+// older or newer than this program, or made by other migrations, is refused, and so is a server whose settings may
 // lose what it confirmed. A server that only reads, such as a hot standby, is no error: questions are answered, and a
 // commit gives landscape.ErrReadOnly.
 func Open(ctx context.Context, text string) (*Store, error) {

@@ -99,17 +99,17 @@ func TestOpenRefuses(t *testing.T) {
 		}, "make it with `waymark landscape migrate`"},
 		"a schema of development": {func(t *testing.T) string {
 			return migrated(t, `drop table schema_versions`)
-		}, "made before the first release: start with a new database or schema"},
+		}, "its table schema_versions is missing, or does not say which migrations made the schema: restore it from a backup"},
 		"a schema of another development": {func(t *testing.T) string {
 			return migrated(t, `alter table schema_versions disable trigger user`,
 				`update schema_versions set sha256 = repeat('0', 64)`)
-		}, "made before the first release: start with a new database or schema"},
+		}, "its table schema_versions has other migrations than this program: restore it from a backup"},
 		"a newer schema": {func(t *testing.T) string {
 			return migrated(t, `insert into schema_versions (version, sha256) values (2, repeat('0', 64))`)
 		}, "use a newer Waymark"},
 		"a schema without a row of its version": {func(t *testing.T) string {
 			return migrated(t, `alter table schema_versions disable trigger user`, `delete from schema_versions`)
-		}, "made before the first release: start with a new database or schema"},
+		}, "its table schema_versions is missing, or does not say which migrations made the schema: restore it from a backup"},
 		"a schema without a table": {func(t *testing.T) string { return migrated(t, `drop table heals cascade`) },
 			"there is no table heals: the schema was changed by hand: restore it from a backup"},
 		"a schema with another table of versions": {func(t *testing.T) string {

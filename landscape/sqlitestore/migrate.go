@@ -64,9 +64,11 @@ func judge(ctx context.Context, path string, chain migration.Chain, keep bool) e
 		return err
 	}
 	version, err := chain.Judge(digests)
+	_, foreign := errors.AsType[*migration.ForeignError](err)
 	switch {
-	case errors.Is(err, migration.ErrUnreleased):
-		const cure = ": start with a new folder, or with a new file if --landscape names this one"
+	case foreign:
+		const cure = ": put a backup in its place, or use the program that made it; " +
+			"or start with a new folder, or with a new file if --landscape names this one"
 		return fmt.Errorf("landscape %s: %w", path, &landscape.UnfitError{Why: err.Error() + cure})
 	case err != nil:
 		return fmt.Errorf("landscape %s: %w", path, &landscape.UnfitError{Why: err.Error()})

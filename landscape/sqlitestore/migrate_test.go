@@ -63,35 +63,36 @@ func TestALaterVersion(t *testing.T) {
 	}
 }
 
-// TestMadeBeforeTheFirstRelease refuses what other migrations made, and leaves it as it is.
-func TestMadeBeforeTheFirstRelease(t *testing.T) {
+// TestMadeByOthers refuses what other migrations made, or what does not say which did, with what was found, and leaves it as it is.
+func TestMadeByOthers(t *testing.T) {
 	sample := filepath.Join(t.TempDir(), "landscape.db")
 	store, err := Open(t.Context(), sample, Options{Create: true})
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
 	made, err := os.ReadFile(sample)
 	require.NoError(t, err)
-	for name, change := range map[string]string{
-		"no digest":         `drop table schema_versions`,
-		"no migration":      `drop trigger schema_versions_stay; delete from schema_versions`,
-		"another number":    `drop trigger schema_versions_keep; update schema_versions set version = 5`,
-		"another migration": `drop trigger schema_versions_keep; update schema_versions set sha256 = replace(sha256, 'a', 'b')`,
-		"older migrations":  `drop table schema_versions; insert into goose_db_version (version_id, is_applied) values (51, 1)`,
+	const unmarked, other = "is missing, or does not say which migrations made the schema", "has other migrations than this program"
+	for name, c := range map[string]struct{ change, found string }{
+		"no digest":         {`drop table schema_versions`, unmarked},
+		"no migration":      {`drop trigger schema_versions_stay; delete from schema_versions`, unmarked},
+		"another number":    {`drop trigger schema_versions_keep; update schema_versions set version = 5`, unmarked},
+		"another migration": {`drop trigger schema_versions_keep; update schema_versions set sha256 = replace(sha256, 'a', 'b')`, other},
+		"older migrations":  {`drop table schema_versions; insert into goose_db_version (version_id, is_applied) values (51, 1)`, unmarked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "landscape.db")
 			require.NoError(t, os.WriteFile(path, made, 0o600))
 			db, err := connect(path, "rw", busyTimeout)
 			require.NoError(t, err)
-			_, err = db.Exec(change)
+			_, err = db.Exec(c.change)
 			require.NoError(t, err)
 			require.NoError(t, db.Close())
 			before, err := os.ReadFile(path)
 			require.NoError(t, err)
 			for _, opts := range []Options{{}, {Create: true}, {Keep: true}} {
 				_, err := Open(t.Context(), path, opts)
-				require.EqualError(t, err, "landscape "+path+": made before the first release: "+
-					"start with a new folder, or with a new file if --landscape names this one")
+				require.EqualError(t, err, "landscape "+path+": its table schema_versions "+c.found+": put a backup in its place, "+
+					"or use the program that made it; or start with a new folder, or with a new file if --landscape names this one")
 			}
 			after, err := os.ReadFile(path)
 			require.NoError(t, err)
