@@ -53,6 +53,7 @@ const (
 	StartRetaining Cure = "start_retaining"  // start a process that may purge, and has the periods in its settings
 	LetPurge       Cure = "let_purge"        // cure what keeps what is due from being deleted
 	CureOther      Cure = "cure_other"       // cure what another check found first
+	LookAgain      Cure = "look_again"       // look again when the machine has less to do
 	SetClock       Cure = "set_clock"        // set the clock
 	WriteTemporary Cure = "write_temporary"  // make the folder for temporary files writable
 	ReadLog        Cure = "read_log"         // read what the Temporal server in the program logs

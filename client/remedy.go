@@ -48,6 +48,7 @@ var remedies = map[Cure]string{
 	FindPayloads:     "say where the payloads are with --payloads",
 	CheckPayloads:    "say where the payloads are with --payloads, and check what may read them",
 	CureOther:        "cure that first",
+	LookAgain:        "look again when the machine has less to do; if that does not help, look at the disk",
 	LetPurge:         "cure that: the next turn, within an hour, does what is left",
 	ReviewOrder:      "two others look at it, and sign: waymark approve ORDER --review --key FILE --why TEXT",
 	RestoreLog:       "put the record back; if it was restored from a backup, record that: waymark log restore --from ANCHOR --why TEXT",

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -68,6 +69,20 @@ func useful(name string, l func(context.Context) client.Check) look {
 	return look{name: name, look: l, late: client.Check{State: client.Doubtful, Cure: client.CureOther}}
 }
 
+// lateHere advises patience where files of this machine are late: they were not looked for in the wrong place.
+func (d doctor) lateHere(looks []look) []look {
+	onDisk := []string{"disk space", "sqlite", "locks"}
+	if strings.HasPrefix(d.Landscape, "sqlite:") {
+		onDisk = append(onDisk, "record", "size", "database", "log", "clock")
+	}
+	for i := range looks {
+		if slices.Contains(onDisk, looks[i].name) {
+			looks[i].late.Cure = client.LookAgain
+		}
+	}
+	return looks
+}
+
 // looks are the checks of a state folder, or of a cluster.
 func (d doctor) looks() []look {
 	checks := []look{
@@ -80,10 +95,11 @@ func (d doctor) looks() []look {
 		starts.time = startPatience
 		checks = []look{
 			useful("program", d.program), useful("state folder", d.state), useful("disk space", d.disk), useful("sqlite", d.sqlite), useful("locks", d.locks),
-			needed("record", client.FindLandscape, d.record), useful("size", d.size), useful("database", d.database), useful("log", d.log), useful("clock", d.clock), starts,
+			needed("record", client.FindLandscape, d.record), useful("size", d.size), useful("database", d.database),
+			useful("log", d.log), useful("clock", d.clock), starts,
 		}
 	}
-	return append(checks,
+	return append(d.lateHere(checks),
 		look{name: "approvals", look: d.orders},
 		look{name: "outputs", look: d.outputs},
 		look{name: "archives", look: d.archives},

@@ -69,6 +69,22 @@ func TestDoctorWaitsForNobody(t *testing.T) {
 	}
 }
 
+// TestLateFilesAreNotElsewhere: a file of this machine that is not read in time is where it was looked for.
+func TestLateFilesAreNotElsewhere(t *testing.T) {
+	for of, o := range map[string]Options{"sqlite": {}, "postgres": {Landscape: "postgres://h/d"}} {
+		o.State = Folder(t.TempDir())
+		o = o.filled()
+		for _, look := range (doctor{Options: &o}).looks() {
+			if look.name == "record" {
+				require.Equal(t, of == "sqlite", look.late.Cure == client.LookAgain, of)
+			}
+			if look.name == "locks" {
+				require.Equal(t, client.LookAgain, look.late.Cure)
+			}
+		}
+	}
+}
+
 // TestDoctorOfALargeLog: SQLite's write-ahead log is told, and deserves a look if nobody can empty it.
 func TestDoctorOfALargeLog(t *testing.T) {
 	folder := t.TempDir()
