@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -67,7 +68,7 @@ type Server struct {
 }
 
 // Start starts a server and returns when it answers. Only one server at a time can use a database: if another one does,
-// and there is no Lock, the error is an *InUseError. After an error nothing is locked.
+// and there is no Lock, the error is an *InUseError; if there is no space for the database, it is a *FullError. After an error nothing is locked.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -86,6 +87,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		}
 	}
 	if err != nil {
+		if isFull(o.DatabasePath, err) {
+			return nil, errors.Join(&FullError{filepath.Dir(o.DatabasePath)}, lock.Release())
+		}
 		if damaged(o.DatabasePath) {
 			err = fmt.Errorf("%s is damaged; delete it while no run is active: recorded runs stay, and can be resumed: %w", o.DatabasePath, err)
 		}
@@ -141,10 +145,10 @@ func (s *Server) boot(options []temporal.ServerOption) error {
 		started <- defect.Catch("temporal", func() error {
 			server, err := temporal.NewServer(options...)
 			if err != nil {
-				return err
+				return innermost(err)
 			}
 			s.server = server
-			return server.Start()
+			return innermost(server.Start())
 		})
 	}()
 	select {
