@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"go.temporal.io/api/serviceerror"
@@ -38,7 +39,7 @@ func ofContext(err error) bool {
 	return cancelled || late || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// UnlessAway returns err, unless it says that a service does not answer: then it returns an *Error of kind Unavailable; or that this process lacks a key: then one of kind
+// UnlessAway returns err, unless it says that a service does not answer, or a disk is full: then it returns an *Error of kind Unavailable; or that this process lacks a key: then one of kind
 // Invalid. What has a kind already keeps it.
 func UnlessAway(err error) error {
 	if _, classified := errors.AsType[*Error](err); classified {
@@ -57,6 +58,8 @@ func UnlessAway(err error) error {
 		return &Error{Kind: Invalid, Code: InvalidKey, Message: err.Error() + "; --keys names the folder of a sealer's key that does", Err: err}
 	case errors.Is(err, landscape.ErrAway), errors.Is(err, payload.ErrUnavailable):
 		return &Error{Kind: Unavailable, Code: StorageUnavailable, Message: err.Error(), Cure: Diagnose, Err: err}
+	case errors.Is(err, landscape.ErrFull), errors.Is(err, syscall.ENOSPC):
+		return &Error{Kind: Unavailable, Code: StorageUnavailable, Message: err.Error(), Err: err}
 	case faulty && !fault.Lasting:
 		return &Error{Kind: Unavailable, Code: TemporalUnavailable, Message: err.Error(), Cure: Diagnose, Err: err}
 	case unavailable, late:

@@ -45,11 +45,16 @@ func TestErrorsOfServicesThatAreAway(t *testing.T) {
 			require.ErrorContains(t, after, before.Error())
 		})
 	}
+	full := fmt.Errorf("begin: %w", landscape.ErrFull)
+	c.edge(t.Context(), &full)
+	refused, ok := errors.AsType[*Error](full)
+	require.True(t, ok)
+	require.Equal(t, []any{Unavailable, StorageUnavailable, Cure("")}, []any{refused.Kind, refused.Code, refused.Cure}, "the message says what helps")
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := serviceerror.NewDeadlineExceeded("no answer")
 	c.edge(stopped, &err)
-	refused, ok := errors.AsType[*Error](err)
+	refused, ok = errors.AsType[*Error](err)
 	require.True(t, ok)
 	require.Equal(t, Interrupted, refused.Kind, "who stopped asking has stopped it")
 }
