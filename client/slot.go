@@ -104,3 +104,6 @@ func (d *Document) take(table *pipeline.Timetable, schedule pipeline.Named[*cale
 	d.Slot, d.schedule = slot.Name, schedule.Name
 	return depends
 }
+
+// SameSlot reports whether two texts name the same slot, of which one may be a moment with seconds that are zero.
+func SameSlot(a, b string) bool { return calendar.SameName(a, b) }

@@ -57,11 +57,11 @@ func (c *Client) neverBegan(ctx context.Context, word string, start *landscape.S
 	return &Error{Kind: NotFound, Code: StartRefused, Run: start.Run, Message: message, Err: missing}
 }
 
-// whenTaken ends what is said of a start that somebody has yet to take up.
+// whenTaken ends what is said of a start that a worker has yet to take.
 const whenTaken = "it begins as soon as a worker takes it"
 
-// unknown says what the cluster knows of a run that is not recorded; missing if nothing. start is its last one, nil if none
-// is on record.
+// unknown says what the cluster knows of a run that is not recorded; missing if nothing. start is its last one, nil if the
+// record has none.
 func (c *Client) unknown(ctx context.Context, word string, start *landscape.Start, missing error) error {
 	executor, err := c.host.Reach(ctx)
 	if err != nil || executor == nil {

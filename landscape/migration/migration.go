@@ -73,8 +73,8 @@ func (c Chain) Version() int64 { return int64(len(c)) }
 const Recorded = `select case when count(*) = max(version) then string_agg(sha256, ' ' order by version) else '' end
 	from ` + Versions
 
-// ForeignError refuses a schema of which it is not on record that the migrations of this program made it.
-type ForeignError struct{ Unmarked bool } // no migration is on record, or their numbers have gaps; else another migration is
+// ForeignError refuses a schema of which the record does not say that the migrations of this program made it.
+type ForeignError struct{ Unmarked bool } // no migration is recorded, or their numbers have gaps; else another one is
 
 func (e *ForeignError) Error() string {
 	if e.Unmarked {

@@ -20,7 +20,6 @@ import (
 	"waymark/client/remote"
 	"waymark/landscape"
 	"waymark/pipeline"
-	"waymark/pipeline/calendar"
 	"waymark/workflows"
 )
 
@@ -324,7 +323,7 @@ func (c *call) before(asked remote.StartRequest) (*client.Start, error) {
 	if err := json.Unmarshal(first.Params, &params); err != nil {
 		return nil, err
 	}
-	slot := first.Slot == asked.For || asked.For != "" && calendar.SameName(asked.For, first.Slot)
+	slot := first.Slot == asked.For || asked.For != "" && client.SameSlot(asked.For, first.Slot)
 	same := first.Pipeline == asked.Pipeline && slot && maps.Equal(params, asked.Params) &&
 		(asked.Environment == "" || asked.Environment == first.Environment) && first.SameRows(asked.Rows)
 	if !same {

@@ -130,7 +130,7 @@ var doors = []mutant{
 	},
 	{
 		name: "a key is good for any parameters", never: "a service believes that its second order ran",
-		file: "serve/api/runs.go", old: "if !same || len(params) < len(asked.Params) || !first.SameRows(asked.Rows) {", new: "if false {",
+		file: "serve/api/runs.go", old: "if !same {", new: "if false {",
 		pkg: "./tests/serve", run: apiTest,
 	},
 	{

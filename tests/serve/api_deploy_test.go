@@ -263,8 +263,8 @@ schedules: {daily: {every: day}}
 	answer, told = s.Ask(t, "POST", schedule+"/run", s.Tokens[landscape.Operator],
 		`{"why":"a test","slot":"`+see().Slot+`"}`)
 	require.Equal(t, 202, answer.StatusCode, "%s", told)
-	require.Eventually(t, func() bool { return see().State == "failed" }, time.Minute, 20*time.Millisecond)
-	require.Contains(t, see().Reason, "…")
+	shown := func() bool { last := see(); return last.State == "failed" && strings.Contains(last.Reason, "…") }
+	require.Eventually(t, shown, time.Minute, 20*time.Millisecond) // the reason comes a moment after the state
 	for _, ask := range []struct{ method, path, body string }{
 		{"GET", "/v1/schedules", ""},
 		{"POST", schedule + "/run", `{"why":"a test","slot":"` + see().Slot + `"}`}, // the answer says how the slot was before it runs again
