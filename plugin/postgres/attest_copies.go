@@ -243,7 +243,7 @@ func (c *copying) add(output int, row [16]byte, part, line int64) {
 // compareTable counts the copies that the table has.
 func (c *copying) compareTable(ctx context.Context, pass, passes int) error {
 	rows, err := c.tx.Query(ctx, fmt.Sprintf(`select h, count(*), min(at) from (select %s as h, tableoid::regclass::text || ' ctid ' || ctid::text as at from %s t) x
-		where get_byte(h, 0) %% %d = %d group by h order by h`, hashed(c.storedIn("t")), quotedTable(c.table), passes, pass))
+		where get_byte(h, 0) %% %d = %d group by h order by h`, hashed(c.stored()), quotedTable(c.table), passes, pass))
 	if err != nil {
 		return err
 	}

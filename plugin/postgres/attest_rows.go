@@ -78,7 +78,8 @@ func (a *attestation) keyed() (from, key string) {
 func (a *attestation) lookByKey(ctx context.Context, rows rowBlock) ([]looked, error) {
 	from, key := a.keyed()
 	const states = "case when t.tableoid is null then 'missing' when %s = %s then 'equal' else 'changed' end"
-	sql := fmt.Sprintf("select v.n, "+states+", %s from %s order by v.n", exactly(a.storedIn("t")), exactly(a.wanted()), key, from)
+	sql := fmt.Sprintf("select v.n, "+states+", %s from %s order by v.n", exactly(a.stored()), exactly(a.wanted()),
+		key, from)
 	all := make([]looked, rows.count)
 	found, err := a.tx.Query(ctx, sql, rows.args()...)
 	if err != nil {
@@ -99,7 +100,7 @@ func (a *attestation) lookWhole(ctx context.Context, rows rowBlock) ([]looked, e
 		with w as (select n, %s as r, row_number() over (partition by %[1]s order by n) as nth from %s),
 			h as (select %s as r, count(*) as has from %s t where %[3]s in (select r from w) group by 1)
 		select w.n from w left join h using (r) where w.nth > coalesce(h.has, 0)`,
-		exactly(a.wanted()), a.unnested(), exactly(a.storedIn("t")), quotedTable(a.table))
+		exactly(a.wanted()), a.unnested(), exactly(a.stored()), quotedTable(a.table))
 	all := make([]looked, rows.count)
 	for i := range all {
 		all[i].State = plugin.AsWritten

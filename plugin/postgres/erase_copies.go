@@ -81,7 +81,9 @@ func (e *erasing) rowsLike(ctx context.Context, equal map[[16]byte]*equalRows) e
 		of.others -= len(of.lines) // they were counted as well
 		hashes = append(hashes, hash[:])
 	}
-	rows, err := e.tx.Query(ctx, fmt.Sprintf("select %s, t.tableoid, t.ctid::text, t::text from %s t where %[1]s = any($1::bytea[]) for update", hashed(e.storedIn("t")), quotedTable(e.table)), hashes)
+	sql := fmt.Sprintf("select %s, t.tableoid, t.ctid::text, t::text from %s t "+
+		"where %[1]s = any($1::bytea[]) for update", hashed(e.stored()), quotedTable(e.table))
+	rows, err := e.tx.Query(ctx, sql, hashes)
 	if err != nil {
 		return err
 	}

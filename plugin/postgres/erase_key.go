@@ -180,7 +180,7 @@ func (e *erasing) deleteExactly(ctx context.Context, b rowBlock) (numbers []int6
 	if b.count == 0 {
 		return nil, nil
 	}
-	same := []string{fmt.Sprintf("%s = %s", exactly(e.storedIn("t")), exactly(e.wanted()))}
+	same := []string{fmt.Sprintf("%s = %s", exactly(e.stored()), exactly(e.wanted()))}
 	for i, column := range e.columns {
 		if slices.Contains(e.key, column.name) {
 			same = append(same, fmt.Sprintf("t.%s = %s", quoted(column.name), e.cast(i)))

@@ -25,13 +25,13 @@ func columnsOf(row string, names []string) []string {
 	return values
 }
 
-// storedIn returns the SQL of the written columns of a row of the table.
-func (a *attestation) storedIn(row string) []string {
+// stored returns the SQL of the written columns of a row t of the table.
+func (a *attestation) stored() []string {
 	names := make([]string, len(a.columns))
 	for i, column := range a.columns {
 		names[i] = column.name
 	}
-	return columnsOf(row, names)
+	return columnsOf("t", names)
 }
 
 // wanted returns the SQL of what was written of a row of unnested, as the table stores it.

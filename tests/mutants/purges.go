@@ -83,7 +83,7 @@ var purges = []mutant{
 	},
 	{
 		name: "a row that somebody edited is deleted", never: "what somebody else wrote into a table is gone with the person",
-		file: "plugin/postgres/erase_key.go", old: "exactly(e.storedIn(\"t\"))", new: "exactly(e.wanted())",
+		file: "plugin/postgres/erase_key.go", old: "exactly(e.stored())", new: "exactly(e.wanted())",
 		pkg: "./plugin/postgres", run: "^TestEraseByKey$",
 	},
 	{
