@@ -8,6 +8,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"waymark/internal/sqlitefile"
 	"waymark/landscape"
 )
 
@@ -48,7 +49,7 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_FULL:
 		return noSpace(path, e)
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
-		if isFull(path) {
+		if sqlitefile.Full(path) {
 			return noSpace(path, e)
 		}
 		if e.Code()&primary == sqlite3.SQLITE_CANTOPEN {
