@@ -57,8 +57,8 @@ func (a *Activities) registered(ctx context.Context, in OpenInput) (OpenInput, b
 	return in, true, err
 }
 
-// before returns the version of which a run is that its schedule began before the pipeline was retired, and that waits for
-// a place; the error is that the pipeline is retired if this is no such run.
+// before returns the version of a run that a schedule began before the pipeline was retired, and that waits for a place
+// since. Of any other run the error is retired.
 func (a *Activities) before(
 	ctx context.Context, in OpenInput, retired *landscape.RetiredError, version int64,
 ) (landscape.PipelineVersion, error) {

@@ -64,7 +64,7 @@ func runMinute(t *testing.T, a *Activities, name, run string) OpenInput {
 	}
 }
 
-// The run of a slot that is recorded covers what is recorded, whatever became of its schedule while the run waited.
+// The run of a recorded slot covers the time on record, even if the schedule was edited or removed while the run waited.
 func TestARunIsOfTheSlotThatIsRecorded(t *testing.T) {
 	a := flyer(t)
 	deployMinutes(t, a)

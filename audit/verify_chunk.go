@@ -85,7 +85,7 @@ func (v *verification) verifyChunk(ctx context.Context, record landscape.Chunk, 
 	}
 	same, err := v.verifyRecords(ctx, record, in.Chunk)
 	if err != nil || !same || v.compiled == nil {
-		return err // other records than were read say nothing about what became of those
+		return err // these are not the records that the run read
 	}
 	return v.recompute(ctx, record, *in, rejected)
 }

@@ -56,7 +56,7 @@ func (v *verification) verifyOthers(ctx context.Context, record landscape.Chunk)
 		was, is := rows.Hashes[landscape.HashBytes*i:][:landscape.HashBytes], stored.Hashes[landscape.HashBytes*i:][:landscape.HashBytes]
 		if !bytes.Equal(was, is) || rows.Offsets[i] != stored.Offsets[i] || rows.Lengths[i] != stored.Lengths[i] {
 			v.add(RecordDiffers, place(record.Source, record.Chunk), "row %d: the stored record hashes to %x, the record has %x", record.FirstRow+i, is, was)
-			return nil // other records than were read say nothing about what became of those
+			return nil // these are not the records that the run read
 		}
 	}
 	return v.recomputeOthers(ctx, record)

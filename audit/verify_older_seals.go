@@ -44,8 +44,8 @@ func (c *sealedRecords) fitsLater() bool {
 	return c.next == c.seal.Leaves
 }
 
-// among reports whether the next leaves of a seal, of which it has so many, can be records of one table that are there now: some may have
-// come since, none goes, and those of most tables never change.
+// among reports whether the seal's next leaves, of which it has so many for the table, can be records that the table has
+// now. Records may have been added since. None is ever removed, and in most tables none ever changes.
 func (c *sealedRecords) among(t *landscape.Table, now []landscape.RunLeaf, sealed int64) bool {
 	end := c.next + sealed
 	if slices.ContainsFunc(t.Columns, func(column landscape.Column) bool { return column.Move }) {

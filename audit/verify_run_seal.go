@@ -46,7 +46,7 @@ func (v *verification) verifyRunSeal(ctx context.Context) error {
 // unsealedCure says of a run that ended without a seal what that may mean, and what to do.
 const unsealedCure = "somebody may have removed it; waymark log check compares, and waymark seal %s seals the run now"
 
-// compareSeal compares what is recorded with the last of the seals, unless the run was resumed or sealed again meanwhile.
+// compareSeal compares the record with the run's last seal, unless the run was resumed or sealed again meanwhile.
 func (v *verification) compareSeal(ctx context.Context, sealed landscape.RunSeal, seals []landscape.RunSeal) error {
 	salts, err := v.log.RunSalts(ctx, v.run.ID, sealed.Seq)
 	if errors.Is(err, landscape.ErrIncomplete) {

@@ -75,7 +75,7 @@ func Chunk(ctx context.Context, log *landscape.Reader, payloads *payload.Store, 
 	return Stored(ctx, log, payloads, p, record)
 }
 
-// Stored reconstructs a chunk as Chunk does, also one of which rows were forgotten: their records are zeros, unless another
+// Stored reconstructs a chunk as Chunk does, even if some of its rows were forgotten: their records are zeros, unless another
 // run has stored them again.
 func Stored(ctx context.Context, log *landscape.Reader, payloads *payload.Store, p *plan.Plan, record landscape.Chunk) (engine.Input, error) {
 	pack, words, err := unpack(ctx, log, payloads, record)

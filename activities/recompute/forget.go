@@ -115,7 +115,7 @@ func withoutMessages(context []byte, forgotten []int) ([]byte, error) {
 	return json.Marshal(words)
 }
 
-// Others reconstructs what is left of a chunk of which rows were forgotten: the steps leave these out, and make of the
+// Others reconstructs the rows of a chunk that were not forgotten. The steps leave out those that were, and make of the
 // others what they made of them before.
 func Others(
 	ctx context.Context, log *landscape.Reader, payloads *payload.Store, p *plan.Plan, record landscape.Chunk,

@@ -56,7 +56,7 @@ type data struct {
 	Source   string   `json:"source,omitempty"` // of a row
 	Row      int64    `json:"row,omitempty"`    // 0: the file is about a run
 	Sections []string `json:"sections"`         // SHA-256 of what each section shows
-	Record   []byte   `json:"record"`           // as it was read; null if it is not to be had
+	Record   []byte   `json:"record"`           // as it was read; null if its payload is gone
 	Forms    []form   `json:"forms"`
 	Proof    string   `json:"proof"` // the file
 }

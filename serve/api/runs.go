@@ -323,8 +323,7 @@ func (c *call) before(asked remote.StartRequest) (*client.Start, error) {
 	if err := json.Unmarshal(first.Params, &params); err != nil {
 		return nil, err
 	}
-	slot := first.Slot == asked.For || asked.For != "" && client.SameSlot(asked.For, first.Slot)
-	same := first.Pipeline == asked.Pipeline && slot && maps.Equal(params, asked.Params) &&
+	same := first.Pipeline == asked.Pipeline && client.SameSlot(asked.For, first.Slot) && maps.Equal(params, asked.Params) &&
 		(asked.Environment == "" || asked.Environment == first.Environment) && first.SameRows(asked.Rows)
 	if !same {
 		return nil, problem(http.StatusUnprocessableEntity, keyReused, fmt.Sprintf("run %s was asked for under this Idempotency-Key in other words: give another key", asked.Run))
