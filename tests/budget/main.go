@@ -24,7 +24,13 @@ import (
 // records names, for the processes of tests, the file into which they write what they cost.
 const records = "WAYMARK_BUDGET_RECORDS"
 
+// endAtOnce is the argument with which calibrate starts this program.
+const endAtOnce = "end-at-once"
+
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == endAtOnce {
+		return
+	}
 	if file := os.Getenv(records); file != "" {
 		os.Exit(wrapped(file, os.Args[1:]))
 	}
