@@ -106,21 +106,47 @@ type checker struct {
 	anchors []Place
 }
 
-// Check reads the whole log and compares it with its tree, its signed heads, what anchors have, and the runs that are recorded. key is the public
-// key of the log, as name+hash+base64, that the caller trusts, or one that it had before; with an empty one the log's own word is taken for it. It changes nothing. The error wraps
-// ErrNoKey if key is something else.
-func Check(ctx context.Context, log *landscape.Reader, key string, anchors []string) (Report, error) {
+// Check reads the whole log and compares it with its tree, its signed heads, what anchors have, and the runs that are
+// recorded, all as they are at one moment. key is the public key of the log, as name+hash+base64, that the caller
+// trusts, or one that it had before; with an empty one the log's own word is taken for it. It changes nothing. The
+// error wraps ErrNoKey if key is something else.
+func Check(ctx context.Context, log *landscape.Reader, key string, anchors []string) (report Report, err error) {
 	if key != "" {
 		if _, err := trusted(key); err != nil {
 			return Report{}, err
 		}
 	}
+	for look := 1; ; look++ {
+		err := log.Snapshot(ctx, func(log *landscape.Reader) (err error) {
+			report, err = checkOnce(ctx, log, key, anchors)
+			return err
+		})
+		if err != nil || report.Problems == nil || look == mostLooks {
+			return report, err
+		}
+		// An anchor may have a head that was signed after that moment.
+		newest, err := landscape.Page[landscape.SignedHead](ctx, log, landscape.Query{Descending: true, Limit: 1})
+		if err != nil || len(newest) == 0 || newest[0].Size == report.Signed {
+			return report, err
+		}
+	}
+}
+
+// mostLooks is how often a log is compared whose heads are signed meanwhile.
+const mostLooks = 5
+
+func checkOnce(ctx context.Context, log *landscape.Reader, key string, anchors []string) (Report, error) {
 	c := &checker{
 		log: log, ring: newKeyring(), tree: &tree{ctx: ctx, log: log, new: map[int64]tlog.Hash{}},
-		wrong: map[int64]string{}, began: map[string]Statement{}, sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{}, signed: map[string]sealedEntry{}, ordered: map[string]sealedEntry{}, forgot: map[string]sealedEntry{}, gone: map[string]sealedEntry{}, lost: map[string]bool{},
-		heads: map[int64]bool{}, anchors: placesOf(anchors),
+		wrong: map[int64]string{}, began: map[string]Statement{}, lost: map[string]bool{},
+		sealed: map[string]sealedEntry{}, ended: map[string]sealedEntry{}, looks: map[string]sealedEntry{},
+		signed: map[string]sealedEntry{}, ordered: map[string]sealedEntry{}, forgot: map[string]sealedEntry{},
+		gone: map[string]sealedEntry{}, heads: map[int64]bool{}, anchors: placesOf(anchors),
 	}
-	for _, look := range []func(context.Context) error{c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals, c.attestations, c.signOffs, c.forgettings, c.archives, c.orders, c.runs} {
+	for _, look := range []func(context.Context) error{
+		c.entries, c.hashes, c.signedHeads, c.missingHashes, c.compareAnchors, c.waiting, c.seals,
+		c.attestations, c.signOffs, c.forgettings, c.archives, c.orders, c.runs,
+	} {
 		if err := look(ctx); err != nil {
 			return c.Report, err
 		}

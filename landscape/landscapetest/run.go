@@ -12,8 +12,9 @@ import (
 // contract are the topics of landscape.Driver itself, and those in which each database has much to say: its guards, its
 // locks and its views.
 var contract = map[string]func(*testing.T, landscape.Driver){
-	"Commit": commits, "Read": reads, "Sweep": sweeps, "Pages": pagedReads, "Concurrency": concurrency,
-	"Guards": guards, "Resume": resuming, "Effects": effects, "Graphs": graphs, "Admission": admission, "Slots": slots,
+	"Commit": commits, "Read": reads, "Sweep": sweeps, "Pages": pagedReads, "Snapshot": snapshots,
+	"Concurrency": concurrency, "Guards": guards, "Resume": resuming, "Effects": effects, "Graphs": graphs,
+	"Admission": admission, "Slots": slots,
 }
 
 // topics are what a landscape.Log over a driver does by the contract of that alone.

@@ -61,7 +61,7 @@ func (s *Store) readEach(
 	var begun bool
 	var broken error
 	err := again(ctx, func() error {
-		err := s.each(ctx, t, query, args, func(r landscape.Record) bool { begun = true; return yield(r) })
+		err := each(ctx, s.pool, t, query, args, func(r landscape.Record) bool { begun = true; return yield(r) })
 		if begun { // who yields a record twice is no reader
 			broken, err = err, nil
 		}
@@ -76,8 +76,46 @@ func (s *Store) readEach(
 	return nil
 }
 
-func (s *Store) each(ctx context.Context, t *landscape.Table, query string, args []any, yield func(landscape.Record) bool) error {
-	rows, err := s.pool.Query(ctx, query, args...)
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+}
+
+// Snapshot does what landscape.Snapshotter says.
+func (s *Store) Snapshot(ctx context.Context, look func(landscape.RecordReader) error) error {
+	var tx pgx.Tx
+	err := again(ctx, func() (err error) {
+		tx, err = s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+		return err
+	})
+	if err != nil {
+		return explain(s.place, err)
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it has changed nothing
+	return look(snapshot{s, tx})
+}
+
+// snapshot reads in one transaction.
+type snapshot struct {
+	store *Store
+	tx    pgx.Tx
+}
+
+// Read does what landscape.Driver says.
+func (s snapshot) Read(
+	ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool,
+) error {
+	t := landscape.TableOf(kind)
+	if err := each(ctx, s.tx, t, selectSQL(t, q), arguments(q), yield); err != nil {
+		return explain(s.store.place, fmt.Errorf("read %s: %w", t.Name, err))
+	}
+	return nil
+}
+
+func each(
+	ctx context.Context, from querier, t *landscape.Table, query string, args []any, yield func(landscape.Record) bool,
+) error {
+	rows, err := from.Query(ctx, query, args...)
 	if err != nil {
 		return err
 	}

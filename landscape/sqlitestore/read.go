@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,12 +11,47 @@ import (
 )
 
 // Read does what landscape.Driver says.
-func (s *Store) Read(ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool) (err error) {
+func (s *Store) Read(
+	ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool,
+) error {
+	return s.each(ctx, nil, kind, q, yield)
+}
+
+// Snapshot does what landscape.Snapshotter says. Meanwhile the write-ahead log cannot be emptied.
+func (s *Store) Snapshot(ctx context.Context, look func(landscape.RecordReader) error) error {
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return explain(s.path, fmt.Errorf("landscape: %w", err))
+	}
+	defer tx.Rollback() //nolint:errcheck // it has changed nothing
+	return look(snapshot{s, tx})
+}
+
+// snapshot reads in one transaction.
+type snapshot struct {
+	store *Store
+	tx    *sql.Tx
+}
+
+// Read does what landscape.Driver says.
+func (s snapshot) Read(
+	ctx context.Context, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool,
+) error {
+	return s.store.each(ctx, s.tx, kind, q, yield)
+}
+
+// each reads records, in a transaction if there is one.
+func (s *Store) each(
+	ctx context.Context, tx *sql.Tx, kind landscape.Record, q landscape.Query, yield func(landscape.Record) bool,
+) (err error) {
 	defer func() { err = explain(s.path, err) }()
 	t := landscape.TableOf(kind)
-	stmt, err := s.reads.of(ctx, s.read, selectSQL(t, q)) //nolint:sqlclosecheck // it stays
+	stmt, err := s.reads.of(ctx, s.read, selectSQL(t, q))
 	if err != nil {
 		return fmt.Errorf("landscape: read %s: %w", t.Name, err)
+	}
+	if tx != nil {
+		stmt = tx.StmtContext(ctx, stmt) //nolint:sqlclosecheck // the transaction closes it
 	}
 	rows, err := stmt.QueryContext(ctx, arguments(q)...)
 	if err != nil {

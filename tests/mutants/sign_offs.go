@@ -14,7 +14,7 @@ var signOffs = []mutant{
 	},
 	{
 		name: "sign-offs are not compared with the log", never: "one that was removed is missed by nobody",
-		file: "audit/evidence/check.go", old: "c.attestations, c.signOffs, c.forgettings, c.archives, c.orders, c.runs}", new: "c.attestations, c.forgettings, c.archives, c.orders, c.runs}",
+		file: "audit/evidence/check.go", old: "c.attestations, c.signOffs,", new: "c.attestations,",
 		pkg: "./audit/evidence", run: "^TestEntriesOfSignOffs$",
 	},
 	{
@@ -83,7 +83,7 @@ var signOffs = []mutant{
 	{
 		name:  "approval requests are not compared with the log",
 		never: "an order that was made up, or removed, is missed by nobody",
-		file:  "audit/evidence/check.go", old: "c.forgettings, c.archives, c.orders, c.runs}", new: "c.forgettings, c.archives, c.runs}",
+		file:  "audit/evidence/check.go", old: "c.archives, c.orders, c.runs,", new: "c.archives, c.runs,",
 		pkg: "./audit/evidence", run: "^TestEntriesOfOrders$",
 	},
 	{
@@ -108,7 +108,7 @@ var signOffs = []mutant{
 	},
 	{
 		name: "orders to forget are not compared with the log", never: "who removes an order has the person back, and nobody knows that there was one",
-		file: "audit/evidence/check.go", old: "c.signOffs, c.forgettings, c.archives, c.orders, c.runs}", new: "c.signOffs, c.archives, c.orders, c.runs}",
+		file: "audit/evidence/check.go", old: "c.forgettings, c.archives,", new: "c.archives,",
 		pkg: "./audit/evidence", run: "^TestWhatARestoreLoses$",
 	},
 	{
