@@ -53,6 +53,9 @@ func BacklogOf(ctx context.Context, log *landscape.Reader, anchors []string) (b 
 	return b, err
 }
 
+// SealPatience is how long a server or a worker has to seal a run that ended, before that deserves a look.
+const SealPatience = time.Minute
+
 // LongWait is how long an entry may wait for its signature, or for an anchor, before that deserves a look.
 const LongWait = 5 * time.Minute
 

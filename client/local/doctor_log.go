@@ -102,15 +102,12 @@ type logState struct {
 	unable   error    // why the log's key cannot sign
 }
 
-// sealPatience is how long a server or a worker has to seal a run that ended.
-const sealPatience = time.Minute
-
 // sealedBy is when a run must have ended that is sealed by now; 0 where no server and no worker has to come for it.
 func (d doctor) sealedBy() landscape.Micros {
 	if d.Cluster == nil {
 		return 0
 	}
-	return landscape.MicrosOf(d.now().Add(-sealPatience))
+	return landscape.MicrosOf(d.now().Add(-evidence.SealPatience))
 }
 
 // stateOf returns how far the log is. Runs that ended until ended should be sealed; 0 is for all.

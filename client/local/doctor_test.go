@@ -151,6 +151,6 @@ func TestDoctorOfABusyServer(t *testing.T) {
 	require.Equal(t, client.SealRuns, d.log(t.Context()).Cure)
 	o.Cluster = &client.Cluster{}
 	require.NotEqual(t, client.SealRuns, d.log(t.Context()).Cure)
-	o.Clock = func() time.Time { return time.Now().Add(2 * sealPatience) }
+	o.Clock = func() time.Time { return time.Now().Add(2 * evidence.SealPatience) }
 	require.Equal(t, client.SealRuns, d.log(t.Context()).Cure)
 }

@@ -74,10 +74,11 @@ func (d *process) watchLog(ctx context.Context, log *landscape.Log, notary *evid
 // sealsEvery is how often runs are looked for that ended and are not sealed: that reads a little of every run.
 const sealsEvery = time.Minute
 
-// watchSeals tells until ctx ends how many runs are not sealed. They are no reason to stop anything.
+// watchSeals counts until ctx ends the runs that ended longer than evidence.SealPatience ago and are not sealed. They
+// are no reason to stop anything.
 func (d *process) watchSeals(ctx context.Context, log *landscape.Reader) {
 	for {
-		unsealed, err := log.UnsealedRuns(ctx, 0)
+		unsealed, err := log.UnsealedRuns(ctx, landscape.MicrosOf(time.Now().Add(-evidence.SealPatience)))
 		switch {
 		case err == nil:
 			d.telemetry.Unsealed(len(unsealed))

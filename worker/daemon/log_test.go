@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/audit/evidence"
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/pipeline"
@@ -18,21 +19,27 @@ import (
 	"waymark/worker/telemetry"
 )
 
-// TestMetricOfUnsealedRuns: a run that ended as a process ends one that cannot seal it counts, one that is running or sealed does not.
+// TestMetricOfUnsealedRuns: a run that ended as a process ends one that cannot seal it counts once its seal is overdue.
+// One that has just ended, is running or is sealed does not.
 func TestMetricOfUnsealedRuns(t *testing.T) {
 	driver := blank.New(t)
 	log := landscape.New(driver, nil)
-	for _, run := range []string{"running", "sealed", "unsealed"} {
+	for _, run := range []string{"running", "sealed", "unsealed", "ended-now"} {
 		require.NoError(t, landscapetest.Scene{Run: run}.Begin(t.Context(), log))
 	}
 	require.NoError(t, log.StopRun(t.Context(), "sealed", pipeline.Failed, "broken"))
-	heads, err := landscape.Select[landscape.RunHead](t.Context(), driver, "unsealed")
-	require.NoError(t, err)
-	ended := heads[0]
-	ended.Status, ended.Finished = pipeline.Failed, ended.Started+1
-	require.NoError(t, driver.Commit(t.Context(), landscape.Tx{Move: []landscape.Move{{From: heads[0], To: ended}}}))
+	overdue := time.Now().Add(-2 * evidence.SealPatience)
+	for run, at := range map[string]time.Time{"unsealed": overdue, "ended-now": time.Now()} {
+		heads, err := landscape.Select[landscape.RunHead](t.Context(), driver, run)
+		require.NoError(t, err)
+		ended := heads[0]
+		ended.Status, ended.Finished = pipeline.Failed, landscape.MicrosOf(at)
+		tx := landscape.Tx{Move: []landscape.Move{{From: heads[0], To: ended}}}
+		require.NoError(t, driver.Commit(t.Context(), tx))
+	}
 
 	d := &process{logger: slog.New(slog.DiscardHandler)}
+	var err error
 	d.telemetry, err = telemetry.Start(t.Context(), telemetry.Options{Logger: d.logger, Env: func(string) (string, bool) { return "", false }})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.telemetry.Stop(context.WithoutCancel(t.Context()))) })

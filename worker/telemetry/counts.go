@@ -69,7 +69,8 @@ func newCounts(meter metric.Meter) (*counts, error) {
 	if c.entries, err = meter.Int64Gauge("waymark_log_entries", metric.WithDescription("Entries of the landscape's log that are sealed, signed, or at an anchor.")); err != nil {
 		failed = errors.Join(failed, err)
 	}
-	if c.open, err = meter.Int64Gauge("waymark_runs_unsealed", metric.WithDescription("Runs that ended and are not sealed.")); err != nil {
+	says := metric.WithDescription("Runs that ended more than a minute ago and are not sealed.")
+	if c.open, err = meter.Int64Gauge("waymark_runs_unsealed", says); err != nil {
 		failed = errors.Join(failed, err)
 	}
 	if c.deliveries, err = meter.Int64Gauge("waymark_deliveries", metric.WithDescription("Events that endpoints are still to get, or did not take.")); err != nil {
