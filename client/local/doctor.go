@@ -71,7 +71,7 @@ func useful(name string, l func(context.Context) client.Check) look {
 
 // lateHere advises patience where files of this machine are late: they were not looked for in the wrong place.
 func (d doctor) lateHere(looks []look) []look {
-	onDisk := []string{"disk space", "sqlite", "locks"}
+	onDisk := []string{"state folder", "disk space", "sqlite", "locks"}
 	if strings.HasPrefix(d.Landscape, "sqlite:") {
 		onDisk = append(onDisk, "record", "size", "database", "log", "clock")
 	}
@@ -266,7 +266,7 @@ func (d doctor) record(ctx context.Context) client.Check {
 	runs, _, place, err := d.runs(ctx)
 	switch {
 	case d.removed() != nil:
-		return client.Failure(client.CureOther, "none at %s, where there was one: see log", pathIn(d.Landscape))
+		return client.Failure(client.RestoreLog, "none at %s, where there was one", pathIn(d.Landscape))
 	case err != nil:
 		return client.Failure(cureOfRecord(err), "%v", err)
 	case place == "":
@@ -280,8 +280,11 @@ func (d doctor) record(ctx context.Context) client.Check {
 
 // cureOfRecord is the cure of a landscape that cannot be opened or asked.
 func cureOfRecord(err error) client.Cure {
-	if sqlitestore.IsDamage(err) {
+	switch {
+	case sqlitestore.IsDamage(err):
 		return client.RestoreFile
+	case readOnly(err):
+		return client.MakeWritable
 	}
 	return unlessTold(err, client.FindLandscape)
 }
@@ -368,7 +371,10 @@ func (d doctor) temporal(ctx context.Context) client.Check {
 	if inUse, ok := errors.AsType[*embedded.InUseError](err); ok {
 		return client.Warning(client.StopOther, "process %d uses the state folder", inUse.PID)
 	}
-	if err != nil {
+	switch {
+	case readOnly(err):
+		return client.Failure(client.MakeWritable, "does not start: %v", err)
+	case err != nil:
 		return client.Failure(client.ReadLog, "does not start: %v", err)
 	}
 	took := time.Since(started)

@@ -1,9 +1,13 @@
 package local
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,11 +82,18 @@ func TestLateFilesAreNotElsewhere(t *testing.T) {
 			if look.name == "record" {
 				require.Equal(t, of == "sqlite", look.late.Cure == client.LookAgain, of)
 			}
-			if look.name == "locks" {
+			if look.name == "locks" || look.name == "state folder" {
 				require.Equal(t, client.LookAgain, look.late.Cure)
 			}
 		}
 	}
+}
+
+// TestCureOfAnUnreadableRecord: a record that this process may not open is not elsewhere.
+func TestCureOfAnUnreadableRecord(t *testing.T) {
+	denied := fmt.Errorf("landscape: %w", &fs.PathError{Op: "open", Path: "landscape.db", Err: syscall.EACCES})
+	require.Equal(t, client.MakeWritable, cureOfRecord(denied))
+	require.Equal(t, client.FindLandscape, cureOfRecord(errors.New("no record")))
 }
 
 // TestDoctorOfALargeLog: SQLite's write-ahead log is told, and deserves a look if nobody can empty it.
