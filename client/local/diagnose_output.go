@@ -9,9 +9,11 @@ import (
 	"waymark/client"
 	"waymark/internal/text"
 	"waymark/landscape"
+	"waymark/pipeline"
 )
 
-// outputs looks at the output of every sink: whether it was published, and is still there as the run wrote it.
+// outputs looks at the output of every sink: whether it was published, is still there as the run wrote it, and is where
+// its sink's latest leads.
 func (p patient) outputs(ctx context.Context) (checks []client.Check, err error) {
 	artifacts, err := p.stores.Log.Artifacts(ctx, p.run.ID)
 	if err != nil {
@@ -19,13 +21,23 @@ func (p patient) outputs(ctx context.Context) (checks []client.Check, err error)
 	}
 	for _, sink := range p.status.Sinks {
 		check := p.unpublished(sink)
-		if i := slices.IndexFunc(artifacts, func(a landscape.ArtifactRecord) bool { return a.Sink == sink.Sink }); i >= 0 {
+		i := slices.IndexFunc(artifacts, func(a landscape.ArtifactRecord) bool { return a.Sink == sink.Sink })
+		if i >= 0 {
 			if check, err = p.published(ctx, artifacts[i]); err != nil {
 				check = client.Warning("", "it could not be looked at: %v", err)
 			}
 		}
 		check.Name = "output " + sink.Sink
 		checks = append(checks, check)
+		if i < 0 {
+			continue
+		}
+		if check, err = p.led(ctx, artifacts[i]); err != nil {
+			check = client.Warning("", "it could not be looked at: %v", err)
+		}
+		if check.Name = "latest " + sink.Sink; check.State != "" {
+			checks = append(checks, check)
+		}
 	}
 	return checks, ctx.Err()
 }
@@ -78,6 +90,38 @@ func (p patient) published(ctx context.Context, output landscape.ArtifactRecord)
 		return client.Good("%s is no longer this run's: run %s replaced it", output.Path, later), nil
 	}
 	return about(output.Path, client.Failure(client.ShowOutputs, "%s%s", found.Why, told)), nil
+}
+
+// led looks whether the latest of an output's sink leads to the output; nothing if it has none, or should lead to the
+// output of another run. A run that is running may be about to make it.
+func (p patient) led(ctx context.Context, output landscape.ArtifactRecord) (client.Check, error) {
+	if output.Latest == "" || p.run.Status == pipeline.Running {
+		return client.Check{}, nil
+	}
+	auditor, err := p.Auditor(ctx)
+	if err != nil {
+		return client.Check{}, err
+	}
+	latest, err := p.stores.Log.LatestOutput(ctx, output.Latest)
+	if err != nil || latest.Run != output.Run || latest.Sink != output.Sink {
+		return client.Check{}, err
+	}
+	found, err := auditor.Led(ctx, latest)
+	if err != nil {
+		return client.Check{}, err
+	}
+	now, err := p.stores.Log.LatestOutput(ctx, output.Latest)
+	switch {
+	case err != nil || now != latest: // another run published while it was looked at
+		return client.Check{}, err
+	case found.There:
+		return client.Good("%s leads to %s", output.Latest, output.Path), nil
+	case !found.Known:
+		return client.Warning("", "%s", found.Why), nil
+	case !client.Complete(p.run.Status):
+		return client.Failure(p.next(), "%s", found.Why), nil
+	}
+	return client.Failure("", "%s", found.Why), nil
 }
 
 // attested returns the newest attestation of the output of a sink, nil if nobody looked, and says what it found.
