@@ -62,11 +62,25 @@ func turnsText(r rune) bool {
 }
 
 // Count returns the number with the word, in the plural where that is due.
-func Count(n int64, word string) string {
+func Count(n int64, word string) string { return Grouped(n) + " " + Agree(n, word, plural(word)) }
+
+// Agree returns one if n is 1, and many if it is not: the form of a word that follows a number, or depends on it.
+func Agree(n int64, one, many string) string {
 	if n == 1 {
-		return "1 " + word
+		return one
 	}
-	return Grouped(n) + " " + word + "s"
+	return many
+}
+
+// plural returns the plural of a regular noun.
+func plural(word string) string {
+	switch stem, y := strings.CutSuffix(word, "y"); {
+	case y && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e"):
+		return stem + "ies"
+	case strings.HasSuffix(word, "ch"), strings.HasSuffix(word, "sh"), strings.HasSuffix(word, "s"):
+		return word + "es"
+	}
+	return word + "s"
 }
 
 // Grouped writes a number with a comma between groups of three digits.

@@ -57,6 +57,16 @@ func TestGrouped(t *testing.T) {
 	}
 	require.Equal(t, "1 row", Count(1, "row"))
 	require.Equal(t, "1,500 rows", Count(1500, "row"))
+	for word, many := range map[string]string{
+		"entry": "entries", "delivery": "deliveries", "key": "keys", "day": "days", "hash": "hashes",
+		"branch": "branches", "alias": "aliases", "search attribute": "search attributes",
+	} {
+		require.Equal(t, "1 "+word, Count(1, word))
+		require.Equal(t, "0 "+many, Count(0, word))
+	}
+	for n, verb := range []string{"are", "is", "are"} {
+		require.Equal(t, verb, Agree(int64(n), "is", "are"))
+	}
 }
 
 func TestSize(t *testing.T) {
