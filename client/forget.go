@@ -124,6 +124,16 @@ func deletionOf(output, column, value string) string {
 	return fmt.Sprintf("delete from %s where %s::text = %s;", strings.Join(table, "."), quoted(column, `"`), quoted(value, "'"))
 }
 
+// RunCount returns of how many runs the Rows are. Runs may name more: one whose rows an earlier order forgot needs the
+// same payloads.
+func (f *Forget) RunCount() int64 {
+	runs := map[string]bool{}
+	for _, row := range f.Rows {
+		runs[row.Run] = true
+	}
+	return int64(len(runs))
+}
+
 // ErasuresIn returns how many rows are deleted in which outputs.
 func (f *Forget) ErasuresIn() map[string]int64 {
 	rows := map[string]int64{}

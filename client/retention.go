@@ -41,6 +41,15 @@ type Purge struct {
 	At     Time          `json:"at"`
 }
 
+// RunCount returns how many runs it is about. One with payloads of several classes counts once.
+func (p *Purge) RunCount() int64 {
+	runs := map[string]bool{}
+	for _, run := range p.Runs {
+		runs[run.Run] = true
+	}
+	return int64(len(runs))
+}
+
 // PurgedRun is a run of which payloads of a class are purged.
 type PurgedRun struct {
 	Run   string          `json:"run"`

@@ -21,6 +21,15 @@ type Plan struct {
 	Held     []Held                // runs that would be due, by their beginning
 }
 
+// HeldRuns returns how many runs holds keep. One with payloads of several classes, or under several holds, counts once.
+func (p *Plan) HeldRuns() int64 {
+	runs := map[string]bool{}
+	for _, held := range p.Held {
+		runs[held.Run] = true
+	}
+	return int64(len(runs))
+}
+
 // A Ruler says how long payloads of which class are kept, by the pipeline of their run and what the document of that
 // says. A class that is not in the result is kept for ever.
 type Ruler interface {

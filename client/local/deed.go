@@ -155,7 +155,8 @@ func (d purgeDeed) look(ctx context.Context) (map[string]string, error) {
 		runs = append(runs, string(run.Class)+" "+run.Run)
 	}
 	return map[string]string{
-		"payloads": fmt.Sprint(due.Deleted), "bytes": fmt.Sprint(due.Bytes), "payloads_sha256": due.SHA256, "runs": fmt.Sprint(len(runs)), "runs_sha256": linesDigest(runs),
+		"payloads": fmt.Sprint(due.Deleted), "bytes": fmt.Sprint(due.Bytes), "payloads_sha256": due.SHA256,
+		"runs": fmt.Sprint(due.RunCount()), "runs_sha256": linesDigest(runs),
 	}, nil
 }
 
@@ -216,7 +217,10 @@ func (d forgetDeed) look(ctx context.Context) (map[string]string, error) {
 	for _, row := range found.Rows {
 		rows = append(rows, fmt.Sprintf("%s %s %d", row.Run, row.Source, row.Row))
 	}
-	state := map[string]string{"rows": fmt.Sprint(len(rows)), "rows_sha256": linesDigest(rows), "runs": fmt.Sprint(len(found.Runs)), "runs_sha256": linesDigest(found.Runs)}
+	state := map[string]string{
+		"rows": fmt.Sprint(len(rows)), "rows_sha256": linesDigest(rows),
+		"runs": fmt.Sprint(found.RunCount()), "runs_sha256": linesDigest(found.Runs),
+	}
 	if found.Erasures != nil {
 		state["deleted"], state["deleted_sha256"] = erasuresText(found)
 	}
@@ -241,7 +245,8 @@ func (d forgetDeed) do(ctx context.Context, by client.By) (string, error) {
 	if err != nil || done.Done == nil {
 		return "", err
 	}
-	told := fmt.Sprintf("forgot %s of %s (order %d)", text.Count(done.Done.Rows, "row"), text.Count(int64(len(done.Runs)), "run"), done.Done.Order)
+	told := fmt.Sprintf("forgot %s of %s (order %d)",
+		text.Count(done.Done.Rows, "row"), text.Count(done.RunCount(), "run"), done.Done.Order)
 	for _, in := range done.Done.Erased {
 		told += "; " + in.String()
 	}

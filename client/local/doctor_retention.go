@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"waymark/audit/retain"
@@ -57,7 +56,7 @@ func (d doctor) retained(o *retain.Outlook) client.Check {
 		found = append(found, text.Count(int64(len(o.Due.Payloads)), "payload")+" due")
 	}
 	if o.Due != nil && len(o.Due.Held) > 0 {
-		found = append(found, fmt.Sprintf("%d kept by holds", len(o.Due.Held)))
+		found = append(found, text.Count(o.Due.HeldRuns(), "run")+" kept by holds")
 	}
 	if o.Good != nil {
 		found = append(found, "last executed "+atText(o.Good.At))

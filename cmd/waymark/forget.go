@@ -164,14 +164,15 @@ func writeForget(w io.Writer, f *client.Forget) error {
 	}
 	switch {
 	case f.DryRun && f.Refused != "":
-		lines = append(lines, fmt.Sprintf("%s of %s have it; the order would be refused now: %s",
-			text.Count(int64(len(f.Rows)), "row"), text.Count(int64(len(f.Runs)), "run"), text.Visible(f.Refused)))
+	rows, runs := int64(len(f.Rows)), text.Count(f.RunCount(), "run")
+		lines = append(lines, fmt.Sprintf("%s of %s %s it; the order would be refused now: %s",
+			text.Count(rows, "row"), runs, text.Agree(rows, "has", "have"), text.Visible(f.Refused)))
 	case f.DryRun:
-		lines = append(lines, fmt.Sprintf("would forget %s of %s", text.Count(int64(len(f.Rows)), "row"), text.Count(int64(len(f.Runs)), "run")))
+		lines = append(lines, fmt.Sprintf("would forget %s of %s", text.Count(rows, "row"), runs))
 	case f.Done != nil:
 		lines = append(lines, erasedLines(f.Done.Erased)...)
 		lines = append(lines, fmt.Sprintf("forgot %s of %s (order %d), and replaced or deleted %s",
-			text.Count(f.Done.Rows, "row"), text.Count(int64(len(f.Runs)), "run"), f.Done.Order, text.Count(int64(f.Done.Payloads), "payload")))
+			text.Count(f.Done.Rows, "row"), runs, f.Done.Order, text.Count(int64(f.Done.Payloads), "payload")))
 	case len(lines) == 0 && f.Subject != nil && len(f.Subject.Unread) > 0:
 		lines = append(lines, "nothing to forget in what runs have read: order it again when the deliveries that wait have been read")
 	case len(lines) == 0:

@@ -111,7 +111,8 @@ func writePurge(w io.Writer, p *client.Purge) error {
 	if p.DryRun {
 		did = "would delete"
 	}
-	line := fmt.Sprintf("%s %s, %s bytes, of %s", did, text.Count(int64(p.Deleted), "payload"), text.Grouped(p.Bytes), text.Count(int64(runsOf(p)), "run"))
+	line := fmt.Sprintf("%s %s, %s, of %s",
+		did, text.Count(int64(p.Deleted), "payload"), text.Count(p.Bytes, "byte"), text.Count(p.RunCount(), "run"))
 	if p.Purge > 0 {
 		line += fmt.Sprintf(" (order %d)", p.Purge)
 	}
@@ -137,15 +138,6 @@ func writePurge(w io.Writer, p *client.Purge) error {
 		table = append(table, []string{held.Run, string(held.Class), fmt.Sprint(held.Hold), text.Cell(held.Why)})
 	}
 	return text.Table(w, table...)
-}
-
-// runsOf counts the runs of which something is purged.
-func runsOf(p *client.Purge) int {
-	runs := map[string]bool{}
-	for _, run := range p.Runs {
-		runs[run.Run] = true
-	}
-	return len(runs)
 }
 
 func (a *app) holdCommand() *cobra.Command {
