@@ -49,6 +49,8 @@ If it is killed, waymark forget --finish, or the next waymark forget, finishes i
 			switch {
 			case byRow && (len(args) > 0 || request.Run == "" || request.Row == 0):
 				return wrongUsef("name one row with --run and --row, or all rows of a person with FIELD=VALUE")
+			case byRow && p.propose:
+				return wrongUsef("--propose is for FIELD=VALUE: that one row is forgotten cannot be proposed")
 			case len(leaveIn) > 0 && !finish:
 				return wrongUsef("--leave-in is for orders that were given: add --finish, and name nobody")
 			case finish && len(request.DeleteIn) > 0:
@@ -162,9 +164,9 @@ func writeForget(w io.Writer, f *client.Forget) error {
 		}
 		lines = append(lines, line)
 	}
+	rows, runs := int64(len(f.Rows)), text.Count(f.RunCount(), "run")
 	switch {
 	case f.DryRun && f.Refused != "":
-	rows, runs := int64(len(f.Rows)), text.Count(f.RunCount(), "run")
 		lines = append(lines, fmt.Sprintf("%s of %s %s it; the order would be refused now: %s",
 			text.Count(rows, "row"), runs, text.Agree(rows, "has", "have"), text.Visible(f.Refused)))
 	case f.DryRun:
