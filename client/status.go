@@ -48,7 +48,7 @@ type Status struct {
 	// OtherValues says in which values of its worker the run differs from the last run of its version; empty if in none.
 	OtherValues string `json:"other_values,omitempty"`
 
-	// Spent is what its time was spent on; nil if it has not ended, or has fewer than manyChunks.
+	// Spent is what its time was spent on; nil if it has not ended, or has fewer than manyChunks and was never resumed.
 	Spent *spent.Time `json:"spent,omitempty"`
 
 	// Kept says until when what is deleted after a time is kept, by class; nil if the run has not ended, or no
@@ -130,7 +130,8 @@ func (a *SinkAttested) Altered() bool {
 	return a.Result == plugin.Changed || a.Result == plugin.Missing
 }
 
-// manyChunks is from how many chunks on it is of interest what a run spent its time on.
+// manyChunks is from how many chunks on it is of interest what a run spent its time on. That of a smaller one is short,
+// unless nothing worked for it until it was resumed.
 const manyChunks = 16
 
 // Status returns how the run with this id stands, or how it ended.
@@ -175,7 +176,7 @@ func (c *Client) Status(ctx context.Context, id string) (status *Status, err err
 	if err := c.addKept(ctx, status, run); err != nil {
 		return nil, err
 	}
-	if status.Chunks >= manyChunks {
+	if status.Chunks >= manyChunks || status.Resumed != nil {
 		if status.Spent, err = spent.Of(ctx, c.log.Reader, run.RunHead); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ type Moment struct {
 	ChunkKey
 	FirstRow          int64
 	Rows              int64
+	Made              bool // by a barrier: Read is when it folded
 	Read              Micros
 	Started, Finished Micros
 	Worker            string
@@ -21,6 +22,7 @@ type chunkMoment struct {
 	Chunk    int64  `db:"chunk,key"`
 	FirstRow int64  `db:"first_row"`
 	Rows     int64  `db:"rows"`
+	Fold     *int64 `db:"fold,null"`
 	Read     Micros `db:"read_us,first"`
 }
 
@@ -48,7 +50,8 @@ func (r *Reader) Moments(ctx context.Context, run string) (moments []Moment, err
 	err = each(ctx, r.from, []any{run}, func(c chunkMoment) bool {
 		key := ChunkKey{c.Source, c.Chunk}
 		place[key] = len(moments)
-		moments = append(moments, Moment{ChunkKey: key, FirstRow: c.FirstRow, Rows: c.Rows, Read: c.Read})
+		m := Moment{ChunkKey: key, FirstRow: c.FirstRow, Rows: c.Rows, Made: c.Fold != nil, Read: c.Read}
+		moments = append(moments, m)
 		return true
 	})
 	if err != nil {
@@ -63,4 +66,29 @@ func (r *Reader) Moments(ctx context.Context, run string) (moments []Moment, err
 		return true
 	})
 	return moments, err
+}
+
+// endMoment is a RunSeal by what is said of its time.
+type endMoment struct {
+	Run   string `db:"run_id,key"`
+	Seq   int64  `db:"seq,key"`
+	Epoch int64  `db:"epoch"`
+	Late  bool   `db:"late"`
+	At    Micros `db:"at_us,first"`
+}
+
+// Table returns run_seals.
+func (endMoment) Table() string { return "run_seals" }
+
+// Ends returns when a run ended, by its epoch, as the seals say that were made then. An end without one is not among
+// them.
+func (r *Reader) Ends(ctx context.Context, run string) (map[int64]Micros, error) {
+	ends := map[int64]Micros{}
+	err := each(ctx, r.from, []any{run}, func(s endMoment) bool {
+		if _, known := ends[s.Epoch]; !known && !s.Late { // later ones are of what was recorded afterwards
+			ends[s.Epoch] = s.At
+		}
+		return true
+	})
+	return ends, err
 }

@@ -93,7 +93,7 @@ var allowed = map[string][]string{
 	},
 	"audit/evidence/cosign":  {},
 	"audit/evidence/keys":    {"audit/evidence/cosign", "internal/sshagent"},
-	"landscape/spent":        {"landscape"},
+	"landscape/spent":        {"landscape", "pipeline"},
 	"landscape/persons":      {"internal/sshagent", "internal/strictjson", "landscape", "pipeline"},
 	"audit/evidence/trust":   {"audit/evidence/cosign"},
 	"audit/evidence/witness": {"audit/evidence/cosign", "audit/evidence/keys", "audit/evidence/trust"},
@@ -108,7 +108,9 @@ var allowed = map[string][]string{
 		"audit/evidence/bundle", "audit/evidence/keys", "audit/evidence/trust", "internal/failpoint", "landscape",
 		"payload/s3store",
 	},
-	"audit/dossier": {"audit", "audit/evidence/rowproof", "internal/text", "landscape", "pipeline/schema"},
+	"audit/dossier": {
+		"audit", "audit/evidence/rowproof", "internal/text", "landscape", "landscape/spent", "pipeline/schema",
+	},
 	"audit/evidence/rowproof": {
 		"audit/evidence", "audit/evidence/trust", "internal/strictjson", "landscape", "landscape/seal",
 	},

@@ -9,6 +9,7 @@ import (
 
 	"waymark/internal/text"
 	"waymark/landscape"
+	"waymark/landscape/spent"
 	"waymark/pipeline/schema"
 )
 
@@ -248,6 +249,9 @@ func (a *account) took(ctx context.Context, summary landscape.Summary) error {
 	}
 	workers := map[string]share{}
 	for _, m := range moments {
+		if m.Finished == 0 {
+			continue
+		}
 		w := workers[m.Worker]
 		workers[m.Worker] = share{w.chunks + 1, w.rows + m.Rows, w.steps + m.Finished.Time().Sub(m.Started.Time())}
 	}
@@ -255,10 +259,26 @@ func (a *account) took(ctx context.Context, summary landscape.Summary) error {
 		a.line(worker, number(w.chunks, "chunk"), number(w.rows, "row"), w.steps.String()+" in the steps")
 	}
 	slices.SortFunc(a.lines, slices.Compare)
-	a.line("from beginning to end", a.run.Finished.Time().Sub(a.run.Started.Time()).String())
+	whole := a.run.Finished.Time().Sub(a.run.Started.Time())
+	a.line("from beginning to end", whole.String())
+	on, err := spent.Of(ctx, a.log, a.run.RunHead)
+	if err != nil {
+		return err
+	}
+	if on != nil {
+		a.share("of that without any process", whole, on.NoProcess)
+		a.share("of that paused", whole, on.Paused)
+	}
 	a.line("read", number(summary.Rows, "row"), number(summary.Bytes, "byte"))
 	a.line("written", number(written, "byte"))
 	return nil
+}
+
+// share tells a share of a time, if it is one.
+func (a *account) share(name string, of time.Duration, share float64) {
+	if share > 0 {
+		a.line(name, time.Duration(share*float64(of)).Round(time.Millisecond).String())
+	}
 }
 
 // later tells what was done with the run after it was sealed, up to now.

@@ -292,7 +292,10 @@ func spentLine(t *spent.Time) string {
 	for _, wait := range []struct {
 		share float64
 		what  string
-	}{{t.Writing, "writing"}, {t.Reading, "reading"}, {t.Other, "other"}} {
+	}{
+		{t.Writing, "writing"}, {t.Reading, "reading"}, {t.Paused, "paused"}, {t.NoProcess, "no process"},
+		{t.Other, "other"},
+	} {
 		if wait.share >= 0.005 {
 			line += fmt.Sprintf(", %s %.0f %%", wait.what, 100*wait.share)
 		}
