@@ -153,7 +153,7 @@ var allowed = map[string][]string{
 	},
 	"workflows": {
 		"activities/resumepoint", "activities", "internal/failpoint", "internal/temporal/attributes",
-		"internal/temporal/belonging", "landscape", "plugin", "pipeline",
+		"internal/temporal/belonging", "internal/text", "landscape", "plugin", "pipeline",
 	},
 	"workflows/recovery": {
 		"activities/resumepoint", "workflows", "activities", "internal/temporal/cluster", "landscape", "plugin",

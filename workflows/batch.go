@@ -7,6 +7,7 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/resumepoint"
+	"waymark/internal/text"
 )
 
 // What is small is done in one batch with its like: to schedule an activity takes Temporal longer than to do something
@@ -92,5 +93,5 @@ func (g passing) summary() string {
 	for _, some := range g.rows {
 		rows += some
 	}
-	return fmt.Sprintf("%s · %d rows", what, rows)
+	return what + " · " + text.Count(int64(rows), "row")
 }

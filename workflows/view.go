@@ -12,6 +12,7 @@ import (
 	"waymark/activities"
 	"waymark/activities/resumepoint"
 	"waymark/internal/temporal/attributes"
+	"waymark/internal/text"
 	"waymark/pipeline"
 )
 
@@ -78,17 +79,21 @@ func MemoOf(name, run string) map[string]any {
 // details is what Temporal's pages show of the run now.
 func (f *flow) details() string {
 	state := f.state
-	text := fmt.Appendf(nil, "**%s** · %s · %d rows read · %d done · %d refused\n\n", state.Plan.Pipeline, state.status(), state.Read, state.Done, state.Refused)
+	page := fmt.Appendf(nil, "**%s** · %s · %s read · %d done · %d refused\n\n",
+		state.Plan.Pipeline, state.status(), text.Count(state.Read, "row"), state.Done, state.Refused)
 	if state.Paused != nil {
-		text = fmt.Appendf(text, "Paused by %s: %s. To continue: `waymark resume %s`\n\n", state.Paused.Actor, state.Paused.Why, f.id)
+		page = fmt.Appendf(page, "Paused by %s: %s. To continue: `waymark resume %s`\n\n",
+			state.Paused.Actor, state.Paused.Why, f.id)
 	}
 	if due := state.deadline(); due != 0 {
-		text = fmt.Appendf(text, "Rows wait for others until %s.\n\n", time.UnixMicro(due).UTC().Format(time.RFC3339))
+		page = fmt.Appendf(page, "Rows wait for others until %s.\n\n", time.UnixMicro(due).UTC().Format(time.RFC3339))
 	}
 	for i, sink := range state.Plan.Sinks { // a list: Temporal's pages show the cells of a table without space between them
-		text = fmt.Appendf(text, "- **%s**: %d rows, %d parts\n", sink.Name, state.Outputs[i].Rows, state.Outputs[i].Ordinal)
+		out := state.Outputs[i]
+		rows, parts := text.Count(out.Rows, "row"), text.Count(out.Ordinal, "part")
+		page = fmt.Appendf(page, "- **%s**: %s, %s\n", sink.Name, rows, parts)
 	}
-	return string(text)
+	return string(page)
 }
 
 // show shows how the run is now.
@@ -105,17 +110,17 @@ func (in *RunInput) detail(ctx workflow.Context, status, reason string, next [][
 	if in.State != nil {
 		name = in.State.Plan.Pipeline
 	}
-	var text []byte
+	var page []byte
 	if name != "" {
-		text = fmt.Appendf(text, "**%s** · ", name)
+		page = fmt.Appendf(page, "**%s** · ", name)
 	}
-	text = append(text, status...)
+	page = append(page, status...)
 	if in.State != nil {
-		text = fmt.Appendf(text, " · %d rows read · %d refused", in.State.Read, in.State.Refused)
+		page = fmt.Appendf(page, " · %s read · %d refused", text.Count(in.State.Read, "row"), in.State.Refused)
 	}
-	text = append(text, '\n')
+	page = append(page, '\n')
 	if reason != "" {
-		text = fmt.Appendf(text, "\n%s\n", activities.BeforeRun(reason))
+		page = fmt.Appendf(page, "\n%s\n", activities.BeforeRun(reason))
 	}
 	if in.State != nil {
 		in.State.ended = status
@@ -123,9 +128,9 @@ func (in *RunInput) detail(ctx workflow.Context, status, reason string, next [][
 		in.handler.ended = status
 	}
 	for _, command := range next {
-		text = fmt.Appendf(text, "\n- `%s` %s", command[0], command[1])
+		page = fmt.Appendf(page, "\n- `%s` %s", command[0], command[1])
 	}
-	workflow.SetCurrentDetails(ctx, string(text))
+	workflow.SetCurrentDetails(ctx, string(page))
 }
 
 // nextCommands are what somebody may do about a run that ended, each with what it does.

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"waymark/activities"
+	"waymark/internal/text"
 )
 
 // part is a part of a sink's output that has its place.
@@ -89,9 +90,10 @@ func (f *flow) writeBatch(ctx workflow.Context, sticky string, parts []part) wor
 	}
 	what := parts[0].Sink
 	if len(parts) > 1 {
-		what = fmt.Sprintf("%d sinks", len(sinks))
+		what = text.Count(int64(len(sinks)), "sink")
 	}
-	return f.perform(withActivity(ctx, "write %s · chunk %d · %d rows", what, parts[0].Chunk, rows), sticky, act.Write, in)
+	ctx = withActivity(ctx, "write %s · chunk %d · %s", what, parts[0].Chunk, text.Count(rows, "row"))
+	return f.perform(ctx, sticky, act.Write, in)
 }
 
 // writeInOrder begins to write a part when the one before it is written.
