@@ -69,6 +69,7 @@ type RowError struct {
 	SentTo  string `json:"sent_to"`
 
 	RetriedBy string `json:"retried_by,omitempty"` // the run that was fed the record since; empty if none was
+	Forgotten string `json:"forgotten,omitempty"`  // when, by whom and why the row was forgotten; empty if it was not
 }
 
 // RowErrors returns why tokens of the run with this id were refused, one by one, by source, row, lane and node. They begin after the
@@ -89,8 +90,12 @@ func (c *Client) RowErrors(ctx context.Context, run, after string, limit int) (l
 	}
 	list = make([]RowError, len(heads))
 	var retried map[landscape.RowKey]string
+	var forgotten map[landscape.RowKey]landscape.Purge
 	if len(heads) > 0 {
 		if retried, err = c.log.RetriedIn(ctx, run); err != nil {
+			return nil, err
+		}
+		if forgotten, err = c.log.ForgottenRows(ctx, run); err != nil {
 			return nil, err
 		}
 	}
@@ -99,9 +104,13 @@ func (c *Client) RowErrors(ctx context.Context, run, after string, limit int) (l
 		if err != nil {
 			return nil, err
 		}
+		row := landscape.RowKey{Run: run, Source: e.Source, Row: e.Row}
 		list[i] = RowError{
 			ID: token + "@" + e.Node, Token: token, Node: e.Node, Source: e.Source, Row: e.Row, Line: e.Line, Code: e.Code, Field: e.Field,
-			Message: e.Message, SentTo: e.SentTo, RetriedBy: retried[landscape.RowKey{Run: run, Source: e.Source, Row: e.Row}],
+			Message: e.Message, SentTo: e.SentTo, RetriedBy: retried[row],
+		}
+		if order, is := forgotten[row]; is {
+			list[i].Forgotten = order.Told()
 		}
 	}
 	return list, nil

@@ -25,6 +25,10 @@ type ErrorGroup struct {
 
 	Retried   int64    `json:"retried,omitempty"`    // of them, errors of records that other runs were fed since
 	RetriedBy []string `json:"retried_by,omitempty"` // these runs, sorted; nil if there is none
+
+	// Forgotten counts those of rows that were forgotten since: their messages are empty.
+	Forgotten   int64    `json:"forgotten,omitempty"`
+	ForgottenBy []string `json:"forgotten_by,omitempty"` // when, by whom and why, sorted; nil if none was
 }
 
 // Sample is one error of a group.
@@ -38,6 +42,8 @@ type Sample struct {
 	SentTo  string `json:"sent_to"`
 
 	RetriedBy string `json:"retried_by,omitempty"` // the run that was fed the record since; empty if none was
+
+	Forgotten string `json:"forgotten,omitempty"` // when, by whom and why the row was forgotten; empty if it was not
 
 	chunk int64
 }
@@ -89,6 +95,14 @@ func (g *ErrorGroup) retriedBy(run string) {
 	}
 }
 
+// forgottenBy notes that the row of an error was forgotten.
+func (g *ErrorGroup) forgottenBy(told string) {
+	g.Forgotten++
+	if at, known := slices.BinarySearch(g.ForgottenBy, told); !known {
+		g.ForgottenBy = slices.Insert(g.ForgottenBy, at, told)
+	}
+}
+
 // ErrorGroups returns the errors of a run in groups, the largest first.
 func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, error) {
 	type identity struct{ node, code, field string }
@@ -99,6 +113,10 @@ func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, err
 		return nil, err
 	}
 	retried, err := r.RetriedIn(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	forgotten, err := r.ForgottenRows(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +135,17 @@ func (r *Reader) ErrorGroups(ctx context.Context, run string) ([]ErrorGroup, err
 		}
 		g.Count++
 		g.Where = g.Where.with(e.Source, e.Row)
-		again := retried[RowKey{run, e.Source, e.Row}]
+		row := RowKey{run, e.Source, e.Row}
+		again, told := retried[row], ""
 		g.retriedBy(again)
+		if order, is := forgotten[row]; is {
+			told = order.Told()
+			g.forgottenBy(told)
+		}
 		if len(g.Samples) < mostSamples {
 			g.Samples = append(g.Samples, Sample{
-				Source: e.Source, Row: e.Row, Lane: e.Lane, Line: e.Line, Message: e.Message, SentTo: e.SentTo, RetriedBy: again, chunk: e.Chunk,
+				Source: e.Source, Row: e.Row, Lane: e.Lane, Line: e.Line, Message: e.Message, SentTo: e.SentTo,
+				RetriedBy: again, Forgotten: told, chunk: e.Chunk,
 			})
 		}
 		return true

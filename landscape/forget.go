@@ -123,6 +123,26 @@ func (r *Reader) ForgottenIn(ctx context.Context, run string) (rows int64, err e
 	return rows, err
 }
 
+// ForgottenRows returns the forgotten rows of a run, each with the order that forgot it; empty if there are none.
+func (r *Reader) ForgottenRows(ctx context.Context, run string) (map[RowKey]Purge, error) {
+	forgotten, err := Select[Forgotten](ctx, r.from, run)
+	if err != nil {
+		return nil, err
+	}
+	rows, orders := make(map[RowKey]Purge, len(forgotten)), map[int64]Purge{}
+	for _, f := range forgotten {
+		order, known := orders[f.Order]
+		if !known {
+			if order, err = get[Purge](ctx, r.from, f.Order); err != nil {
+				return nil, err
+			}
+			orders[f.Order] = order
+		}
+		rows[RowKey{f.Run, f.Source, f.Row}] = order
+	}
+	return rows, nil
+}
+
 // ForgottenOrder returns the order by which a row of a chunk was forgotten; nil if it was not.
 func (r *Reader) ForgottenOrder(ctx context.Context, chunk Chunk, slot int64) (*Purge, error) {
 	rows, err := Select[Forgotten](ctx, r.from, chunk.Run, chunk.Source, chunk.Chunk, slot)

@@ -76,7 +76,10 @@ func (a *app) listErrors(ctx context.Context, home record, run landscape.Run, p 
 	}
 	lines := [][]string{{"error", "line", "code", "field", "message", "sent to", "retried by"}}
 	for _, e := range list {
-		lines = append(lines, []string{e.ID, text.Grouped(e.Line), e.Code, e.Field, e.Message, destination(e.SentTo), cmp.Or(e.RetriedBy, "-")})
+		lines = append(lines, []string{
+			e.ID, text.Grouped(e.Line), e.Code, e.Field, cmp.Or(e.Message, e.Forgotten), destination(e.SentTo),
+			cmp.Or(e.RetriedBy, "-"),
+		})
 	}
 	if n := len(list); n > 0 {
 		p.note(a, n, list[n-1].ID)
@@ -99,10 +102,17 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 		fmt.Fprintf(w, "%s refused by %s: %s\n", text.Count(group.Count, "row"), group.Node, text.Cell(headline(group.ErrorGroup)))
 		writeCauses(w, group)
 		if group.Retried > 0 {
-			fmt.Fprintf(w, "  %s of these were retried since, by %s: waymark errors RUN shows what was refused again\n", text.Grouped(group.Retried), strings.Join(group.RetriedBy, ", "))
+			fmt.Fprintf(w, "  %s retried since, by %s: waymark errors RUN shows what was refused again\n",
+				someOf(group.Retried), strings.Join(group.RetriedBy, ", "))
+		}
+		if group.Forgotten > 0 {
+			fmt.Fprintf(w, "  %s %s\n", someOf(group.Forgotten), text.Cell(strings.Join(group.ForgottenBy, "; ")))
 		}
 		lines := make([][]string, len(group.Samples))
 		for i, sample := range group.Samples {
+			if sample.Forgotten != "" && sample.Message == "" {
+				sample.Message = "forgotten"
+			}
 			if sample.Token != "" {
 				question = "--token ID"
 			}
@@ -116,6 +126,9 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 	_, err := fmt.Fprintf(w, "waymark explain %s %s tells more about one of them\n", run.ID, question)
 	return err
 }
+
+// someOf begins a sentence about what happened to some of the rows of a group.
+func someOf(n int64) string { return text.Grouped(n) + " of these " + text.Agree(n, "was", "were") }
 
 // writeCauses says which values a group has and where in the source its rows are, if that says more than the samples.
 func writeCauses(w io.Writer, group client.ErrorGroup) {
@@ -131,8 +144,12 @@ func writeCauses(w io.Writer, group client.ErrorGroup) {
 	}
 	if group.Where != nil && group.Count > int64(len(group.Samples)) {
 		first, last, count := group.Where.Densest()
-		fmt.Fprintf(w, "  where: [%s]  %s between rows %s and %s of the %s of %s\n",
-			text.Bars(group.Where.Counts, count), text.Grouped(count), text.Grouped(first), text.Grouped(last), text.Grouped(group.Where.Rows), group.Where.Source)
+		at := "at row " + text.Grouped(first)
+		if last > first {
+			at = fmt.Sprintf("between rows %s and %s", text.Grouped(first), text.Grouped(last))
+		}
+		fmt.Fprintf(w, "  where: [%s]  %s %s of the %s of %s\n", text.Bars(group.Where.Counts, count),
+			text.Grouped(count), at, text.Grouped(group.Where.Rows), group.Where.Source)
 	}
 }
 
@@ -169,8 +186,12 @@ func destination(sink string) string {
 }
 
 func headline(group landscape.ErrorGroup) string {
-	if group.Field == "" {
-		return group.Code + ": " + group.Message
+	line := group.Code
+	if group.Field != "" {
+		line += ", " + group.Field
 	}
-	return group.Code + ", " + group.Field + ": " + group.Message
+	if group.Message != "" { // else its rows were forgotten
+		line += ": " + group.Message
+	}
+	return line
 }

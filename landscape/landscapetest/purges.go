@@ -265,6 +265,14 @@ func Forgets(t *testing.T, d landscape.Driver) {
 		require.NotEqual(t, was[i].ErrorHash, e.ErrorHash)
 		require.Equal(t, was[i].Code, e.Code)
 	}
+	groups, err := log.ErrorGroups(ctx, s.Run)
+	require.NoError(t, err)
+	for _, g := range groups {
+		require.Equal(t, g.Count, g.Forgotten)
+		require.Len(t, g.ForgottenBy, 1, "one order")
+		require.Regexp(t, `^forgotten .* by .* \(order [0-9]+: .*\)$`, g.ForgottenBy[0])
+		require.Equal(t, g.ForgottenBy[0], g.Samples[0].Forgotten)
+	}
 	for _, f := range stored[landscape.Forgotten](t, d, s.Run) {
 		chunk := chunkOf(s, int(f.Chunk))
 		rows, err := log.SealedRows(ctx, chunk)

@@ -107,6 +107,7 @@ var functions = template.FuncMap{
 	"count": text.Grouped, "typed": typed, "lines": func(raw string) []string { return strings.Split(strings.TrimSpace(raw), "\n") }, "shown": Shown, "mark": mark, "words": Words, "when": when, "seconds": seconds, "share": share, "bytes": size,
 	"slotMark": slotMark, "boolOf": func(value *bool) bool { return *value }, "int64Of": func(value *int64) int64 { return *value }, "wide": func(value int) int64 { return int64(value) }, "zoned": zoned, "pipelinePath": PipelinePath, "diffPath": diffPath, "schedulePath": SchedulePath, "triggerPath": TriggerPath, "trouble": trouble, "arrivalMark": arrivalMark,
 	"runPath": RunPath, "rowPath": RowPath, "edgePath": EdgePath, "nodePath": NodePath, "sinkPath": SinkPath, "stylesheet": func() string { return stylesheet.Path }, "script": func() string { return script.Path }, "digestScript": func() string { return digest.Path }, "markingScript": func() string { return marking.Path },
+	"agree": text.Agree,
 	"short": short, "plural": text.Count, "deref": func(value *string) string { return *value }, "indent": func(depth int) string { return strings.Repeat("   ", depth) },
 	"fateOf": func(run string, f audit.Fate) any {
 		return struct {
