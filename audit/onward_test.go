@@ -112,6 +112,7 @@ func TestOnwardInWords(t *testing.T) {
 		require.Equal(t, limit, cut.Tokens)
 		require.Positive(t, cut.Left)
 		require.Equal(t, whole.Lines[:len(cut.Lines)], cut.Lines, "the lines that are nearest")
-		require.Contains(t, textOf(t, story), fmt.Sprintf("looked at; %d more came of it and are left out: --limit N follows more", cut.Left))
+		more := fmt.Sprintf("looked at; %d more came of it, left out here: --limit N follows more", cut.Left)
+		require.Contains(t, textOf(t, story), more)
 	}
 }

@@ -21,7 +21,8 @@ func (o *Onward) write(b *strings.Builder) {
 		b.WriteString("  in no output\n")
 	}
 	if o.Left > 0 {
-		fmt.Fprintf(b, "  %s looked at; %d more came of it and are left out: --limit N follows more\n", plural(int64(o.Tokens), "token"), o.Left)
+		fmt.Fprintf(b, "  %s looked at; %d more came of it, left out here: --limit N follows more\n",
+			plural(int64(o.Tokens), "token"), o.Left)
 	}
 }
 

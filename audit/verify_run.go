@@ -118,7 +118,8 @@ func (v *verification) verifyStatus(context.Context) error {
 		status = pipeline.CompletedWithFailures
 	}
 	if concluded(v.report.Status) && v.run.Status != status {
-		v.add(RecordDiffers, v.run.Pipeline, "%d rows, of which %d were refused, make the run %s, the record has %s", v.rows, v.refused, status, v.run.Status)
+		v.add(RecordDiffers, v.run.Pipeline, "%s read, %d refused: that makes the run %s, and the record has %s",
+			plural(v.rows, "row"), v.refused, status, v.run.Status)
 	}
 	return nil
 }

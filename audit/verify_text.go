@@ -48,7 +48,7 @@ func (r *Report) Verdict() string {
 	}
 	switch {
 	case r.More:
-		return fmt.Sprintf("at least %d problems; the first are shown", len(r.Problems))
+		return fmt.Sprintf("at least %s; the first are shown", plural(int64(len(r.Problems)), "problem"))
 	case len(r.Problems) > 0:
 		return plural(int64(len(r.Problems)), "problem")
 	case len(r.NotChecked) > 0:

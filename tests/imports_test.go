@@ -17,14 +17,16 @@ import (
 // allowed is the architecture: which packages of the module each package may import outside of tests. A package that is
 // not listed may import none.
 var allowed = map[string][]string{
-	"pipeline":             {"pipeline/calendar", "pipeline/row"},
-	"pipeline/amount":      {"pipeline/row"},
-	"pipeline/expr":        {"pipeline", "pipeline/row"},
-	"pipeline/schema":      {"pipeline/row"},
-	"plugin":               {"pipeline", "pipeline/row"},
-	"plugin/file":          {"plugin", "pipeline", "pipeline/row", "internal/disk", "internal/failpoint"},
+	"pipeline":        {"pipeline/calendar", "pipeline/row"},
+	"pipeline/amount": {"pipeline/row"},
+	"pipeline/expr":   {"pipeline", "pipeline/row"},
+	"pipeline/schema": {"pipeline/row"},
+	"plugin":          {"pipeline", "pipeline/row"},
+	"plugin/file": {
+		"plugin", "pipeline", "pipeline/row", "internal/disk", "internal/failpoint", "internal/text",
+	},
 	"plugin/file/filetest": {"plugin", "pipeline", "pipeline/expr", "pipeline/row"},
-	"plugin/csv":           {"plugin/file", "plugin", "pipeline", "pipeline/row"},
+	"plugin/csv":           {"plugin/file", "plugin", "pipeline", "pipeline/row", "internal/text"},
 	"plugin/jsonl":         {"plugin/file", "plugin", "pipeline", "pipeline/row"},
 	"plugin/lookup":        {"plugin/csv", "plugin/file", "plugin/jsonl", "plugin", "pipeline", "pipeline/row"},
 	"plugin/postgres/fit":  {"pipeline/row"},
@@ -34,14 +36,14 @@ var allowed = map[string][]string{
 		"plugin/egress",
 	},
 	"plugin/parquet": {
-		"internal/defect",
+		"internal/defect", "internal/text",
 		"plugin/parquet/page", "plugin/file", "plugin/jsonl", "plugin", "pipeline", "pipeline/row",
 	},
 	"plugin/object":     {"internal/defect", "plugin/file", "plugin", "pipeline", "plugin/egress"},
 	"plugin/webhook":    {"plugin", "plugin/file", "plugin/jsonl", "pipeline"},
 	"plugin/plugintest": {"plugin", "pipeline", "pipeline/row"},
 	"engine/plan":       {"pipeline/expr", "plugin", "pipeline", "pipeline/row", "pipeline/schema"},
-	"engine/barrier":    {"engine/plan", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
+	"engine/barrier":    {"engine/plan", "internal/text", "pipeline/expr", "plugin", "pipeline", "pipeline/row"},
 	"engine": {
 		"engine/barrier", "engine/plan", "internal/processors", "pipeline/amount", "pipeline/expr", "plugin",
 		"pipeline", "pipeline/row",
@@ -116,7 +118,7 @@ var allowed = map[string][]string{
 	},
 	"audit/evidence/strictzip": {},
 	"audit/retain": {
-		"activities/recompute", "internal/failpoint", "landscape", "payload", "pipeline", "plugin",
+		"activities/recompute", "internal/failpoint", "internal/text", "landscape", "payload", "pipeline", "plugin",
 	},
 	"landscape/inhand":  {"internal/defect", "landscape"},
 	"landscape/seal":    {"pipeline/row"},

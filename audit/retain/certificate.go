@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -71,7 +72,8 @@ func (c *carrying) text() string {
 	}
 	for _, chunk := range c.chunks {
 		if chunk.Rows < smallDigest {
-			fmt.Fprintf(&b, "  run %s  digests over the %d rows of %s chunk %d: who guesses all these rows can test the guess\n", chunk.Run, chunk.Rows, chunk.Source, chunk.Chunk)
+			fmt.Fprintf(&b, "  run %s  digests over %s of %s chunk %d: who guesses all of that can test the guess\n",
+				chunk.Run, text.Count(chunk.Rows, "row"), chunk.Source, chunk.Chunk)
 		}
 	}
 	return b.String()

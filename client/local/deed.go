@@ -174,7 +174,8 @@ func (d purgeDeed) purge(ctx context.Context, by client.By, order int64) (string
 	}
 	told := fmt.Sprintf("deleted %s, %s (order %d)", text.Count(int64(done.Deleted), "payload"), text.Count(done.Bytes, "byte"), done.Purge)
 	if done.Left > 0 {
-		told += fmt.Sprintf("; %d are being deleted by another process: if it is dead, waymark purge --finish does it now", done.Left)
+		told += fmt.Sprintf("; another process deletes %d more: if it is dead, waymark purge --finish does it now",
+			done.Left)
 	}
 	return told, nil
 }

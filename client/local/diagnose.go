@@ -128,7 +128,8 @@ func (p patient) refused(ctx context.Context) ([]client.Check, error) {
 	s := p.status
 	if s.Failed == 0 {
 		if open := s.Rows - s.Passed; open > 0 {
-			return one(client.Warning(p.next(), "%s of %s are not finished", text.Grouped(open), text.Count(s.Rows, "row")))
+			return one(client.Warning(p.next(), "%s of %s %s not finished",
+				text.Grouped(open), text.Count(s.Rows, "row"), text.Agree(open, "is", "are")))
 		}
 		return one(client.Good("none of %s was refused", text.Count(s.Rows, "row")))
 	}
@@ -136,7 +137,8 @@ func (p patient) refused(ctx context.Context) ([]client.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(client.Warning(client.ShowErrors, "%s of %s were refused, with %s", text.Grouped(s.Failed), text.Count(s.Rows, "row"),
+	return one(client.Warning(client.ShowErrors, "%s of %s %s refused, with %s",
+		text.Grouped(s.Failed), text.Count(s.Rows, "row"), text.Agree(s.Failed, "was", "were"),
 		strings.Join(slices.Sorted(maps.Keys(codes)), ", ")))
 }
 

@@ -93,7 +93,8 @@ func (p patient) repeats(ctx context.Context) ([]client.Check, error) {
 		return one(client.Failure(client.ReproduceRun, "run %s read the same, and made something else of it: %s; the first is %v",
 			other, text.Count(like.Differ, "record"), like.First[0]))
 	}
-	return one(client.Good("run %s read the same, and made the same of it: %s, %s hashes", other, text.Count(like.Rows, "row"), text.Grouped(like.Hashes)))
+	return one(client.Good("run %s read the same, and made the same of it: %s, %s",
+		other, text.Count(like.Rows, "row"), text.Count(like.Hashes, "hash")))
 }
 
 // twin returns the newest other complete run of the same document, plan, parameters and secrets that read the same, and of

@@ -140,8 +140,10 @@ func (p rowPatient) forward() (checks []client.Check) {
 		for _, end := range s.Onward.Ends {
 			checks = append(checks, p.named("forward", client.Good("%s of it ended at %s: %s", text.Count(int64(end.Tokens), "token"), end.Node, end.Path)))
 		}
-		if s.Onward.Left > 0 {
-			checks = append(checks, p.named("forward", client.Warning(client.ExplainRow, "%s that came of it were not followed", text.Count(int64(s.Onward.Left), "token"))))
+		if left := int64(s.Onward.Left); left > 0 {
+			check := client.Warning(client.ExplainRow, "%s that came of it %s not followed",
+				text.Count(left, "token"), text.Agree(left, "was", "were"))
+			checks = append(checks, p.named("forward", check))
 		}
 	}
 	if checks == nil {

@@ -293,10 +293,9 @@ func (d doctor) files(ctx context.Context) client.Check {
 			return client.Good("no worker sees the files of %q, and no deployed pipeline reads or writes any", files)
 		case len(workers) == 0:
 			return client.Warning(client.StartWorkerThere, "no worker sees the files of %q", files)
-		case len(workers) == 1:
-			return client.Good("1 worker sees the files of %q", files)
 		}
-		return client.Good("%s see the files of %q", text.Count(int64(len(workers)), "worker"), files)
+		n := int64(len(workers))
+		return client.Good("%s %s the files of %q", text.Count(n, "worker"), text.Agree(n, "sees", "see"), files)
 	})
 }
 

@@ -135,7 +135,7 @@ func stateOf(ctx context.Context, log *landscape.Reader, anchors []string, ended
 }
 
 func logCheck(ctx context.Context, b logState, anchors []string, err error) client.Check {
-	found := fmt.Sprintf("%d entries, %d signed", b.Entries, b.Signed)
+	found := fmt.Sprintf("%s, %d signed", text.Count(b.Entries, "entry"), b.Signed)
 	for _, anchor := range b.Anchors {
 		found += fmt.Sprintf(", %d at %s", anchor.Entries, anchor.Anchor)
 	}
@@ -175,8 +175,5 @@ func foreignText(n int64) string {
 
 // haveRuns is the beginning of a sentence about so many runs.
 func haveRuns(n int64) string {
-	if n == 1 {
-		return "1 run has"
-	}
-	return text.Grouped(n) + " runs have"
+	return text.Count(n, "run") + text.Agree(n, " has", " have")
 }

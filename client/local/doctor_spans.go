@@ -22,11 +22,13 @@ func (d doctor) spans(context.Context) client.Check {
 	}
 	var found []string
 	if waits.Spans > 0 && time.Since(waits.Since) > spansPatience {
-		found = append(found, fmt.Sprintf("%s wait since %s: a process with the variables OTEL_EXPORTER_OTLP_* sends them when the collector is there",
+		found = append(found, fmt.Sprintf("%s waiting since %s: "+
+			"a process with the variables OTEL_EXPORTER_OTLP_* sends them when the collector is there",
 			text.Count(waits.Spans, "span"), waits.Since.UTC().Format(time.RFC3339)))
 	}
 	if waits.Dropped > 0 {
-		found = append(found, fmt.Sprintf("%s were dropped, the last at %s: the collector was away for long, or did not take them (%s counts them)",
+		found = append(found, fmt.Sprintf("%s dropped, the last at %s: "+
+			"the collector was away for long, or did not take them (%s counts them)",
 			text.Count(waits.Dropped, "span"), waits.Last.UTC().Format(time.RFC3339), folder))
 	}
 	if found == nil {

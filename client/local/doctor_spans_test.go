@@ -21,5 +21,6 @@ func TestDoctorOfSpans(t *testing.T) {
 	}
 	check := d.spans(t.Context())
 	require.Equal(t, client.Doubtful, check.State)
-	require.Regexp(t, `^5 spans wait since 2001-09-09T01:46:40Z: .*; 1,200 spans were dropped, the last at 2026-11-30T12:00:00Z: `, check.Detail)
+	require.Regexp(t, `^5 spans waiting since 2001-09-09T01:46:40Z: .*; `+
+		`1,200 spans dropped, the last at 2026-11-30T12:00:00Z: `, check.Detail)
 }

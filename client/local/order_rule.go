@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"waymark/client"
+	"waymark/internal/text"
 	"waymark/landscape"
 )
 
@@ -43,7 +44,8 @@ func (h *Home) RuleOrders(ctx context.Context, verb landscape.OrderVerb, count i
 		return false, err
 	}
 	if known := court.approvers.Persons(); count > int64(known) {
-		return false, invalidOption(fmt.Errorf("%d persons: %s names %d", count, h.options.approversFile(), known))
+		wanted := text.Count(count, "person")
+		return false, invalidOption(fmt.Errorf("%s: %s names %d", wanted, h.options.approversFile(), known))
 	}
 	return h.clientOn(court.log).RuleOrders(ctx,
 		landscape.ApprovalRule{Verb: verb, Persons: count, Actor: cmp.Or(by.Actor, h.Actor), Why: by.Why})

@@ -99,7 +99,7 @@ func archivedText(run local.ArchivedRun) string {
 	if run.Location == "" {
 		return "is due"
 	}
-	return fmt.Sprintf("%s, %s bytes", run.Location, text.Grouped(run.Bytes))
+	return fmt.Sprintf("%s, %s", run.Location, text.Count(run.Bytes, "byte"))
 }
 
 // archivedLine says where the record of a run is; empty for the landscape.

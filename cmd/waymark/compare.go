@@ -92,8 +92,10 @@ func writeComparison(w io.Writer, c *client.Comparison) error {
 	for _, s := range c.Sources {
 		fmt.Fprintf(w, "  source %s: %s\n", s.Name, sourceWords(s))
 	}
-	fmt.Fprintf(w, "%s in both: %s ended elsewhere, of these %s are refused now; %s more ended alike and had other values on the way\n",
-		text.Count(c.Rows, "row"), text.Grouped(c.Flipped), text.Grouped(c.Refused), text.Grouped(c.Changed))
+	fmt.Fprintf(w, "%s in both: %s ended elsewhere, of these %s %s refused now; "+
+		"%s more ended alike and had other values on the way\n",
+		text.Count(c.Rows, "row"), text.Grouped(c.Flipped), text.Grouped(c.Refused), text.Agree(c.Refused, "is", "are"),
+		text.Grouped(c.Changed))
 	if len(c.Barriers) > 0 {
 		fmt.Fprintf(w, "  not compared row by row: what %s made of many rows\n", strings.Join(c.Barriers, ", "))
 	}

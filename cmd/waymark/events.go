@@ -146,7 +146,7 @@ func writeSnapshot(w io.Writer, s *history.Snapshot) error {
 	if s.Run.Ended != "" {
 		fmt.Fprintf(w, ", ended %s", s.Run.Ended)
 	}
-	fmt.Fprintf(w, "\n%s events, the last with SHA-256 %s\n", text.Grouped(s.Events), s.Head)
+	fmt.Fprintf(w, "\n%s, the last with SHA-256 %s\n", text.Count(s.Events, "event"), s.Head)
 	lines := [][]string{{"", "", "rows", ""}}
 	for _, source := range s.Sources {
 		lines = append(lines, []string{"source", source.Source, text.Grouped(source.Rows), "chunks: " + text.Grouped(source.Chunks)})

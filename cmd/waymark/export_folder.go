@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"waymark/audit/interop"
+	"waymark/internal/text"
 )
 
 // exportedFolder is a folder that was written.
@@ -21,7 +22,7 @@ func (e *exportedFolder) writeText(w io.Writer) error {
 	for _, f := range e.Files {
 		bytes += f.Bytes
 	}
-	_, err := fmt.Fprintf(w, "%s  %d files  %d bytes\n", e.Folder, len(e.Files), bytes)
+	_, err := fmt.Fprintf(w, "%s  %s  %d bytes\n", e.Folder, text.Count(int64(len(e.Files)), "file"), bytes)
 	return err
 }
 

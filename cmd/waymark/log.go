@@ -80,24 +80,16 @@ func aboutText(e evidence.Entry) string {
 	case evidence.Refused:
 		return fmt.Sprintf("entry %d", e.Statement.Position)
 	case evidence.Foreign:
-		return "head of " + entriesText(e.Statement.Position)
+		return "head of " + text.Count(e.Statement.Position, "entry")
 	case evidence.Restored:
 		return fmt.Sprintf("entries %d to %d", e.Found, e.Anchored-1)
 	}
 	return ""
 }
 
-// entriesText counts entries.
-func entriesText(n int64) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return text.Grouped(n) + " entries"
-}
-
 // backlogText says how far the log is.
 func backlogText(b evidence.Backlog) string {
-	line := fmt.Sprintf("%s, %s signed", entriesText(b.Entries), text.Grouped(b.Signed))
+	line := fmt.Sprintf("%s, %s signed", text.Count(b.Entries, "entry"), text.Grouped(b.Signed))
 	for _, anchor := range b.Anchors {
 		line += fmt.Sprintf(", %s at %s", text.Grouped(anchor.Entries), anchor.Anchor)
 	}
@@ -110,9 +102,10 @@ func backlogText(b evidence.Backlog) string {
 // anchorText says how far an anchor is.
 func anchorText(anchor evidence.Anchor) string {
 	if !anchor.Stamped.IsZero() {
-		return fmt.Sprintf("%s stamped the head of %s at %s", anchor.Anchor, entriesText(anchor.Entries), anchor.Stamped.Local().Format("2006-01-02 15:04:05"))
+		at := anchor.Stamped.Local().Format("2006-01-02 15:04:05")
+		return fmt.Sprintf("%s stamped the head of %s at %s", anchor.Anchor, text.Count(anchor.Entries, "entry"), at)
 	}
-	return fmt.Sprintf("%s has %s entries", anchor.Anchor, text.Grouped(anchor.Entries))
+	return fmt.Sprintf("%s has %s", anchor.Anchor, text.Count(anchor.Entries, "entry"))
 }
 
 func (a *app) logCheckCommand() *cobra.Command {
@@ -251,7 +244,8 @@ attestations, sign-offs, and orders to forget, which must be given again. It nee
 					return err
 				}
 				return a.print(done, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "%s came back; %s lost\n", entriesText(done.Anchored-done.Found), text.Count(int64(len(done.Lost)), "run"))
+					_, err := fmt.Fprintf(w, "%s came back; %s lost\n",
+						text.Count(done.Anchored-done.Found, "entry"), text.Count(int64(len(done.Lost)), "run"))
 					for _, run := range done.Lost {
 						fmt.Fprintln(w, "lost: run", run)
 					}

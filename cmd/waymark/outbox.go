@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client"
+	"waymark/internal/text"
 	"waymark/landscape"
 )
 
@@ -33,7 +34,8 @@ Events hold names, ids, counts and digests, no values of rows. Old ones are drop
 			return a.ask(cmd.Context(), func(home record) error {
 				dropped, err := home.Outbox(cmd.Context(), filter, a.printEvent)
 				if dropped > 0 {
-					a.note("%d events after position %d were old, and are dropped", dropped, filter.After)
+					a.note("%s after position %d %s dropped: too old",
+						text.Count(dropped, "event"), filter.After, text.Agree(dropped, "was", "were"))
 				}
 				if stopped, ok := errors.AsType[*client.Error](err); filter.Follow && ok && stopped.Kind == client.Interrupted {
 					return nil // that is how it ends

@@ -117,17 +117,23 @@ func writePurge(w io.Writer, p *client.Purge) error {
 		line += fmt.Sprintf(" (order %d)", p.Purge)
 	}
 	for _, more := range []struct {
-		n    int
-		told string
+		n         int
+		one, many string
 	}{
-		{p.Finished, "of them had been begun by an earlier purge"},
-		{p.Shared, "are due and stay: other runs need them"},
-		{p.Longer, "of the runs stay longer: their documents say so"},
-		{p.Kept, "came into use, or under a hold, meanwhile, and stay"},
-		{p.Left, "are being deleted by another purge: if its process is dead, waymark purge --finish does it now"},
+		{p.Finished, "of them had been begun by an earlier purge", "of them had been begun by an earlier purge"},
+		{p.Shared, "is due and stays: other runs need it", "are due and stay: other runs need them"},
+		{p.Longer, "of the runs stays longer: its document says so", "of the runs stay longer: their documents say so"},
+		{
+			p.Kept, "came into use, or under a hold, meanwhile, and stays",
+			"came into use, or under a hold, meanwhile, and stay",
+		},
+		{
+			p.Left, "is being deleted by another purge: if its process is dead, waymark purge --finish does it now",
+			"are being deleted by another purge: if its process is dead, waymark purge --finish does it now",
+		},
 	} {
-		if more.n > 0 {
-			line += fmt.Sprintf("\n%d %s", more.n, more.told)
+		if n := int64(more.n); n > 0 {
+			line += fmt.Sprintf("\n%s %s", text.Grouped(n), text.Agree(n, more.one, more.many))
 		}
 	}
 	if _, err := fmt.Fprintln(w, line); err != nil || len(p.Held) == 0 {
@@ -351,6 +357,7 @@ func writeScrubbed(w io.Writer, s scrubbed) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s, %s bytes: %d corrupt, %d unreadable, %d missing\n", text.Count(int64(s.Objects), "payload"), text.Grouped(s.Bytes), s.Corrupt, s.Unreadable, s.Missing)
+	_, err := fmt.Fprintf(w, "%s, %s: %d corrupt, %d unreadable, %d missing\n",
+		text.Count(int64(s.Objects), "payload"), text.Count(s.Bytes, "byte"), s.Corrupt, s.Unreadable, s.Missing)
 	return err
 }

@@ -42,12 +42,14 @@ func (a *app) reproduce(ctx context.Context, home *local.Home, word string) erro
 
 // writeReproduction says whether the second run made the same, and what it did not.
 func writeReproduction(w io.Writer, r *local.Reproduction) error {
-	said := fmt.Sprintf("%s, %s, %s of outputs (%.1f s)", text.Count(r.Rows, "row"), text.Grouped(r.Hashes)+" hashes", text.Count(r.Parts, "part"), r.Seconds)
+	said := fmt.Sprintf("%s, %s, %s of outputs (%.1f s)",
+		text.Count(r.Rows, "row"), text.Count(r.Hashes, "hash"), text.Count(r.Parts, "part"), r.Seconds)
 	if r.Equal {
 		_, err := fmt.Fprintf(w, "run %s is bit-equal when it is executed again: %s\n", r.Run, said)
 		return err
 	}
-	fmt.Fprintf(w, "run %s is not the same when it is executed again: %s differ of %s\n", r.Run, text.Count(r.Differ, "record"), said)
+	fmt.Fprintf(w, "run %s is not the same when it is executed again: %s %s of %s\n",
+		r.Run, text.Count(r.Differ, "record"), text.Agree(r.Differ, "differs", "differ"), said)
 	if r.Reason != "" {
 		fmt.Fprintf(w, "  it ended %s: %s\n", r.Status, text.Cell(r.Reason))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client/local"
+	"waymark/internal/text"
 	"waymark/landscape"
 )
 
@@ -32,7 +33,8 @@ func (a *app) resolveCommand() *cobra.Command {
 ` + runArgument,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("takes a run and an effect, not %d words: %s", len(args), cmd.UseLine())
+				given := text.Count(int64(len(args)), "word")
+				return fmt.Errorf("takes a run and an effect, not %s: %s", given, cmd.UseLine())
 			}
 			return nil
 		},

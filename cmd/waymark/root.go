@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"waymark/internal/text"
 	"waymark/pipeline"
 )
 
@@ -187,18 +188,18 @@ func named(root *cobra.Command, args []string, err error) error {
 // takes refuses fewer arguments, and more.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		number := fmt.Sprintf("%d to %d arguments", least, most)
+		number := fmt.Sprintf("%d to %s", least, text.Count(int64(most), "argument"))
 		switch {
 		case least <= len(args) && len(args) <= most:
 			return nil
 		case most == 0:
 			number = "no arguments"
 		case most == math.MaxInt:
-			number = fmt.Sprintf("at least %d arguments", least)
+			number = "at least " + text.Count(int64(least), "argument")
 		case least == most:
-			number = fmt.Sprintf("%d arguments", least)
+			number = text.Count(int64(least), "argument")
 		case least == 0:
-			number = fmt.Sprintf("at most %d argument", most)
+			number = "at most " + text.Count(int64(most), "argument")
 		}
 		return fmt.Errorf("takes %s, not %d: %s", number, len(args), cmd.UseLine())
 	}

@@ -17,6 +17,7 @@ import (
 	"waymark/activities"
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
@@ -211,7 +212,8 @@ const mostTold = 3
 func (a *app) tellInterrupted(interrupted []landscape.RunHead) {
 	for i, run := range interrupted {
 		if i == mostTold {
-			a.note("%d more runs were interrupted: waymark runs", len(interrupted)-mostTold)
+			more := int64(len(interrupted) - mostTold)
+			a.note("%s %s interrupted: waymark runs", text.Count(more, "more run"), text.Agree(more, "was", "were"))
 			return
 		}
 		a.note("run %s of %s was interrupted; resume it: waymark resume %s", run.ID, run.Pipeline, run.ID)

@@ -36,8 +36,9 @@ func writeTrials(w io.Writer, trials []audit.Trial) {
 			other += v.Rows
 		}
 	}
-	fmt.Fprintf(w, "tried on %s, %s, nothing written: %d go another way, %d have other values, %d refused that passed before\n",
-		text.Count(tried, "run"), text.Count(all.Rows, "row"), all.Flipped, other, all.Refused)
+	fmt.Fprintf(w, "tried on %s, %s, nothing written: %s, %d %s other values, %d refused that passed before\n",
+		text.Count(tried, "run"), text.Count(all.Rows, "row"), goElsewhere(all.Flipped), other,
+		text.Agree(other, "has", "have"), all.Refused)
 	same := 0
 	for i := range trials {
 		if trials[i].Same() {
@@ -51,12 +52,18 @@ func writeTrials(w io.Writer, trials []audit.Trial) {
 	}
 }
 
+// goElsewhere says how many rows end elsewhere than they did.
+func goElsewhere(rows int64) string {
+	return fmt.Sprintf("%d %s another way", rows, text.Agree(rows, "goes", "go"))
+}
+
 func writeTrial(w io.Writer, t *audit.Trial) {
 	if t.Left != "" {
 		fmt.Fprintf(w, "  %s: not tried: %s\n", t.Run, text.Cell(t.Left))
 		return
 	}
-	fmt.Fprintf(w, "  %s: %s, %d go another way, %d refused that passed before\n", t.Run, text.Count(t.Rows, "row"), t.Flipped, t.Refused)
+	fmt.Fprintf(w, "  %s: %s, %s, %d refused that passed before\n",
+		t.Run, text.Count(t.Rows, "row"), goElsewhere(t.Flipped), t.Refused)
 	if t.Forgotten > 0 {
 		fmt.Fprintf(w, "    not tried: %s forgotten\n", text.Count(t.Forgotten, "row"))
 	}

@@ -115,11 +115,8 @@ func (a *app) triggersResumeCommand() *cobra.Command {
 					return err
 				}
 				return a.print(done, func(w io.Writer) error {
-					wait := "wait"
-					if done.Waiting == 1 {
-						wait = "waits"
-					}
-					_, err := fmt.Fprintf(w, "trigger %s is resumed%s; %s %s\n", done.ID, already(done.Changed), done.Kind.Count(done.Waiting), wait)
+					waits := done.Kind.Count(done.Waiting) + text.Agree(done.Waiting, " waits", " wait")
+					_, err := fmt.Fprintf(w, "trigger %s is resumed%s; %s\n", done.ID, already(done.Changed), waits)
 					return err
 				})
 			})

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/client/local"
+	"waymark/internal/text"
 	"waymark/landscape"
 )
 
@@ -22,7 +23,8 @@ publishes the outputs, if no other policy keeps the run from it. ` + "`waymark s
 ` + runArgument,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("takes a run and a policy, not %d words (put a name with spaces in quotes): %s", len(args), cmd.UseLine())
+				return fmt.Errorf("takes a run and a policy, not %s (put a name with spaces in quotes): %s",
+					text.Count(int64(len(args)), "word"), cmd.UseLine())
 			}
 			return nil
 		},

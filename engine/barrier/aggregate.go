@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"waymark/engine/plan"
+	"waymark/internal/text"
 	"waymark/pipeline/row"
 	"waymark/plugin"
 )
@@ -117,7 +118,8 @@ func (g *aggregator) compute(b *batch, i int) (row.Value, *plugin.Rejection) {
 // computeAll returns the values of all computed fields.
 func (g *aggregator) computeAll(b *batch) ([]row.Value, *plugin.Rejection) {
 	if want := g.spec.ExpectRows; want > 0 && b.rows != int64(want) {
-		return nil, &plugin.Rejection{Code: CodeBatchRows, Message: fmt.Sprintf("expected %d rows in the batch, found %d", want, b.rows)}
+		says := fmt.Sprintf("expected %s in the batch, found %d", text.Count(int64(want), "row"), b.rows)
+		return nil, &plugin.Rejection{Code: CodeBatchRows, Message: says}
 	}
 	values := make([]row.Value, len(g.spec.Compute))
 	for i := range values {

@@ -26,7 +26,7 @@ func (s *Schema) FitsJSON(object map[string]any) error {
 		found++
 	}
 	if found < len(object) && !s.Others {
-		return fmt.Errorf("it has %d more fields than the schema", len(object)-found)
+		return fmt.Errorf("it has fields that are not in the schema: %d", len(object)-found)
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (s *Schema) FitsHeader(cells []string) error {
 		}
 	}
 	if more := len(cells) - len(s.Fields); more > 0 {
-		return fmt.Errorf("it has %d more columns than the schema", more)
+		return fmt.Errorf("it has columns that are not in the schema: %d", more)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"waymark/internal/text"
 	"waymark/pipeline/row"
 	"waymark/plugin"
 	"waymark/plugin/file"
@@ -60,9 +61,15 @@ func (p *parser) splitCells(text string) *plugin.Rejection {
 		count, rejection = p.splitPlain(text)
 	}
 	if rejection == nil && count != len(p.layout.columns) {
-		return file.Reject(file.CodeFieldCount, "", "the record has %d cells, the header %d", count, len(p.layout.columns))
+		return p.otherCount(count)
 	}
 	return rejection
+}
+
+// otherCount refuses a record with this number of cells, which is not that of the header.
+func (p *parser) otherCount(cells int) *plugin.Rejection {
+	has := text.Count(int64(cells), "cell")
+	return file.Reject(file.CodeFieldCount, "", "the record has %s, the header %d", has, len(p.layout.columns))
 }
 
 // splitPlain finds the cells of a record without quotes, and returns how many there are.

@@ -13,6 +13,7 @@ import (
 	"path"
 
 	"waymark/internal/disk"
+	"waymark/internal/text"
 	"waymark/plugin"
 )
 
@@ -93,7 +94,8 @@ func (l oneFile) attestPart(ctx context.Context, f disk.File, size int64, part p
 	if _, err := f.ReadAt(data, part.Offset); err != nil && !errors.Is(err, io.EOF) {
 		return plugin.Finding{}, err
 	}
-	why := fmt.Sprintf("%d bytes at byte %d are not those that were written", part.Bytes, part.Offset)
+	why := fmt.Sprintf("%s at byte %d %s written", text.Count(part.Bytes, "byte"), part.Offset,
+		text.Agree(part.Bytes, "is not the one that was", "are not those that were"))
 	if int64(len(data)) < part.Bytes {
 		why = fmt.Sprintf("the file ends at byte %d, within the part", size)
 	}
@@ -123,9 +125,11 @@ func (l oneFile) attestFrame(f disk.File, size int64, w plugin.Written, parts pl
 		return plugin.Finding{State: plugin.Changed, Why: "the header is not the one that was written"}, nil
 	case parts.Equal < parts.LookedAt || more == 0:
 	case parts.Equal == int64(len(w.Parts)):
-		return plugin.Finding{State: plugin.Changed, Line: w.Artifact.Rows + 1, Why: fmt.Sprintf("%d bytes were added at the end", more)}, nil
+		why := text.Count(more, "byte") + text.Agree(more, " was", " were") + " added at the end"
+		return plugin.Finding{State: plugin.Changed, Line: w.Artifact.Rows + 1, Why: why}, nil
 	default:
-		return plugin.Finding{State: plugin.Changed, Why: fmt.Sprintf("it has %d bytes, and %d were written", size, w.Artifact.Bytes)}, nil
+		why := fmt.Sprintf("it has %s, and the run wrote %d", text.Count(size, "byte"), w.Artifact.Bytes)
+		return plugin.Finding{State: plugin.Changed, Why: why}, nil
 	}
 	return plugin.Finding{State: plugin.AsWritten}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"waymark/internal/text"
 	"waymark/plugin"
 )
 
@@ -17,13 +18,15 @@ const (
 
 // appendFixed appends a decimal as the integer that it is with the point moved by the column's scale to the right: big-endian,
 // in two's complement.
-func appendFixed(dst []byte, column *target, text string) ([]byte, *plugin.Rejection) {
-	digits, exact := scaled(text, column.scale)
+func appendFixed(dst []byte, column *target, value string) ([]byte, *plugin.Rejection) {
+	digits, exact := scaled(value, column.scale)
 	if !exact {
-		return dst, reject(codeInexact, column.Name, "%.64q has more than %d digits after the point; round it before", text, column.scale)
+		return dst, reject(codeInexact, column.Name, "%.64q has more than %s after the point; round it before",
+			value, text.Count(int64(column.scale), "digit"))
 	}
 	if len(strings.TrimLeft(digits, "-0")) > decimalDigits {
-		return dst, reject(codeNumberWidth, column.Name, "%.64q has more than %d digits, %d of them after the point", text, decimalDigits, column.scale)
+		return dst, reject(codeNumberWidth, column.Name, "%.64q has more than %d digits, %d of them after the point",
+			value, decimalDigits, column.scale)
 	}
 	dst = append(dst, 1)
 	if len(digits) <= 18 {

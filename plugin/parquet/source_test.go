@@ -283,4 +283,6 @@ func TestDecimalsOfFixedLength(t *testing.T) {
 		require.Contains(t, refused.Message, `"`+text+`"`)
 		require.Equal(t, "before", string(dst))
 	}
+	_, refused := appendFixed(nil, &target{Field: plugin.Field{Name: "total"}, scale: 1}, "1.25")
+	require.Equal(t, `"1.25" has more than 1 digit after the point; round it before`, refused.Message)
 }

@@ -280,7 +280,7 @@ func (c *copying) short(of *copies, has int) {
 	}
 	why := "no row of the table has all these values"
 	if has > 0 || len(of.runs) > 1 {
-		why = fmt.Sprintf("the table has %d of %d rows with these values", has, of.wrote)
+		why = fmt.Sprintf("the table has %d of %s with these values", has, inRows(int64(of.wrote)))
 	}
 	if len(of.runs) > 1 {
 		var names []string

@@ -56,7 +56,8 @@ func (r *reader) seek(ctx context.Context, at plugin.Cursor) error {
 	}
 	if r.at.Row != at.Row || !bytes.Equal(r.state(), at.Digest) {
 		return r.source.fault(codeSourceChanged,
-			"the first %d rows, which were read before the run was interrupted, are not the same any more: start over with waymark resume --fork", at.Row)
+			"rows that were read before the run was interrupted, the first %d, are not the same any more: "+
+				"start over with waymark resume --fork", at.Row)
 	}
 	return nil
 }

@@ -281,7 +281,8 @@ func TestARunSeesOneSnapshot(t *testing.T) {
 	require.NoError(t, r.Close())
 
 	_, err = s.Open(ctx, at, pin)
-	require.Equal(t, "the first 40 rows, which were read before the run was interrupted, are not the same any more: start over with waymark resume --fork",
+	require.Equal(t, "rows that were read before the run was interrupted, the first 40, are not the same any more: "+
+		"start over with waymark resume --fork",
 		requireFault(t, "SOURCE_CHANGED", err))
 
 	d.exec("update t set v = 0; delete from t where id = 0")

@@ -343,6 +343,9 @@ func (k *Keeper) pauseAfter(ctx context.Context, s *Schedule, changes []landscap
 		next := *last
 		next.Action, next.Paused, next.Until, next.Actor = landscape.PauseSchedule, true, 0, activities.Waymark
 		next.Why = fmt.Sprintf("%d slots failed one after the other, the last: %s: %s", len(failed), failed[0].Name, failed[0].Reason)
+		if len(failed) == 1 {
+			next.Why = fmt.Sprintf("slot %s failed: %s", failed[0].Name, failed[0].Reason)
+		}
 		return &next, nil
 	})
 }

@@ -90,7 +90,8 @@ func (v *verification) statementFollows() error {
 
 // String says it for people.
 func (b Balance) String() string {
-	return fmt.Sprintf("%d rows read, %d in sinks, %d in quarantine, %d filtered, %d discarded", b.Read, b.Sinks, b.Quarantined, b.Filtered, b.Discarded)
+	return fmt.Sprintf("%s read, %d in sinks, %d in quarantine, %d filtered, %d discarded",
+		plural(b.Read, "row"), b.Sinks, b.Quarantined, b.Filtered, b.Discarded)
 }
 
 // String says it for people.
