@@ -183,7 +183,11 @@ func (v *voice) comparisonIsShown(t *testing.T, page *html.Node, found client.Co
 				counts[i] = grouped(*n)[0]
 			}
 		}
-		want = append(want, append([]string{o.Sink}, append(counts, map[bool]string{true: "● the same", false: "✗ differ"}[o.Same])...))
+		said := map[bool]string{true: "● the same", false: "✗ differ"}[o.Same]
+		for _, f := range o.Fields {
+			said += fmt.Sprintf("field %s: %s → %s", f.Field, f.Was.Text(), f.Is.Text())
+		}
+		want = append(want, append([]string{o.Sink}, append(counts, said)...))
 	}
 	require.Equal(t, want, table(page, "As they were published"))
 }
