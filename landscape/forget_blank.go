@@ -13,7 +13,7 @@ import (
 // Blanked says what becomes of each column that may tell the values of a row, or a hash that can be guessed, when the row is forgotten.
 // What is not here holds none, or says in Kept why it stays. A test asks this of every column.
 var Blanked = map[string]string{
-	"chunks.cursor":         "without the state of the file's hash, which holds the last bytes before the chunk's end",
+	"chunks.cursor":         "without the digest of the file before the chunk's end, by which the last bytes there could be guessed",
 	"chunk_rows.raw_hashes": "the row's slot is zero",
 	"hashes.hashes":         "the row's slots are zero",
 	"key_hashes.hashes":     "the row's slots are zero",
@@ -78,13 +78,13 @@ func inSlice(slice int64) func(slot int64) int {
 	}
 }
 
-// cursors removes the states of hashes that may hold a part of the records.
+// cursors removes the digests by which a part of the records could be guessed.
 func (b *blanking) cursors(ctx context.Context, run string, at ChunkKey) error {
 	tails, err := b.tails(ctx, run, at)
 	for _, chunk := range tails {
 		now := cursorToBlank{chunk.Run, chunk.Source, chunk.Chunk, chunk.Cursor}
 		next := now
-		if next.Cursor, err = withoutState(chunk); err != nil {
+		if next.Cursor, err = withoutDigest(chunk); err != nil {
 			return err
 		}
 		b.moves = append(b.moves, Move{From: now, To: next})
@@ -92,10 +92,10 @@ func (b *blanking) cursors(ctx context.Context, run string, at ChunkKey) error {
 	return err
 }
 
-// blockBytes is how many bytes of a file the state of its SHA-256 holds, less one.
+// blockBytes is the size of a block of SHA-256: digests on both sides of fewer bytes let them be guessed.
 const blockBytes = 64
 
-// tails returns a chunk, and those after it that end within a block of it, whose cursors have the state of a hash.
+// tails returns a chunk, and those after it that end within a block of it, whose cursors have a digest.
 func (r *Reader) tails(ctx context.Context, run string, at ChunkKey) (tails []Chunk, err error) {
 	end, found := plugin.Cursor{}, false
 	for chunk, err := range r.Chunks(ctx, run, at.Source) {
@@ -122,8 +122,8 @@ func (r *Reader) tails(ctx context.Context, run string, at ChunkKey) (tails []Ch
 	return tails, nil
 }
 
-// withoutState returns the cursor of a chunk without the state of the hash of its file.
-func withoutState(chunk Chunk) (string, error) {
+// withoutDigest returns the cursor of a chunk without the digest.
+func withoutDigest(chunk Chunk) (string, error) {
 	cursor, err := chunk.End()
 	if err != nil {
 		return "", err

@@ -143,7 +143,7 @@ type Cursor struct {
 	Offset  int64  `json:"offset"`            // in the file's decoded text: after decompression and conversion to UTF-8
 	Line    int64  `json:"line"`              // physical lines before Offset
 	Row     int64  `json:"row"`               // records of this source before Offset, over all files
-	Digest  []byte `json:"digest,omitempty"`  // state of the SHA-256 over the file's own bytes, where it can be carried
+	Digest  []byte `json:"digest,omitempty"`  // SHA-256 of the own bytes before Offset, or its state after the last whole block; nil if it is not carried
 	State   string `json:"state,omitempty"`   // of a format whose chunks end within a line: what comes next
 	Context []byte `json:"context,omitempty"` // header record of the current file, if the format has one and it is short
 }

@@ -6,7 +6,6 @@ import (
 	"compress/bzip2"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -27,7 +26,7 @@ const (
 // ownBytes reads the file's own bytes, counts them and hashes them.
 type ownBytes struct {
 	src  io.Reader
-	hash hash.Hash // nil: somebody else does
+	hash io.Writer // nil: somebody else does
 	head []byte    // the first bytes, at most headBytes
 	n    int64
 	err  error // what src failed with, other than io.EOF

@@ -12,7 +12,7 @@ import (
 )
 
 // maxCursorContext is how long a header may be to travel in the cursor, which stays under 1 KiB as JSON: 512 bytes are
-// 684 in base64, the hash state another 144.
+// 684 in base64, the state of the hash another 144.
 const maxCursorContext = 512
 
 // reader reads the files of a source one after the other.

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 
 	"waymark/plugin"
@@ -24,7 +22,7 @@ type Text struct {
 	own    *bound // its Stream; nil: the file is in memory
 	stream io.Reader
 	unpack *decompressor // nil: the file is not compressed
-	hash   hash.Hash     // SHA-256 of the file's own bytes: up to offset if seekable, else as far as they are read
+	hash   *prefixHash   // of the file's own bytes: up to offset if seekable, else as far as they are read
 
 	seekable bool  // the decoded text is the file's own bytes
 	offset   int64 // of the window in the decoded text
@@ -41,7 +39,7 @@ func (s *Source) openText(ctx context.Context, info plugin.FileInfo, offset int6
 	if err != nil {
 		return nil, s.storeError(info.Path, err)
 	}
-	t := &Text{source: s.name, path: info.Path, file: file, own: &bound{}, hash: sha256.New(), buffer: make([]byte, s.Buffer)}
+	t := &Text{source: s.name, path: info.Path, file: file, own: &bound{}, hash: newPrefixHash(), buffer: make([]byte, s.Buffer)}
 	s.connect(t, info.Path, t.own)
 	if err := t.enter(ctx, info.Path, offset, digest); err != nil {
 		return nil, errors.Join(s.storeError(info.Path, err), t.close())
@@ -51,7 +49,7 @@ func (s *Source) openText(ctx context.Context, info plugin.FileInfo, offset int6
 
 // textOf returns the text of a file that is in memory. It is released and not closed.
 func (s *Source) textOf(path string, content []byte) *Text {
-	t := &Text{source: s.name, path: path, hash: sha256.New(), buffer: make([]byte, s.Buffer)}
+	t := &Text{source: s.name, path: path, hash: newPrefixHash(), buffer: make([]byte, s.Buffer)}
 	s.connect(t, path, bytes.NewReader(content))
 	return t
 }
@@ -77,10 +75,10 @@ func (s *Source) connect(t *Text, path string, own io.Reader) {
 func (t *Text) enter(ctx context.Context, path string, offset int64, digest []byte) (err error) {
 	start, direct := int64(0), t.seekable && len(digest) > 0 && t.file.Pinned()
 	if direct {
-		if err := t.hash.(encoding.BinaryUnmarshaler).UnmarshalBinary(digest); err != nil {
+		if err := t.hash.enter(digest); err != nil {
 			return fmt.Errorf("digest of the cursor: %w", err)
 		}
-		start, t.offset = offset, offset
+		start, t.offset = blockAt(offset), blockAt(offset)
 	}
 	if t.own.stream, err = t.file.Stream(ctx, start); err != nil {
 		return err
@@ -177,18 +175,19 @@ func trimCR(line []byte, newline byte) []byte {
 }
 
 // digest returns the hex SHA-256 of what was hashed.
-func (t *Text) digest() string { return hex.EncodeToString(t.hash.Sum(nil)) }
+func (t *Text) digest() string { return hex.EncodeToString(t.hash.sum()) }
 
-// state returns the state of the hash at the beginning of the window, or nil if there is none that can be carried.
+// state returns what the next reader needs of the hash at the beginning of the window: its state, to continue there, or
+// the SHA-256 itself, to compare it, of a file that can only be read from its beginning. It is nil if the next reader has
+// to believe what it reads.
 func (t *Text) state() []byte {
-	if !t.seekable {
+	switch {
+	case !t.seekable:
 		return nil
+	case t.file != nil && t.file.Pinned():
+		return t.hash.state()
 	}
-	state, err := t.hash.(encoding.BinaryMarshaler).MarshalBinary()
-	if err != nil {
-		return nil // then the next reader reads the file from its beginning
-	}
-	return state
+	return t.hash.sum()
 }
 
 func (t *Text) close() error {

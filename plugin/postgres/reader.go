@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"encoding"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -54,7 +53,7 @@ func (r *reader) seek(ctx context.Context, at plugin.Cursor) error {
 	if at.Row == 0 {
 		return nil
 	}
-	if r.at.Row != at.Row || !bytes.Equal(r.state(), at.Digest) {
+	if r.at.Row != at.Row || !bytes.Equal(r.hash.Sum(nil), at.Digest) {
 		return r.source.fault(codeSourceChanged,
 			"rows that were read before the run was interrupted, the first %d, are not the same any more: "+
 				"start over with waymark resume --fork", at.Row)
@@ -73,15 +72,6 @@ func (r *reader) pass(record []byte) {
 	r.at.Row++
 	r.at.Line++
 	r.at.Offset += int64(len(record)) + 1
-}
-
-// state returns the state of the digest.
-func (r *reader) state() []byte {
-	state, err := r.hash.(encoding.BinaryMarshaler).MarshalBinary()
-	if err != nil {
-		panic("postgres: state of a SHA-256: " + err.Error()) // it has no way to fail
-	}
-	return state
 }
 
 // Next puts the next rows into c, each as a record of one line.
@@ -189,11 +179,11 @@ func (r *reader) follows(order [][]byte) error {
 	return nil
 }
 
-// Cursor returns where the next chunk begins: how many rows were read, and the state of the digest over them.
+// Cursor returns where the next chunk begins: how many rows were read, and the digest of them.
 func (r *reader) Cursor() plugin.Cursor {
 	at := r.at
 	if at.Row > 0 {
-		at.Digest = r.state()
+		at.Digest = r.hash.Sum(nil)
 	}
 	return at
 }
