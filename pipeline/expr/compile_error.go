@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -151,7 +152,8 @@ func explainOverload(function, arguments string) string {
 	case function == operators.Index:
 		return fmt.Sprintf("[…] does not work on %s", strings.Join(given, " with "))
 	case !isOperator || symbol == "":
-		return fmt.Sprintf("%s() does not take (%s)%s", function, strings.Join(given, ", "), floatCure(function, given))
+		name := cmp.Or(extremeNames[function], function)
+		return fmt.Sprintf("%s() does not take (%s)%s", name, strings.Join(given, ", "), floatCure(function, given))
 	case len(given) == 1:
 		return fmt.Sprintf("%s does not take %s", symbol, given[0])
 	}

@@ -36,6 +36,10 @@ func decorate(call interpreter.InterpretableCall) (interpreter.InterpretableV2, 
 	if ours, ok := operatorsOf[call.Function()]; ok && call.OverloadID() == "" {
 		return interpreter.NewCall(call.ID(), call.Function(), "", call.Args(), byKinds(call.Function(), ours)), nil
 	}
+	if _, ok := extremeNames[call.Function()]; ok {
+		by := extreme(call.Function())
+		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), by), nil
+	}
 	switch call.Function() {
 	case overloads.Matches:
 		return boundedMatches(call)

@@ -103,6 +103,7 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 	options = append(options, decimalFunctions()...)
 	options = append(options, dateFunctions()...)
 	options = append(options, numberFunctions()...)
+	options = append(options, extremeOverloads()...)
 	for _, o := range celOperators {
 		options = append(options, o.declaration())
 	}

@@ -115,6 +115,9 @@ const someOperator = "an operator"
 
 // operationName returns the symbol or name by which people know CEL's function.
 func operationName(function string) string {
+	if name, ok := extremeNames[function]; ok {
+		return name + "()"
+	}
 	switch symbol, ok := operators.FindReverse(function); {
 	case ok && symbol != "":
 		return symbol

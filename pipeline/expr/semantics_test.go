@@ -359,3 +359,42 @@ func TestDecimalsAreKeys(t *testing.T) {
 		require.Equal(t, want, string(row.AppendText(nil, value)), source)
 	}
 }
+
+// The greatest and the least number are those by value, in any order, in a list, and whether kinds are known or not.
+func TestExtremesAreThoseByValue(t *testing.T) {
+	for _, numbers := range [][2]string{
+		{"9007199254740992.0", "9007199254740993"}, {"9007199254740993", "9007199254740994.0"},
+		{"9223372036854775807", "9223372036854775808.0"}, {"-9007199254740993", "-9007199254740992.0"},
+		{"9007199254740992.0", "decimal('9007199254740992.5')"}, {"9007199254740993", "decimal('9007199254740993.1')"},
+		{"1", "row.fee"}, {"decimal('1.5')", "row.fee"},
+	} {
+		least, greatest := numbers[0], numbers[1]
+		for _, form := range []string{
+			"(%s, %s)", "(%[2]s, %[1]s)", "(dyn(%s), dyn(%s))", "(dyn(%[2]s), %[1]s)", "([%s, %s])", "(%s, %s, %[1]s)",
+		} {
+			for function, want := range map[string]string{"math.least": least, "math.greatest": greatest} {
+				source := function + fmt.Sprintf(form, least, greatest)
+				require.Equal(t, text(t, want), text(t, source), source)
+			}
+		}
+	}
+	for source, want := range map[string]string{
+		"math.greatest(2, 2.0)":                "int 2",
+		"math.least(2.0, 2)":                   "float 2.0",
+		"math.greatest(row.fee)":               text(t, "row.fee"),
+		"math.least([decimal('2.50'), 3, 2u])": "int 2",
+	} {
+		require.Equal(t, want, text(t, source), source)
+	}
+	for source, want := range map[string]string{
+		"math.greatest(1, 0.0 / 0.0)":      CodeEval,
+		"math.least([0.0 / 0.0, 1])":       CodeEval,
+		"math.least(range(0))":             CodeEval,
+		"math.greatest(dyn('1'), 2)":       CodeNoSuchOverload,
+		"math.least([dyn('1'), dyn('2')])": CodeNoSuchOverload,
+	} {
+		require.Equal(t, want, code(t, source), source)
+	}
+	_, err := strikesEnv(t).Compile("math.greatest(row.airport, 2)", Any)
+	require.ErrorContains(t, err, "math.greatest() does not take (string, int)")
+}
