@@ -24,6 +24,22 @@ func EndName(at string, path pipeline.Path) string {
 	return at + " (" + string(path) + ")"
 }
 
+// endWords and storedEnds replace what stands in parentheses behind a place.
+var endWords, storedEnds = func() (words, stored *strings.Replacer) {
+	var there, back []string
+	for _, path := range pipeline.Paths() {
+		in, out := "("+string(path)+")", "("+path.Words()+")"
+		there, back = append(there, in, out), append(back, out, in)
+	}
+	return strings.NewReplacer(there...), strings.NewReplacer(back...)
+}()
+
+// EndWords writes where rows ended for people, such as large (reached its sink).
+func EndWords(ends string) string { return endWords.Replace(ends) }
+
+// StoredEnd returns where rows ended as Ends has it, from that or from the text for people.
+func StoredEnd(text string) string { return storedEnds.Replace(text) }
+
 // Together is where the tokens of a row ended, in one text.
 func Together(ends []string) string { return cmp.Or(strings.Join(ends, " and "), "nowhere") }
 

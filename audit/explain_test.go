@@ -288,11 +288,11 @@ func testText(t *testing.T, s *fixture) {
 	var b strings.Builder
 	require.NoError(t, explain(t, s, audit.Question{Row: 8}).WriteText(&b))
 	for _, line := range []string{
-		"row 8 of orders, in run run-1 of orders (completed_with_failures)\n",
+		"row 8 of orders, in run run-1 of orders (completed with failures)\n",
 		`  record  a8,"dan\nand co",2026-01-07,400,2` + "\n",
 		"  + share = 200\n",
 		"  → big\n",
-		"way      orders > share > paid > triage[big] > review (gate_routed)\n",
+		"way      orders > share > paid > triage[big] > review\n",
 	} {
 		require.Contains(t, b.String(), line)
 	}

@@ -102,7 +102,7 @@ func TestOnwardInWords(t *testing.T) {
   chosen, row 2 of chosen.jsonl: each:2, by latest:2 > latest:2/lines > outer:3 > inner:5 > inner:5/few
   chosen, row 3 of chosen.jsonl: each:3, by latest:2 > latest:2/lines > outer:3 > inner:6 > inner:6/few
   totals, row 3 of totals.jsonl: sums:3, by latest:2 > latest:2/quick > meet:4 > meet:4/right > both:3
-  2 tokens ended at kept (filter_dropped)
+  2 tokens ended at kept: dropped
 `, strings.ReplaceAll(told, filepath.Join(a.Folder, run)+"/", ""))
 	whole := a.tell(t, "in:3").Onward
 	for limit := 1; limit < whole.Tokens; limit++ {
@@ -112,7 +112,8 @@ func TestOnwardInWords(t *testing.T) {
 		require.Equal(t, limit, cut.Tokens)
 		require.Positive(t, cut.Left)
 		require.Equal(t, whole.Lines[:len(cut.Lines)], cut.Lines, "the lines that are nearest")
-		more := fmt.Sprintf("looked at; %d more came of it, left out here: --limit N follows more", cut.Left)
-		require.Contains(t, textOf(t, story), more)
+		require.Contains(t, textOf(t, story), fmt.Sprintf(
+			"looked at; %d more came of it, left out here: --limit %d follows them", cut.Left, limit+cut.Left,
+		))
 	}
 }

@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 	"strings"
+
+	"waymark/pipeline"
 )
 
 // write tells what came of a token beyond barriers.
@@ -21,8 +23,8 @@ func (o *Onward) write(b *strings.Builder) {
 		b.WriteString("  in no output\n")
 	}
 	if o.Left > 0 {
-		fmt.Fprintf(b, "  %s looked at; %d more came of it, left out here: --limit N follows more\n",
-			plural(int64(o.Tokens), "token"), o.Left)
+		fmt.Fprintf(b, "  %s looked at; %d more came of it, left out here: --limit %d follows them\n",
+			plural(int64(o.Tokens), "token"), o.Left, o.Tokens+o.Left)
 	}
 }
 
@@ -49,6 +51,6 @@ func (c Count) say() string {
 	case c.Open:
 		return fmt.Sprintf("%s held by %s, whose batch is still open", tokens, c.Node)
 	default:
-		return fmt.Sprintf("%s ended at %s (%s)", tokens, c.Node, c.Path)
+		return fmt.Sprintf("%s ended at %s: %s", tokens, c.Node, pipeline.Path(c.Path).Words())
 	}
 }

@@ -86,8 +86,8 @@ func testLateStory(t *testing.T, s *fixture) {
 	require.Zero(t, story.Line)
 	text := textOf(t, story)
 	require.Contains(t, text, lateSaid+`written  {"id":"a","n":3,"half":33}`)
-	require.Contains(t, text, "outcome  failure, on_error_routed\n")
-	require.Contains(t, text, "good (jsonl)\n  refused  SINK_UNIQUE: id: a row with \"a\" is there\n  sent to  __quarantine__\n")
+	require.Contains(t, text, "outcome  failure: refused (on_error_routed)\n")
+	require.Contains(t, text, "good (jsonl)\n  refused  SINK_UNIQUE: id: a row with \"a\" is there\n  sent to  quarantine\n")
 
 	twice := explain(t, s, audit.Question{Row: 7})
 	require.Equal(t, []string{"failure", "on_error_routed", "", "rejects"}, []string{twice.Outcome, twice.Path, twice.Sink, twice.RefusedBy})

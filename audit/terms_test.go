@@ -59,9 +59,9 @@ func TestTerms(t *testing.T) {
   key      row.id = "1"
   key      row.kind = "a"`,
 			"put (sort)": `
-  group_by row.kind = "a"
-  by desc  row.cost = 5.0
-  by asc   row.id = "1"`,
+  group by row.kind = "a"
+  descending by row.cost = 5.0
+  ascending by row.id = "1"`,
 		},
 		"put:1": {
 			"each (expand)": `
@@ -69,7 +69,7 @@ func TestTerms(t *testing.T) {
 		},
 		"each:1": {
 			"sums (aggregate)": `
-  group_by row.kind = "a"
+  group by row.kind = "a"
   mean: sum(row.cost) / double(count())
     row.cost = 5.0
   most: max(row.parts + 1)

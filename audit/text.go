@@ -1,12 +1,15 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"waymark/pipeline"
 	"waymark/plugin"
 )
 
@@ -51,7 +54,7 @@ func (s *Explanation) writeHead(b *strings.Builder) {
 	if strings.Contains(s.Token, "/") {
 		what = "token " + s.Token
 	}
-	fmt.Fprintf(b, "%s, in run %s of %s (%s)\n\n", what, s.Run, s.Pipeline, s.Status)
+	fmt.Fprintf(b, "%s, in run %s of %s (%s)\n\n", what, s.Run, s.Pipeline, spaced(s.Status))
 }
 
 // write tells the fate of one token of the story.
@@ -190,9 +193,9 @@ func (l *RetriedBy) write(b *strings.Builder) {
 	if l == nil {
 		return
 	}
-	fmt.Fprintf(b, "  again   %s of run %s (%s)\n", l.Token, l.Run, l.Status)
+	fmt.Fprintf(b, "  again   %s of run %s (%s)\n", l.Token, l.Run, spaced(l.Status))
 	for _, end := range l.Ends {
-		fmt.Fprintf(b, "          %s\n", end.Way)
+		fmt.Fprintf(b, "          %s: %s\n", route(end.Way), pipeline.Path(end.Path).Words())
 	}
 	if len(l.Ends) == 0 {
 		b.WriteString("          in flight\n")
@@ -261,12 +264,23 @@ func (c Change) write(b *strings.Builder) {
 	case c.From != "":
 		fmt.Fprintf(b, "  %s → %s\n", c.From, c.Field)
 	case c.Before == nil:
-		fmt.Fprintf(b, "  + %s = %s\n", c.Field, escape(*c.After))
+		fmt.Fprintf(b, "  + %s = %s\n", c.Field, plain(*c.After))
 	case c.After == nil:
-		fmt.Fprintf(b, "  - %s = %s\n", c.Field, escape(*c.Before))
+		fmt.Fprintf(b, "  - %s = %s\n", c.Field, plain(*c.Before))
 	default:
-		fmt.Fprintf(b, "  ~ %s = %s, was %s\n", c.Field, escape(*c.After), escape(*c.Before))
+		fmt.Fprintf(b, "  ~ %s = %s, was %s\n", c.Field, plain(*c.After), plain(*c.Before))
 	}
+}
+
+// marked is a value in canonical form that carries the mark of its kind.
+var marked = regexp.MustCompile(`^\{"\$(date|timestamp|decimal|json)":"?(.*?)"?\}$`)
+
+// plain writes a value for people: one whose kind cannot be seen has that after it.
+func plain(canonical string) string {
+	if m := marked.FindStringSubmatch(canonical); m != nil {
+		canonical = fmt.Sprintf("%s (%s)", m[2], m[1])
+	}
+	return escape(canonical)
 }
 
 func (r *Rejection) write(b *strings.Builder) {
@@ -274,13 +288,16 @@ func (r *Rejection) write(b *strings.Builder) {
 	if r.Field != "" {
 		field = r.Field + ": "
 	}
-	fmt.Fprintf(b, "  refused  %s: %s%s\n  sent to  %s\n", r.Code, field, escape(r.Message), r.SentTo)
+	fmt.Fprintf(b, "  refused  %s: %s%s\n  sent to  %s\n", r.Code, field, escape(r.Message), route(r.SentTo))
 }
+
+// labels are words of documents as people read them.
+var labels = map[string]string{"group_by": "group by", "by asc": "ascending by", "by desc": "descending by"}
 
 func (t Term) write(b *strings.Builder) {
 	if t.Expression == "" {
 		for _, part := range t.Values {
-			writeLine(b, t.For, part.say())
+			writeLine(b, cmp.Or(labels[t.For], t.For), part.say())
 		}
 		return
 	}
@@ -319,7 +336,7 @@ func (v Value) say() string {
 func (f *Fate) writeEnd(b *strings.Builder) {
 	b.WriteByte('\n')
 	if f.Way != "" {
-		fmt.Fprintf(b, "way      %s\noutcome  %s\n", f.Way, f.outcome())
+		fmt.Fprintf(b, "way      %s\noutcome  %s\n", route(f.Way), f.outcome())
 	}
 	if f.Computed != "" {
 		fmt.Fprintf(b, "  DIFFERS: computed again it goes %s\n", escape(f.Computed))
@@ -339,11 +356,27 @@ func (f *Fate) writeEnd(b *strings.Builder) {
 	}
 }
 
+// outcome says how the token ended, and the word that is recorded for it.
 func (f *Fate) outcome() string {
-	if f.Outcome == "" {
-		return "open, " + f.Path
+	ended := fmt.Sprintf("%s (%s)", pipeline.Path(f.Path).Words(), f.Path)
+	switch pipeline.Outcome(f.Outcome) {
+	case "":
+		return "open: " + ended
+	case pipeline.Transient: // of what came of it others tell
+		return ended
 	}
-	return f.Outcome + ", " + f.Path
+	return f.Outcome + ": " + ended
+}
+
+// route is the signature of a way without how it ended.
+func route(way string) string {
+	if begin := strings.LastIndex(way, " ("); begin >= 0 {
+		if _, rest, ended := strings.Cut(way[begin:], ")"); ended {
+			way = way[:begin] + rest
+		}
+	}
+	way = strings.ReplaceAll(way, pipeline.QuarantineSink, pipeline.Quarantine)
+	return strings.ReplaceAll(way, pipeline.DiscardSink, pipeline.Discard)
 }
 
 func (f *Fate) writeSink(b *strings.Builder) {
@@ -375,6 +408,9 @@ func (f *Fate) writeBytes(b *strings.Builder) {
 		fmt.Fprintf(b, "written  %s\n", escape(f.Written))
 	}
 }
+
+// spaced is a stored word as people read it.
+func spaced(word string) string { return strings.ReplaceAll(word, "_", " ") }
 
 // Visible is a text in which everybody sees everything: what nobody would see is escaped.
 func Visible(text string) string { return escape(text) }

@@ -13,7 +13,7 @@ func (d *Denial) WriteText(w io.Writer) error {
 	if d.Reached {
 		verb = "is in"
 	}
-	fmt.Fprintf(&b, "%s %s %s, in run %s of %s (%s)\n", d.Token, verb, d.Sink, d.Run, d.Pipeline, d.Status)
+	fmt.Fprintf(&b, "%s %s %s, in run %s of %s (%s)\n", d.Token, verb, d.Sink, d.Run, d.Pipeline, spaced(d.Status))
 	for _, reason := range d.Reasons {
 		reason.write(&b)
 	}
@@ -37,6 +37,6 @@ func (r *Reason) write(b *strings.Builder) {
 		fmt.Fprintf(b, "  cure     %s\n", r.Merge.Cure)
 	}
 	if r.Refused != nil {
-		fmt.Fprintf(b, "  sent to  %s\n", r.Refused.SentTo)
+		fmt.Fprintf(b, "  sent to  %s\n", route(r.Refused.SentTo))
 	}
 }

@@ -191,7 +191,7 @@ var losses = map[pipeline.Path]string{
 
 func (l Lost) say() string {
 	if l.Node == "" || losses[pipeline.Path(l.Reason)] == "" {
-		return fmt.Sprintf("%s was lost (%s)", l.Branch, l.Reason)
+		return fmt.Sprintf("%s was lost (%s)", l.Branch, pipeline.Path(l.Reason).Words())
 	}
 	return fmt.Sprintf("%s was lost (%s %s)", l.Branch, losses[pipeline.Path(l.Reason)], l.Node)
 }

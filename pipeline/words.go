@@ -1,5 +1,10 @@
 package pipeline
 
+import (
+	"maps"
+	"slices"
+)
+
 // Reserved targets of routes and error policies. Stored; never rename.
 const (
 	Continue   = "continue"   // to the node that takes this one's rows
@@ -58,6 +63,36 @@ func (p Path) Outcome() Outcome {
 	default:
 		return Failure
 	}
+}
+
+// endings say what paths mean.
+var endings = map[Path]string{
+	DefaultFlow:         "reached its sink",
+	GateRouted:          "routed to its sink",
+	GateDiscarded:       "discarded by a gate",
+	FilterDropped:       "dropped",
+	OnErrorRouted:       "refused",
+	QuarantinedAtSource: "refused when read",
+	Unrouted:            "refused without a route",
+	SinkDiscarded:       "refused and discarded",
+	Coalesced:           "merged",
+	ForkParent:          "copied into branches",
+	ExpandParent:        "taken apart",
+	BatchConsumed:       "taken into a batch",
+	BranchNotNeeded:     "not needed by the merge",
+	Buffered:            "held",
+}
+
+// Paths returns all of them, sorted.
+func Paths() []Path { return slices.Sorted(maps.Keys(endings)) }
+
+// Words says for people how a row with this path ended; no two paths have the same words. A path that is not known
+// stays as it is.
+func (p Path) Words() string {
+	if words, known := endings[p]; known {
+		return words
+	}
+	return string(p)
 }
 
 // When a coalesce makes one row of a row's branches. Stored; never rename.

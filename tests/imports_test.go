@@ -111,7 +111,8 @@ var allowed = map[string][]string{
 		"payload/s3store",
 	},
 	"audit/dossier": {
-		"audit", "audit/evidence/rowproof", "internal/text", "landscape", "landscape/spent", "pipeline/schema",
+		"activities", "audit", "audit/evidence/rowproof", "internal/text", "landscape", "landscape/spent", "pipeline",
+		"pipeline/schema", "plugin",
 	},
 	"audit/evidence/rowproof": {
 		"audit/evidence", "audit/evidence/trust", "internal/strictjson", "landscape", "landscape/seal",

@@ -1,7 +1,9 @@
 package dossier
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/spent"
 	"waymark/pipeline/schema"
+	"waymark/plugin"
 )
 
 func moment(at landscape.Micros) string {
@@ -33,18 +36,22 @@ func (a *account) began(ctx context.Context) error {
 	if r.Version > 0 {
 		a.line("version", fmt.Sprintf("%d, deployed in %s", r.Version, r.Environment))
 	}
-	a.line("status", string(r.Status), r.Reason)
-	a.line("started by", r.Actor, r.Trigger, r.Host)
+	a.line("status", spaced(string(r.Status)), r.Reason)
+	a.line("started by", r.Actor+", "+door(r.Trigger)+", on "+r.Host)
 	a.line("why", start.Why)
-	a.line("slot", start.Slot, start.Schedule)
-	a.line("linked to", r.Parent, string(r.Link))
+	if start.Slot != "" {
+		a.line("slot", start.Slot+" of schedule "+start.Schedule)
+	}
+	if r.Parent != "" {
+		a.line("linked", "it "+links[r.Link]+" run "+r.Parent)
+	}
 	a.line("asked for", moment(start.Accepted))
 	a.line("began", moment(r.Started))
 	a.line("ended", moment(r.Finished))
-	a.line("document", r.File, "sha256 "+r.DocumentSHA256)
-	a.line("plan", "sha256 "+r.PlanSHA256)
+	a.line("document", r.File, "SHA-256 "+r.DocumentSHA256)
+	a.line("plan", "what the document compiles to", "SHA-256 "+r.PlanSHA256)
 	a.line("program", r.Code)
-	a.line("params", strings.TrimSuffix(r.Params, "{}"))
+	a.line("parameters", given(r.Params))
 	return nil
 }
 
@@ -61,19 +68,61 @@ func (a *account) read(ctx context.Context) error {
 		if s.Info == "{}" { // a barrier
 			continue
 		}
+		var digests []string
 		at := slices.IndexFunc(ends, func(e landscape.SourceEnd) bool { return e.Source == s.Source })
 		if at < 0 {
 			a.line(s.Source, "not to its end")
 		} else {
-			a.line(s.Source, number(ends[at].Rows, "row"), number(ends[at].Bytes, "byte"), "sha256 "+ends[at].Digests)
+			a.line(s.Source, number(ends[at].Rows, "row"), number(ends[at].Bytes, "byte"))
+			if err := json.Unmarshal([]byte(ends[at].Digests), &digests); err != nil {
+				return fmt.Errorf("source %s: digests: %w", s.Source, err)
+			}
 		}
-		a.line("", s.Info)
+		if err := a.source(s, digests); err != nil {
+			return err
+		}
 	}
 	tables, err := landscape.Select[landscape.LookupTable](ctx, a.log, a.run.ID)
 	for _, t := range tables {
-		a.line(t.Node, number(t.Rows, "row"), number(t.Bytes, "byte"), "sha256 "+t.SHA256, t.Path)
+		a.line(t.Node, number(t.Rows, "row"), number(t.Bytes, "byte"))
+		a.line("", t.Path, "SHA-256 "+t.SHA256)
 	}
 	return err
+}
+
+// source tells which files a source read, or what else. The digests are those of the files that it read to their ends.
+func (a *account) source(s landscape.Source, digests []string) error {
+	var info plugin.SourceInfo
+	if err := json.Unmarshal([]byte(s.Info), &info); err != nil {
+		return fmt.Errorf("source %s: what it read: %w", s.Source, err)
+	}
+	if info.List != "" {
+		a.line("", "records of an earlier run, which it refused")
+	}
+	if info.Trigger != "" {
+		a.line("", "what arrived at trigger "+info.Trigger)
+	}
+	for i, file := range info.Files {
+		cells := []string{file.Path, number(file.Bytes, "byte")}
+		if file.Target != "" {
+			cells[0] += ", a link to " + file.Target
+		}
+		if file.ModifiedMicros != 0 {
+			cells = append(cells, "last changed "+moment(landscape.Micros(file.ModifiedMicros)))
+		}
+		if i < len(digests) && digests[i] != "" {
+			cells = append(cells, "SHA-256 "+digests[i])
+		}
+		if i < len(info.Outputs) && info.Outputs[i].Run != "" {
+			of := info.Outputs[i]
+			cells = append(cells, fmt.Sprintf("the output of sink %s of run %s", of.Sink, of.Run))
+		}
+		a.line("", cells...)
+	}
+	for _, link := range info.Skipped {
+		a.line("", link, "left out: a link to nothing that may be read")
+	}
+	return nil
 }
 
 func (a *account) nodes(summary landscape.Summary) {
@@ -100,7 +149,11 @@ func (a *account) made(ctx context.Context, summary landscape.Summary) error {
 		a.line(s.Sink, number(s.Finalized, "row"), published)
 		for _, artifact := range artifacts {
 			if artifact.Sink == s.Sink {
-				a.line("", artifact.Path, number(artifact.Bytes, "byte"), moment(artifact.Published), "sha256 "+artifact.SHA256, artifact.Latest)
+				published := "published " + moment(artifact.Published)
+				a.line("", artifact.Path, number(artifact.Bytes, "byte"), published, "SHA-256 "+artifact.SHA256)
+				if artifact.Latest != "" {
+					a.line("", artifact.Latest, "leads there")
+				}
 				fields, err := schema.Parse(artifact.Schema)
 				if err != nil {
 					return err
@@ -121,7 +174,7 @@ func (a *account) refused(ctx context.Context) error {
 		return true
 	}, a.run.ID)
 	for k, n := range counts {
-		a.line(k.node, k.code, number(n, "row"), "to "+k.to)
+		a.line(k.node, refusal(k.code), number(n, "row"), place(k.to))
 	}
 	slices.SortFunc(a.lines, slices.Compare)
 	return err
@@ -134,10 +187,10 @@ func (a *account) policies(ctx context.Context) error {
 	}
 	results, err := a.log.PolicyResults(ctx, a.run.ID)
 	for _, p := range declared {
-		a.line(p.Policy, "gate "+p.Gate, p.Assertion)
+		a.line(p.Policy, p.Assertion, cmp.Or(gates[p.Gate], spaced(p.Gate)))
 		for _, r := range results {
 			if r.Policy == p.Policy {
-				a.line("", string(r.Result), moment(r.At), r.Detail, r.Actor)
+				a.line("", cmp.Or(verdicts[r.Result], spaced(string(r.Result))), moment(r.At), r.Detail, r.Actor)
 			}
 		}
 	}
@@ -146,38 +199,38 @@ func (a *account) policies(ctx context.Context) error {
 
 // people tells who started the run, what people ordered, and what they signed.
 func (a *account) people(ctx context.Context) error {
-	a.line(moment(a.run.Started), "start", a.run.Actor, a.run.Trigger)
+	a.line(moment(a.run.Started), a.run.Actor, "started it "+door(a.run.Trigger))
 	actions, err := a.log.Actions(ctx, a.run.ID)
 	if err != nil {
 		return err
 	}
 	for _, action := range actions {
-		a.line(moment(action.At), action.Verb, action.Actor, action.Why)
+		a.line(moment(action.At), action.Actor, cmp.Or(deeds[action.Verb], spaced(action.Verb)), action.Why)
 	}
 	resumptions, err := a.log.Resumptions(ctx, a.run.ID)
 	if err != nil {
 		return err
 	}
 	for _, r := range resumptions {
-		a.line(moment(r.At), "resume", r.Actor, r.Why)
+		a.line(moment(r.At), r.Actor, "resumed it", r.Why)
 	}
 	orders, err := a.log.OrdersAbout(ctx, a.run.ID)
 	if err != nil {
 		return err
 	}
 	for _, o := range orders {
-		a.line(moment(o.At), "propose to "+string(o.Verb), o.Person, "request "+o.Digest)
+		a.line(moment(o.At), o.Person, "proposed to "+spaced(string(o.Verb)), "request "+o.Digest)
 		approvals, err := a.log.Approvals(ctx, o)
 		if err != nil {
 			return err
 		}
 		for _, signed := range approvals {
-			a.line(moment(signed.At), string(signed.Kind), signed.Person, "request "+o.Digest)
+			a.line(moment(signed.At), signed.Person, "signed: "+spaced(string(signed.Kind)), "request "+o.Digest)
 		}
 	}
 	signed, err := a.log.SignOffs(ctx, a.run.ID)
 	for _, s := range signed {
-		a.line(moment(s.At), "sign off as "+s.Role, s.Person, fmt.Sprintf("seal %d", s.Seal))
+		a.line(moment(s.At), s.Person, "signed it off as "+s.Role, fmt.Sprintf("seal %d", s.Seal))
 	}
 	slices.SortStableFunc(a.lines, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 	return err
@@ -190,7 +243,14 @@ func (a *account) attempts(ctx context.Context) error {
 		return err
 	}
 	for _, e := range executions {
-		a.line(moment(e.At), fmt.Sprintf("execution %d of epoch %d", e.Seq, e.Epoch), e.Workflow, e.Identity)
+		began := "began"
+		if e.Epoch > 0 {
+			began = fmt.Sprintf("resumption %d", e.Epoch)
+		}
+		if e.Seq > 0 {
+			began += fmt.Sprintf(", execution %d", e.Seq+1)
+		}
+		a.line(moment(e.At), began, "in workflow "+e.Workflow+" of Temporal", "by "+e.Identity)
 	}
 	moments, err := a.log.Moments(ctx, a.run.ID)
 	if err != nil {
@@ -198,7 +258,8 @@ func (a *account) attempts(ctx context.Context) error {
 	}
 	for _, m := range moments {
 		if m.Attempt > 1 {
-			a.line(moment(m.Finished), fmt.Sprintf("chunk %d of %s passed at attempt %d", m.Chunk, m.Source, m.Attempt), m.Worker)
+			passed := fmt.Sprintf("chunk %d of %s went through the steps at attempt %d", m.Chunk, m.Source, m.Attempt)
+			a.line(moment(m.Finished), passed, "by "+m.Worker)
 		}
 	}
 	events, err := a.log.EffectEvents(ctx, a.run.ID)
@@ -207,7 +268,9 @@ func (a *account) attempts(ctx context.Context) error {
 	}
 	for _, e := range events {
 		if e.Event != landscape.EffectBegan && e.Event != landscape.EffectFinalized {
-			a.line(moment(e.At), fmt.Sprintf("write to %s %s at attempt %d", e.Sink, e.Event, e.Fence), e.Worker, e.Detail)
+			became := cmp.Or(writes[e.Event], spaced(string(e.Event)))
+			attempt := fmt.Sprintf("attempt %d to write to %s %s", e.Fence, e.Sink, became)
+			a.line(moment(e.At), attempt, "by "+e.Worker, spaced(e.Detail))
 		}
 	}
 	err = a.events(ctx, func(event string) bool { return !logged(event) })
@@ -227,7 +290,7 @@ func (a *account) events(ctx context.Context, wanted func(event string) bool) er
 	happened, err := landscape.Select[landscape.RunEvent](ctx, a.log, a.run.ID)
 	for _, e := range happened {
 		if wanted(e.Event) {
-			a.line(moment(e.At), e.Event, e.Detail)
+			a.line(moment(e.At), spaced(e.Event), e.Detail)
 		}
 	}
 	return err
@@ -288,14 +351,15 @@ func (a *account) later(ctx context.Context) error {
 		return err
 	}
 	for _, l := range linked {
-		a.line("linked run", l.Run, string(l.Link))
+		a.line("run "+l.Run, links[l.Link]+" this one")
 	}
 	looks, err := a.log.Attestations(ctx, a.run.ID)
 	if err != nil {
 		return err
 	}
 	for _, l := range looks {
-		a.line("attested", moment(l.At), l.Sink, string(l.Result), l.Actor)
+		found := "output " + l.Sink + " is " + spaced(string(l.Result))
+		a.line("compared with its target", moment(l.At), found, "by "+l.Actor)
 	}
 	purges, err := a.log.PurgesOf(ctx, a.run.ID, 0)
 	for _, p := range purges {

@@ -41,10 +41,11 @@ func sourceOf(text string) string {
 const meaning = `When the run was sealed, its record had this row: a record with this SHA-256 was read, it went this way, and this is what it was at every node.
 The rest of this story was computed from the record; its wording is not sealed.
 
-This file takes its own word for the key of the log. With the last part, saved as a file, others compare that with a key that they trust:
+This file takes its own word for the key of the log. With the last part, saved as the file row.proof, others compare that
+with a key that they trust, in the file trust.policy (waymark keys policy prints one):
 
-waymark verify FILE.proof --policy trust.policy
-python3 proof.py FILE.proof trust.policy`
+waymark verify row.proof --policy trust.policy
+python3 proof.py row.proof trust.policy`
 
 // section is a part of the page that people read. All that Text has is visible: nothing of it is markup or a control character.
 type section struct{ Title, Text string }

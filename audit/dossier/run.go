@@ -13,14 +13,17 @@ import (
 	"waymark/landscape"
 )
 
-// runMeaning is what the report of a run proves, and what it does not.
+// runMeaning is what the report of a run proves, and what it does not; RUN stands for its id.
 const runMeaning = `The run was sealed with each of the records in the last part, and none of them has changed since.
-The parts above were counted from the whole record; their wording is not sealed, and neither is what came after the seal.
+Those records are in the form in which they were sealed, for programs. The parts above were counted from the whole record;
+their wording is not sealed, and neither is what came after the seal.
 
 This file takes its own word for the key of the log: compare the head below with one that you have from elsewhere. What proves all of it is the bundle:
 
-waymark export RUN -o FILE.zip
-waymark verify FILE.zip --policy trust.policy`
+waymark export RUN -o RUN.zip
+waymark verify RUN.zip --policy trust.policy
+
+trust.policy is a file with the keys that the reader trusts: waymark keys policy prints one.`
 
 // shownTables are those whose records the report of a run has, with their proofs.
 var shownTables = map[string]bool{
@@ -58,7 +61,8 @@ func WriteRun(ctx context.Context, w io.Writer, log *landscape.Reader, run lands
 	for i, r := range proof.Records {
 		lines[i] = text.Visible(r.Line)
 	}
-	sections = append(sections, section{"What this proves", runMeaning}, section{"The head of the log", visible(proof.Head)},
+	meaning := strings.ReplaceAll(runMeaning, "RUN", run.ID)
+	sections = append(sections, section{"What this proves", meaning}, section{"The head of the log", visible(proof.Head)},
 		section{"The records, as they were sealed", strings.Join(lines, "\n")})
 	return write(w, sections, data{Title: "Run " + run.ID + " of " + run.Pipeline, Run: run.ID, Forms: []form{}, Proof: string(file)})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/audit"
 	"waymark/audit/compare"
 	"waymark/client"
 	"waymark/internal/text"
@@ -59,13 +60,14 @@ a row ended, as the comparison writes it: with both it may be one that ended ali
 
 // listCompared lists the rows of two runs that a filter selects.
 func (a *app) listCompared(ctx context.Context, home record, was, is string, filter compare.Filter, p page) error {
+	filter.From, filter.To = audit.StoredEnd(filter.From), audit.StoredEnd(filter.To)
 	rows, err := home.ComparedRows(ctx, was, is, filter, p.after, p.limit)
 	if err != nil {
 		return err
 	}
 	lines := [][]string{{"earlier", "now", "went apart at", "ended earlier", "ended now"}}
 	for _, r := range rows {
-		lines = append(lines, []string{r.Was, r.Is, r.Node, r.From, r.To})
+		lines = append(lines, []string{r.Was, r.Is, r.Node, audit.EndWords(r.From), audit.EndWords(r.To)})
 	}
 	if n := len(rows); n > 0 {
 		p.note(a, n, rows[n-1].Was)
@@ -87,7 +89,7 @@ func (a *app) compare(ctx context.Context, home record, was, is string) error {
 
 // writeComparison says how two runs differ: in what they were told, in what they read, and in what they made of that.
 func writeComparison(w io.Writer, c *client.Comparison) error {
-	fmt.Fprintf(w, "%s of %s and %s of %s\n", c.Was.ID, c.Was.Pipeline, c.Is.ID, c.Is.Pipeline)
+	fmt.Fprintf(w, "earlier: run %s of %s; now: run %s of %s\n", c.Was.ID, c.Was.Pipeline, c.Is.ID, c.Is.Pipeline)
 	writeToldOtherwise(w, c)
 	for _, s := range c.Sources {
 		fmt.Fprintf(w, "  source %s: %s\n", s.Name, sourceWords(s))
@@ -111,7 +113,8 @@ func writeComparison(w io.Writer, c *client.Comparison) error {
 		fmt.Fprintf(w, "  went apart at %s: %s, of which %s ended elsewhere, such as %s\n", b.Node, text.Count(b.Rows, "row"), text.Grouped(b.Flipped), pairsText(b.Examples))
 	}
 	for _, f := range c.Flips {
-		fmt.Fprintf(w, "  %s → %s: %s, such as %s\n", f.From, f.To, text.Count(f.Rows, "row"), pairsText(f.Examples))
+		was, is := audit.EndWords(f.From), audit.EndWords(f.To)
+		fmt.Fprintf(w, "  %s → %s: %s, such as %s\n", was, is, text.Count(f.Rows, "row"), pairsText(f.Examples))
 	}
 	if c.Flipped == 0 {
 		return nil

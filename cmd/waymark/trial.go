@@ -68,7 +68,9 @@ func writeTrial(w io.Writer, t *audit.Trial) {
 		fmt.Fprintf(w, "    not tried: %s forgotten\n", text.Count(t.Forgotten, "row"))
 	}
 	for _, f := range t.Flips {
-		fmt.Fprintf(w, "    %s → %s: %s, such as %s\n", f.From, f.To, text.Count(f.Rows, "row"), strings.Join(f.Examples, ", "))
+		was, is := audit.EndWords(f.From), audit.EndWords(f.To)
+		rows, examples := text.Count(f.Rows, "row"), strings.Join(f.Examples, ", ")
+		fmt.Fprintf(w, "    %s → %s: %s, such as %s\n", was, is, rows, examples)
 	}
 	for _, v := range t.Values {
 		fmt.Fprintf(w, "    other values in %s: %s, such as %s\n", v.Sink, text.Count(v.Rows, "row"), strings.Join(v.Examples, ", "))

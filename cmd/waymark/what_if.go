@@ -82,9 +82,13 @@ func writeEnds(w io.Writer, cells []audit.Ends) error {
 	if m == nil {
 		return nil
 	}
+	ends := make([]string, len(m.Ends))
+	for i, end := range m.Ends {
+		ends[i] = audit.EndWords(end)
+	}
 	sums := make([]int64, len(m.Ends)+1) // of the columns, and of all
-	lines := [][]string{append(append([]string{"was \\ is"}, m.Ends...), "was")}
-	for i, name := range m.Ends {
+	lines := [][]string{append(append([]string{"was \\ is"}, ends...), "was")}
+	for i, name := range ends {
 		line, sum := []string{name}, int64(0)
 		for j, n := range m.Rows[i] {
 			line, sum, sums[j] = append(line, text.Grouped(n)), sum+n, sums[j]+n

@@ -200,7 +200,7 @@ func TestARowIsToldFromBothEnds(t *testing.T) {
 	require.Contains(t, text.String(), "was     orders:2 of run first, where orders refused it with CONVERT; retried\n")
 	text.Reset()
 	require.NoError(t, before.WriteText(&text))
-	require.Contains(t, text.String(), "again   orders:1 of run second (completed_with_failures)\n")
+	require.Contains(t, text.String(), "again   orders:1 of run second (completed with failures)\n")
 }
 
 func TestOutputsOfTheSameDocumentLieBeside(t *testing.T) {
