@@ -30,6 +30,7 @@ const (
 )
 
 func main() {
+	program.OutliveReaders()
 	ctx, stop := signal.NotifyContext(context.Background(), program.Signals()...)
 	context.AfterFunc(ctx, defect.Guard("signal", stop)) // a second signal ends the process at once
 	os.Exit(program.Main("waymark-worker", os.Stderr, func() int { return execute(ctx, os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv) }))
@@ -63,7 +64,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, env s
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetArgs(args)
-	out := &program.Output{To: stdout}
+	out := &program.Output{To: stdout, Outlives: true}
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)

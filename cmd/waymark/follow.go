@@ -34,8 +34,9 @@ func (s asked) Error() string {
 func (asked) Unwrap() error { return context.Canceled }
 
 // untilInterrupted returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels, with the cause asked. The second one ends the
-// process at once.
+// process at once. What the command does continues to its end if nobody reads its output any more.
 func (a *app) untilInterrupted(ctx context.Context) (context.Context, func()) {
+	a.outlive()
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, program.Signals()...)
@@ -48,6 +49,14 @@ func (a *app) untilInterrupted(ctx context.Context) (context.Context, func()) {
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel(nil)
+	}
+}
+
+// outlive lets this process, and its exit code, be what they are also if nobody reads what it prints any more.
+func (a *app) outlive() {
+	program.OutliveReaders()
+	if out, ok := a.stdout.(*program.Output); ok {
+		out.Outlives = true
 	}
 }
 

@@ -164,7 +164,7 @@ func (a *app) start(ctx context.Context, args []string, o starting) error {
 		return err
 	}
 	if request.Document != nil && request.Document.PrintsOutput() {
-		a.stdout = a.stderr
+		a.leaveStdout()
 	}
 	return a.notBegun(request.Run, name, err)
 }

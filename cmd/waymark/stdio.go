@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"waymark/client"
+	"waymark/internal/program"
 )
 
 // tellInput says that the program waits for standard input, if a person types it.
@@ -33,9 +34,12 @@ func (a *app) divert(o *client.Outcome) error {
 	if file != "" {
 		a.output = &output{file, a.stdout}
 	}
-	a.stdout = a.stderr
+	a.leaveStdout()
 	return nil
 }
+
+// leaveStdout lets all that there is to say be said on standard error.
+func (a *app) leaveStdout() { a.stdout = &program.Output{To: a.stderr, Outlives: true} }
 
 // printOutput prints the rows of a run, if it wrote them to standard output. A run can be asked for them again: they stay where
 // its status says that they are.

@@ -40,6 +40,7 @@ password, because only heads that a log signed count. Put a server with a certif
 			if err != nil {
 				return err
 			}
+			a.outlive()
 			ctx, stop := signal.NotifyContext(cmd.Context(), program.Signals()...)
 			defer stop()
 			context.AfterFunc(ctx, defect.Guard("signal", stop))

@@ -81,6 +81,7 @@ func (a *app) work(ctx context.Context, config daemon.Config, door *apiServing) 
 func (a *app) untilTold(ctx context.Context, config daemon.Config, run func(context.Context, daemon.Config, daemon.Program) error) error {
 	config.Landscape = cmp.Or(config.Landscape, a.landscape, a.folder().Landscape())
 	config.Payloads = cmp.Or(config.Payloads, a.payloads, a.folder().Payloads())
+	a.outlive()
 	ctx, stop := signal.NotifyContext(ctx, program.Signals()...)
 	defer stop()
 	context.AfterFunc(ctx, defect.Guard("signal", stop))

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +23,10 @@ func Signals() []os.Signal {
 	}
 	return all
 }
+
+// OutliveReaders lets the process continue when no process reads its standard output or error any more: by itself Go
+// ends a process that writes there. Such a write fails with EPIPE. Processes that this one starts are ended as always.
+func OutliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // Main runs a program and returns its exit code. A panic of run is a defect of the program: it is told on stderr, with what to do about it,
 // and the code is 1. What cannot be caught, a panic in another goroutine or a fault of Go's runtime, ends the process by SIGABRT,
@@ -46,8 +51,10 @@ func Main(name string, stderr io.Writer, run func() int) (code int) {
 
 // Output is a writer that remembers its first error: not everybody who writes looks at it.
 type Output struct {
-	To  io.Writer
-	Err error // of the first Write that failed
+	To       io.Writer
+	Outlives bool  // that no process reads it any more is no error: what is written then is lost
+	Err      error // of the first Write that failed
+	unread   bool
 }
 
 // Write writes, unless an earlier Write failed.
@@ -55,7 +62,14 @@ func (o *Output) Write(p []byte) (int, error) {
 	if o.Err != nil {
 		return 0, o.Err
 	}
+	if o.unread {
+		return len(p), nil
+	}
 	n, err := o.To.Write(p)
+	if o.Outlives && errors.Is(err, syscall.EPIPE) {
+		o.unread = true
+		return len(p), nil
+	}
 	o.Err = err
 	return n, err
 }

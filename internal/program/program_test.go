@@ -31,6 +31,17 @@ var ends = map[string]func() int{
 		select {}
 	},
 	"quit": func() int { _ = syscall.Kill(os.Getpid(), syscall.SIGQUIT); select {} },
+	"unread": func() int {
+		fmt.Fprintln(os.Stderr, "progress")
+		fmt.Fprintln(os.Stdout, "result")
+		return 3
+	},
+	"outlived": func() int {
+		OutliveReaders()
+		fmt.Fprintln(os.Stderr, "progress")
+		fmt.Fprintln(os.Stdout, "result")
+		return 3
+	},
 	"hangup": func() int {
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, Signals()...)
@@ -114,6 +125,40 @@ func TestOutputRemembersItsFirstError(t *testing.T) {
 	_, err = io.WriteString(o, "x")
 	require.Equal(t, full, err)
 	require.Equal(t, full, o.Err)
+}
+
+// TestAProcessOutlivesItsReaders writes to a standard output and error that nobody reads.
+func TestAProcessOutlivesItsReaders(t *testing.T) {
+	run := func(end string) *os.ProcessState {
+		t.Helper()
+		read, write, err := os.Pipe()
+		require.NoError(t, err)
+		require.NoError(t, read.Close())
+		defer write.Close()
+		cmd := exec.Command(os.Args[0])
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), endVariable+"="+end), write, write
+		_ = cmd.Run()
+		return cmd.ProcessState
+	}
+	unread := run("unread").Sys().(syscall.WaitStatus)
+	require.Equal(t, syscall.SIGPIPE, unread.Signal(), "as others end that only print")
+	require.Equal(t, 3, run("outlived").ExitCode())
+}
+
+func TestOutputOutlivesItsReader(t *testing.T) {
+	for _, outlives := range []bool{false, true} {
+		gone := writer(func([]byte) (int, error) { return 0, &os.PathError{Op: "write", Err: syscall.EPIPE} })
+		o := &Output{Outlives: outlives, To: gone}
+		for range 2 {
+			n, err := io.WriteString(o, "abc")
+			require.Equal(t, outlives, err == nil)
+			require.Equal(t, outlives, n == 3)
+		}
+		require.Equal(t, outlives, o.Err == nil)
+	}
+	o := &Output{Outlives: true, To: writer(func([]byte) (int, error) { return 0, syscall.ENOSPC })}
+	_, err := io.WriteString(o, "abc")
+	require.ErrorIs(t, err, syscall.ENOSPC)
 }
 
 type writer func(p []byte) (int, error)
