@@ -19,8 +19,8 @@ func TestNobodyWaitsForRunsThatNobodyExecutes(t *testing.T) {
 		says           string
 	}{
 		"held":                     {1, holder, nil, "held by run a; the process of run a is gone: waymark serve continues it, as does waymark resume a"},
-		"no places, held":          {0, holder, nil, "gives it some; run a has some still, and its process is gone: waymark serve continues it, as does waymark resume a"},
-		"no places, another ahead": {0, nil, ahead, "gives it some; the process of run b is gone: waymark serve begins it, and waymark cancel b --why TEXT cancels it"},
+		"no places, held":          {0, holder, nil, "gives it one; run a has some still, and its process is gone: waymark serve continues it, as does waymark resume a"},
+		"no places, another ahead": {0, nil, ahead, "gives it one; the process of run b is gone: waymark serve begins it, and waymark cancel b --why TEXT cancels it"},
 		"no places, held by none":  {0, nil, nil, ""},
 		"one beside it":            {2, holder, nil, ""},
 	} {

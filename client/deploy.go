@@ -248,7 +248,7 @@ func (c *Client) warningsOf(ctx context.Context, doc *pipeline.Document) (warnin
 		gate := landscape.PoolGate(pool.Name)
 		if has := func(l landscape.Limit) bool { return l.Gate == gate && l.Places > 0 }; !slices.ContainsFunc(limits, has) {
 			path := pipeline.Key("pools", pool.Name)
-			problems = append(problems, doc.Problem(path, "the pool has no places, so no run starts: waymark limit set %s N --why TEXT gives it some", gate))
+			problems = append(problems, doc.Problem(path, "the pool has no places, so no run starts: waymark limit set %s 1 --why TEXT gives it one", gate))
 		}
 	}
 	for _, trigger := range doc.Pipeline.Triggers {

@@ -60,7 +60,7 @@ func TestTheGridShowsWhatIs(t *testing.T) {
 		last = append(last, []string{string(s.State), s.Reason})
 	}
 	require.Equal(t, []any{
-		[]string{"done", "another run, another, failed: no such parameter"}, []string{"failed", "no space"}, []string{"failed", "no such parameter"}, []string{"running", "pool:db has no places: waymark limit set pool:db N --why TEXT gives it some"},
+		[]string{"done", "another run, another, failed: no such parameter"}, []string{"failed", "no space"}, []string{"failed", "no such parameter"}, []string{"running", "pool:db has no places: waymark limit set pool:db 1 --why TEXT gives it one"},
 		[]string{"due", ""}, []string{"due", ""},
 	}, last)
 }

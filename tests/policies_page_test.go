@@ -11,6 +11,7 @@ import (
 	"waymark/pipeline"
 	"waymark/tests/manual"
 	"waymark/tests/system"
+	"waymark/workflows"
 )
 
 // TestPoliciesPageRuns runs the document of docs/policies.md, to the end that the page says, waives the policy, and asks the page's question.
@@ -29,6 +30,8 @@ func TestPoliciesPageRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Blocked, run.Status)
 	require.Equal(t, reason, run.Reason)
+	require.Contains(t, currentDetails(t, s, workflows.WorkflowID("large")),
+		"\n- `waymark status large` shows the policies, and the commands that let the run publish all the same\n- `waymark resume large` ")
 
 	_, err = s.Client.Waive(t.Context(), run, "few refused", client.By{Actor: "ann", Why: "they are known"})
 	require.NoError(t, err)

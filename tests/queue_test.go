@@ -237,7 +237,7 @@ func TestALaterRunTakesThePlaceInTheQueue(t *testing.T) {
 	d := open(t)
 	pooled := one("cancel") + "pools: {db: 1}\n"
 	b := d.ask(t, "b", pooled)
-	require.Equal(t, "pool:db has no places: waymark limit set pool:db N --why TEXT gives it some", d.becomes(t, "b", landscape.StartWaiting).Reason)
+	require.Equal(t, "pool:db has no places: waymark limit set pool:db 1 --why TEXT gives it one", d.becomes(t, "b", landscape.StartWaiting).Reason)
 	c := d.ask(t, "c", pooled)
 	require.Equal(t, workflows.RunResult{Run: "b", Status: "superseded", Reason: "run c takes its place"}, result(t, b))
 	require.NoError(t, d.Log.SetLimit(t.Context(), landscape.Limit{Gate: landscape.PoolGate("db"), Places: 1, Actor: "ann", Why: "to see"}))

@@ -278,7 +278,7 @@ func TestWhatARunLeavesInTemporal(t *testing.T) {
 		now      []string
 	}{
 		"r1": {fixtures.Orders, []string{"**orders** · completed_with_failures · 4 rows read · 1 refused", "`waymark errors r1`"}},
-		"r2": {strict, []string{"**orders** · failed", "row 3", "`waymark resume r2"}},
+		"r2": {strict, []string{"**orders** · failed", "row 3", "`waymark status r2` says how to start over"}},
 		"r3": {"name: nothing\n", []string{"refused", "sources", "`waymark starts`"}},
 	} {
 		execution := s.Begin(t, run, c.document)

@@ -138,26 +138,25 @@ func nextCommands(run, status, reason string) [][2]string {
 	switch status {
 	case string(pipeline.Failed), string(pipeline.Interrupted), string(pipeline.Cancelled):
 		if activities.NeedsNewRun(reason) {
-			return [][2]string{{"waymark resume " + run + " --fork --why TEXT", "starts over, when the cause is removed"}}
+			return [][2]string{{"waymark status " + run, "says how to start over, when the cause is removed"}}
 		}
 		return [][2]string{{"waymark resume " + run, "continues with it, when the cause is removed"}}
 	case string(pipeline.Blocked):
 		if activities.AwaitsSignOff(reason) {
 			return [][2]string{
-				{"waymark sign-off " + run + " --as ROLE --meaning TEXT --key FILE", "signs it off, in each role that the reason names"},
+				{"waymark sign-off " + run + " --as ROLE --meaning TEXT --key FILE", "signs it off: ROLE is one that the " +
+					"reason names, TEXT is what the signature means, and FILE has your SSH key"},
 				{"waymark resume " + run, "publishes its outputs then"},
 			}
 		}
 		if activities.PolicyFailed(reason) {
 			return [][2]string{
-				{"waymark status " + run, "shows the policies"},
-				{"waymark waive " + run + " POLICY --why TEXT", "lets the run publish its outputs all the same"},
+				{"waymark status " + run, "shows the policies, and the commands that let the run publish all the same"},
 				{"waymark resume " + run, "evaluates them again, and continues with the run if none keeps it"},
 			}
 		}
 		return [][2]string{
-			{"waymark effects " + run, "lists what the target cannot tell"},
-			{"waymark resolve " + run + " EFFECT --applied|--not-applied --why TEXT", "decides it"},
+			{"waymark effects " + run, "lists what the target cannot tell, and the commands that decide it"},
 			{"waymark resume " + run, "continues with the run then"},
 		}
 	case string(pipeline.CompletedWithFailures):

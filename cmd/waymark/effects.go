@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,7 @@ reserved   the publication has not started yet
 				if n := len(effects); n > 0 {
 					p.note(a, n, effects[n-1].ID)
 				}
-				return printList(a, effects, func(w io.Writer) error { return writeEffects(w, effects) })
+				return printList(a, effects, func(w io.Writer) error { return writeEffects(w, run.ID, effects) })
 			})
 		},
 	}
@@ -47,7 +48,7 @@ reserved   the publication has not started yet
 	return cmd
 }
 
-func writeEffects(w io.Writer, effects []client.Effect) error {
+func writeEffects(w io.Writer, run string, effects []client.Effect) error {
 	lines := [][]string{{"effect", "state", "attempts", "rows", "bytes", "last event"}}
 	for _, e := range effects {
 		lines = append(lines, []string{e.ID, string(e.State), text.Grouped(e.Attempts), text.Grouped(e.Rows), text.Grouped(e.Bytes), eventText(e.Last)})
@@ -55,6 +56,36 @@ func writeEffects(w io.Writer, effects []client.Effect) error {
 			lines = append(lines, []string{"", "", fmt.Sprintf("  %d", e.Events[i].Attempt), "", "", eventText(&e.Events[i])})
 		}
 	}
+	if err := text.Table(w, lines...); err != nil {
+		return err
+	}
+	return writeDecisions(w, run, effects)
+}
+
+// mostDecided is how many blocked effects have their commands below the table.
+const mostDecided = 3
+
+// writeDecisions names the commands that decide blocked effects. A publication can only be said not to be there.
+func writeDecisions(w io.Writer, run string, effects []client.Effect) error {
+	decided := func(e client.Effect) bool { return e.State != landscape.Blocked }
+	blocked := slices.DeleteFunc(slices.Clone(effects), decided)
+	if len(blocked) == 0 {
+		return nil
+	}
+	lines := [][]string{}
+	for _, e := range blocked[:min(len(blocked), mostDecided)] {
+		command := fmt.Sprintf("waymark resolve %s %s", run, shellWord(e.ID))
+		if e.Chunk != nil {
+			lines = append(lines, []string{command + " --applied --why TEXT", "if it has " + e.ID})
+		}
+		missing := "if it does not have " + e.ID + ", which is written then"
+		lines = append(lines, []string{command + " --not-applied --why TEXT", missing})
+	}
+	if more := len(blocked) - mostDecided; more > 0 {
+		lines = append(lines, []string{fmt.Sprintf("and so for %s more", text.Grouped(int64(more)))})
+	}
+	lines = append(lines, []string{"waymark resume " + run, "then"})
+	fmt.Fprint(w, "\nlook at the target, and decide:\n")
 	return text.Table(w, lines...)
 }
 

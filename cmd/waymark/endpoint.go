@@ -79,7 +79,7 @@ The URL is recorded. Only public addresses are reached, and the networks of --al
 	flags.StringSliceVar(&r.Pipelines, "pipelines", nil, "deliver only events of these `pipelines`, separated by commas")
 	flags.StringVar(&r.Environment, "in", "", "deliver only events of deployed pipelines in this `environment`")
 	numberFlag(flags, &r.From, "from", "", 0, 0, "deliver also the events after this `position` (default those that happen from now on)")
-	flags.StringVar(&r.Why, "why", "", "`reason`, which is recorded")
+	whyFlag(cmd, &r.Why)
 	return cmd
 }
 
@@ -167,7 +167,7 @@ func (a *app) endpointTurnCommand(action landscape.EndpointAction, short string)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&why, "why", "", "`reason`, which is recorded")
+	whyFlag(cmd, &why)
 	return cmd
 }
 

@@ -97,13 +97,13 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 		_, err := fmt.Fprintf(w, "no row of run %s was refused%s\n", run.ID, hint)
 		return err
 	}
-	question := "--row N"
+	question := ""
 	for _, group := range groups {
 		fmt.Fprintf(w, "%s refused by %s: %s\n", text.Count(group.Count, "row"), group.Node, text.Cell(headline(group.ErrorGroup)))
 		writeCauses(w, group)
 		if group.Retried > 0 {
-			fmt.Fprintf(w, "  %s retried since, by %s: waymark errors RUN shows what was refused again\n",
-				someOf(group.Retried), strings.Join(group.RetriedBy, ", "))
+			commands := "waymark errors " + strings.Join(group.RetriedBy, ", waymark errors ")
+			fmt.Fprintf(w, "  %s retried since: what was refused again is shown by %s\n", someOf(group.Retried), commands)
 		}
 		if group.Forgotten > 0 {
 			fmt.Fprintf(w, "  %s %s\n", someOf(group.Forgotten), text.Cell(strings.Join(group.ForgottenBy, "; ")))
@@ -113,8 +113,8 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 			if sample.Forgotten != "" && sample.Message == "" {
 				sample.Message = "forgotten"
 			}
-			if sample.Token != "" {
-				question = "--token ID"
+			if question == "" {
+				question = sampleQuestion(&sample)
 			}
 			lines[i] = []string{"  " + sampleName(&sample), samplePlace(&sample, withFiles), sample.Message, "→ " + destination(sample.SentTo)}
 		}
@@ -123,7 +123,7 @@ func writeErrors(w io.Writer, run landscape.Run, groups []client.ErrorGroup, wit
 		}
 		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintf(w, "waymark explain %s %s tells more about one of them\n", run.ID, question)
+	_, err := fmt.Fprintf(w, "waymark explain %s %s tells more about this one\n", run.ID, question)
 	return err
 }
 
@@ -159,6 +159,14 @@ func sampleName(s *client.ErrorSample) string {
 		return s.Token
 	}
 	return s.Source + " row " + fmt.Sprint(s.Row)
+}
+
+// sampleQuestion asks explain about the row.
+func sampleQuestion(s *client.ErrorSample) string {
+	if s.Token != "" {
+		return "--token " + shellWord(s.Token)
+	}
+	return fmt.Sprintf("--source %s --row %d", s.Source, s.Row)
 }
 
 // samplePlace says where the record was read; rows that came out of a barrier were not.

@@ -15,8 +15,26 @@ import (
 
 // whyFlag lets a person say why he does what he does. It is put on record.
 func whyFlag(cmd *cobra.Command, why *string) {
-	cmd.Flags().StringVar(why, "why", "", "`reason`, which is recorded")
+	cmd.Flags().Var((*reason)(why), "why", "`reason`, which is recorded")
 }
+
+// reason is the value of --why.
+type reason string
+
+// Set refuses the word that stands for a reason where this program offers a command.
+func (r *reason) Set(text string) error {
+	if text == "TEXT" {
+		return limitError("your reason in the place of TEXT, in quotes")
+	}
+	*r = reason(text)
+	return nil
+}
+
+// String returns the reason.
+func (r *reason) String() string { return string(*r) }
+
+// Type is what the help calls it.
+func (*reason) Type() string { return "string" }
 
 // whyGiven refuses an order without a reason.
 func whyGiven(why string) error {

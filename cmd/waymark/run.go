@@ -74,7 +74,7 @@ Ctrl-C ends the wait; --wait bounds it (exit code 5).`,
 	slotFlags(cmd, &o.slot)
 	detachFlag(cmd, &o.detach)
 	waitFlag(cmd.Flags(), &a.patience)
-	cmd.Flags().StringVar(&o.why, "why", "", "`reason`, which is recorded")
+	whyFlag(cmd, &o.why)
 	cmd.Flags().StringVar(&o.id, "run-id", "", "`id` of the run (default a new UUID)")
 	cmd.Flags().StringVar(&o.environment, "environment", "", "`environment` in which the pipeline is deployed (default \"default\"; with --temporal that of the workers)")
 	cmd.Flags().StringVar(&o.pipeline, "pipeline", "", "`name` of a deployed pipeline, or NAME@VERSION; while waymark serve runs, also of a document in its folder, and with --temporal in the workers' --pipelines folder")

@@ -141,6 +141,6 @@ func (a *app) tellServing(s local.Serving, temporal string, door *apiServing) {
 		// apart from what programs read, and keep: a reader of it could sign in
 		fmt.Fprintf(a.stderr, "%-10s %s   (once, within ten minutes)\n", "sign in", door.origin()+door.link.Path())
 	}
-	fmt.Fprintf(a.stdout, "\nstart one: waymark run --pipeline NAME, or on the pages a workflow of the type %s on the queue %s with the input {\"pipeline\": \"NAME\"}\n\n",
+	fmt.Fprintf(a.stdout, "\nstart one: waymark run --pipeline NAME, which is that of a document in the folder or of a deployed pipeline; or on the pages a workflow of the type %s on the queue %s with the input {\"pipeline\": \"NAME\"}\n\n",
 		workflows.RunPipelineName, s.Worker.Queue)
 }

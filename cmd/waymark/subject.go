@@ -67,7 +67,7 @@ func writeSubject(w io.Writer, s *client.Subject) error {
 		line += fmt.Sprintf("\n%s unsure: the record is not stored any more, and only hashes fit", text.Count(int64(unsure), "row"))
 	}
 	if s.Keyless > 0 {
-		line += fmt.Sprintf("\n%s not searched: sources refused them, and a refused row has no key; waymark errors RUN shows them", text.Count(s.Keyless, "row"))
+		line += fmt.Sprintf("\n%s not searched: sources refused them, and a refused row has no key; waymark errors shows those of each run", text.Count(s.Keyless, "row"))
 	}
 	if s.Purged > 0 {
 		line += fmt.Sprintf("\n%s not searched: they were read and did not go through the steps, and their records are not stored any more", text.Count(s.Purged, "row"))

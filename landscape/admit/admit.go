@@ -262,7 +262,7 @@ func (d Decision) Why() string {
 		return ""
 	}
 	if d.Limit < 1 {
-		return fmt.Sprintf("%s has no places: waymark limit set %[1]s N --why TEXT gives it some", d.Gate)
+		return fmt.Sprintf("%s has no places: waymark limit set %[1]s 1 --why TEXT gives it one", d.Gate)
 	}
 	what, held, kept := fmt.Sprintf("%s has %d place%s, ", d.Gate, d.Limit, map[bool]string{false: "s"}[d.Limit == 1]), "held by ", "kept for others"
 	if target, ok := strings.CutPrefix(d.Gate, targetPrefix); ok {

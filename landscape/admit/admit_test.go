@@ -45,7 +45,7 @@ func TestDecide(t *testing.T) {
 		"it is urgent":         {nil, []Claim{claim("b", 1, own)}, claim("c", 2, own).at(1), Begin, ""},
 		"it waits already":     {nil, []Claim{claim("c", 2, own)}, claim("c", 2, own), Begin, ""},
 		"a pool is full":       {[]Claim{claim("b", 1, db), claim("a", 0, db)}, nil, claim("c", 2, own, db), Wait, "pool:db has 2 places, held by runs a, b"},
-		"a pool has no size":   {nil, nil, claim("c", 2, Want{"pool:x", 1, 0}), Wait, "pool:x has no places: waymark limit set pool:x N --why TEXT gives it some"},
+		"a pool has no size":   {nil, nil, claim("c", 2, Want{"pool:x", 1, 0}), Wait, "pool:x has no places: waymark limit set pool:x 1 --why TEXT gives it one"},
 		"more than there are":  {nil, nil, claim("c", 2, Want{"pool:db", 9, 0}), Begin, ""},
 		"all are taken":        {[]Claim{claim("a", 0, Want{"pool:db", 9, 0})}, nil, claim("c", 2, db), Wait, "pool:db has 2 places, held by run a"},
 		"a small one passes":   {[]Claim{claim("a", 0, db)}, []Claim{claim("b", 1, Want{"pool:db", 2, 0})}, claim("c", 2, db), Begin, ""},

@@ -160,10 +160,10 @@ func (p location) fault(code, format string, args ...any) error {
 	return &plugin.TargetError{Code: code, Target: p.String(), Message: fmt.Sprintf(format, args...)}
 }
 
-// changed says that what the run wrote is no longer what it wrote. The plugin does not know whether the run is complete.
+// changed says that what the run wrote is no longer what it wrote. Whether that one continues, its advice says.
 func (p location) changed(format string, args ...any) error {
-	return p.fault(codeTargetChanged, "%s; put the output back as it was, or write it again: waymark resume RUN --fork, or waymark run if the run is complete",
-		fmt.Sprintf(format, args...))
+	what := fmt.Sprintf(format, args...)
+	return p.fault(codeTargetChanged, "%s; put the output back as it was, or write it again with a new run", what)
 }
 
 // classify turns an error of the file system that no retry cures into a *plugin.TargetError. A full disk or an

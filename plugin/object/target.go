@@ -396,8 +396,8 @@ func (t *target) occupied() error {
 }
 
 func (t *target) changed(format string, args ...any) error {
-	return t.fault(codeTargetChanged, "%s; put the output back as it was, or write it again: waymark resume RUN --fork, or waymark run if the run is complete",
-		fmt.Sprintf(format, args...))
+	what := fmt.Sprintf(format, args...)
+	return t.fault(codeTargetChanged, "%s; put the output back as it was, or write it again with a new run", what)
 }
 
 func (t *target) missing(part plugin.Part) error {

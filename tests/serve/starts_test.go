@@ -122,7 +122,7 @@ var causes = [][]cause{{
 	{name: "version", pipeline: "good@9", state: landscape.StartRefused, refusal: activities.TypeNoPipeline, code: client.PipelineNotFound, exit: "2", says: "pipeline good has no version 9; its current one is 1"},
 	{name: "retired", pipeline: "old", state: landscape.StartRefused, refusal: activities.TypeRetired, code: client.PipelineRetired, exit: "2", says: "pipeline old is retired in default since "},
 	{name: "queue full", pipeline: "full", state: landscape.StartRefused, refusal: activities.TypeQueueFull, code: client.QueueFull, exit: "2",
-		says: "as many runs wait as may: 1 (concurrency.queue.max): pool:none has no places: waymark limit set pool:none N --why TEXT gives it some; waymark queue lists those that wait: start again when fewer do"},
+		says: "as many runs wait as may: 1 (concurrency.queue.max): pool:none has no places: waymark limit set pool:none 1 --why TEXT gives it one; waymark queue lists those that wait: start again when fewer do"},
 	{name: "target there", pipeline: "taken", state: landscape.StartBegun, refusal: activities.TypeTarget, exit: "1", says: ".csv: TARGET_EXISTS: exists already; move it away, choose another path, or set overwrite: true"},
 	{name: "target busy", pipeline: "busy", state: landscape.StartBegun, busy: true},
 }, {
