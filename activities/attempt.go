@@ -120,7 +120,7 @@ const (
 func whileFull[T any](ctx context.Context, waiting *atomic.Pointer[string], do func() (T, error)) (T, error) {
 	for pause := firstFullPause; ; pause = min(2*pause, maxFullPause) {
 		out, err := do()
-		if !isFull(err) {
+		if !Full(err) {
 			return out, err
 		}
 		if waiting.Load() == nil && activity.IsActivity(ctx) {
@@ -136,6 +136,7 @@ func whileFull[T any](ctx context.Context, waiting *atomic.Pointer[string], do f
 	}
 }
 
-func isFull(err error) bool {
+// Full reports whether an error says that a disk, a quota or a service has no space left: the same may work later.
+func Full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, landscape.ErrFull)
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"go.temporal.io/api/serviceerror"
 
+	"waymark/activities"
 	"waymark/audit/archive"
 	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
@@ -58,14 +59,25 @@ func UnlessAway(err error) error {
 		return &Error{Kind: Invalid, Code: InvalidKey, Message: err.Error() + "; --keys names the folder of a sealer's key that does", Err: err}
 	case errors.Is(err, landscape.ErrAway), errors.Is(err, payload.ErrUnavailable):
 		return &Error{Kind: Unavailable, Code: StorageUnavailable, Message: err.Error(), Cure: Diagnose, Err: err}
-	case errors.Is(err, landscape.ErrFull), errors.Is(err, syscall.ENOSPC):
-		return &Error{Kind: Unavailable, Code: StorageUnavailable, Message: err.Error(), Err: err}
+	case activities.Full(err):
+		return noSpace(err)
 	case faulty && !fault.Lasting:
 		return &Error{Kind: Unavailable, Code: TemporalUnavailable, Message: err.Error(), Cure: Diagnose, Err: err}
 	case unavailable, late:
 		return &Error{Kind: Unavailable, Code: TemporalUnavailable, Message: fmt.Sprintf("temporal does not answer: %v", err), Cure: Diagnose, Err: err}
 	}
 	return err
+}
+
+// noSpace is about a disk that is full, in one sentence: what is written next to what failed says the same. What the
+// operating system says names no cure.
+func noSpace(err error) error {
+	said, _, _ := strings.Cut(err.Error(), "\n")
+	full := &Error{Kind: Unavailable, Code: StorageUnavailable, Message: said, Err: err}
+	if _, plain := errors.AsType[*fs.PathError](err); plain {
+		full.Cure = FreeSpace
+	}
+	return full
 }
 
 // edge gives an error that leaves the Client the kind that fits: of a closed one or a service that is away Unavailable, of a ctx that has ended

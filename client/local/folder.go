@@ -16,6 +16,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 
+	"waymark/activities"
 	"waymark/client"
 	"waymark/internal/sqlitefile"
 	"waymark/internal/temporal/attributes"
@@ -79,6 +80,8 @@ func (f Folder) make() error {
 	switch {
 	case err == nil:
 		return nil
+	case activities.Full(err):
+		return client.UnlessAway(fmt.Errorf("state folder: %w", err))
 	case readOnly(err):
 		return unwritableState("state folder", err)
 	}

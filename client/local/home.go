@@ -59,7 +59,8 @@ type Home struct {
 // and the payload store is opened when it is needed. The error is an *Error: of kind NotFound if something is missing that must be there,
 // Invalid if a URL names no storage, Unavailable if a service or the state folder cannot be used, and Interrupted if ctx ends. Close the Home
 // when its runs have ended.
-func Open(ctx context.Context, o Options) (*Home, error) {
+func Open(ctx context.Context, o Options) (_ *Home, err error) {
+	defer func() { err = client.UnlessAway(err) }()
 	o = o.filled()
 	h := &Home{options: o, starting: make(chan struct{}, 1)}
 	h.options.Logger = slog.New(h.told.Handler(o.Logger.Handler()))

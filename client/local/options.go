@@ -163,6 +163,8 @@ func (o *Options) worded(ctx context.Context, err error) error {
 		return &client.Error{Kind: client.NotFound, Code: client.PayloadsNotFound, Message: "no payloads at " + pathIn(o.Payloads), Cure: client.FindPayloads, Err: err}
 	case service && !errors.Is(err, landscape.ErrNotFound):
 		return &client.Error{Kind: client.Unavailable, Code: client.StorageUnavailable, Message: err.Error(), Cure: client.Diagnose, Err: err}
+	case activities.Full(err):
+		return client.UnlessAway(err)
 	case readOnly(err):
 		return &client.Error{Kind: client.Unavailable, Code: client.StorageUnavailable, Message: err.Error(), Cure: client.MakeWritable, Err: err}
 	default:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/activities"
 	"waymark/client"
 	"waymark/worker/storage"
 )
@@ -148,6 +149,7 @@ var hints = map[client.Cure]string{
 }
 
 // hintFor returns the words that follow a message about the run.
+	client.FreeSpace:        ": make space there, and do the same again",
 func hintFor(cure client.Cure, run string) string { return strings.ReplaceAll(hints[cure], "%s", run) }
 
 // worded is an error of the client in the words of this program, with the exit code that says the same as its kind.
@@ -163,6 +165,9 @@ func worded(err error) error {
 		err = documentChanged(changed)
 	} else if _, ok := errors.AsType[*storage.URLError](err); ok {
 		err = fmt.Errorf("--%w", err)
+	if activities.Full(err) { // whatever could not be written
+		err = client.UnlessAway(err)
+	}
 	} else if hint := hintFor(refused.Cure, refused.Run); hint != "" {
 		err = fmt.Errorf("%w%s", err, hint)
 	}
