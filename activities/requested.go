@@ -48,5 +48,6 @@ func (a *Activities) mayForkRequested(ctx context.Context, run string) error {
 	if err != nil || start.Rows == "" {
 		return err
 	}
-	return notRetryable("run %s reads rows that came with its request, and no other run does: continue with it, waymark resume %[1]s --recorded, or send the rows again", run)
+	return notRetryable("run %s reads rows that came with its request, and no other run does: "+
+		"continue with it, waymark resume %[1]s --recorded, or send its rows with a new request, and cancel it: waymark cancel %[1]s --final --why TEXT", run)
 }

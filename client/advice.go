@@ -23,7 +23,8 @@ type Advice struct {
 
 // Resumes reports whether a resumption of the run itself is among what can be done, if something else comes first.
 func (a Advice) Resumes() bool {
-	return slices.ContainsFunc(a.Cures, func(cure Cure) bool { return !slices.Contains([]Cure{Fork, CancelFinal, GiveUp}, cure) })
+	others := []Cure{Fork, SendAgain, CancelFinal, GiveUp}
+	return slices.ContainsFunc(a.Cures, func(cure Cure) bool { return !slices.Contains(others, cure) })
 }
 
 // StartsOver reports whether what cures the reason of a run that failed changes what it began with: a resumption would fail again.
@@ -48,7 +49,8 @@ func (c *Client) advice(ctx context.Context, run landscape.Run) (Advice, error) 
 	case err != nil && !refused:
 		return Advice{}, err
 	case !refused && run.Status == pipeline.Failed:
-		return Advice{Cures: AfterFailure(run)}, nil
+		cures, err := c.afterFailure(ctx, run)
+		return Advice{Cures: cures}, err
 	case !refused && run.Status == pipeline.Blocked:
 		return c.afterPolicies(ctx, run)
 	case !refused:
@@ -56,7 +58,8 @@ func (c *Client) advice(ctx context.Context, run landscape.Run) (Advice, error) 
 	case Complete(run.Status) || run.Final:
 		return Advice{}, nil
 	case refusal.Purged:
-		return Advice{Cures: unresumable(run), Why: refusal.Why}, nil
+		other, err := instead(ctx, c.log.Reader, run)
+		return Advice{Cures: []Cure{other}, Why: refusal.Why}, err
 	default:
 		return Advice{Cures: []Cure{Resolve}, Why: refusal.Why}, nil
 	}
@@ -76,7 +79,11 @@ func (c *Client) afterPolicies(ctx context.Context, run landscape.Run) (Advice, 
 	if err != nil {
 		return Advice{}, err
 	}
-	if advice := waivable(run, policies); advice.Policies != nil {
+	other, err := instead(ctx, c.log.Reader, run)
+	if err != nil {
+		return Advice{}, err
+	}
+	if advice := waivable(policies, other); advice.Policies != nil {
 		return advice, nil
 	}
 	release, err := c.Release(ctx, run)
@@ -89,19 +96,12 @@ func (c *Client) afterPolicies(ctx context.Context, run landscape.Run) (Advice, 
 	return Advice{Cures: []Cure{Resume}}, nil
 }
 
-// AfterBlocked returns what can be done with a run that was blocked just now, and not by an effect. The policies are its own.
-func AfterBlocked(run landscape.Run, policies []Policy) Advice {
-	if activities.AwaitsSignOff(run.Reason) {
-		return Advice{Cures: []Cure{SignOff}}
-	}
-	return waivable(run, policies)
-}
-
-// waivable is the advice about a run that policies keep from publishing anything: to waive them, or to start over with a mended document, if that can be.
-func waivable(run landscape.Run, policies []Policy) Advice {
+// waivable is the advice about a run that policies keep from publishing anything: to waive them, or to begin another
+// run with a mended document, if that can be. It has no Policies if no policy keeps it.
+func waivable(policies []Policy, other Cure) Advice {
 	advice := Advice{Cures: []Cure{WaivePolicy}}
-	if cure := unresumable(run)[0]; cure != CancelFinal {
-		advice.Cures = append(advice.Cures, cure)
+	if other != CancelFinal {
+		advice.Cures = append(advice.Cures, other)
 	}
 	for _, p := range policies {
 		if p.keeps() && !strings.HasPrefix(p.Name, pipeline.SignOffPolicy) {
@@ -111,34 +111,39 @@ func waivable(run landscape.Run, policies []Policy) Advice {
 	return advice
 }
 
-// AfterFailure returns what can be done with a run that failed. What it wrote is never written again: if that is gone, only a fork
-// writes it, and so does one if the cure changes what the run began with.
-func AfterFailure(run landscape.Run) []Cure {
-	arrived := run.Trigger == activities.TriggerArrival && run.Link == landscape.NoLink
-	mayFork := activities.MayFork(run) == nil && !arrived
-	switch {
-	case activities.NeedsNewRun(run.Reason):
-		return unresumable(run)
-	case !strings.Contains(run.Reason, targetChanged):
-		return []Cure{Mend}
-	case arrived:
-		return []Cure{Restore, GiveUp}
-	case !mayFork:
-		return []Cure{Restore}
-	default:
-		return []Cure{Restore, Fork}
+// afterFailure returns what can be done with a run that failed. What it wrote is never written again: if that is gone,
+// only another run writes it, and so does one if the cure changes what the run began with.
+func (c *Client) afterFailure(ctx context.Context, run landscape.Run) ([]Cure, error) {
+	anew, changed := activities.NeedsNewRun(run.Reason), strings.Contains(run.Reason, targetChanged)
+	if !anew && !changed {
+		return []Cure{Mend}, nil
 	}
+	other, err := instead(ctx, c.log.Reader, run)
+	switch {
+	case err != nil:
+		return nil, err
+	case anew:
+		return []Cure{other}, nil
+	case other == CancelFinal:
+		return []Cure{Restore}, nil
+	}
+	return []Cure{Restore, other}, nil
 }
 
-// unresumable returns what can be done with a run that cannot continue with what it began with.
-func unresumable(run landscape.Run) []Cure {
+// instead returns how another run can do what a run was to do that cannot continue with what it began with: only one
+// that reads its sources itself can be forked.
+func instead(ctx context.Context, log *landscape.Reader, run landscape.Run) (Cure, error) {
 	switch {
 	case run.Trigger == activities.TriggerArrival && run.Link == landscape.NoLink:
-		return []Cure{GiveUp}
-	case activities.MayFork(run) == nil:
-		return []Cure{Fork}
+		return GiveUp, nil
+	case activities.MayFork(run) != nil:
+		return CancelFinal, nil
 	}
-	return []Cure{CancelFinal}
+	start, err := log.StartOfRun(ctx, run.ID)
+	if err == nil && start.Rows != "" {
+		return SendAgain, nil
+	}
+	return Fork, err
 }
 
 // TablesOf returns the sinks of a run that write into tables, in document order: what they wrote is there part by part, also if the run publishes nothing. Nil if

@@ -23,6 +23,7 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/pipeline"
+	"waymark/plugin"
 	"waymark/tests/blank"
 	"waymark/workflows"
 )
@@ -191,43 +192,48 @@ func TestStatus(t *testing.T) {
 }
 
 func TestAdviceAfterFailure(t *testing.T) {
-	for reason, want := range map[string][]Cure{
-		"sink out: TARGET_GONE: the disk is away":               {Mend},
-		"sink out: TARGET_CHANGED: it has 7 bytes instead of 9": {Restore, Fork},
-	} {
-		log := fiveRuns(t)
-		require.NoError(t, log.StopRun(t.Context(), "r0", pipeline.Failed, reason))
-		status, err := New(log, "memory", nobody{}).Status(t.Context(), "r0")
-		require.NoError(t, err)
-		require.Equal(t, want, status.Advice.Cures, reason)
+	log := fiveRuns(t)
+	rows := landscape.RowsText([]plugin.RequestRows{{Source: "orders", Rows: 1}})
+	require.NoError(t, log.Accept(t.Context(), landscape.Start{
+		Run: "asked", Pipeline: "orders", Params: `{}`, Actor: "shop", Trigger: activities.TriggerAPI,
+		Workflow: "run-asked", Rows: rows,
+	}))
+	require.NoError(t, landscapetest.Scene{Run: "asked"}.Begin(t.Context(), log))
+	var arrived, retry, forked, asked landscape.Run
+	arrived.Trigger, asked.ID = activities.TriggerArrival, "asked"
+	retry.Link, forked.Link = landscape.RetryLink, landscape.ForkLink
+	for other, run := range map[Cure]landscape.Run{GiveUp: arrived, CancelFinal: retry, Fork: forked, SendAgain: asked} {
+		for reason, want := range map[string][]Cure{
+			"source in: EMPTY_SOURCE: in.csv (the cure takes a new run)": {other},
+			"sink out: TARGET_GONE: the disk is away":                    {Mend},
+			"sink out: TARGET_CHANGED: it has 7 bytes instead of 9":      {Restore, other},
+		} {
+			want = slices.DeleteFunc(want, func(c Cure) bool { return c == CancelFinal && len(want) > 1 })
+			run.Reason = reason
+			cures, err := New(log, "memory", nobody{}).afterFailure(t.Context(), run)
+			require.NoError(t, err)
+			require.Equal(t, want, cures, "%s: %s", other, reason)
+		}
 	}
-	var arrived landscape.Run
-	arrived.Trigger = activities.TriggerArrival
-	for reason, want := range map[string][]Cure{
-		"source in: EMPTY_SOURCE: in.csv (the cure takes a new run)": {GiveUp},
-		"sink out: TARGET_GONE: the disk is away":                    {Mend},
-		"sink out: TARGET_CHANGED: it has 7 bytes instead of 9":      {Restore, GiveUp},
-	} {
-		arrived.Reason = reason
-		require.Equal(t, want, AfterFailure(arrived), reason)
-	}
+	require.NoError(t, log.StopRun(t.Context(), "r0", pipeline.Failed, "sink out: TARGET_GONE: the disk is away"))
+	status, err := New(log, "memory", nobody{}).Status(t.Context(), "r0")
+	require.NoError(t, err)
+	require.Equal(t, []Cure{Mend}, status.Advice.Cures)
 }
 
-// TestAdviceAfterBlocked: a policy can be waived, and a run that can start over does so with a mended document. One that retries rows cannot.
+// TestAdviceAfterBlocked: a policy can be waived, and another run can do the work with a mended document. None can for
+// one that retries rows.
 func TestAdviceAfterBlocked(t *testing.T) {
 	policies := []Policy{
 		{Name: "few refused", Gate: pipeline.GatePublish, Result: landscape.PolicyFailed}, {Name: "many", Gate: pipeline.GateWarn, Result: landscape.PolicyFailed},
 		{Name: "waived", Gate: pipeline.GatePublish, Result: landscape.PolicyWaived}, {Name: "asked", Gate: pipeline.GatePublish},
 		{Name: pipeline.SignOffPolicy + "owner", Gate: pipeline.GatePublish, Result: landscape.PolicyFailed},
 	}
-	var run, retry, arrived landscape.Run
-	retry.Link, arrived.Trigger = landscape.RetryLink, activities.TriggerArrival
-	run.Reason = "POLICY few refused: 1 < 0 is false"
-	for want, run := range map[Cure]landscape.Run{Fork: run, "": retry, GiveUp: arrived} {
-		advice := AfterBlocked(run, policies)
-		require.Equal(t, []string{"few refused"}, advice.Policies)
-		require.Equal(t, slices.DeleteFunc([]Cure{WaivePolicy, want}, func(c Cure) bool { return c == "" }), advice.Cures)
+	for _, other := range []Cure{Fork, GiveUp, SendAgain} {
+		advice := waivable(policies, other)
+		require.Equal(t, Advice{Cures: []Cure{WaivePolicy, other}, Policies: []string{"few refused"}}, advice)
 	}
+	require.Equal(t, []Cure{WaivePolicy}, waivable(policies, CancelFinal).Cures)
 }
 
 // TestInterruptedUnnoticed holds that nobody says how long a run took whose process ended without recording it.

@@ -97,6 +97,7 @@ const (
 	Mend              Cure = "mend"                // remove the cause of the failure, and resume the run
 	Restore           Cure = "restore"             // make the output again what the run wrote, and resume the run
 	Fork              Cure = "fork"                // begin a new run of the present document in its place
+	SendAgain         Cure = "send_again"          // cancel the run permanently, and send the rows of its request with another one
 	CancelFinal       Cure = "cancel_final"        // cancel the run permanently: it cannot be resumed or forked
 	GiveUp            Cure = "give_up"             // cancel the run permanently: another one of its trigger reads what it took
 	NameSource        Cure = "name_source"         // name one of the run's sources

@@ -49,8 +49,17 @@ func (e *Execution) Outcome(ctx context.Context, end *Ending) (*Outcome, error) 
 	if e.Joined && run.Finished != 0 {
 		o.Took = run.Finished.Time().Sub(run.Started.Time())
 	}
-	if o.Status, err = (&Client{log: e.session.Log}).Counts(ctx, run.ID); err != nil {
+	c := &Client{log: e.session.Log}
+	if o.Status, err = c.Counts(ctx, run.ID); err != nil {
 		return nil, err
+	}
+	switch {
+	case run.Status == pipeline.Blocked && activities.AwaitsSignOff(run.Reason):
+		o.Status.Advice.Cures = []Cure{SignOff} // whose signatures count is not known here
+	case run.Status == pipeline.Blocked, run.Status == pipeline.Failed:
+		if o.Status.Advice, err = c.advice(ctx, run); err != nil {
+			return nil, err
+		}
 	}
 	if run.Status == pipeline.Running {
 		o.Err = e.unrecorded(end)

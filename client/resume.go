@@ -137,7 +137,7 @@ func (s *Session) resume(ctx context.Context, id string, r ResumeRequest) (*Exec
 		err = Unsealable(s.Log.Intact(ctx, id))
 	}
 	if err == nil && !r.Recorded && s.sees(run) {
-		err = sameDocument(run)
+		err = s.sameDocument(ctx, run)
 	}
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (e *DocumentChangedError) Error() string {
 const differenceBytes = 8_000
 
 // sameDocument refuses to resume with a document whose file holds something else by now. A file that is gone says nothing.
-func sameDocument(run landscape.Run) error {
+func (s *Session) sameDocument(ctx context.Context, run landscape.Run) error {
 	path := documentPath(run)
 	if info, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return nil
@@ -217,8 +217,12 @@ func sameDocument(run landscape.Run) error {
 	if bytes.Equal(present, []byte(run.Document)) {
 		return nil
 	}
+	other, err := instead(ctx, s.Log.Reader, run)
+	if err != nil {
+		return err
+	}
 	return conflict(DocumentChanged, &DocumentChangedError{
-		Run: run.ID, Path: path, MayFork: activities.MayFork(run) == nil,
+		Run: run.ID, Path: path, MayFork: other == Fork,
 		Difference: activities.Difference("on record", []byte(run.Document), "now", present, differenceBytes),
 	})
 }

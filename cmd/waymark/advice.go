@@ -13,11 +13,13 @@ import (
 
 // cures are this program's words for what can be done with a run that has stopped; %s is its id.
 var cures = map[client.Cure]string{
-	client.Resume:      "resume it: waymark resume %s",
-	client.ServeAgain:  "waymark serve continues it; without a server: waymark resume %s",
-	client.Mend:        "when the cause is removed, resume it: waymark resume %s",
-	client.Restore:     "when the output is as this run wrote it, resume it: waymark resume %s",
-	client.Fork:        "when the cause is removed, start over: waymark resume %s --fork --why TEXT",
+	client.Resume:     "resume it: waymark resume %s",
+	client.ServeAgain: "waymark serve continues it; without a server: waymark resume %s",
+	client.Mend:       "when the cause is removed, resume it: waymark resume %s",
+	client.Restore:    "when the output is as this run wrote it, resume it: waymark resume %s",
+	client.Fork:       "when the cause is removed, start over: waymark resume %s --fork",
+	client.SendAgain: "its rows came with its request, and no other run reads them: when the cause is removed, " +
+		"send them with a new request, and cancel this run: waymark cancel %s --final --why TEXT",
 	client.CancelFinal: "it retries records of another run, and cannot start over: waymark cancel %s --final --why TEXT cancels it permanently",
 	client.GiveUp:      "when the cause is removed, give it up: waymark cancel %s --final --why TEXT; then another run reads what it took",
 	client.Resolve:     "waymark effects %s",
@@ -30,6 +32,10 @@ const restoreOrFork = "if the output can be put back as this run wrote it, resum
 
 // restoreOrGiveUp are the words for it of a run that reads what arrived at a trigger.
 const restoreOrGiveUp = "if the output can be put back as this run wrote it, resume it: waymark resume %s; if not, give it up: waymark cancel %[1]s --final --why TEXT"
+
+// restoreOrSend are the words for it of a run whose rows came with its request.
+const restoreOrSend = "if the output can be put back as this run wrote it, resume it: waymark resume %s; if not, " +
+	"send its rows with a new request, and cancel this run: waymark cancel %[1]s --final --why TEXT"
 
 // adviceText says what a person can do with a run that has stopped; nothing if nobody can resume it.
 func adviceText(advice client.Advice, run string) string {
@@ -44,6 +50,8 @@ func adviceText(advice client.Advice, run string) string {
 		words = restoreOrFork
 	case slices.Contains(advice.Cures[1:], client.GiveUp):
 		words = restoreOrGiveUp
+	case slices.Contains(advice.Cures[1:], client.SendAgain):
+		words = restoreOrSend
 	}
 	if advice.Why != "" {
 		return advice.Why + ": " + fmt.Sprintf(words, run)
@@ -60,7 +68,10 @@ func waiveText(advice client.Advice, run string) string {
 	words += "then waymark resume " + run
 	switch {
 	case slices.Contains(advice.Cures, client.Fork):
-		words += fmt.Sprintf("; or mend the document, then waymark resume %s --fork --why TEXT", run)
+		words += fmt.Sprintf("; or mend the document, then waymark resume %s --fork", run)
+	case slices.Contains(advice.Cures, client.SendAgain):
+		words += "; or mend the document, send the rows of this run with a new request, and cancel it: " +
+			fmt.Sprintf("waymark cancel %s --final --why TEXT", run)
 	case slices.Contains(advice.Cures, client.GiveUp):
 		words += fmt.Sprintf("; or deploy a mended document, then waymark cancel %s --final --why TEXT: another run reads what this one took", run)
 	}
@@ -138,6 +149,7 @@ var hints = map[client.Cure]string{
 	client.Diagnose:         ": waymark doctor looks for the cause",
 	client.NameLandscape:    " Say where with --landscape",
 	client.SameLandscape:    "; do the workers use the same --landscape as you do?",
+	client.FreeSpace:        ": make space there, and do the same again",
 	client.FindLandscape:    ": run a pipeline first, or say where it is with --state FOLDER or --landscape sqlite:PATH",
 	client.FindPayloads:     ": say where they are with --payloads file:FOLDER",
 	client.NameSource:       " with --source",
@@ -149,11 +161,13 @@ var hints = map[client.Cure]string{
 }
 
 // hintFor returns the words that follow a message about the run.
-	client.FreeSpace:        ": make space there, and do the same again",
 func hintFor(cure client.Cure, run string) string { return strings.ReplaceAll(hints[cure], "%s", run) }
 
 // worded is an error of the client in the words of this program, with the exit code that says the same as its kind.
 func worded(err error) error {
+	if activities.Full(err) { // whatever could not be written
+		err = client.UnlessAway(err)
+	}
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		return err
@@ -165,9 +179,6 @@ func worded(err error) error {
 		err = documentChanged(changed)
 	} else if _, ok := errors.AsType[*storage.URLError](err); ok {
 		err = fmt.Errorf("--%w", err)
-	if activities.Full(err) { // whatever could not be written
-		err = client.UnlessAway(err)
-	}
 	} else if hint := hintFor(refused.Cure, refused.Run); hint != "" {
 		err = fmt.Errorf("%w%s", err, hint)
 	}

@@ -110,14 +110,7 @@ type stop struct {
 // stopOf is how a run stopped, as its record tells.
 func stopOf(o *client.Outcome) stop {
 	run := o.Run
-	s := stop{run: run.ID, reason: run.Reason, status: run.Status, final: run.Final, tables: client.TablesOf(run)}
-	switch {
-	case run.Status == pipeline.Failed:
-		s.advice.Cures = client.AfterFailure(run)
-	case run.Status == pipeline.Blocked && activities.PolicyFailed(run.Reason):
-		s.advice = client.AfterBlocked(run, o.Status.Policies)
-	}
-	return s
+	return stop{run.ID, run.Reason, run.Status, run.Final, o.Status.Advice, client.TablesOf(run)}
 }
 
 // verdict says why a run is not complete, and how to resume it.

@@ -232,7 +232,7 @@ func TestAnswersAreSharedByWhoSeesTheSame(t *testing.T) {
 
 // TestWhatMustFailIsNotOffered: a run that only another one can follow has no button that resumes it.
 func TestWhatMustFailIsNotOffered(t *testing.T) {
-	for cure, offered := range map[client.Cure]int{client.Mend: 2, client.Resume: 2, client.Restore: 2, client.Fork: 1, client.CancelFinal: 1, client.GiveUp: 1} {
+	for cure, offered := range map[client.Cure]int{client.Mend: 2, client.Resume: 2, client.Restore: 2, client.Fork: 1, client.SendAgain: 1, client.CancelFinal: 1, client.GiveUp: 1} {
 		orders := ordersFor(&client.RunReport{Status: &client.Status{
 			Run: client.Run{ID: "r", Status: pipeline.Failed}, Advice: client.Advice{Cures: []client.Cure{cure}},
 		}})
