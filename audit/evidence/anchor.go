@@ -202,8 +202,11 @@ func (f Folder) bring(ctx context.Context, log *landscape.Reader, by LogKeys, he
 	if err != nil {
 		return "", err
 	}
-	if listed.Size < head.Size {
+	switch {
+	case listed.Size < head.Size:
 		return "", f.put(ctx, log, listed.Size, head)
+	case listed.Size > head.Size: // another process was faster
+		return "", nil
 	}
 	return "", f.putCheckpoint(by, head)
 }

@@ -43,12 +43,22 @@ type here struct {
 // agrees compares a head that is somewhere else with the log.
 func (h here) agrees(ctx context.Context, there Head, place string) error {
 	if there.Size > h.size {
-		return &RolledBackError{Here: h.size, There: there.Size, Place: place}
+		return h.lacks(ctx, there.Size, place)
 	}
 	if there.Size == 0 || there.Size > h.hashed { // the notary was killed before it could keep it, and compares it then
 		return nil
 	}
 	return (&tree{ctx: ctx, log: h.log}).has(there, place)
+}
+
+// lacks says that a place has a head of more entries than the log here, unless they came since that was looked at: then the
+// head is compared the next time.
+func (h here) lacks(ctx context.Context, there int64, place string) error {
+	size, err := h.log.LogSize(ctx)
+	if err == nil && there > size {
+		err = &RolledBackError{Here: size, There: there, Place: place}
+	}
+	return err
 }
 
 // keeper is a place that keeps heads.

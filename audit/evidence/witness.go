@@ -189,7 +189,7 @@ func (w Witness) agrees(ctx context.Context, here here) error {
 	case err != nil:
 		return err
 	case size > here.size:
-		return &RolledBackError{Here: here.size, There: size, Place: w.String()}
+		return here.lacks(ctx, size, w.String())
 	}
 	return w.askOlder(ctx, here, size, head.Size)
 }
