@@ -38,7 +38,8 @@ func TestErrorsOfOneRow(t *testing.T) {
 	}
 	var out strings.Builder
 	require.NoError(t, writeErrors(&out, landscape.Run{RunHead: landscape.RunHead{ID: "r"}}, groups, false))
-	require.Contains(t, out.String(), "\n  1 of these was retried since, by again: ")
+	require.Contains(t, out.String(),
+		"\n  1 of these was retried since: what was refused again is shown by waymark errors again\n")
 	require.Regexp(t, `(?m)^  where: \[.*\]  1 at row 2 of the 5 of in$`, out.String())
 	require.Contains(t, out.String(), "\n1 row refused by in: CONVERT, id\n  1 of these was "+told+"\n")
 	require.Regexp(t, `(?m)^  in row 1  line 2  forgotten  → quarantine$`, out.String())

@@ -57,7 +57,7 @@ func execute(args []string, stdout, stderr io.Writer, env settings.Lookup) int {
 	root.SetErr(stderr)
 	err := named(root, args, root.Execute())
 	if out.Err != nil && (err == nil || !a.started) { // cobra writes its help and the version before a command begins
-		err = exitError{exitFailed, out.Err}
+		err = exitError{exitFailed, worded(out.Err)}
 	}
 	code, said := exitCode(worded(err), a.started)
 	if said != nil {

@@ -17,7 +17,8 @@ func TestOutputThatCannotBeWrittenIsAnErrorSaidOnce(t *testing.T) {
 		var said bytes.Buffer
 		code := execute(args, full, &said, func(string) (string, bool) { return "", false })
 		require.Equal(t, exitFailed, code, args)
-		require.Equal(t, "waymark: write /dev/full: no space left on device\n", said.String(), args)
+		require.Equal(t, "waymark: write /dev/full: no space left on device: make space there, and do the same again\n",
+			said.String(), args)
 	}
 }
 
