@@ -133,10 +133,10 @@ func (c *Client) afterFailure(ctx context.Context, run landscape.Run) ([]Cure, e
 // instead returns how another run can do what a run was to do that cannot continue with what it began with: only one
 // that reads its sources itself can be forked.
 func instead(ctx context.Context, log *landscape.Reader, run landscape.Run) (Cure, error) {
-	switch {
+	switch mayFork := activities.MayFork(run) == nil; {
 	case run.Trigger == activities.TriggerArrival && run.Link == landscape.NoLink:
 		return GiveUp, nil
-	case activities.MayFork(run) != nil:
+	case !mayFork:
 		return CancelFinal, nil
 	}
 	start, err := log.StartOfRun(ctx, run.ID)

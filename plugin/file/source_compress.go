@@ -26,8 +26,8 @@ const (
 // ownBytes reads the file's own bytes, counts them and hashes them.
 type ownBytes struct {
 	src  io.Reader
-	hash io.Writer // nil: somebody else does
-	head []byte    // the first bytes, at most headBytes
+	hash *prefixHash // nil: somebody else does
+	head []byte      // the first bytes, at most headBytes
 	n    int64
 	err  error // what src failed with, other than io.EOF
 }
@@ -39,7 +39,7 @@ func (b *ownBytes) Read(p []byte) (int, error) {
 		b.head = append(b.head, p[:min(n, more)]...)
 	}
 	if b.hash != nil {
-		b.hash.Write(p[:n])
+		b.hash.write(p[:n])
 	}
 	if err != nil && err != io.EOF {
 		b.err = err

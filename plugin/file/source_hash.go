@@ -16,9 +16,8 @@ type prefixHash struct {
 
 func newPrefixHash() *prefixHash { return &prefixHash{blocks: sha256.New()} }
 
-// Write hashes what comes next. It returns no error.
-func (h *prefixHash) Write(p []byte) (int, error) {
-	size := len(p)
+// write hashes what comes next.
+func (h *prefixHash) write(p []byte) {
 	for len(p) > 0 {
 		if whole := len(p) &^ (sha256.BlockSize - 1); h.n == 0 && whole > 0 {
 			h.blocks.Write(p[:whole])
@@ -32,7 +31,6 @@ func (h *prefixHash) Write(p []byte) (int, error) {
 			h.n = 0
 		}
 	}
-	return size, nil
 }
 
 // sum returns the SHA-256 of what was hashed, or nil if it cannot be had.

@@ -125,7 +125,7 @@ func (t *Text) ended() bool { return t.err == io.EOF }
 // Drop moves the window's beginning forward by n bytes, which are in it.
 func (t *Text) Drop(n int) {
 	if t.seekable {
-		t.hash.Write(t.buffer[t.start : t.start+n])
+		t.hash.write(t.buffer[t.start : t.start+n])
 	}
 	t.start += n
 	t.offset += int64(n)
