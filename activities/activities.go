@@ -15,18 +15,18 @@ import (
 
 // Activities are the activities of a worker. Make one for each process.
 type Activities struct {
-	log       *landscape.Log
-	payloads  *payload.Store
-	planner   recompute.Planner
-	code      string
-	worker    string
-	host      string
-	epoch     int64 // of the run, in the copy that an attempt works with: see inEpoch
-	affinity  Affinity
-	runs      *runs
-	flights   *flights
-	usable    *usable
-	stretches *stretches
+	log      *landscape.Log
+	payloads *payload.Store
+	planner  recompute.Planner
+	code     string
+	worker   string
+	host     string
+	epoch    int64 // of the run, in the copy that an attempt works with: see inEpoch
+	affinity Affinity
+	runs     *runs
+	flights  *flights
+	usable   *usable
+	shares   *shares
 
 	publications *publications
 }
@@ -40,15 +40,15 @@ func New(log *landscape.Log, payloads *payload.Store, planner recompute.Planner,
 func NewAt(affinity Affinity, log *landscape.Log, payloads *payload.Store, planner recompute.Planner, code string) *Activities {
 	host, _ := HostName()
 	return &Activities{
-		log:       log,
-		payloads:  payloads,
-		planner:   planner,
-		code:      code,
-		runs:      &runs{places: processors.OfProcess()},
-		flights:   &flights{over: executionOver},
-		affinity:  affinity,
-		usable:    new(usable),
-		stretches: new(stretches),
+		log:      log,
+		payloads: payloads,
+		planner:  planner,
+		code:     code,
+		runs:     &runs{places: processors.OfProcess()},
+		flights:  &flights{over: executionOver},
+		affinity: affinity,
+		usable:   new(usable),
+		shares:   new(shares),
 
 		publications: new(publications),
 		host:         cmp.Or(affinity.Files, host),

@@ -55,12 +55,23 @@ func inBatch[In, Out any](
 	ctx context.Context, a *Activities, in Batch[In], patience time.Duration,
 	do func(*Activities, context.Context, *run, In) (Out, error),
 ) (Results[Out], error) {
+	return inBatchAfter(ctx, a, in, patience, func(*Activities, context.Context, *run) error { return nil }, do)
+}
+
+// inBatchAfter is inBatch for pieces before which something is done for all of them.
+func inBatchAfter[In, Out any](
+	ctx context.Context, a *Activities, in Batch[In], patience time.Duration,
+	first func(*Activities, context.Context, *run) error, do func(*Activities, context.Context, *run, In) (Out, error),
+) (Results[Out], error) {
 	each := func(a *Activities, ctx context.Context, in Batch[In]) (Results[Out], error) {
 		r, err := a.get(ctx, in.Run)
 		if err != nil {
 			return Results[Out]{}, err
 		}
 		r.share.GiveWay(ctx)
+		if err := first(a, ctx, r); err != nil {
+			return Results[Out]{}, err
+		}
 		out := make([]Out, len(in.Each))
 		err = eachPiece(ctx, len(in.Each), patience, func(ctx context.Context, i int) (err error) {
 			out[i], err = do(a, ctx, r, in.Each[i])

@@ -55,6 +55,10 @@ type ReadInput struct {
 	Chunk  int64         `json:"chunk"` // ordinal, from 0
 	Cursor plugin.Cursor `json:"cursor"`
 	Most   int           `json:"most,omitempty"` // how many chunks may be read, one after the other; 0 is one
+
+	// Shares asks for a survey: to find where the chunks of so many shares begin, and to read none. Others read them.
+	// Each is how many chunks a share is to have.
+	Shares []int `json:"shares,omitempty"`
 }
 
 // ReadResult describes the chunk that was read and recorded, and those after it. A result with Done has read no chunk:
@@ -67,9 +71,19 @@ type ReadResult struct {
 	Done   bool          `json:"done,omitempty"`
 	Ended  bool          `json:"ended,omitempty"`  // the source is at its end after them, and that is recorded
 	Worker string        `json:"worker,omitempty"` // task queue of the process that did it; "" if it works alone
+
+	Seeks  bool    `json:"seeks,omitempty"`  // a survey can go on at Cursor
+	Survey bool    `json:"survey,omitempty"` // the chunks were found and not read; if Ended, the end is not recorded
+	Shares []Share `json:"shares,omitempty"` // of a survey: the shares in which they are read, in order
 }
 
-// ReadChunk describes a chunk that was read.
+// Share is chunks that follow each other, and that one activity reads.
+type Share struct {
+	Chunks int           `json:"chunks"`
+	End    plugin.Cursor `json:"end"` // where the chunk after them begins
+}
+
+// ReadChunk describes a chunk that was read, or found.
 type ReadChunk struct {
 	Rows  int   `json:"rows"`
 	Bytes int64 `json:"bytes"`
@@ -105,6 +119,15 @@ type PassInput struct {
 	Source string `json:"source"` // or barrier
 	Chunk  int64  `json:"chunk"`
 	Before int64  `json:"before,omitempty"` // in PassTurn: how many chunks of the run, of sources and barriers, had their turns before
+
+	// Unread is set in the first chunk of a Share, which nobody has read, and nil in all others.
+	Unread *Unread `json:"unread,omitempty"`
+}
+
+// Unread is where chunks are that follow each other.
+type Unread struct {
+	At  plugin.Cursor `json:"at"`
+	End plugin.Cursor `json:"end"`
 }
 
 // PassResult counts the outcomes of the chunk's rows. After PassAhead only Worker is set.

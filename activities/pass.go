@@ -24,20 +24,18 @@ import (
 //
 // It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk. In a
 // turn, which token is the first with a value is a function of what is recorded of earlier chunks; a chunk that is
-// recorded already goes the same ways again.
+// recorded already goes the same ways again. Chunks that nobody has read it reads first.
 func (a *Activities) Pass(ctx context.Context, in Batch[PassInput]) (Results[PassResult], error) {
-	passed := func() {}
-	if len(in.Each) > 1 {
-		done, end := a.stretches.passing(len(in.Each))
-		defer end()
-		passed = done
-	}
+	passed, end := a.shares.passing(ctx, len(in.Each))
+	defer end()
 	var once sync.Once
 	var together *Activities
-	return inBatch(ctx, a, in, untilReady, func(a *Activities, ctx context.Context, r *run, one PassInput) (PassResult, error) {
+	read := func(a *Activities, ctx context.Context, r *run) error { return a.readShare(ctx, r, in.Each) }
+	pass := func(a *Activities, ctx context.Context, r *run, one PassInput) (PassResult, error) {
 		once.Do(func() { together = a.ofStretch(in) })
 		return together.pass(ctx, r, one, passed)
-	})
+	}
+	return inBatchAfter(ctx, a, in, untilReady, read, pass)
 }
 
 // ofStretch returns activities that read what is recorded of the chunks of a batch at once, if they follow each other.

@@ -38,6 +38,9 @@ func (a *Activities) read(ctx context.Context, r *run, in ReadInput) (ReadResult
 		return ReadResult{}, err
 	}
 	defer end()
+	if in.Shares != nil {
+		return a.survey(ctx, r, in)
+	}
 	if before, done, err := a.readBefore(ctx, r, in); err != nil || done {
 		before.Worker = a.affinity.OwnQueue
 		return before, err
@@ -45,9 +48,9 @@ func (a *Activities) read(ctx context.Context, r *run, in ReadInput) (ReadResult
 	ctx, turn := r.share.Beside(ctx)
 	defer turn.End()
 	if in.Most > 1 {
-		defer a.stretches.reading()()
+		defer a.shares.reading()()
 	}
-	stretch, ended, err := a.readStretch(ctx, r, in)
+	stretch, ended, _, err := a.readStretch(ctx, r, in, r.readings[in.Source])
 	if err == nil {
 		err = turn.Breathe()
 	}
@@ -55,7 +58,7 @@ func (a *Activities) read(ctx context.Context, r *run, in ReadInput) (ReadResult
 		err = a.recordStretch(ctx, r, in, stretch)
 	}
 	if err == nil && ended {
-		err = a.endSource(ctx, r, in)
+		err = a.endSource(ctx, r, in, len(stretch))
 	}
 	if err != nil {
 		return ReadResult{}, err
@@ -66,12 +69,11 @@ func (a *Activities) read(ctx context.Context, r *run, in ReadInput) (ReadResult
 	chunks := make([]ReadChunk, len(stretch))
 	for i, p := range stretch {
 		chunks[i] = ReadChunk{p.chunk.Len(), int64(len(p.chunk.Data))}
-		r.chunks.put(landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk + int64(i)}, engine.Input{
-			Origin: r.plan.Find(in.Source), Chunk: p.chunk, RecordHashes: p.rows.Hashes,
-		})
 	}
+	r.leave(in, stretch)
 	out := readResult(chunks, stretch[len(stretch)-1].after)
 	out.Ended, out.Worker = ended, a.affinity.OwnQueue
+	out.Seeks = in.Most > 1 && r.readings[in.Source].seeks()
 	return out, nil
 }
 
@@ -89,19 +91,32 @@ type piece struct {
 	rows   landscape.Records
 }
 
+// leave leaves chunks that are recorded for their passes.
+func (r *run) leave(in ReadInput, stretch []*piece) {
+	for i, p := range stretch {
+		r.chunks.put(landscape.ChunkKey{Source: in.Source, Chunk: in.Chunk + int64(i)}, engine.Input{
+			Origin: r.plan.Find(in.Source), Chunk: p.chunk, RecordHashes: p.rows.Hashes,
+		})
+	}
+}
+
 // readStretch reads chunks of a source one after the other, and stores each, and says whether it came to its end. What
-// goes wrong behind the first is left to who reads on.
-func (a *Activities) readStretch(ctx context.Context, r *run, in ReadInput) (stretch []*piece, ended bool, err error) {
+// goes wrong behind the first is broken, and left to who reads on.
+func (a *Activities) readStretch(
+	ctx context.Context, r *run, in ReadInput, from *reading,
+) (stretch []*piece, ended bool, broken, err error) {
 	stores, bytes := errgroup.Group{}, 0
 	stores.SetLimit(storing)
 	for at := in; len(stretch) < max(in.Most, 1) && bytes < mostStretch; at.Chunk++ {
-		chunk, after, err := r.next(ctx, at)
+		chunk, after, err := r.next(ctx, at, from)
 		if err != nil && len(stretch) == 0 {
-			err = aboutArrival(err, r.id, r.pins[in.Source])
-			return nil, false, fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
+			return nil, false, nil, unread(r, in, err)
 		}
 		ended = err == nil && chunk == nil
-		if err != nil || ended || len(stretch) > 0 && processors.Breathe(ctx) != nil {
+		if err == nil && !ended && len(stretch) > 0 {
+			err = processors.Breathe(ctx)
+		}
+		if broken = err; err != nil || ended {
 			break
 		}
 		p := &piece{chunk: chunk, after: after}
@@ -111,7 +126,13 @@ func (a *Activities) readStretch(ctx context.Context, r *run, in ReadInput) (str
 			return defect.Catch("read", func() error { return a.store(ctx, r, in.Source, ordinal, p) })
 		})
 	}
-	return stretch, ended, stores.Wait()
+	return stretch, ended, broken, stores.Wait()
+}
+
+// unread is the error of a chunk that cannot be read.
+func unread(r *run, in ReadInput, err error) error {
+	err = aboutArrival(err, r.id, r.pins[in.Source])
+	return fmt.Errorf("source %s, chunk %d: %w", in.Source, in.Chunk, err)
 }
 
 // store stores a chunk of a stretch.
@@ -218,14 +239,16 @@ func (a *Activities) endedBefore(ctx context.Context, r *run, in ReadInput) (Rea
 
 // next reads the chunk at the cursor, or nil at the end of the source; then the digests of its files are known. A
 // reader that stands at the cursor is used on; any other is replaced.
-func (r *run) next(ctx context.Context, in ReadInput) (*plugin.Chunk, plugin.Cursor, error) {
+func (r *run) next(ctx context.Context, in ReadInput, reading *reading) (*plugin.Chunk, plugin.Cursor, error) {
 	node, err := r.node(in.Source, plan.Source)
 	if err != nil {
 		return nil, plugin.Cursor{}, err
 	}
-	reading := r.readings[in.Source]
 	reading.mu.Lock()
 	defer reading.mu.Unlock()
+	if reading.end != nil && reflect.DeepEqual(*reading.end, in.Cursor) {
+		return nil, in.Cursor, nil
+	}
 	if err := reading.standAt(ctx, node.Source, in.Cursor, r.pins[in.Source]); err != nil {
 		return nil, plugin.Cursor{}, err
 	}
@@ -240,7 +263,18 @@ func (r *run) next(ctx context.Context, in ReadInput) (*plugin.Chunk, plugin.Cur
 	if reading.digests, err = reading.reader.Digests(ctx); err == nil {
 		err = asPublished(r.pins[in.Source], reading.digests)
 	}
+	if err == nil {
+		reading.end = &in.Cursor
+	}
 	return nil, in.Cursor, err
+}
+
+// seeks reports whether another reader can begin where this one stands.
+func (r *reading) seeks() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seeker, ok := r.reader.(plugin.Seeker)
+	return ok && seeker.Seeks()
 }
 
 // standAt must be called with mu held.
@@ -302,11 +336,16 @@ func (a *Activities) fetch(ctx context.Context, r *run, key landscape.ChunkKey) 
 	return recompute.Chunk(ctx, a.log.Reader, a.payloads, r.plan, record)
 }
 
-// endSource records the end of a source: the totals of its chunks and the digests of its files.
-func (a *Activities) endSource(ctx context.Context, r *run, in ReadInput) error {
+// endSource records the end of a source: the totals of its chunks and the digests of its files. So many chunks were
+// read just now.
+func (a *Activities) endSource(ctx context.Context, r *run, in ReadInput, stretch int) error {
 	end, err := a.totals(ctx, r.id, in.Source)
 	if err != nil {
 		return err
+	}
+	if read := in.Chunk + int64(stretch); end.Chunks != read {
+		return resumepoint.Diverged("the history says that %d chunks of %s were read, and %d are recorded",
+			read, in.Source, end.Chunks)
 	}
 	text, err := json.Marshal(r.readings[in.Source].digests)
 	if err != nil {

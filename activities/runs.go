@@ -71,7 +71,8 @@ type run struct {
 type reading struct {
 	mu      sync.Mutex // held while reader is used: a source is read in order
 	reader  plugin.Reader
-	digests []string // of the source's files, once it was read to its end
+	digests []string       // of the source's files, once it was read to its end
+	end     *plugin.Cursor // where that is; nil as long as it was not read to its end
 }
 
 // partKey is what a chunk brings to one sink or barrier.

@@ -11,8 +11,9 @@ import (
 // position is where the next chunk of an origin must begin, as far as the chunks before it tell.
 type position struct {
 	files  []plugin.FileInfo
+	chunk  int64
 	row    int64
-	cursor *plugin.Cursor // nil at the beginning of the source, and if the one on record cannot be read
+	cursor *plugin.Cursor // nil at the beginning, behind chunks that were not read, and if it cannot be read
 }
 
 // verifyPosition checks that the chunk begins where the one before it ended, and moves next past it.

@@ -79,12 +79,17 @@ type rereading struct {
 
 // chunks compares the chunks on record, up to the first that differs. It reports whether all are the same.
 func (r *rereading) chunks(ctx context.Context) (same bool, err error) {
+	next := int64(0)
 	for record, err := range r.log.Chunks(ctx, r.run.ID, r.source) {
 		if err != nil {
 			return false, err
 		}
 		where := place(record.Source, record.Chunk)
 		err := r.reader.Next(ctx, r.compiled.Chunk, &r.chunk)
+		for ; err == nil && next < record.Chunk && !r.ended(r.source); next++ { // what the run did not come to
+			err = r.reader.Next(ctx, r.compiled.Chunk, &r.chunk)
+		}
+		next++
 		if errors.Is(err, io.EOF) {
 			r.add(RecordDiffers, where, "read again, the source ends before it")
 			return false, nil

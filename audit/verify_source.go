@@ -130,11 +130,29 @@ func (o *originCheck) chunks(ctx context.Context, rejected *landscape.RowErrors)
 	})
 }
 
+// mayMiss reports whether chunks can be recorded and those before them not: of a source whose shares are read side by
+// side, and that was not read to its end.
+func (o *originCheck) mayMiss() bool {
+	return o.isSource && o.again == nil && !o.ended(o.totals.Source)
+}
+
+// ended reports whether the end of a source is recorded.
+func (v *verification) ended(source string) bool {
+	return slices.ContainsFunc(v.ends, func(end landscape.SourceEnd) bool { return end.Source == source })
+}
+
 // place checks that a chunk is the next one.
 func (o *originCheck) place(ctx context.Context, record landscape.Chunk) error {
-	if record.Chunk != o.totals.Chunks {
-		o.add(RecordDiffers, place(record.Source, record.Chunk), "it is recorded where chunk %d should be", o.totals.Chunks)
+	switch missing := record.Chunk - o.next.chunk; {
+	case missing > 0 && o.mayMiss():
+		o.skipped(CheckedSource, o.totals.Source, "%s from chunk %d on were not read: the run came no further there",
+			plural(missing, "chunk"), o.next.chunk)
+		o.next.row, o.next.cursor = max(record.FirstRow, o.next.row), nil
+	case missing != 0:
+		where := place(record.Source, record.Chunk)
+		o.add(RecordDiffers, where, "it is recorded where chunk %d should be", o.next.chunk)
 	}
+	o.next.chunk = record.Chunk + 1
 	addTotals(&o.totals, record)
 	switch {
 	case o.again != nil:

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"waymark/activities"
 	"waymark/workflows"
 )
 
@@ -78,7 +79,8 @@ func waitingActivity(activity *workflow.PendingActivityInfo) (work, bool) {
 
 // text says that nobody takes the work; common is the queue of all workers.
 func (w *work) text(common string) string {
-	if files, near := strings.CutPrefix(w.queue, workflows.FilesQueue(common, "")); near {
+	queue := strings.TrimSuffix(w.queue, activities.SharesQueue(""))
+	if files, near := strings.CutPrefix(queue, workflows.FilesQueue(common, "")); near {
 		return fmt.Sprintf("%sno worker that sees the files of %q takes the work of queue %s: those there are busy, or gone", WaitingWord, files, common)
 	}
 	return fmt.Sprintf("%sno worker takes the work of queue %s: those there are busy, or gone", WaitingWord, common)

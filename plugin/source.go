@@ -169,6 +169,13 @@ type Reader interface {
 	Close() error
 }
 
+// Seeker is what a Reader may be as well.
+type Seeker interface {
+	// Seeks reports whether another Reader can begin at Cursor without reading what comes before. It is false as long
+	// as nothing was read.
+	Seeks() bool
+}
+
 // Chunk is a consecutive slice of one file of a source, as read: record i is Data[Offsets[i]:Offsets[i]+Lengths[i]],
 // without its line end. Offsets ascend.
 type Chunk struct {

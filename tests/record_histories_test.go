@@ -113,6 +113,9 @@ func TestRecord(t *testing.T) {
 	long.Write(t, files)
 	long.record(t, "long", recorded, true)
 	long.record(t, "long-graph", recordedGraph, true)
+	split := recorder{system.StartWith(t, system.Options{Split: 1})}
+	split.Write(t, files)
+	split.record(t, "split", recorded, true)
 	if !isRecorded("bad-completed") {
 		spoil(t, "completed", `"Pass"`, `"Publish"`)
 	}

@@ -3,11 +3,12 @@ package worker
 import (
 	"cmp"
 	"context"
-	"time"
+	"sync/atomic"
 
 	"go.temporal.io/sdk/worker"
 
 	"waymark/activities"
+	"waymark/internal/processors"
 )
 
 const (
@@ -15,17 +16,19 @@ const (
 	// anything else.
 	usualSlots = 1000
 
-	// mostBehind bounds how long a process in a stretch takes no other work: a run that no other worker can help waits no
-	// longer.
-	mostBehind = 2 * time.Second
+	// perShare is for how many processors a process takes one share at once: the chunks of a share go through the steps
+	// side by side.
+	perShare = 4
 )
 
-// behindStretches returns options of a worker that executes up to size activities of a queue at once, and takes none while
-// the process is in a stretch: the other workers wait for what it reads, and can do everything else.
-func behindStretches(o worker.Options, act *activities.Activities, size int) worker.Options {
+// sharesOptions returns options of a worker for shares of runs that are split. It takes none while the process reads
+// for such a run: others wait for what it reads, and can do everything else.
+func sharesOptions(common worker.Options, act *activities.Activities) worker.Options {
+	o := besideOptions(common, 1, 0)
+	most := (processors.Computing() + perShare - 1) / perShare
 	tuner, err := worker.NewCompositeTuner(worker.CompositeTunerOptions{
 		WorkflowSlotSupplier:        slotsOf(cmp.Or(o.MaxConcurrentWorkflowTaskExecutionSize, usualSlots)),
-		ActivitySlotSupplier:        &lastSlots{slotsOf(size), act},
+		ActivitySlotSupplier:        &shareSlots{SlotSupplier: slotsOf(2 * most), act: act, most: int64(most)},
 		LocalActivitySlotSupplier:   slotsOf(cmp.Or(o.MaxConcurrentLocalActivityExecutionSize, usualSlots)),
 		NexusSlotSupplier:           slotsOf(usualSlots),
 		SessionActivitySlotSupplier: slotsOf(usualSlots),
@@ -34,7 +37,7 @@ func behindStretches(o worker.Options, act *activities.Activities, size int) wor
 		panic(err) // it returns none
 	}
 	o.MaxConcurrentWorkflowTaskExecutionSize, o.MaxConcurrentLocalActivityExecutionSize = 0, 0
-	o.MaxConcurrentActivityExecutionSize, o.Tuner = 0, tuner
+	o.Tuner = tuner
 	return o
 }
 
@@ -47,24 +50,40 @@ func slotsOf(n int) worker.SlotSupplier {
 	return supplier
 }
 
-// lastSlots are slots that come last while the process is in a stretch.
-type lastSlots struct {
+// shareSlots are slots for shares. One that is only to be recorded leaves its place to the next.
+type shareSlots struct {
 	worker.SlotSupplier
-	act *activities.Activities
+	act  *activities.Activities
+	most int64
+	has  atomic.Int64
 }
 
 // ReserveSlot waits for a slot, before the worker asks for a task.
-func (s *lastSlots) ReserveSlot(ctx context.Context, info worker.SlotReservationInfo) (*worker.SlotPermit, error) {
-	behind, done := context.WithTimeout(ctx, mostBehind)
-	activities.AwaitStretches(behind, s.act)
-	done()
-	return s.SlotSupplier.ReserveSlot(ctx, info)
+func (s *shareSlots) ReserveSlot(ctx context.Context, info worker.SlotReservationInfo) (*worker.SlotPermit, error) {
+	if err := activities.AwaitShare(ctx, s.act, s.has.Load, s.most); err != nil {
+		return nil, err
+	}
+	permit, err := s.SlotSupplier.ReserveSlot(ctx, info)
+	if err == nil {
+		s.has.Add(1)
+	}
+	return permit, err
 }
 
 // TryReserveSlot returns a slot for a task that need not be asked for; nil if there is none.
-func (s *lastSlots) TryReserveSlot(info worker.SlotReservationInfo) *worker.SlotPermit {
-	if activities.InStretch(s.act) {
+func (s *shareSlots) TryReserveSlot(info worker.SlotReservationInfo) *worker.SlotPermit {
+	if !activities.MayShare(s.act, s.has.Load(), s.most) {
 		return nil
 	}
-	return s.SlotSupplier.TryReserveSlot(info)
+	permit := s.SlotSupplier.TryReserveSlot(info)
+	if permit != nil {
+		s.has.Add(1)
+	}
+	return permit
+}
+
+// ReleaseSlot gives a slot back.
+func (s *shareSlots) ReleaseSlot(info worker.SlotReleaseInfo) {
+	s.has.Add(-1)
+	s.SlotSupplier.ReleaseSlot(info)
 }

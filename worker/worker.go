@@ -143,27 +143,28 @@ func (m Member) Affinity() (activities.Affinity, error) {
 func (m Member) queue() string { return cmp.Or(m.Queue, workflows.TaskQueue) }
 
 // Group is the workers of one process of a cluster: one that takes workflows and whatever anybody can do, one for what
-// needs the files that the process sees, and one for what the process has in memory.
+// needs the files that the process sees, one for what the process has in memory, and two for the shares of runs that
+// are split: those that need the files, and those that do not.
 type Group []worker.Worker
 
 // Group returns the workers, not yet started. act are the activities of a process at the place.
 func (m Member) Group(c client.Client, affinity activities.Affinity, act *activities.Activities) Group {
 	common := guarded(patient(m.Options))
-	first := worker.New(c, m.queue(), behindStretches(common, act, sharedActivities()))
+	common.MaxConcurrentActivityExecutionSize = sharedActivities()
+	first := worker.New(c, m.queue(), common)
 	registerWorkflows(first)
 	first.RegisterActivity(act)
 	if m.Keeper != nil {
 		slots.Register(first, m.Keeper)
 	}
 	group := Group{landing{first, act}}
-	for _, queue := range []string{affinity.FilesQueue, affinity.OwnQueue} {
-		beside := besideOptions(common)
-		if queue == affinity.OwnQueue {
-			beside.MaxConcurrentActivityExecutionSize = ownActivities
-		} else {
-			beside = behindStretches(beside, act, sharedActivities())
-		}
-		w := worker.New(c, queue, beside)
+	for queue, options := range map[string]worker.Options{
+		affinity.FilesQueue:                         besideOptions(common, besidePollers, sharedActivities()),
+		affinity.OwnQueue:                           besideOptions(common, besidePollers, ownActivities),
+		activities.SharesQueue(m.queue()):           sharesOptions(common, act),
+		activities.SharesQueue(affinity.FilesQueue): sharesOptions(common, act),
+	} {
+		w := worker.New(c, queue, options)
 		w.RegisterActivity(act)
 		group = append(group, landing{w, act})
 	}
@@ -173,12 +174,12 @@ func (m Member) Group(c client.Client, affinity activities.Affinity, act *activi
 // besidePollers is how many requests for work a process keeps open on each of its further queues.
 const besidePollers = 2
 
-// besideOptions are those of a worker for activities alone. Their queues belong to no version of a deployment: they
-// come and go with processes and files.
-func besideOptions(common worker.Options) worker.Options {
+// besideOptions are those of a worker for so many activities at once, and for nothing else. Their queues belong to no
+// version of a deployment: they come and go with processes and files.
+func besideOptions(common worker.Options, pollers, activities int) worker.Options {
 	beside := common
 	beside.DisableWorkflowWorker = true
-	beside.MaxConcurrentActivityTaskPollers = besidePollers
+	beside.MaxConcurrentActivityTaskPollers, beside.MaxConcurrentActivityExecutionSize = pollers, activities
 	beside.DeploymentOptions = worker.DeploymentOptions{}
 	return beside
 }

@@ -8,6 +8,7 @@ import (
 	"waymark/activities"
 	"waymark/activities/resumepoint"
 	"waymark/internal/text"
+	"waymark/plugin"
 )
 
 // What is small is done in one batch with its like: to schedule an activity takes Temporal longer than to do something
@@ -78,6 +79,24 @@ func (f *flow) grouped(group passing) (groups []passing) {
 		groups = append(groups, passing{group.chunks[from:to:to], group.rows[from:to:to]})
 	}
 	return groups
+}
+
+// shared divides chunks that were found, and that nobody has read, into the shares in which they are.
+func (g passing) shared(at plugin.Cursor, shares []activities.Share) (groups []passing, err error) {
+	from := 0
+	for _, share := range shares {
+		to := from + share.Chunks
+		if share.Chunks < 1 || to > len(g.chunks) {
+			return nil, nonsense("shares of more than the %d chunks that were found", len(g.chunks))
+		}
+		some := passing{g.chunks[from:to:to], g.rows[from:to:to]}
+		some.chunks[0].Unread = &activities.Unread{At: at, End: share.End}
+		groups, from, at = append(groups, some), to, share.End
+	}
+	if from != len(g.chunks) {
+		return nil, nonsense("shares of %d of %d chunks that were found", from, len(g.chunks))
+	}
+	return groups, nil
 }
 
 // summary says what goes through the steps.

@@ -7,6 +7,7 @@ import (
 
 	"waymark/activities"
 	"waymark/activities/resumepoint"
+	"waymark/plugin"
 )
 
 // way is how a run is executed.
@@ -41,6 +42,7 @@ type flow struct {
 	inFlight    int   // chunks
 	turns       int64 // chunks before this one had their turns
 	turnsAhead  int   // groups of chunks in flight whose turns are to come
+	unpassed    int   // groups of chunks in flight that have not gone through the steps
 	settling    bool  // a chunk, or a deadline, has the turn
 	readingDone bool  // no deadline is waited for any more
 	publishing  bool  // everything went through the steps: it is too late for commands
@@ -51,6 +53,8 @@ type flow struct {
 	gathered     map[string]*gathering      // parts to be written, by the queue of the process that has them
 	written      map[string]workflow.Future // the last part of each sink whose parts are written in order
 	lastRows     map[string]int64           // that came out of each barrier in its last step
+	seeks        bool                       // the source can be surveyed from where its next chunk begins
+	surveyed     bool                       // to the end of the source, which is recorded when all before it is
 
 	cancelled *Command            // a command stopped the run
 	giveUp    workflow.CancelFunc // ends the activities that are in flight
@@ -124,6 +128,13 @@ func (f *flow) fail(err error) {
 
 // read reads the next chunk of a source, or of each of several small ones, and sends what it read through the steps.
 func (f *flow) read(ctx workflow.Context, sources []*resumepoint.Reading) error {
+	if f.surveyed {
+		passed := func() bool { return f.turnsAhead == 0 || !f.running() }
+		if err := workflow.Await(ctx, passed); err != nil || !f.running() {
+			return err
+		}
+	}
+	at := sources[0].Cursor
 	reads, err := f.readBatch(ctx, sources)
 	if err != nil {
 		return err
@@ -137,11 +148,30 @@ func (f *flow) read(ctx workflow.Context, sources []*resumepoint.Reading) error 
 			chunk.Chunk++
 		}
 	}
+	if reads[0].Survey {
+		return f.beginShares(ctx, turn, at, group, reads[0].Shares)
+	}
 	for _, some := range f.grouped(group) {
 		f.begin(ctx, turn, some)
 		turn += int64(len(some.chunks))
 	}
 	return nil
+}
+
+// beginShares begins to send shares of chunks through the steps that were found from a place on: each when it is
+// wanted.
+func (f *flow) beginShares(
+	ctx workflow.Context, turn int64, at plugin.Cursor, found passing, shares []activities.Share,
+) error {
+	groups, err := found.shared(at, shares)
+	for _, some := range groups {
+		if err := workflow.Await(ctx, f.sharesWanted); err != nil || !f.running() {
+			return err
+		}
+		f.begin(ctx, turn, some)
+		turn += int64(len(some.chunks))
+	}
+	return err
 }
 
 // readBatch reads a chunk of each of the sources.
@@ -151,7 +181,11 @@ func (f *flow) readBatch(ctx workflow.Context, sources []*resumepoint.Reading) (
 		inputs[i] = activities.ReadInput{Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
 	}
 	if f.state.Plan.Split && f.alone(sources[0]) {
-		inputs[0].Most = int(min(sources[0].Chunk+2, readChunks)) // the first are soon there for others
+		if f.seeks && f.spread() && !f.surveyed {
+			inputs[0].Shares = f.sharesAhead()
+		} else {
+			inputs[0].Most = int(min(sources[0].Chunk+2, readChunks)) // the first are soon there for others
+		}
 	}
 	what := inputs[0].Source
 	if len(inputs) > 1 {
@@ -176,7 +210,8 @@ func (f *flow) wasRead(source *resumepoint.Reading, read activities.ReadResult) 
 	f.stickTo(read.Worker)
 	chunks := read.Chunks()
 	source.Advance(read.Cursor, int64(len(chunks)))
-	source.AtEnd = source.AtEnd || read.Ended
+	source.AtEnd = !read.Survey && (source.AtEnd || read.Ended)
+	f.seeks, f.surveyed = read.Seeks, read.Survey && read.Ended
 	for _, chunk := range chunks {
 		f.state.Read += int64(chunk.Rows)
 		f.state.Bytes += chunk.Bytes

@@ -27,6 +27,9 @@ const (
 	// readChunks is how many are read in one, at most.
 	readChunks = 24
 
+	// surveyChunks is how many are found in one survey, at most, but for its last share.
+	surveyChunks = 128
+
 	// usualHeartbeat finds a dead worker. Activities beat every few seconds, however long a chunk takes.
 	usualHeartbeat = 30 * time.Second
 

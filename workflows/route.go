@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"waymark/activities"
 )
 
 const (
@@ -29,6 +32,12 @@ const (
 	// maxWindowChunks bounds that.
 	maxWindowChunks = 64
 
+	// usualWorkers is for how many processes a run is split, as long as fewer were seen at work.
+	usualWorkers = 4
+
+	// leastShare is how many chunks a share has, at least.
+	leastShare = 4
+
 	// maxSplitChunks bounds how many chunks of a run that is split are in flight.
 	maxSplitChunks = 512
 )
@@ -40,11 +49,14 @@ const TypeNoWorker = "NoWorker"
 func FilesQueue(common, files string) string { return common + "@" + files }
 
 // perform lets an activity be done: by the process with the sticky queue, if it comes for it in time, else by any
-// worker that can. Without a sticky queue any worker can do it as well as another.
+// worker that can. Without a sticky queue any worker can do it as well as another, and so with the queue of shares.
 func (f *flow) perform(ctx workflow.Context, sticky string, activity, in any) workflow.Future {
 	anywhere := onQueue(ctx, f.state.Plan.Queue)
-	if sticky == "" {
+	switch sticky {
+	case "":
 		return workflow.ExecuteActivity(anywhere, activity, in)
+	case f.sharesQueue(ctx):
+		return workflow.ExecuteActivity(onQueue(ctx, sticky), activity, in)
 	}
 	done, settle := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -103,22 +115,59 @@ func (f *flow) window() int {
 
 // stickyQueue returns the queue of the process that is to send the next chunk through the steps. Where nothing is
 // gathered and the order does not count, the work is spread: in a run that is split anybody takes it.
-func (f *flow) stickyQueue() string {
-	spread := len(f.state.Plan.Barriers) == 0 && !f.way.inTurns
-	if spread && (f.state.Plan.Split || f.stickyChunks >= maxStickyChunks) {
+func (f *flow) stickyQueue(ctx workflow.Context) string {
+	switch {
+	case f.spread() && f.state.Plan.Split:
+		return f.sharesQueue(ctx)
+	case f.spread() && f.stickyChunks >= maxStickyChunks:
 		return ""
 	}
 	return f.state.Sticky
 }
 
+// sharesQueue returns the queue of the run's shares, if it is split; "" if the process that executes it works alone.
+func (f *flow) sharesQueue(ctx workflow.Context) string {
+	if f.state.Sticky == "" {
+		return ""
+	}
+	return activities.SharesQueue(cmp.Or(f.state.Plan.Queue, workflow.GetInfo(ctx).TaskQueueName))
+}
+
+// spread reports whether nothing is gathered and the order does not count: any process can do any chunk.
+func (f *flow) spread() bool { return len(f.state.Plan.Barriers) == 0 && !f.way.inTurns }
+
 // shares is in how many activities chunks of a run that is split, which were just read, go through the steps. At first
 // each takes few, so that all processes have something to do soon, and few towards the end of the run, so that all end at
 // about the same time.
 func (f *flow) shares(read int) int {
-	chunks, left := f.state.chunks(), int64(read)
-	if f.state.Bytes > 0 {
-		left += max(f.state.Plan.Bytes-f.state.Bytes, 0) * chunks / f.state.Bytes
-	}
-	size := int(max(min(chunks/4, left/int64(max(len(f.workers), 2)), stretchChunks), 2))
+	left := f.chunksLeft() + int64(read)
+	size := int(max(min(f.state.chunks()/4, left/int64(max(len(f.workers), 2)), stretchChunks), 2))
 	return max((read+size/2)/size, (read+stretchChunks-1)/stretchChunks, 1)
+}
+
+// sharesAhead is how many chunks each of the shares is to have that are found next. Few are found at first, so that all
+// processes have something to do soon. The fewer chunks are left, the smaller is a share, so that all processes end at
+// about the same time.
+func (f *flow) sharesAhead() (sizes []int) {
+	chunks, left := f.state.chunks(), f.chunksLeft()
+	most, found := min(8*chunks+8, surveyChunks), int64(0)
+	for found < most {
+		size := max(min(2*left/int64(3*max(len(f.workers), usualWorkers)), 3*chunks, stretchChunks), leastShare)
+		sizes, left, found = append(sizes, int(size)), left-size, found+size
+	}
+	return sizes
+}
+
+// sharesWanted reports whether another share can begin. A queue may give the last first, and places are given in
+// order: so no more shares wait than processes take soon, and those that come to help.
+func (f *flow) sharesWanted() bool {
+	return f.unpassed < 2*max(len(f.workers), 1)+usualWorkers && f.state.Paused == nil || !f.running()
+}
+
+// chunksLeft is how many chunks of a run that is split were not read, nor found, as far as its size tells.
+func (f *flow) chunksLeft() int64 {
+	if f.state.Bytes == 0 {
+		return 0
+	}
+	return max(f.state.Plan.Bytes-f.state.Bytes, 0) * f.state.chunks() / f.state.Bytes
 }

@@ -104,9 +104,12 @@ func (w *team) Publish(ctx context.Context, in activities.Batch[activities.Publi
 // common is the queue of the workflow in the test environment.
 const common = "default-test-taskqueue"
 
+// shares is the queue of the shares of runs that are split.
+const shares = common + "#shares"
+
 func newTeam(chunks int) *team {
 	w := &team{took: map[string][]string{}, gone: map[string]bool{}, commandTarget: func(_, queue string) string {
-		if queue == common {
+		if queue == common || queue == shares {
 			return "one"
 		}
 		return queue
@@ -126,6 +129,33 @@ func runTeam(t *testing.T, w *team, in workflows.RunInput) error {
 	return env.GetWorkflowError()
 }
 
+// TestASplitRunIsSurveyed holds that of a source that can be entered anywhere only the first chunks are read where the
+// others are found, that each share is read by who sends it through the steps, and that the end comes after all of
+// them.
+func TestASplitRunIsSurveyed(t *testing.T) {
+	w := newTeam(120)
+	w.split, w.seeks, w.unread = true, true, map[int64]activities.Unread{}
+	require.NoError(t, runTeam(t, w, input()))
+	require.Len(t, w.took["Read"], 4) // of 2 and 24 chunks, of the others, and of the end
+	require.Subset(t, []string{shares}, w.took["Pass"])
+	require.Less(t, len(w.took["Pass"]), 25)
+	var firsts []int64
+	for first := range w.unread {
+		firsts = append(firsts, first)
+	}
+	slices.Sort(firsts)
+	require.Equal(t, int64(2), firsts[0])
+	for i, first := range firsts {
+		next := int64(120)
+		if i+1 < len(firsts) {
+			next = firsts[i+1]
+		}
+		share := w.unread[first]
+		require.Equal(t, []int64{100 * first, 100 * next}, []int64{share.At.Offset, share.End.Offset})
+	}
+	require.Len(t, w.writes, 240)
+}
+
 func TestWorkStaysWithItsProcess(t *testing.T) {
 	w := newTeam(6)
 	w.barriers = []resumepoint.Barrier{{Name: "sums"}} // what gathers is not spread
@@ -143,7 +173,7 @@ func TestChunksOfASplitRunGoTogether(t *testing.T) {
 	w.split = true
 	require.NoError(t, runTeam(t, w, input()))
 	require.Len(t, w.took["Read"], 6) // of 2, 4, 8, 16, 10, and none
-	require.Subset(t, []string{common}, w.took["Pass"])
+	require.Subset(t, []string{shares}, w.took["Pass"])
 	require.Less(t, len(w.took["Write"]), len(w.took["Pass"]), "what goes through the steps in several is written in one")
 	require.GreaterOrEqual(t, len(w.took["Write"]), 2, "no more than 11 and a stretch of 16 chunks are written in one")
 	require.Less(t, len(w.took["Pass"]), 12)

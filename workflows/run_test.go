@@ -32,9 +32,11 @@ type world struct {
 	chunks  []activities.PassResult
 	ordered bool
 	split   bool
+	seeks   bool
 	fail    map[string]error // by activity name
-	mu      sync.Mutex       // held while writes and done change
+	mu      sync.Mutex       // held while writes, unread and done change
 	writes  []activities.WriteInput
+	unread  map[int64]activities.Unread // by the first of the chunks
 	opened  int
 	stopped *activities.StopInput
 	refused *activities.RefuseInput
@@ -60,17 +62,40 @@ func (w *world) Read(_ context.Context, in activities.Batch[activities.ReadInput
 		if int(in.Chunk) == len(w.chunks) {
 			return activities.ReadResult{Cursor: in.Cursor, Done: true}, w.fail["Read"]
 		}
-		out := activities.ReadResult{Rows: w.chunks[in.Chunk].Rows, Bytes: 100}
+		out := activities.ReadResult{Rows: w.chunks[in.Chunk].Rows, Bytes: 100, Seeks: w.seeks}
+		for _, size := range in.Shares {
+			in.Most += size
+		}
 		for more := int(in.Chunk) + 1; more < min(int(in.Chunk)+in.Most, len(w.chunks)); more++ {
 			out.More = append(out.More, activities.ReadChunk{Rows: w.chunks[more].Rows, Bytes: 100})
 		}
 		out.Cursor.Offset = in.Cursor.Offset + 100*int64(len(out.Chunks()))
+		if in.Shares != nil {
+			w.survey(in, &out)
+		}
 		return out, nil
 	})
 }
 
+// survey divides what was found into shares.
+func (w *world) survey(in activities.ReadInput, out *activities.ReadResult) {
+	found := len(out.Chunks())
+	out.Survey, out.Ended = true, int(in.Chunk)+found == len(w.chunks)
+	for from := 0; from < found; in.Shares = in.Shares[1:] {
+		to := min(from+in.Shares[0], found)
+		share := activities.Share{Chunks: to - from}
+		share.End.Offset = in.Cursor.Offset + 100*int64(to)
+		out.Shares, from = append(out.Shares, share), to
+	}
+}
+
 func (w *world) Pass(_ context.Context, in activities.Batch[activities.PassInput]) (activities.Results[activities.PassResult], error) {
 	return eachOf(in, func(in activities.PassInput) (activities.PassResult, error) {
+		if in.Unread != nil {
+			w.mu.Lock()
+			w.unread[in.Chunk] = *in.Unread
+			w.mu.Unlock()
+		}
 		switch {
 		case in.Mode == activities.PassTurn:
 			return w.passInTurn(in)

@@ -10,6 +10,7 @@ import (
 func (f *flow) begin(ctx workflow.Context, turn int64, group passing) {
 	f.inFlight += len(group.chunks)
 	f.turnsAhead++
+	f.unpassed++
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if err := f.processSafely(ctx, turn, group); err != nil {
 			f.fail(err)
@@ -40,6 +41,7 @@ func (f *flow) process(ctx workflow.Context, turn int64, group passing) error {
 	if err != nil {
 		return err
 	}
+	f.unpassed--
 	if !f.way.inTurns {
 		if err := f.takeTurn(ctx, turn); err != nil {
 			return err
@@ -64,7 +66,7 @@ func (f *flow) process(ctx workflow.Context, turn int64, group passing) error {
 // pass sends chunks through the steps. Where the order counts, that is one, on the process that knows what came in
 // earlier turns.
 func (f *flow) pass(ctx workflow.Context, group passing) ([]activities.PassResult, error) {
-	sticky := f.stickyQueue()
+	sticky := f.stickyQueue(ctx)
 	if sticky != "" {
 		f.stickyChunks++
 		defer func() { f.stickyChunks-- }()

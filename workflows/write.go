@@ -53,11 +53,13 @@ func (f *flow) write(ctx workflow.Context, sticky string, parts []part) (writes 
 type gathering struct {
 	parts  []part
 	chunks int
+	last   bool // the process sends nothing more through the steps
 	done   workflow.Future
 }
 
-// gather puts off writing parts of chunks: with what the process sends through the steps next, it is one activity. They
-// wait for a stretch of chunks, or until no more chunks come. What comes after that waits for the next one.
+// gather puts off writing parts of chunks: with what the process sends through the steps next, it is one activity.
+// They wait for a stretch of chunks, or until no more chunks come, or all that come are with other processes. What
+// comes after that waits for the next one.
 func (f *flow) gather(ctx workflow.Context, worker string, parts []part, chunks int) workflow.Future {
 	g := f.gathered[worker]
 	if g == nil || g.chunks >= writeChunks {
@@ -65,7 +67,8 @@ func (f *flow) gather(ctx workflow.Context, worker string, parts []part, chunks 
 		g = &gathering{done: done}
 		f.gathered[worker] = g
 		workflow.Go(ctx, func(ctx workflow.Context) {
-			err := workflow.Await(ctx, func() bool { return g.chunks >= writeChunks || f.turnsAhead == 0 || !f.running() })
+			enough := func() bool { return g.chunks >= writeChunks || g.last || f.turnsAhead == 0 || !f.running() }
+			err := workflow.Await(ctx, enough)
 			if f.gathered[worker] == g {
 				delete(f.gathered, worker)
 			}
@@ -77,6 +80,7 @@ func (f *flow) gather(ctx workflow.Context, worker string, parts []part, chunks 
 		})
 	}
 	g.parts, g.chunks = append(g.parts, parts...), g.chunks+chunks
+	g.last = (f.surveyed || f.state.Next() == nil) && f.unpassed < len(f.workers)
 	return g.done
 }
 

@@ -62,12 +62,12 @@ func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*d
 		return nil, err
 	}
 	for _, source := range plan.Sources {
-		if err := d.readChunks(ctx, log, source.Name); err != nil {
+		if err := d.readChunks(ctx, log, source.Name, plan.Split && plan.Barriers == nil && !plan.Ordered); err != nil {
 			return nil, err
 		}
 	}
 	for _, barrier := range plan.Barriers {
-		if err := d.readChunks(ctx, log, barrier.Name); err != nil {
+		if err := d.readChunks(ctx, log, barrier.Name, false); err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +89,9 @@ func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*d
 	return d, d.readFolds(ctx, log, plan.Barriers)
 }
 
-func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source string) error {
+// readChunks reads the chunks of a source or barrier. Where shares of the chunks are read side by side, those behind
+// the first that nobody has read do not count: they are found when it is their turn.
+func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source string, shared bool) error {
 	marks, err := log.PassageMarks(ctx, d.run, source)
 	if err != nil {
 		return err
@@ -98,6 +100,9 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source str
 	for chunk, err := range log.Chunks(ctx, d.run, source) {
 		if err != nil {
 			return err
+		}
+		if chunk.Chunk > d.counts[source] && shared {
+			break // others read on while nobody had read those before
 		}
 		if chunk.Chunk != d.counts[source] {
 			return Diverged("chunk %d of %s is not recorded, and chunk %d is", d.counts[source], source, chunk.Chunk)
@@ -117,6 +122,9 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source str
 	}
 	for _, mark := range marks {
 		chunk := d.chunks[landscape.ChunkKey{Source: source, Chunk: mark.Chunk}]
+		if chunk == nil && shared && mark.Chunk > d.counts[source] {
+			continue
+		}
 		if chunk == nil {
 			return Diverged("chunk %d of %s went through the steps, and is not recorded itself", mark.Chunk, source)
 		}

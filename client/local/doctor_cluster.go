@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 
+	"waymark/activities"
 	"waymark/client"
 	"waymark/internal/temporal/attributes"
 	"waymark/internal/temporal/cluster"
@@ -234,7 +235,8 @@ func builds(workers []cluster.Worker) []string {
 // longWait is for how long work may wait for a worker until that deserves a look: one that is there and has a place takes it at once.
 const longWait = time.Minute
 
-// queues asks how much work waits for a worker on the common queue, and on that of who sees the files of this machine.
+// queues asks how much work waits for a worker on the common queue, on that of who sees the files of this machine, and
+// on those of the shares of runs that are split.
 func (d doctor) queues(ctx context.Context) client.Check {
 	return d.ask(ctx, func(c *client.Connection) client.Check {
 		common := d.Cluster.TaskQueue()
@@ -244,7 +246,13 @@ func (d doctor) queues(ctx context.Context) client.Check {
 		for _, kind := range []struct {
 			what, queue string
 			of          enums.TaskQueueType
-		}{{"workflows", common, enums.TASK_QUEUE_TYPE_WORKFLOW}, {"activities", common, enums.TASK_QUEUE_TYPE_ACTIVITY}, {"activities", files, enums.TASK_QUEUE_TYPE_ACTIVITY}} {
+		}{
+			{"workflows", common, enums.TASK_QUEUE_TYPE_WORKFLOW},
+			{"activities", common, enums.TASK_QUEUE_TYPE_ACTIVITY},
+			{"activities", files, enums.TASK_QUEUE_TYPE_ACTIVITY},
+			{"shares", activities.SharesQueue(common), enums.TASK_QUEUE_TYPE_ACTIVITY},
+			{"shares", activities.SharesQueue(files), enums.TASK_QUEUE_TYPE_ACTIVITY},
+		} {
 			waits, err := cluster.BacklogOf(ctx, c.Temporal, c.Namespace, kind.queue, kind.of)
 			if err != nil {
 				return client.Warning(client.ReadServerLogs, "queue %s: %v", kind.queue, err)

@@ -163,6 +163,11 @@ func (r *reader) Cursor() plugin.Cursor {
 	return at
 }
 
+// Seeks reports whether the open file's own bytes are its text, and can be no others the next time.
+func (r *reader) Seeks() bool {
+	return r.text != nil && r.text.seekable && r.text.file != nil && r.text.file.Pinned()
+}
+
 // Digests returns the SHA-256 of every file before the cursor. Files that an earlier reader read are read again.
 func (r *reader) Digests(ctx context.Context) ([]string, error) {
 	var digests []string

@@ -26,8 +26,13 @@ var routes = []mutant{
 	},
 	{
 		name: "one process does everything", never: "further workers stand by and watch",
-		file: "workflows/route.go", old: "f.stickyChunks >= maxStickyChunks) {", new: "false) {",
+		file: "workflows/route.go", old: "f.stickyChunks >= maxStickyChunks:", new: "false:",
 		pkg: routeTests, run: "^TestChunksAreSpreadOverProcesses$",
+	},
+	{
+		name: "a share is read whatever the survey found", never: "rows of a file that changed meanwhile are processed",
+		file: "activities/survey.go", old: "err == nil && !ends():", new: "err == nil && len(stretch) == 0 && !ends():",
+		pkg: "./activities", run: "^TestAFileThatChangesBehindASurvey$",
 	},
 	{
 		name: "a folder that nobody allowed is read", never: "whoever starts a workflow reads the files of the worker's machine",

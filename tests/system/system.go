@@ -56,6 +56,7 @@ type Options struct {
 	Planner    func(recompute.Planner) recompute.Planner                     // makes the Planner of the usual one, for sources and sinks of a test's own
 	Members    []worker.Member                                               // processes that share the work, in place of one that works alone
 	Attributes map[string]enums.IndexedValueType                             // search attributes that the namespace has; nil for those of a state folder's
+	Split      int64                                                         // from which a run is split
 	Files      string                                                        // how those call the files of documents that must see them; empty if all do
 	Storage    func(testing.TB, *System) (landscape.Driver, payload.Backend) // in place of a SQLite file and a folder; closed by whoever made it
 }
@@ -118,7 +119,8 @@ func (s *System) connect(t testing.TB, folder string, o Options) {
 	s.Temporal = server.dial(t, s.options())
 	t.Cleanup(s.Temporal.Close)
 	if o.Members == nil {
-		w := worker.New(s.Temporal, workflows.TaskQueue, activities.New(s.Log, s.Payloads, s.Planner, "test"))
+		act := activities.NewAt(activities.Affinity{Split: o.Split}, s.Log, s.Payloads, s.Planner, "test")
+		w := worker.New(s.Temporal, workflows.TaskQueue, act)
 		require.NoError(t, w.Start())
 		t.Cleanup(w.Stop)
 	}

@@ -25,6 +25,7 @@ import (
 var (
 	scaleWorkers = flag.String("workers", "1,2,4", "numbers of workers that BenchmarkScale measures")
 	scaleCores   = flag.Float64("cores", 0.2, "cores of each worker of BenchmarkScale")
+	scaleSpans   = flag.Bool("spans", false, "print when each worker did what, for BenchmarkScale")
 	scaleTimes   = flag.Int("times", 1, "how often BenchmarkScale measures each number of workers; the median counts")
 )
 
@@ -222,6 +223,9 @@ func (s *scale) tell(run *client.Execution, used spent, took float64) map[string
 	}
 	kinds, workers := h.shares()
 	fmt.Printf("\n  activities: %s\n  of the time worked at: %s\n  of the time worked: %s\n", h.kinds(), kinds, workers)
+	if *scaleSpans {
+		fmt.Print(h.timeline())
+	}
 	fmt.Printf("  the measuring itself: %.1f CPU-s\n", used.cpu["this"].Seconds())
 	if testing.Verbose() {
 		s.list(million)

@@ -106,6 +106,17 @@ func (h scaleHistory) kinds() string {
 	return strings.Join(texts, "; ")
 }
 
+// timeline lists the activities as they began: after how many seconds of the run, until when, by whom, what.
+func (h scaleHistory) timeline() string {
+	var b strings.Builder
+	byBeginning := func(a, b span) int { return a.began.Compare(b.began) }
+	for _, s := range slices.SortedFunc(slices.Values(h.spans), byBeginning) {
+		fmt.Fprintf(&b, "  %6.1f %6.1f %6.1f  %8s %s\n", s.asked.Sub(h.first).Seconds(), s.began.Sub(h.first).Seconds(),
+			s.ended.Sub(h.first).Seconds(), s.pid, s.kind)
+	}
+	return b.String()
+}
+
 // shares divides the time of the run by what was worked at, and by how many workers worked at anything. What was worked
 // at alone held up everything else.
 func (h scaleHistory) shares() (kinds, workers string) {
