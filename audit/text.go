@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"waymark/internal/text"
 	"waymark/pipeline"
 	"waymark/plugin"
 )
@@ -54,7 +55,7 @@ func (s *Explanation) writeHead(b *strings.Builder) {
 	if strings.Contains(s.Token, "/") {
 		what = "token " + s.Token
 	}
-	fmt.Fprintf(b, "%s, in run %s of %s (%s)\n\n", what, s.Run, s.Pipeline, spaced(s.Status))
+	fmt.Fprintf(b, "%s, in run %s of %s (%s)\n\n", what, s.Run, s.Pipeline, text.Spaced(s.Status))
 }
 
 // write tells the fate of one token of the story.
@@ -193,7 +194,7 @@ func (l *RetriedBy) write(b *strings.Builder) {
 	if l == nil {
 		return
 	}
-	fmt.Fprintf(b, "  again   %s of run %s (%s)\n", l.Token, l.Run, spaced(l.Status))
+	fmt.Fprintf(b, "  again   %s of run %s (%s)\n", l.Token, l.Run, text.Spaced(l.Status))
 	for _, end := range l.Ends {
 		fmt.Fprintf(b, "          %s: %s\n", route(end.Way), pipeline.Path(end.Path).Words())
 	}
@@ -408,9 +409,6 @@ func (f *Fate) writeBytes(b *strings.Builder) {
 		fmt.Fprintf(b, "written  %s\n", escape(f.Written))
 	}
 }
-
-// spaced is a stored word as people read it.
-func spaced(word string) string { return strings.ReplaceAll(word, "_", " ") }
 
 // Visible is a text in which everybody sees everything: what nobody would see is escaped.
 func Visible(text string) string { return escape(text) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/plugin"
 )
@@ -187,7 +188,7 @@ func (u *UpstreamRow) write(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "  from    %s of %s, which run %s", what, u.Sink, u.Run)
 	if u.Pipeline != "" {
-		fmt.Fprintf(b, " of %s (%s)", u.Pipeline, spaced(u.Status))
+		fmt.Fprintf(b, " of %s (%s)", u.Pipeline, text.Spaced(u.Status))
 	}
 	b.WriteString(" published")
 	if u.Token != "" {
@@ -205,5 +206,5 @@ func (d DownstreamRow) write(b *strings.Builder) {
 	if d.Token != "" {
 		as = " as " + d.Token
 	}
-	fmt.Fprintf(b, "read     by run %s of %s (%s)%s\n", d.Run, d.Pipeline, spaced(d.Status), as)
+	fmt.Fprintf(b, "read     by run %s of %s (%s)%s\n", d.Run, d.Pipeline, text.Spaced(d.Status), as)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"waymark/internal/text"
 )
 
 // WriteText writes the answer for people. Control characters in data are escaped.
@@ -13,7 +15,7 @@ func (d *Denial) WriteText(w io.Writer) error {
 	if d.Reached {
 		verb = "is in"
 	}
-	fmt.Fprintf(&b, "%s %s %s, in run %s of %s (%s)\n", d.Token, verb, d.Sink, d.Run, d.Pipeline, spaced(d.Status))
+	fmt.Fprintf(&b, "%s %s %s, in run %s of %s (%s)\n", d.Token, verb, d.Sink, d.Run, d.Pipeline, text.Spaced(d.Status))
 	for _, reason := range d.Reasons {
 		reason.write(&b)
 	}

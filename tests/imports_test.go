@@ -186,7 +186,7 @@ var allowed = map[string][]string{
 		"plugin/webhook", "pipeline",
 	},
 	"audit": {
-		"internal/defect",
+		"internal/defect", "internal/text",
 		"landscape/persons", "landscape/seal", "activities/recompute", "activities/resumepoint", "engine",
 		"engine/barrier", "engine/firsts", "internal/processors", "landscape", "landscape/sweep", "payload",
 		"engine/plan", "pipeline/expr",

@@ -36,7 +36,7 @@ func (a *account) began(ctx context.Context) error {
 	if r.Version > 0 {
 		a.line("version", fmt.Sprintf("%d, deployed in %s", r.Version, r.Environment))
 	}
-	a.line("status", spaced(string(r.Status)), r.Reason)
+	a.line("status", text.Spaced(string(r.Status)), r.Reason)
 	a.line("started by", r.Actor+", "+door(r.Trigger)+", on "+r.Host)
 	a.line("why", start.Why)
 	if start.Slot != "" {
@@ -187,10 +187,10 @@ func (a *account) policies(ctx context.Context) error {
 	}
 	results, err := a.log.PolicyResults(ctx, a.run.ID)
 	for _, p := range declared {
-		a.line(p.Policy, p.Assertion, cmp.Or(gates[p.Gate], spaced(p.Gate)))
+		a.line(p.Policy, p.Assertion, cmp.Or(gates[p.Gate], text.Spaced(p.Gate)))
 		for _, r := range results {
 			if r.Policy == p.Policy {
-				a.line("", cmp.Or(verdicts[r.Result], spaced(string(r.Result))), moment(r.At), r.Detail, r.Actor)
+				a.line("", cmp.Or(verdicts[r.Result], text.Spaced(string(r.Result))), moment(r.At), r.Detail, r.Actor)
 			}
 		}
 	}
@@ -205,7 +205,7 @@ func (a *account) people(ctx context.Context) error {
 		return err
 	}
 	for _, action := range actions {
-		a.line(moment(action.At), action.Actor, cmp.Or(deeds[action.Verb], spaced(action.Verb)), action.Why)
+		a.line(moment(action.At), action.Actor, cmp.Or(deeds[action.Verb], text.Spaced(action.Verb)), action.Why)
 	}
 	resumptions, err := a.log.Resumptions(ctx, a.run.ID)
 	if err != nil {
@@ -219,13 +219,13 @@ func (a *account) people(ctx context.Context) error {
 		return err
 	}
 	for _, o := range orders {
-		a.line(moment(o.At), o.Person, "proposed to "+spaced(string(o.Verb)), "request "+o.Digest)
+		a.line(moment(o.At), o.Person, "proposed to "+text.Spaced(string(o.Verb)), "request "+o.Digest)
 		approvals, err := a.log.Approvals(ctx, o)
 		if err != nil {
 			return err
 		}
 		for _, signed := range approvals {
-			a.line(moment(signed.At), signed.Person, "signed: "+spaced(string(signed.Kind)), "request "+o.Digest)
+			a.line(moment(signed.At), signed.Person, "signed: "+text.Spaced(string(signed.Kind)), "request "+o.Digest)
 		}
 	}
 	signed, err := a.log.SignOffs(ctx, a.run.ID)
@@ -268,9 +268,9 @@ func (a *account) attempts(ctx context.Context) error {
 	}
 	for _, e := range events {
 		if e.Event != landscape.EffectBegan && e.Event != landscape.EffectFinalized {
-			became := cmp.Or(writes[e.Event], spaced(string(e.Event)))
+			became := cmp.Or(writes[e.Event], text.Spaced(string(e.Event)))
 			attempt := fmt.Sprintf("attempt %d to write to %s %s", e.Fence, e.Sink, became)
-			a.line(moment(e.At), attempt, "by "+e.Worker, spaced(e.Detail))
+			a.line(moment(e.At), attempt, "by "+e.Worker, text.Spaced(e.Detail))
 		}
 	}
 	err = a.events(ctx, func(event string) bool { return !logged(event) })
@@ -290,7 +290,7 @@ func (a *account) events(ctx context.Context, wanted func(event string) bool) er
 	happened, err := landscape.Select[landscape.RunEvent](ctx, a.log, a.run.ID)
 	for _, e := range happened {
 		if wanted(e.Event) {
-			a.line(moment(e.At), spaced(e.Event), e.Detail)
+			a.line(moment(e.At), text.Spaced(e.Event), e.Detail)
 		}
 	}
 	return err
@@ -358,7 +358,7 @@ func (a *account) later(ctx context.Context) error {
 		return err
 	}
 	for _, l := range looks {
-		found := "output " + l.Sink + " is " + spaced(string(l.Result))
+		found := "output " + l.Sink + " is " + text.Spaced(string(l.Result))
 		a.line("compared with its target", moment(l.At), found, "by "+l.Actor)
 	}
 	purges, err := a.log.PurgesOf(ctx, a.run.ID, 0)

@@ -9,12 +9,10 @@ import (
 	"strings"
 
 	"waymark/activities"
+	"waymark/internal/text"
 	"waymark/landscape"
 	"waymark/pipeline"
 )
-
-// spaced is a stored word as people read it.
-func spaced(word string) string { return strings.ReplaceAll(strings.Trim(word, "_"), "_", " ") }
 
 // doors say how a run was started.
 var doors = map[string]string{
@@ -27,7 +25,7 @@ var doors = map[string]string{
 	activities.TriggerTemporal: "through Temporal",
 }
 
-func door(trigger string) string { return cmp.Or(doors[trigger], spaced(trigger)) }
+func door(trigger string) string { return cmp.Or(doors[trigger], text.Spaced(trigger)) }
 
 // links say what a linked run is to the other one.
 var links = map[landscape.Link]string{
@@ -42,7 +40,7 @@ var gates = map[string]string{
 	pipeline.GateSeal:    "which the seal binds",
 }
 
-// verdicts say what became of a policy.
+// verdicts say how the evaluation of a policy ended.
 var verdicts = map[landscape.PolicyWord]string{
 	landscape.PolicyPassed: "passed",
 	landscape.PolicyFailed: "did not pass",

@@ -83,6 +83,9 @@ func plural(word string) string {
 	return word + "s"
 }
 
+// Spaced returns a stored word as people read it, with spaces in the place of underscores and none at its ends.
+func Spaced(word string) string { return strings.ReplaceAll(strings.Trim(word, "_"), "_", " ") }
+
 // Grouped writes a number with a comma between groups of three digits.
 func Grouped(n int64) string {
 	digits := fmt.Sprint(n)

@@ -177,7 +177,7 @@ func (c *call) behind(run landscape.Run, sinks bool) ([]client.Edge, []client.Si
 // along says in words which edges an id selects.
 func along(edge string) string {
 	if path, ok := strings.CutPrefix(edge, "::"); ok {
-		return "ended as " + strings.ReplaceAll(path, "_", " ")
+		return "ended as " + ui.Words(path)
 	}
 	return "on " + edge
 }

@@ -254,7 +254,7 @@ func mark(status any) string {
 }
 
 // Words writes a name of the record for people.
-func Words(name any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(name), "_"), "_", " ") }
+func Words(name any) string { return text.Spaced(fmt.Sprint(name)) }
 
 func when(at client.Time) string {
 	if !at.Known() {
