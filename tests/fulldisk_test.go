@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"waymark/tests/fixtures"
 	"waymark/tests/sample"
+	"waymark/tests/smalldisk"
 )
 
 const fullDocument = `name: full
@@ -126,12 +126,7 @@ func newFullRun(t *testing.T, binary string) *fullRun {
 func (r *fullRun) mountSmall(disk fullDisk) (ballast string) {
 	r.t.Helper()
 	at := filepath.Join(r.folder, disk.mount)
-	require.NoError(r.t, os.Mkdir(at, 0o700))
-	if err := syscall.Mount("tmpfs", at, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", smallBytes)); err != nil {
-		require.Empty(r.t, os.Getenv("CI"), "CI must be able to mount a small file system: %v", err)
-		r.t.Skipf("mounting a small file system needs root: %v", err)
-	}
-	r.t.Cleanup(func() { require.NoError(r.t, syscall.Unmount(at, 0)) })
+	smalldisk.MountAt(r.t, at, smallBytes)
 	ballast = filepath.Join(at, "ballast")
 	require.NoError(r.t, os.WriteFile(ballast, make([]byte, smallBytes-disk.free), 0o600))
 	return ballast

@@ -11,18 +11,13 @@ import (
 
 	"waymark/client"
 	"waymark/client/local"
+	"waymark/tests/smalldisk"
 )
 
 // TestAFullDiskIsNobodysMistake opens a state folder on a disk that is full, or has too little space, to begin a run and
 // then to look at it: the error says that space is missing, and is of a kind that may pass.
 func TestAFullDiskIsNobodysMistake(t *testing.T) {
-	disk := filepath.Join(t.TempDir(), "small")
-	require.NoError(t, os.Mkdir(disk, 0o700))
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=16m,mode=700"); err != nil {
-		require.Empty(t, os.Getenv("CI"), "CI must be able to mount a small file system: %v", err)
-		t.Skipf("mounting a small file system needs root: %v", err)
-	}
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(disk, 0)) })
+	disk := smalldisk.Mount(t, 16<<20)
 	ballast := filepath.Join(disk, "ballast")
 	leave := func(free uint64) {
 		t.Helper()

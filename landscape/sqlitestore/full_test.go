@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,25 +11,13 @@ import (
 	"waymark/landscape"
 	"waymark/landscape/landscapetest"
 	"waymark/landscape/sqlitestore"
+	"waymark/tests/smalldisk"
 )
-
-// small mounts a file system of this size.
-func small(t *testing.T, size string) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "small")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size+",mode=700"); err != nil {
-		require.Empty(t, os.Getenv("CI"), "CI must be able to mount a small file system: %v", err)
-		t.Skipf("mounting a small file system needs root: %v", err)
-	}
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
-	return dir
-}
 
 // TestFullDisk fills the disk with records of many sizes until nothing goes in any more, makes space, and continues: what was
 // confirmed is there, what was refused is not, and nothing is in the way of what comes after.
 func TestFullDisk(t *testing.T) {
-	dir := small(t, "6m")
+	dir := smalldisk.Mount(t, 6<<20)
 	ballast := filepath.Join(dir, "ballast")
 	require.NoError(t, os.WriteFile(ballast, make([]byte, 2<<20), 0o600))
 	store, err := sqlitestore.Open(t.Context(), filepath.Join(dir, "landscape.db"), sqlitestore.Options{Create: true})

@@ -1,8 +1,6 @@
 package fsstore_test
 
 import (
-	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -11,17 +9,12 @@ import (
 	"waymark/payload"
 	"waymark/payload/fsstore"
 	"waymark/tests/sample"
+	"waymark/tests/smalldisk"
 )
 
 // TestFullDisk fills a file system of 1 MiB with objects of every size that is a multiple of a page, by day of some.
 func TestFullDisk(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "small")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=700"); err != nil {
-		require.Empty(t, os.Getenv("CI"), "CI must be able to mount a small file system: %v", err)
-		t.Skipf("mounting a small file system needs root: %v", err)
-	}
-	defer func() { require.NoError(t, syscall.Unmount(dir, 0)) }()
+	dir := smalldisk.Mount(t, 1<<20)
 	s, err := fsstore.Open(dir)
 	require.NoError(t, err)
 	defer s.Close()
