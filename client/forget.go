@@ -127,11 +127,7 @@ func deletionOf(output, column, value string) string {
 // RunCount returns of how many runs the Rows are. Runs may name more: one whose rows an earlier order forgot needs the
 // same payloads.
 func (f *Forget) RunCount() int64 {
-	runs := map[string]bool{}
-	for _, row := range f.Rows {
-		runs[row.Run] = true
-	}
-	return int64(len(runs))
+	return distinct(f.Rows, func(row landscape.RowKey) string { return row.Run })
 }
 
 // ErasuresIn returns how many rows are deleted in which outputs.

@@ -43,11 +43,16 @@ type Purge struct {
 
 // RunCount returns how many runs it is about. One with payloads of several classes counts once.
 func (p *Purge) RunCount() int64 {
-	runs := map[string]bool{}
-	for _, run := range p.Runs {
-		runs[run.Run] = true
+	return distinct(p.Runs, func(run PurgedRun) string { return run.Run })
+}
+
+// distinct returns how many names things have.
+func distinct[T any](things []T, name func(T) string) int64 {
+	names := map[string]bool{}
+	for _, thing := range things {
+		names[name(thing)] = true
 	}
-	return int64(len(runs))
+	return int64(len(names))
 }
 
 // PurgedRun is a run of which payloads of a class are purged.
