@@ -181,7 +181,7 @@ func (f *flow) readBatch(ctx workflow.Context, sources []*resumepoint.Reading) (
 		inputs[i] = activities.ReadInput{Source: source.Source, Chunk: source.Chunk, Cursor: source.Cursor}
 	}
 	if f.state.Plan.Split && f.alone(sources[0]) {
-		if f.seeks && f.spread() && !f.surveyed {
+		if f.seeks && f.state.Plan.Spread() && !f.surveyed {
 			inputs[0].Shares = f.sharesAhead()
 		} else {
 			inputs[0].Most = int(min(sources[0].Chunk+2, readChunks)) // the first are soon there for others

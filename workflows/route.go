@@ -117,9 +117,9 @@ func (f *flow) window() int {
 // gathered and the order does not count, the work is spread: in a run that is split anybody takes it.
 func (f *flow) stickyQueue(ctx workflow.Context) string {
 	switch {
-	case f.spread() && f.state.Plan.Split:
+	case f.state.Plan.Spread() && f.state.Plan.Split:
 		return f.sharesQueue(ctx)
-	case f.spread() && f.stickyChunks >= maxStickyChunks:
+	case f.state.Plan.Spread() && f.stickyChunks >= maxStickyChunks:
 		return ""
 	}
 	return f.state.Sticky
@@ -132,9 +132,6 @@ func (f *flow) sharesQueue(ctx workflow.Context) string {
 	}
 	return activities.SharesQueue(cmp.Or(f.state.Plan.Queue, workflow.GetInfo(ctx).TaskQueueName))
 }
-
-// spread reports whether nothing is gathered and the order does not count: any process can do any chunk.
-func (f *flow) spread() bool { return len(f.state.Plan.Barriers) == 0 && !f.way.inTurns }
 
 // shares is in how many activities chunks of a run that is split, which were just read, go through the steps. At first
 // each takes few, so that all processes have something to do soon, and few towards the end of the run, so that all end at

@@ -24,6 +24,9 @@ type Plan struct {
 	Worker string `json:"worker,omitempty"` // task queue of the process that opened the run; "" if it works alone
 }
 
+// Spread reports whether any process can do any chunk: nothing is gathered, and no order counts.
+func (p *Plan) Spread() bool { return len(p.Barriers) == 0 && !p.Ordered }
+
 // Source is one source of the plan.
 type Source struct {
 	Name  string `json:"name"`
@@ -72,7 +75,7 @@ func PlanOf(compiled *plan.Plan, pins map[string]plugin.SourceInfo) (Plan, error
 		}
 	}
 	large := slices.ContainsFunc(out.Sources, func(s Source) bool { return !s.Small })
-	out.Small = !large && out.Barriers == nil && !out.Ordered &&
+	out.Small = !large && out.Spread() &&
 		len(out.Sources)+len(out.Sinks) <= mostSmall && compiled.Chunk.Rows >= smallRows
 	return out, nil
 }

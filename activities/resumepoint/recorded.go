@@ -62,7 +62,7 @@ func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*d
 		return nil, err
 	}
 	for _, source := range plan.Sources {
-		if err := d.readChunks(ctx, log, source.Name, plan.Split && plan.Barriers == nil && !plan.Ordered); err != nil {
+		if err := d.readChunks(ctx, log, source.Name, plan.Split && plan.Spread()); err != nil {
 			return nil, err
 		}
 	}
@@ -89,8 +89,8 @@ func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*d
 	return d, d.readFolds(ctx, log, plan.Barriers)
 }
 
-// readChunks reads the chunks of a source or barrier. Where shares of the chunks are read side by side, those behind
-// the first that nobody has read do not count: they are found when it is their turn.
+// readChunks reads the chunks of a source or barrier. If shares of them are read side by side, it stops at the first
+// gap: the run continues there, and finds the recorded chunks after it when it reaches them.
 func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source string, shared bool) error {
 	marks, err := log.PassageMarks(ctx, d.run, source)
 	if err != nil {
@@ -102,7 +102,7 @@ func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source str
 			return err
 		}
 		if chunk.Chunk > d.counts[source] && shared {
-			break // others read on while nobody had read those before
+			break // a later share was read first
 		}
 		if chunk.Chunk != d.counts[source] {
 			return Diverged("chunk %d of %s is not recorded, and chunk %d is", d.counts[source], source, chunk.Chunk)

@@ -284,7 +284,7 @@ var retries = []mutant{
 	},
 	{
 		name: "a run with values that must be unique is done as a whole", never: "a value comes twice",
-		file: "activities/resumepoint/plan.go", old: " && !out.Ordered &&\n", new: " &&\n",
+		file: "activities/resumepoint/plan.go", old: "out.Spread() &&", new: "out.Barriers == nil &&",
 		pkg: "./activities", run: "^TestWhatIsSmall$",
 	},
 }
