@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -12,9 +11,8 @@ import (
 )
 
 const (
-	// usualSlots is how many workflow tasks and local activities the SDK lets a worker have at once, if nobody says
-	// anything else.
-	usualSlots = 1000
+	// unused is how many slots there are for what a worker of shares never gets: the SDK asks for all kinds.
+	unused = 1
 
 	// perShare is for how many processors a process takes one share at once: the chunks of a share go through the steps
 	// side by side.
@@ -27,11 +25,11 @@ func sharesOptions(common worker.Options, act *activities.Activities) worker.Opt
 	o := besideOptions(common, 1, 0)
 	most := (processors.Computing() + perShare - 1) / perShare
 	tuner, err := worker.NewCompositeTuner(worker.CompositeTunerOptions{
-		WorkflowSlotSupplier:        slotsOf(cmp.Or(o.MaxConcurrentWorkflowTaskExecutionSize, usualSlots)),
+		WorkflowSlotSupplier:        slotsOf(unused),
 		ActivitySlotSupplier:        &shareSlots{SlotSupplier: slotsOf(2 * most), act: act, most: int64(most)},
-		LocalActivitySlotSupplier:   slotsOf(cmp.Or(o.MaxConcurrentLocalActivityExecutionSize, usualSlots)),
-		NexusSlotSupplier:           slotsOf(usualSlots),
-		SessionActivitySlotSupplier: slotsOf(usualSlots),
+		LocalActivitySlotSupplier:   slotsOf(unused),
+		NexusSlotSupplier:           slotsOf(unused),
+		SessionActivitySlotSupplier: slotsOf(unused),
 	})
 	if err != nil {
 		panic(err) // it returns none
