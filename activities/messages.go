@@ -56,8 +56,8 @@ type ReadInput struct {
 	Cursor plugin.Cursor `json:"cursor"`
 	Most   int           `json:"most,omitempty"` // how many chunks may be read, one after the other; 0 is one
 
-	// Shares asks for a survey: to find where the chunks of so many shares begin, and to read none. Others read them.
-	// Each is how many chunks a share is to have.
+	// Shares asks for a survey: Read finds where the shares begin, and leaves it to Pass to read them. Each element is
+	// the number of chunks of one share.
 	Shares []int `json:"shares,omitempty"`
 }
 
@@ -72,7 +72,7 @@ type ReadResult struct {
 	Ended  bool          `json:"ended,omitempty"`  // the source is at its end after them, and that is recorded
 	Worker string        `json:"worker,omitempty"` // task queue of the process that did it; "" if it works alone
 
-	Seeks  bool    `json:"seeks,omitempty"`  // a survey can go on at Cursor
+	Seeks  bool    `json:"seeks,omitempty"`  // a survey can continue at Cursor
 	Survey bool    `json:"survey,omitempty"` // the chunks were found and not read; if Ended, the end is not recorded
 	Shares []Share `json:"shares,omitempty"` // of a survey: the shares in which they are read, in order
 }
@@ -120,14 +120,14 @@ type PassInput struct {
 	Chunk  int64  `json:"chunk"`
 	Before int64  `json:"before,omitempty"` // in PassTurn: how many chunks of the run, of sources and barriers, had their turns before
 
-	// Unread is set in the first chunk of a Share, which nobody has read, and nil in all others.
+	// Unread says where a Share lies that was surveyed and not read. It is set in the share's first chunk only.
 	Unread *Unread `json:"unread,omitempty"`
 }
 
-// Unread is where chunks are that follow each other.
+// Unread is the place of consecutive chunks in their source.
 type Unread struct {
-	At  plugin.Cursor `json:"at"`
-	End plugin.Cursor `json:"end"`
+	At  plugin.Cursor `json:"at"`  // where the first begins
+	End plugin.Cursor `json:"end"` // where the last ends
 }
 
 // PassResult counts the outcomes of the chunk's rows. After PassAhead only Worker is set.

@@ -24,7 +24,7 @@ import (
 //
 // It may run twice: the engine is deterministic, and the record's key is run, source and ordinal of the chunk. In a
 // turn, which token is the first with a value is a function of what is recorded of earlier chunks; a chunk that is
-// recorded already goes the same ways again. Chunks that nobody has read it reads first.
+// recorded already goes the same ways again. Before that it reads the chunks of a share that was only surveyed.
 func (a *Activities) Pass(ctx context.Context, in Batch[PassInput]) (Results[PassResult], error) {
 	passed, end := a.shares.passing(ctx, len(in.Each))
 	defer end()

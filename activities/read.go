@@ -336,8 +336,8 @@ func (a *Activities) fetch(ctx context.Context, r *run, key landscape.ChunkKey) 
 	return recompute.Chunk(ctx, a.log.Reader, a.payloads, r.plan, record)
 }
 
-// endSource records the end of a source: the totals of its chunks and the digests of its files. So many chunks were
-// read just now.
+// endSource records the end of a source: the totals of its chunks and the digests of its files. stretch is the number
+// of chunks that this call of Read has read.
 func (a *Activities) endSource(ctx context.Context, r *run, in ReadInput, stretch int) error {
 	end, err := a.totals(ctx, r.id, in.Source)
 	if err != nil {

@@ -43,8 +43,8 @@ func (s *shares) reading() (end func()) {
 	}
 }
 
-// passing notes that so many chunks begin to go through the steps. Call passed after each of them, and end after the
-// last is recorded. Chunks that are no share count for nothing.
+// passing notes that a share of so many chunks begins to go through the steps. Call passed after each chunk, and end
+// when the last is recorded. An activity that is not from a queue of shares is not counted.
 func (s *shares) passing(ctx context.Context, chunks int) (passed, end func()) {
 	if !strings.HasSuffix(activity.GetInfo(ctx).TaskQueue, ofShares) {
 		return func() {}, func() {}
@@ -63,20 +63,22 @@ func (s *shares) passing(ctx context.Context, chunks int) (passed, end func()) {
 	}
 }
 
-// MayShare reports whether the process of these activities, which has so many shares, can take another: if it computes
-// for fewer than this many, and does not read for a run that is split, nor will do so in a moment. Others do better
-// what comes then.
+// MayShare reports whether the process of these activities can take another share. has is how many it holds, of which
+// it may compute fewer than most. While it reads for a split run, or is about to, other processes should take the
+// share.
 func MayShare(a *Activities, has, most int64) bool {
 	return a.shares.free(has, most) && !a.shares.busy()
 }
 
+// free reports whether fewer than most of the shares that the process holds are still computed.
 func (s *shares) free(has, most int64) bool { return has-s.computed.Load() < most }
 
+// busy reports whether the process reads for a split run, or did so a moment ago and will go back to it.
 func (s *shares) busy() bool {
 	return s.reads.Load() > 0 || time.Since(time.Unix(0, s.read.Load())) < between
 }
 
-// AwaitShare waits until MayShare says yes, or ctx ends. Reading counts for ten seconds.
+// AwaitShare waits until MayShare reports true, or ctx ends. After ten seconds it disregards that the process reads.
 func AwaitShare(ctx context.Context, a *Activities, has func() int64, most int64) error {
 	for began := time.Now(); ; {
 		if a.shares.free(has(), most) && (!a.shares.busy() || time.Since(began) > mostBehind) {

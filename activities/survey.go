@@ -12,8 +12,8 @@ import (
 	"waymark/plugin"
 )
 
-// survey finds where the next chunks of a source begin, in the source's own way, and reads none of them: a share of
-// them is read by who sends it through the steps. It ends before what nobody can begin at.
+// survey finds where the next chunks of a source begin, as the source itself splits them, and records nothing: Pass
+// reads and records each share. It stops before a chunk that no other reader can begin at.
 func (a *Activities) survey(ctx context.Context, r *run, in ReadInput) (ReadResult, error) {
 	ctx, turn := r.share.Beside(ctx)
 	defer turn.End()
@@ -53,8 +53,8 @@ func (a *Activities) survey(ctx context.Context, r *run, in ReadInput) (ReadResu
 	return out, nil
 }
 
-// readShare reads and records the chunks of a share, if nobody has read them: all or none. They must end where the
-// survey found that they do, with the same bytes of the file up to there.
+// readShare reads and records the chunks of a share, all or none, unless they are recorded. They must end where the
+// survey said, after the same bytes of the file.
 func (a *Activities) readShare(ctx context.Context, r *run, chunks []PassInput) error {
 	first := chunks[0]
 	if first.Unread == nil {

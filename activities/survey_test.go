@@ -18,7 +18,7 @@ sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int, note: string}}}}
 sinks: {out: {jsonl: {path: out/all.jsonl}}}
 `
 
-// surveyed is a run of which two chunks are read, and the others found: three shares of two chunks, the last of one.
+// surveyed returns a run whose first two chunks are read, and whose other chunks a survey found, two in a share.
 func surveyed(t *testing.T, rows int) (
 	r *rig, plan resumepoint.Plan, found activities.ReadResult, shares [][]activities.PassInput,
 ) {

@@ -12,12 +12,21 @@ import (
 
 // Adopted says what became of the schedules and triggers of a pipeline as another version of it became current.
 type Adopted struct {
-	TakenOver []string `json:"taken_over,omitempty"`        // schedules that were made by command before, and are the document's from now on
-	Removed   []string `json:"removed_schedules,omitempty"` // schedules that the version before had, and this one does not have: they begin no more runs
+	// TakenOver are schedules that were made by command before, and are the document's from now on.
+	TakenOver []string `json:"taken_over,omitempty"`
 
-	NewTriggers     []string `json:"new_triggers,omitempty"`     // triggers that no version had before: what is there already arrives at them, too
-	RemovedTriggers []string `json:"removed_triggers,omitempty"` // triggers that the version before had, and this one does not have: what waits for them keeps waiting
-	Stranded        []string `json:"stranded,omitempty"`         // triggers of other pipelines after this one that can begin no runs any more, each with the reason
+	// Removed are schedules that the version before had, and this one does not have: they begin no more runs.
+	Removed []string `json:"removed_schedules,omitempty"`
+
+	// NewTriggers are triggers that no version had before: what is there already arrives at them, too.
+	NewTriggers []string `json:"new_triggers,omitempty"`
+
+	// RemovedTriggers are triggers that the version before had, and this one does not have: what waits for them keeps
+	// waiting.
+	RemovedTriggers []string `json:"removed_triggers,omitempty"`
+
+	// Stranded are triggers of other pipelines after this one that can begin no runs any more, each with the reason.
+	Stranded []string `json:"stranded,omitempty"`
 }
 
 // adoptSchedules records the schedules and triggers of the version of a pipeline that is current in an environment.

@@ -132,7 +132,7 @@ func Check(ctx context.Context, log *landscape.Reader, key string, anchors []str
 	}
 }
 
-// mostLooks is how often a log is compared whose heads are signed meanwhile.
+// mostLooks is how often Check compares a log at most, if heads of it are signed at the same time.
 const mostLooks = 5
 
 func checkOnce(ctx context.Context, log *landscape.Reader, key string, anchors []string) (Report, error) {
