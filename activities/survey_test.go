@@ -30,7 +30,6 @@ func surveyed(t *testing.T, rows int) (
 	}
 	r = newRig(t, surveyedDocument, map[string]string{"in.csv": text.String()})
 	plan = call[resumepoint.Plan](r, act.OpenRun, r.open())
-	plan.Split = true
 	first := call[activities.ReadResult](r, act.Read, activities.ReadInput{Source: "in", Most: 2})
 	require.True(t, first.Seeks)
 	ask := activities.ReadInput{Source: "in", Chunk: 2, Cursor: first.Cursor, Shares: []int{2, 2, 2, 2, 2}}

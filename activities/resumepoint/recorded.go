@@ -62,7 +62,7 @@ func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*d
 		return nil, err
 	}
 	for _, source := range plan.Sources {
-		if err := d.readChunks(ctx, log, source.Name, plan.Split && plan.Spread()); err != nil {
+		if err := d.readChunks(ctx, log, source.Name, plan.Spread()); err != nil {
 			return nil, err
 		}
 	}
@@ -89,8 +89,9 @@ func read(ctx context.Context, log *landscape.Reader, run string, plan Plan) (*d
 	return d, d.readFolds(ctx, log, plan.Barriers)
 }
 
-// readChunks reads the chunks of a source or barrier. If shares of them are read side by side, it stops at the first
-// gap: the run continues there, and finds the recorded chunks after it when it reaches them.
+// readChunks reads the chunks of a source or barrier. If shares of them may have been read side by side, it stops at the
+// first gap: the run continues there, and finds the recorded chunks after it when it reaches them. The record does not
+// say whether that was so: another process may have split the run than the one that resumes it.
 func (d *done) readChunks(ctx context.Context, log *landscape.Reader, source string, shared bool) error {
 	marks, err := log.PassageMarks(ctx, d.run, source)
 	if err != nil {

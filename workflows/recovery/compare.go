@@ -187,6 +187,9 @@ func (r *record) decode(payloads *common.Payloads, to any) error {
 }
 
 func (r *record) holdsRead(ctx context.Context, in activities.ReadInput, out activities.ReadResult) error {
+	if out.Survey { // nothing is recorded of it
+		return nil
+	}
 	if !out.Done {
 		return r.holdsChunk(ctx, in.Source, in.Chunk+int64(len(out.More)), out.Cursor)
 	}
