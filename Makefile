@@ -134,6 +134,7 @@ crash-quick: lab ## kill runs, and recoveries, at a few moments of every name, a
 	bin/lab -singles 2 tests/crash/timed.yaml
 	bin/lab -singles 4 tests/crash/repeats.yaml
 	bin/lab -singles 4 tests/crash/small.yaml
+	bin/lab -singles 6 -split tests/crash/split.yaml
 
 .PHONY: record-history
 record-history: ## record the workflow histories that the replay test holds new code against

@@ -3,6 +3,7 @@ package failpoint
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -14,11 +15,13 @@ var armed string
 // Enabled says whether this build is armed.
 var Enabled = armed != ""
 
-// PlanVariable and LogVariable are environment variables. The first holds the plan; the second names a file to which every
-// moment appends a line, `name n`, before anything happens there, so that the file tells of the moment that killed the process.
+// Environment variables of an armed build. The first holds the plan. The second names a file to which every moment appends
+// a line, `name n`, before anything happens there, so that the file tells of the moment that killed the process. The third
+// has how many bytes the sources of a run hold from which it is split: small inputs take the way of large ones.
 const (
-	PlanVariable = "WAYMARK_FAILPOINTS"
-	LogVariable  = "WAYMARK_FAILPOINT_LOG"
+	PlanVariable  = "WAYMARK_FAILPOINTS"
+	LogVariable   = "WAYMARK_FAILPOINT_LOG"
+	SplitVariable = "WAYMARK_FAILPOINT_SPLIT"
 )
 
 // active is what the environment said when the process began; nil in a normal build.
@@ -29,6 +32,11 @@ func fromEnvironment() *moments {
 		return nil
 	}
 	m, err := arm(os.Getenv(PlanVariable), os.Getenv(LogVariable))
+	if text := os.Getenv(SplitVariable); err == nil && text != "" {
+		if m.split, err = strconv.ParseInt(text, 10, 64); err != nil || m.split < 1 {
+			err = fmt.Errorf("%s: write a number of bytes, 1 or more, not %q", SplitVariable, text)
+		}
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "waymark: environment variable %v\n", err)
 		os.Exit(2)
@@ -59,6 +67,14 @@ func Short(name string, n int) int {
 	return active.cut(name, n)
 }
 
+// Split returns from how many bytes of its sources on a run is split; 0 says nothing about it, as each normal build does.
+func Split() int64 {
+	if active == nil {
+		return 0
+	}
+	return active.split
+}
+
 // Goroutine is where a plan can have a goroutine panic: goroutine.WHERE. It is not a moment, for nothing has been made:
 // it is counted and logged only if the plan names it.
 func Goroutine(where string) {
@@ -72,7 +88,8 @@ func Goroutine(where string) {
 
 // moments counts the moments of a process. It is safe for concurrent use.
 type moments struct {
-	plan map[string][]Point
+	plan  map[string][]Point
+	split int64 // see Split
 
 	mu    sync.Mutex
 	count map[string]int64

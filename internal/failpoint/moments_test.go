@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 		}
 	}
 	fmt.Println(Short("write", 10))
+	if n := Split(); n != 0 {
+		fmt.Println("split from", n)
+	}
 }
 
 // process returns a process of an armed build that comes to the moments first, second twice, third, and the write of
@@ -52,11 +55,20 @@ func TestWithoutAPlanNothingHappens(t *testing.T) {
 	require.Equal(t, "10\n", string(output))
 }
 
+func TestAnArmedBuildSplitsRunsOfAnySize(t *testing.T) {
+	for text, says := range map[string]string{"": "10\n", "1": "10\nsplit from 1\n", "0": `1 or more, not "0"`, "all": `1 or more, not "all"`} {
+		command := process(t, "", "")
+		command.Env = append(command.Env, SplitVariable+"="+text)
+		output, _ := command.CombinedOutput() // its words tell
+		require.Contains(t, string(output), says)
+	}
+}
+
 func TestANormalBuildObeysNoEnvironment(t *testing.T) {
 	require.False(t, Enabled)
 	log := filepath.Join(t.TempDir(), "log")
 	command := process(t, "first=kill;second=error;write=short:0;no plan", log)
-	command.Env = append(command.Env, child+"=normal")
+	command.Env = append(command.Env, child+"=normal", SplitVariable+"=1")
 	output, err := command.CombinedOutput()
 	require.NoError(t, err)
 	require.Equal(t, "10\n", string(output))

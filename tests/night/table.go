@@ -121,13 +121,17 @@ func crash() (units []unit) {
 		document string
 		parts    int
 		pairs    int // of each part
-	}{{"reference", 20, 100}, {"timed", 4, 0}, {"repeats", 6, 50}, {"small", 4, 75}} {
+		split    bool
+	}{
+		{"reference", 20, 100, false}, {"timed", 4, 0, false}, {"repeats", 6, 50, false}, {"small", 4, 75, false},
+		{"split", 6, 75, true},
+	} {
 		for part := range l.parts {
 			units = append(units, unit{
 				name: fmt.Sprintf("%s %d", l.document, part+1), guess: 4 * time.Minute,
 				flags: func(round uint64) []string {
 					return []string{
-						"bin/lab", "-singles", "all", "-pairs", fmt.Sprint(l.pairs),
+						"bin/lab", "-singles", "all", "-pairs", fmt.Sprint(l.pairs), fmt.Sprintf("-split=%t", l.split),
 						"-part", fmt.Sprintf("%d/%d", part+1, l.parts), "-seed", fmt.Sprint(round + 1),
 						"tests/crash/" + l.document + ".yaml",
 					}

@@ -86,7 +86,7 @@ func (b *bench) log() string {
 }
 
 func (b *bench) process(plan, log string) process {
-	return process{binary: b.lab.Binary, folder: b.work, timeout: b.lab.Timeout, plan: plan, log: log}
+	return process{binary: b.lab.Binary, folder: b.work, timeout: b.lab.Timeout, plan: plan, log: log, split: b.lab.Split}
 }
 
 // state are the flags that keep the program in its state folder, whatever the settings say.

@@ -31,6 +31,7 @@ type Options struct {
 	Seed     uint64   // of the choice, if there is one
 	Part     Part     // only moments of this part; zero: of all
 	Only     []Moment // this moment alone, or this pair; Singles and Pairs are not regarded then
+	Split    bool     // runs are split, as those of large inputs are
 	Fault    string   // what happens there, as in failpoint.ParsePlan; empty: Kill. Pairs are of kills alone
 	Keep     bool     // leave the scratch folder behind
 	Timeout  time.Duration
@@ -230,6 +231,9 @@ func (l *laboratory) repeat(trial Trial) string {
 	command := fmt.Sprintf("%s -waymark %s -keep -only %s", os.Args[0], l.Binary, only)
 	if l.Fault != Kill {
 		command += " -fault '" + l.Fault + "'"
+	}
+	if l.Split {
+		command += " -split"
 	}
 	for _, flag := range l.Flags {
 		command += " -global '" + flag + "'"

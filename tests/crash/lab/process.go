@@ -28,6 +28,7 @@ type process struct {
 	timeout time.Duration
 	plan    string // of failpoints; empty: nothing happens
 	log     string // of moments; empty: none
+	split   bool   // its runs are split, however little they hold
 }
 
 // end is how a process ended.
@@ -51,6 +52,9 @@ func (p process) run(ctx context.Context, args ...string) end {
 	command := exec.CommandContext(limited, p.binary, args...)
 	command.Dir, command.Stdout, command.Stderr = p.folder, &stdout, &stderr
 	command.Env = append(environment(), "WAYMARK_FAILPOINTS="+p.plan, "WAYMARK_FAILPOINT_LOG="+p.log)
+	if p.split {
+		command.Env = append(command.Env, "WAYMARK_FAILPOINT_SPLIT=1")
+	}
 	command.WaitDelay = time.Second
 	err := command.Run()
 	ended := end{stdout: stdout.Bytes(), stderr: stderr.Bytes(), hung: limited.Err() != nil}

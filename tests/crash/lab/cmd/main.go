@@ -82,6 +82,7 @@ func read(args []string, stderr io.Writer) (o lab.Options, report string, err er
 	})
 	flags.IntVar(&o.Jobs, "jobs", runtime.NumCPU()+1, "how many runs go on side by side")
 	flags.Uint64Var(&o.Seed, "seed", rand.Uint64(), "`number` that chooses moments and pairs: without it, another one each time")
+	flags.BoolVar(&o.Split, "split", false, "split the runs, as those of large inputs are")
 	flags.StringVar(&o.Fault, "fault", lab.Kill, "`what` happens at the moments: kill, error:ENOSPC, error:EIO, short or delay:200ms")
 	flags.StringVar(&o.Scratch, "scratch", "", "`folder` for the copies, which must not exist: without it, one in memory, if there is room")
 	flags.BoolVar(&o.Keep, "keep", false, "leave the copies behind")
