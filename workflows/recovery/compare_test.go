@@ -116,10 +116,11 @@ func TestContradictions(t *testing.T) {
 		deed  *did
 		says  string // empty: no contradiction
 	}{
-		"nothing":                        {},
-		"a chunk":                        {deed: read(1, 20)},
-		"a chunk that is not there":      {deed: read(2, 30), says: "chunk 2 of strikes was read, and it is not recorded"},
-		"a chunk that a survey found":    {deed: batch("Read", activities.ReadInput{Source: landscapetest.Source, Chunk: 2}, activities.ReadResult{Survey: true})},
+		"nothing":                   {},
+		"a chunk":                   {deed: read(1, 20)},
+		"a chunk that is not there": {deed: read(2, 30), says: "chunk 2 of strikes was read, and it is not recorded"},
+		"a chunk that a survey found": {
+			deed: batch("Read", activities.ReadInput{Source: landscapetest.Source, Chunk: 2}, activities.ReadResult{Survey: true})},
 		"a chunk that ends elsewhere":    {deed: read(1, 19), says: "chunk 1 of strikes ended at byte 0, row 19, but the recorded chunk ends at byte 0, row 20"},
 		"steps":                          {deed: processed(0, review.Bytes)},
 		"steps that were not taken":      {deed: processed(1, review.Bytes), says: "chunk 1 of strikes went through the steps, and that is not recorded"},
