@@ -80,7 +80,7 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 		{"a digest too few", `update source_ends set digests = '[]'`, audit.RecordDiffers, "orders", "1 file read, 0 digests on record"},
 		{"digests that are none", `update source_ends set digests = '{'`, audit.RecordDiffers, "orders", "the digests of its files cannot be read"},
 		{"what a source held", `update sources set info = '{'`, audit.RecordDiffers, "orders", "what the source held cannot be read"},
-		{"the status", `update runs set status = 'completed'`, audit.RecordDiffers, "orders", "make the run completed_with_failures, the record has completed"},
+		{"the status", `update runs set status = 'completed'`, audit.RecordDiffers, "orders", "that makes the run completed_with_failures, and the record has completed"},
 	}) {
 		t.Run(c.name, func(t *testing.T) {
 			report := verify(t, s, tampered(t, s, c.statement))
