@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"waymark/activities/resumepoint"
 	"waymark/engine/plan"
+	"waymark/internal/failpoint"
 	"waymark/landscape"
 	"waymark/pipeline"
 	"waymark/plugin"
@@ -61,7 +63,7 @@ const usualSplit = 64 << 20
 
 // splits reports whether workers share a run whose sources hold this many bytes.
 func (a *Activities) splits(bytes int64) bool {
-	from := a.affinity.Split
+	from := cmp.Or(a.affinity.Split, failpoint.Split())
 	if from == 0 && a.affinity.OwnQueue != "" {
 		from = usualSplit
 	}

@@ -13,7 +13,6 @@ import (
 
 	"waymark/activities"
 	"waymark/internal/defect"
-	"waymark/internal/failpoint"
 	"waymark/internal/temporal/cluster"
 	"waymark/landscape"
 	"waymark/payload"
@@ -180,8 +179,7 @@ func (s *Session) activities(ctx context.Context, run string) (*activities.Activ
 	}
 	planner := s.Planner
 	planner.Run = run
-	affinity := activities.Affinity{Scratch: s.State, Unserved: s.unserved, Split: failpoint.Split()}
-	return activities.NewAt(affinity, s.Log, payloads, planner, s.Code), nil
+	return activities.NewAt(activities.Affinity{Scratch: s.State, Unserved: s.unserved}, s.Log, payloads, planner, s.Code), nil
 }
 
 // abandon ends the workflow that a process which is gone left open for the run, if there is one. Nothing of it is needed: the record
