@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"plugin/postgres/fit":  {"pipeline/row"},
 	"plugin/postgres": {
 		"plugin/postgres/fit",
-		"internal/failpoint", "plugin/jsonl", "plugin/webhook", "plugin", "pipeline", "pipeline/row",
+		"internal/failpoint", "internal/silent", "plugin/jsonl", "plugin/webhook", "plugin", "pipeline", "pipeline/row",
 		"plugin/egress",
 	},
 	"plugin/parquet": {
@@ -135,7 +135,7 @@ var allowed = map[string][]string{
 	},
 	"landscape/migration": {},
 	"landscape/pgstore": {
-		"internal/defect", "landscape", "landscape/migration", "landscape/rowview", "landscape/sweep",
+		"internal/defect", "internal/silent", "landscape", "landscape/migration", "landscape/rowview", "landscape/sweep",
 	},
 	"landscape/landscapetest": {
 		"landscape", "landscape/admit", "landscape/rowview", "landscape/sweep", "pipeline", "pipeline/amount",

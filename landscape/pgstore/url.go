@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"waymark/internal/silent"
 	"waymark/landscape/migration"
 )
 
@@ -62,6 +63,7 @@ func parse(text string) (address, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectPatience
 	}
+	config.DialFunc = silent.Dialer(silent.Patience, nil).DialContext
 	config.RuntimeParams["search_path"] = searchPath(schema)
 	config.RuntimeParams["jit"] = "off" // the views are planned as dear, and answer before a compiler would be done
 	if config.RuntimeParams["application_name"] == "" {

@@ -12,10 +12,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"waymark/plugin/egress"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"waymark/internal/silent"
+	"waymark/plugin/egress"
 )
 
 // Access is what a document's DSN has of the process's machine and networks.
@@ -151,12 +153,13 @@ func (a Access) guard(config *pgconn.Config, said settings) error {
 			return errors.New("dsn: a host is the folder of a socket of this machine: documents may use those in folders that the operator allows with --allow-path")
 		}
 	}
+	free := silent.Dialer(silent.Patience, nil)
 	if !named && said["port"] == "" {
+		config.DialFunc = free.DialContext
 		return nil
 	}
-	free := &net.Dialer{KeepAlive: keepAlive}
 	guard := egress.Postgres(a.Networks).Carrying(a.Cargo, clear(config, a.Cargo))
-	guarded := &net.Dialer{KeepAlive: keepAlive, ControlContext: guard.Control}
+	guarded := silent.Dialer(silent.Patience, guard.Control)
 	config.DialFunc = func(ctx context.Context, kind, address string) (net.Conn, error) {
 		if kind == "unix" {
 			return free.DialContext(ctx, kind, address)

@@ -18,11 +18,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Times after which a service that does not answer is taken for gone, and a connection that nobody uses is closed.
+// Times after which a service that does not answer a new connection is taken for gone, and a connection that nobody uses is closed.
 const (
 	connectTimeout = 15 * time.Second
 	idleTime       = 30 * time.Second
-	keepAlive      = 5 * time.Minute // as the driver has it
 )
 
 // database is a Postgres database: where it is, and how to connect to it.
