@@ -61,7 +61,7 @@ func (s *Store) commit(ctx context.Context, b landscape.Tx, inserts, sealed []*i
 
 // transact does work in a transaction.
 func (s *Store) transact(ctx context.Context, work func(pgx.Tx) error) error {
-	return again(ctx, func() error {
+	return s.patiently(ctx, func() error {
 		tx, err := s.pool.Begin(ctx)
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)

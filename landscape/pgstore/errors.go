@@ -23,6 +23,7 @@ const (
 	divisionByZero       = "22012"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03"
 	diskFull             = "53100"
 	tooManyConnections   = "53300"
 	adminShutdown        = "57P01"
@@ -160,7 +161,8 @@ func codeOf(err error) string {
 func passing(err error) bool {
 	code := codeOf(err)
 	return slices.Contains([]string{
-		serializationFailure, deadlockDetected, tooManyConnections, adminShutdown, crashShutdown, cannotConnectNow,
+		serializationFailure, deadlockDetected, lockNotAvailable, tooManyConnections, adminShutdown, crashShutdown,
+		cannotConnectNow,
 	}, code) || strings.HasPrefix(code, connectionException) || code == "" && lost(err)
 }
 

@@ -27,7 +27,7 @@ func (s *Store) mayGoAtOnce(b landscape.Tx) bool {
 func (s *Store) commitAtOnce(
 	ctx context.Context, b landscape.Tx, inserts []*insert, moves []moving,
 ) (done bool, err error) {
-	err = again(ctx, func() error {
+	err = s.patiently(ctx, func() error {
 		conn, err := s.pool.Acquire(ctx)
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)

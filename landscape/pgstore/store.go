@@ -7,6 +7,8 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/jackc/pgx/v5"
@@ -29,6 +31,8 @@ type Store struct {
 	columns columns
 
 	repeating *lru.Cache[string, struct{}] // runs whose last transaction repeated records
+
+	abandonedAfter time.Duration
 }
 
 // keptRuns is of how many runs a Store knows that they repeat records.
@@ -56,6 +60,9 @@ func Open(ctx context.Context, text string) (*Store, error) {
 }
 
 func (at address) open(ctx context.Context) (*Store, error) {
+	if settings := at.pool.ConnConfig.RuntimeParams; settings["lock_timeout"] == "" {
+		settings["lock_timeout"] = strconv.FormatInt(lockPatience.Milliseconds(), 10)
+	}
 	at.pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { // in a goroutine of the pool
 		return defect.Catch("record", func() error { return vouch(ctx, conn) })
 	}
@@ -67,7 +74,10 @@ func (at address) open(ctx context.Context) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{place: at.place, schema: at.schema, chain: at.chain, pool: pool, repeating: repeating}
+	s := &Store{
+		place: at.place, schema: at.schema, chain: at.chain, pool: pool, repeating: repeating,
+		abandonedAfter: abandonedAfter,
+	}
 	if err := s.inspect(ctx); err != nil {
 		pool.Close()
 		return nil, explain(at.place, err)
