@@ -1,6 +1,8 @@
 package client
 
 import (
+	"slices"
+
 	"waymark/landscape"
 	"waymark/plugin/file"
 )
@@ -32,4 +34,15 @@ func StagedOf(run landscape.Run) ([]Staged, error) {
 		}
 	}
 	return found, nil
+}
+
+// Deleted returns what lay staged for a run, as [StagedOf] said, and does so no more; nil if that cannot be seen.
+func Deleted(before []Staged, run landscape.Run) []Staged {
+	left, err := StagedOf(run)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(before, func(output Staged) bool {
+		return slices.ContainsFunc(left, func(l Staged) bool { return l.Path == output.Path })
+	})
 }

@@ -91,6 +91,14 @@ type Ordered struct {
 	Run     string `json:"run,omitempty"`
 	Order   string `json:"order"`
 	Changed bool   `json:"changed"` // else it was so already
+
+	Deleted []client.Staged `json:"deleted,omitempty"` // what a run that is cancelled permanently had staged
+}
+
+// PauseScheduleRequest says how a schedule is to be paused.
+type PauseScheduleRequest struct {
+	Why   string `json:"why"`             // not empty
+	Until string `json:"until,omitempty"` // the instant at which the pause ends by itself, as 2026-12-01T06:00:00Z; empty for never
 }
 
 // ResumeScheduleRequest says how a schedule is to be resumed.

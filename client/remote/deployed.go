@@ -87,9 +87,9 @@ func (c *Client) ScheduleGrid(ctx context.Context, id, from, to string) (*client
 	return ask[*client.Grid](ctx, c, get(schedulePath(id), words("from", from, "to", to)))
 }
 
-// PauseSchedule lets a schedule begin no runs until somebody resumes it.
-func (c *Client) PauseSchedule(ctx context.Context, id, why string) (client.ScheduleOrder, error) {
-	return ask[client.ScheduleOrder](ctx, c, post(schedulePath(id)+"/pause", "", OrderRequest{why}, true))
+// PauseSchedule lets a schedule begin no runs until somebody resumes it, or until the moment of the request.
+func (c *Client) PauseSchedule(ctx context.Context, id string, r PauseScheduleRequest) (client.ScheduleOrder, error) {
+	return ask[client.ScheduleOrder](ctx, c, post(schedulePath(id)+"/pause", "", r, true))
 }
 
 // ResumeSchedule lets a paused schedule begin runs again. It is sent once if slots are to be made up.

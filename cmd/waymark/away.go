@@ -282,8 +282,12 @@ func (r *away) ScheduleID(ctx context.Context, environment, word string) (string
 	return "", &client.Error{Kind: client.Invalid, Code: client.AmbiguousSchedule, Message: fmt.Sprintf("schedule %q may be %s: give more of its id", word, strings.Join(found, ", "))}
 }
 
-func (r *away) PauseSchedule(ctx context.Context, id string, _ time.Time, by client.By) (client.ScheduleOrder, error) {
-	return r.Client.PauseSchedule(ctx, id, by.Why)
+func (r *away) PauseSchedule(ctx context.Context, id string, until time.Time, by client.By) (client.ScheduleOrder, error) {
+	asked := remote.PauseScheduleRequest{Why: by.Why}
+	if !until.IsZero() {
+		asked.Until = until.UTC().Format(time.RFC3339Nano)
+	}
+	return r.Client.PauseSchedule(ctx, id, asked)
 }
 
 func (r *away) ResumeSchedule(ctx context.Context, id string, _ client.MakeUp, by client.By) (client.ScheduleOrder, *client.SlotsAsked, error) {

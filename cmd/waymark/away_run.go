@@ -196,7 +196,7 @@ func (a *app) cancelAway(ctx context.Context, word, why string, final bool) erro
 	if err != nil {
 		return err
 	}
-	return a.printCancelled(orderResult{Run: run.ID, Changed: done.Changed}, final || report.Final, report.Tables)
+	return a.printCancelled(orderResult{Run: run.ID, Changed: done.Changed, Deleted: done.Deleted}, final || report.Final, report.Tables)
 }
 
 // cancelUnbegun cancels a run that is not recorded, as missing names it.

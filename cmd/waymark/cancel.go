@@ -65,7 +65,7 @@ func (a *app) cancel(ctx context.Context, home *local.Home, word string, by clie
 	}
 	result := orderResult{Run: run.ID, Changed: changed}
 	if final {
-		result.Deleted = deleted(left, run)
+		result.Deleted = client.Deleted(left, run)
 	}
 	return a.printCancelled(result, final || run.Final, client.TablesOf(run))
 }

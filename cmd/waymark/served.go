@@ -20,7 +20,7 @@ var served = map[string][]string{
 	"runs": nil, "status": nil, "errors": {"pipeline", "wait"},
 	"rows": nil, "explain": {"all", "limit"}, "effects": {"all"}, "timeline": nil, "events": nil, "compare": nil, "find": nil, "payload": nil, "starts": nil, "queue": nil,
 	"pipelines": nil, "pipelines show": nil, "pipelines diff": {"param"}, "pipelines history": nil, "schedule list": nil,
-	"schedule grid": nil, "schedule pause": {"until"}, "schedule resume": {"make-up"}, "access list": nil, "access revoke": nil, "access disclosures": nil, "outbox": nil,
+	"schedule grid": nil, "schedule pause": nil, "schedule resume": {"make-up"}, "access list": nil, "access revoke": nil, "access disclosures": nil, "outbox": nil,
 	"verify": {"deep"}, "what-if": nil, "prove": nil,
 	"triggers": nil, "triggers arrivals": nil, "triggers pause": nil, "triggers resume": nil, "triggers ignore": nil, "triggers again": nil,
 	"promote": nil, "rollback": nil, "retire": nil, "restore": nil,

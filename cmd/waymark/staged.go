@@ -1,11 +1,8 @@
 package main
 
 import (
-	"slices"
-
 	"waymark/client"
 	"waymark/internal/text"
-	"waymark/landscape"
 	"waymark/pipeline"
 )
 
@@ -29,15 +26,4 @@ func stagedLines(s *client.Status) [][]string {
 
 func stagedText(output client.Staged) string {
 	return shown(output.Path) + ", " + text.Size(output.Bytes)
-}
-
-// deleted returns what lay staged for a run and does so no more.
-func deleted(before []client.Staged, run landscape.Run) []client.Staged {
-	left, err := client.StagedOf(run)
-	if err != nil {
-		return nil
-	}
-	return slices.DeleteFunc(before, func(output client.Staged) bool {
-		return slices.ContainsFunc(left, func(l client.Staged) bool { return l.Path == output.Path })
-	})
 }

@@ -110,11 +110,17 @@ func withoutSlotValues(slot *client.ScheduledSlot) {
 }
 
 func pauseSchedule(c *call) (any, error) {
-	asked, word, err := orderingSchedule(c, func(r *remote.OrderRequest) string { return r.Why })
+	asked, word, err := orderingSchedule(c, func(r *remote.PauseScheduleRequest) string { return r.Why })
 	if err != nil {
 		return nil, err
 	}
-	return c.server.Home.PauseSchedule(c.Context(), word, time.Time{}, c.by(asked.Why))
+	var until time.Time
+	if asked.Until != "" {
+		if until, err = time.Parse(time.RFC3339, asked.Until); err != nil {
+			return nil, faulty("/until", "write an instant, as 2026-12-01T06:00:00Z")
+		}
+	}
+	return c.server.Home.PauseSchedule(c.Context(), word, until, c.by(asked.Why))
 }
 
 func resumeSchedule(c *call) (any, error) {

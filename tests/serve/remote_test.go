@@ -361,6 +361,12 @@ func (h *house) sameFailing(t *testing.T) {
 
 // sameOrders gives orders in the house and away from it, each to a run of its own.
 func (h *house) sameOrders(t *testing.T) {
+	pause := strings.Fields("schedule pause daily --why holidays --until 2099-12-01T06:00:00Z")
+	here := h.command(t, false, pause...)
+	require.Contains(t, here.out, "2099-12-01")
+	h.Waymark(t, "schedule", "resume", "daily", "--why", "undo")
+	require.Equal(t, here, h.command(t, true, pause...))
+	require.Contains(t, h.command(t, false, "schedule", "list").out, "2099-12-01")
 	for _, words := range []string{"run --pipeline deployed --run-id RUN", "run --pipeline deployed --param least=2 --why test", "run --pipeline deployed --param nope=2", "run --pipeline nope", "run --pipeline deployed@7"} {
 		for _, more := range []string{"", " --json"} {
 			here := h.command(t, false, strings.Fields(strings.ReplaceAll(words, "RUN", "here"+strings.TrimSpace(more))+more)...)
