@@ -1,5 +1,5 @@
-// Package silent ends TCP connections on which nobody answers any more. A machine that lost its power, or a network that
-// carries nothing, says no word: by default the kernel waits for a quarter of an hour, and the program with it.
+// Package silent ends TCP connections on which nobody answers any more. A machine that lost its power, or a network
+// that carries nothing, says no word: by default the kernel waits for a quarter of an hour, and the program with it.
 package silent
 
 import (
