@@ -19,6 +19,8 @@ import (
 	"waymark/client"
 	"waymark/tests/sample"
 	"waymark/tests/services"
+	"waymark/tests/system"
+	"waymark/workflows"
 )
 
 var disturbed = flag.Duration("disturbed", 15*time.Second,
@@ -36,10 +38,11 @@ type helper struct {
 // disturbance is what happens while workers share a run. It happens when a part of the rows is on record: to who
 // surveys, or to another one.
 type disturbance struct {
-	name   string
-	begin  func(s *shared, of *helper)
-	after  func(s *shared, of *helper) // the run has ended; nil: nothing
-	reader bool
+	name    string
+	begin   func(s *shared, of *helper)
+	after   func(s *shared, of *helper) // the run has ended; nil: nothing
+	reader  bool
+	resumed bool // it ends the run, which is resumed
 }
 
 var disturbances = []disturbance{
@@ -59,6 +62,15 @@ var disturbances = []disturbance{
 	{name: "who helps is cut off from Temporal", begin: away(func(of *helper) *services.Proxy { return of.temporal })},
 	{name: "who helps is cut off from Postgres", begin: away(func(of *helper) *services.Proxy { return of.postgres })},
 	{name: "who helps is cut off from the bucket", begin: away(func(of *helper) *services.Proxy { return of.bucket })},
+	{name: "all are killed, and others come", begin: func(s *shared, _ *helper) {
+		for _, h := range s.working {
+			h.kill()
+		}
+		s.working = s.helpers("others")
+	}},
+	{name: "the workflow is terminated, and the run resumed", resumed: true, begin: func(s *shared, _ *helper) {
+		require.NoError(s.t, s.temporal.TerminateWorkflow(s.t.Context(), workflows.WorkflowID(s.run), "", "a test"))
+	}},
 	{name: "the bucket answers 503", begin: (*shared).unavailable},
 	{name: "Postgres is killed", begin: func(s *shared, _ *helper) {
 		s.postgres.Kill()
@@ -87,11 +99,17 @@ func TestASplitRunIsDisturbed(t *testing.T) {
 			defer func(outer testing.TB) { s.t = outer }(s.t)
 			s.t = t
 			out := fmt.Sprintf("rough_%d", i)
-			helpers := s.helpers(out)
+			s.working = s.helpers(out)
 			rough := s.begin(out)
+			s.run = rough.Run
 			s.reached(rough.Run, *rows/5)
-			of := s.choose(helpers, rough, d.reader)
+			of := s.choose(rough, d.reader)
 			d.begin(s, of)
+			if d.resumed {
+				_, err := system.End(t, rough)
+				require.Error(t, err)
+				rough = system.Resume(t, s.home.Client, rough.Run, "a test")
+			}
 			roughRun := s.end(rough)
 			if d.after != nil {
 				d.after(s, of)
@@ -99,7 +117,7 @@ func TestASplitRunIsDisturbed(t *testing.T) {
 			require.Equal(t, calmRun.Rows, roughRun.Rows)
 			require.Equal(t, want, s.result(rough.Run, out))
 			s.verify(rough.Run)
-			endHelpers(helpers)
+			endHelpers(s.working)
 		})
 	}
 }
@@ -107,8 +125,10 @@ func TestASplitRunIsDisturbed(t *testing.T) {
 // shared is a cluster whose workers share a run.
 type shared struct {
 	*topology
-	front string       // the address of what stands before the bucket
-	sick  *atomic.Bool // it answers 503
+	front   string       // the address of what stands before the bucket
+	sick    *atomic.Bool // it answers 503
+	working []*helper
+	run     string
 }
 
 // serveBucket has workers reach the bucket by a server that may say that it is unavailable.
@@ -166,10 +186,10 @@ func endHelpers(helpers []*helper) {
 }
 
 // choose returns the worker that reads, or another one.
-func (s *shared) choose(helpers []*helper, run *client.Execution, reader bool) *helper {
+func (s *shared) choose(run *client.Execution, reader bool) *helper {
 	s.t.Helper()
 	queue := s.reader(run)
-	for _, h := range helpers {
+	for _, h := range s.working {
 		if h.reads(queue) == reader {
 			return h
 		}
