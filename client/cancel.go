@@ -13,11 +13,26 @@ import (
 	"waymark/workflows"
 )
 
-// Cancel stops a run, whether somebody executes it or not; Client.Resume resumes it. With final it is cancelled permanently, and what it
-// staged is removed; repeating that removes what is still there, and changed is true if there was any. A run that is cancelled already stays as it is: then changed is false. The error is an
-// *Error of kind Invalid if by.Why is empty, and of kind Conflict if the run is complete, or one person may not cancel it permanently.
-func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) (changed bool, err error) {
+// Cancelled says what the cancellation of a run did.
+type Cancelled struct {
+	Changed bool     // else it was so already
+	Deleted []Staged // of a permanent one: what the run had staged, as far as this machine sees it
+}
+
+// Cancel stops a run, whether a process executes it or not; Client.Resume resumes it. With final it is cancelled
+// permanently, and what it staged is removed; repeating that removes what is still there, and changes something if there
+// was any. A run that is cancelled already stays as it is. The error is an *Error of kind Invalid if by.Why is empty, and
+// of kind Conflict if the run is complete, or one person may not cancel it permanently.
+func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final bool) (done Cancelled, err error) {
 	defer c.edge(ctx, &err)
+	staged, _ := StagedOf(run) // an order about a run whose plan cannot be read says so itself
+	if done.Changed, err = c.cancel(ctx, run, by, final); err == nil && final {
+		done.Deleted = deleted(staged, run)
+	}
+	return done, err
+}
+
+func (c *Client) cancel(ctx context.Context, run landscape.Run, by By, final bool) (changed bool, err error) {
 	if err := by.giveWhy(); err != nil {
 		return false, err
 	}
@@ -59,7 +74,7 @@ func (c *Client) Cancel(ctx context.Context, run landscape.Run, by By, final boo
 	}
 	session, err := c.sessionToCancel(ctx, run.ID)
 	if errors.Is(err, errExecuted) {
-		return c.Cancel(ctx, run, by, final)
+		return c.cancel(ctx, run, by, final)
 	}
 	if err != nil {
 		return false, err

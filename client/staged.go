@@ -36,8 +36,8 @@ func StagedOf(run landscape.Run) ([]Staged, error) {
 	return found, nil
 }
 
-// Deleted returns what lay staged for a run, as [StagedOf] said, and does so no more; nil if that cannot be seen.
-func Deleted(before []Staged, run landscape.Run) []Staged {
+// deleted returns what lay staged for a run, as StagedOf said, and does so no more; nil if that cannot be seen.
+func deleted(before []Staged, run landscape.Run) []Staged {
 	left, err := StagedOf(run)
 	if err != nil {
 		return nil

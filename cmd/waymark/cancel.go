@@ -58,15 +58,11 @@ func (a *app) cancel(ctx context.Context, home *local.Home, word string, by clie
 	if err != nil {
 		return a.cancelWaiting(ctx, home, word, by, err)
 	}
-	left, _ := client.StagedOf(run) // an order about a run whose plan cannot be read says so itself
-	changed, err := home.Cancel(ctx, run, by, final)
+	done, err := home.Cancel(ctx, run, by, final)
 	if err != nil {
 		return err
 	}
-	result := orderResult{Run: run.ID, Changed: changed}
-	if final {
-		result.Deleted = client.Deleted(left, run)
-	}
+	result := orderResult{Run: run.ID, Changed: done.Changed, Deleted: done.Deleted}
 	return a.printCancelled(result, final || run.Final, client.TablesOf(run))
 }
 

@@ -25,16 +25,12 @@ const soon = 500 * time.Millisecond
 // TestNobodyAnswers has the network between two ends of a connection carry nothing any more, while one waits for the
 // answer to what it sent, and while it waits without having sent anything. Both are told.
 func TestNobodyAnswers(t *testing.T) {
-	for name, sends := range map[string]string{"an answer": "a question", "anything": ""} {
+	for name, sends := range map[string]string{"an answer": "another question", "anything": ""} {
 		t.Run(name, func(t *testing.T) {
 			network := newNetwork(t)
-			conn, err := Dialer(soon, nil).DialContext(t.Context(), "tcp", network.address)
-			require.NoError(t, err)
-			defer conn.Close()
-			_, err = conn.Write([]byte("hello"))
-			require.NoError(t, err)
+			conn := network.ask()
 			network.cut()
-			_, err = conn.Write([]byte(sends))
+			_, err := conn.Write([]byte(sends))
 			require.NoError(t, err)
 			began := time.Now()
 			require.NoError(t, conn.SetReadDeadline(began.Add(time.Minute)))
@@ -47,14 +43,9 @@ func TestNobodyAnswers(t *testing.T) {
 
 // TestWhoComputesIsAwaited: an end that says nothing for long, and is there, is no end that is gone.
 func TestWhoComputesIsAwaited(t *testing.T) {
-	network := newNetwork(t)
-	conn, err := Dialer(soon, nil).DialContext(t.Context(), "tcp", network.address)
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = conn.Write([]byte("a question"))
-	require.NoError(t, err)
+	conn := newNetwork(t).ask()
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(3*soon)))
-	_, err = conn.Read(make([]byte, 1))
+	_, err := conn.Read(make([]byte, 1))
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
@@ -75,7 +66,7 @@ func TestSocketsOfThisMachine(t *testing.T) {
 	require.NoError(t, conn.Close())
 }
 
-// network is one that only the goroutine of its test is in, with somebody in it who listens and never answers.
+// network is a network of the test's own goroutine. In it a server accepts connections and never answers.
 type network struct {
 	t       *testing.T
 	address string
@@ -105,6 +96,18 @@ func newNetwork(t *testing.T) *network {
 	return n
 }
 
+// ask returns a connection to the server, on which a question was sent.
+func (n *network) ask() net.Conn {
+	n.t.Helper()
+	conn, err := Dialer(soon, nil).DialContext(n.t.Context(), "tcp", n.address)
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { _ = conn.Close() })
+	_, err = conn.Write([]byte("a question"))
+	require.NoError(n.t, err)
+	return conn
+}
+
+// cut has the network carry nothing any more.
 func (n *network) cut() { n.link("down") }
 
 func (n *network) link(state string) {

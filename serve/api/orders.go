@@ -176,10 +176,8 @@ func cancel(c *call) (any, error) {
 	done := remote.Ordered{Run: c.PathValue("run"), Order: workflows.CancelUpdate}
 	run, err := c.record()
 	if err == nil {
-		left, _ := client.StagedOf(run) // an order about a run whose plan cannot be read says so itself
-		if done.Changed, err = c.server.Home.Cancel(c.Context(), run, c.by(asked.Why), asked.Final); err == nil && asked.Final {
-			done.Deleted = client.Deleted(left, run)
-		}
+		cancelled, err := c.server.Home.Cancel(c.Context(), run, c.by(asked.Why), asked.Final)
+		done.Changed, done.Deleted = cancelled.Changed, cancelled.Deleted
 		return done, err
 	}
 	known, ok := errors.AsType[*client.Error](err)

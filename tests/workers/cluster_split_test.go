@@ -3,7 +3,6 @@ package workers_test
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client"
+	"waymark/internal/failpoint"
 	"waymark/tests/sample"
 	"waymark/tests/services"
 	"waymark/tests/system"
@@ -25,9 +25,6 @@ import (
 
 var disturbed = flag.Duration("disturbed", 15*time.Second,
 	"how long a worker or a service is away, for TestASplitRunIsDisturbed")
-
-// splitting has each run be split, whatever its sources hold.
-const splitting = "WAYMARK_FAILPOINT_SPLIT"
 
 // helper is a worker that reaches each service on a way of its own.
 type helper struct {
@@ -158,15 +155,10 @@ func (s *shared) helpers(of string) []*helper {
 			temporal: services.Cut(s.t, s.address), postgres: services.Cut(s.t, s.postgres.Address()),
 			bucket: services.Cut(s.t, s.front),
 		}
-		away := strings.NewReplacer(s.address, h.temporal.Address(), s.postgres.Address(), h.postgres.Address(),
+		environment := s.workersEnvironment(s.address, h.temporal.Address(), s.postgres.Address(), h.postgres.Address(),
 			s.bucket.Address(), h.bucket.Address())
-		environment := s.environment()
-		maps.Copy(environment, s.goodsEnvironment())
-		for name, value := range environment {
-			environment[name] = away.Replace(value)
-		}
 		environment["WAYMARK_SECRET_GOODS_DSN"] = s.goods.DSN() // part of the plan: the same for all
-		environment[splitting] = "1"
+		environment[failpoint.SplitVariable] = "1"
 		h.process = s.launch(fmt.Sprintf("%s-%d", of, i), environment, s.program(s.build))
 		all = append(all, h)
 	}

@@ -112,11 +112,20 @@ func (c *topology) startTemporal() {
 // worker starts a worker process with the environment that docker-compose.yml gives to one.
 func (c *topology) worker(name string) *process {
 	c.t.Helper()
-	environment := c.environment()
-	maps.Copy(environment, c.goodsEnvironment())
-	w := c.launch(name, environment, c.program(c.build))
+	w := c.launch(name, c.workersEnvironment(), c.program(c.build))
 	w.await("msg=working")
 	return w
+}
+
+// workersEnvironment is the environment of a worker. Of pairs of addresses, the second of each stands for the first.
+func (c *topology) workersEnvironment(instead ...string) map[string]string {
+	c.t.Helper()
+	environment, there := c.environment(), strings.NewReplacer(instead...)
+	maps.Copy(environment, c.goodsEnvironment())
+	for name, value := range environment {
+		environment[name] = there.Replace(value)
+	}
+	return environment
 }
 
 // composed is what this test takes from docker-compose.yml.

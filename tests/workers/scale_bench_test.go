@@ -70,7 +70,7 @@ func nearAndFar(b *testing.B, job scaleJob, measure func(*scale, *scaleResult)) 
 type scale struct {
 	*topology
 	counted *statements
-	away    *strings.Replacer // of addresses of services, as the workers reach them
+	instead []string // of the address of each service, the one at which the workers reach it
 	workers []*process
 	runs    int
 }
@@ -78,20 +78,18 @@ type scale struct {
 func newScale(b *testing.B, job scaleJob, place string) *scale {
 	b.Helper()
 	cluster := startCluster(b, "shared_preload_libraries=pg_stat_statements", "max_wal_size=8GB")
-	s := &scale{topology: cluster, away: strings.NewReplacer()}
+	s := &scale{topology: cluster}
 	s.build, s.counted = buildReleased, count(s.topology)
 	job.store(s.topology)
 	s.document(job.document)
 	if place == "far" {
-		var addresses []string
 		for address, roundTrip := range map[string]time.Duration{
 			s.address: farRecord, s.postgres.Address(): farRecord, s.bucket.Address(): farBucket,
 		} {
 			proxy := services.Cut(b, address)
 			proxy.Delay(roundTrip)
-			addresses = append(addresses, address, proxy.Address())
+			s.instead = append(s.instead, address, proxy.Address())
 		}
-		s.away = strings.NewReplacer(addresses...)
 	}
 	return s
 }
@@ -103,13 +101,8 @@ func (s *scale) add() *process {
 	group, err := quota.New(name, *scaleCores)
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { require.NoError(s.t, group.Remove()) })
-	environment := s.environment()
-	maps.Copy(environment, s.goodsEnvironment())
-	for name, value := range environment {
-		environment[name] = s.away.Replace(value)
-	}
 	command := group.Command(s.program(s.build))
-	w := s.launch(name, environment, command[0], command[1:]...)
+	w := s.launch(name, s.workersEnvironment(s.instead...), command[0], command[1:]...)
 	s.workers = append(s.workers, w)
 	return w
 }
