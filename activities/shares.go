@@ -43,8 +43,8 @@ func (s *shares) reading() (end func()) {
 	}
 }
 
-// passing notes that a share of so many chunks begins to go through the steps. Call passed after each chunk, and end
-// when the last is recorded. An activity that is not from a queue of shares is not counted.
+// passing counts a share whose chunks begin to go through the steps. The caller calls passed after each chunk, and end
+// after the last is recorded. An activity that is not from a queue of shares is not counted.
 func (s *shares) passing(ctx context.Context, chunks int) (passed, end func()) {
 	if !strings.HasSuffix(activity.GetInfo(ctx).TaskQueue, ofShares) {
 		return func() {}, func() {}
@@ -63,14 +63,14 @@ func (s *shares) passing(ctx context.Context, chunks int) (passed, end func()) {
 	}
 }
 
-// MayShare reports whether the process of these activities can take another share. has is how many it holds, of which
-// it may compute fewer than most. While it reads for a split run, or is about to, other processes should take the
-// share.
+// MayShare reports whether the process of these activities can take another share. It holds has shares, and may
+// compute at most most of them at the same time. While it reads for a split run, or is about to, other processes should
+// take the share.
 func MayShare(a *Activities, has, most int64) bool {
 	return a.shares.free(has, most) && !a.shares.busy()
 }
 
-// free reports whether fewer than most of the shares that the process holds are still computed.
+// free reports whether the process still computes fewer than most of the shares that it holds.
 func (s *shares) free(has, most int64) bool { return has-s.computed.Load() < most }
 
 // busy reports whether the process reads for a split run, or did so a moment ago and will go back to it.

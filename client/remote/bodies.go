@@ -98,7 +98,7 @@ type Ordered struct {
 // PauseScheduleRequest says how a schedule is to be paused.
 type PauseScheduleRequest struct {
 	Why   string `json:"why"`             // not empty
-	Until string `json:"until,omitempty"` // the instant at which the pause ends by itself, as 2026-12-01T06:00:00Z; empty for never
+	Until string `json:"until,omitempty"` // when the pause ends, such as 2026-12-01T06:00:00Z; empty for never
 }
 
 // ResumeScheduleRequest says how a schedule is to be resumed.

@@ -87,7 +87,7 @@ func (c *Client) ScheduleGrid(ctx context.Context, id, from, to string) (*client
 	return ask[*client.Grid](ctx, c, get(schedulePath(id), words("from", from, "to", to)))
 }
 
-// PauseSchedule lets a schedule begin no runs until somebody resumes it, or until the moment of the request.
+// PauseSchedule pauses a schedule until it is resumed, or until the instant that the request names.
 func (c *Client) PauseSchedule(ctx context.Context, id string, r PauseScheduleRequest) (client.ScheduleOrder, error) {
 	return ask[client.ScheduleOrder](ctx, c, post(schedulePath(id)+"/pause", "", r, true))
 }

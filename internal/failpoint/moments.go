@@ -17,7 +17,7 @@ var Enabled = armed != ""
 
 // Environment variables of an armed build. The first holds the plan. The second names a file to which every moment appends
 // a line, `name n`, before anything happens there, so that the file tells of the moment that killed the process. The third
-// has how many bytes the sources of a run hold from which it is split: small inputs take the way of large ones.
+// is the size of a run's sources, in bytes, from which the run is split: small inputs take the way of large ones.
 const (
 	PlanVariable  = "WAYMARK_FAILPOINTS"
 	LogVariable   = "WAYMARK_FAILPOINT_LOG"
@@ -67,7 +67,8 @@ func Short(name string, n int) int {
 	return active.cut(name, n)
 }
 
-// Split returns from how many bytes of its sources on a run is split; 0 says nothing about it, as each normal build does.
+// Split returns the size of a run's sources, in bytes, from which the run is split; 0 in a normal build, and without
+// SplitVariable.
 func Split() int64 {
 	if active == nil {
 		return 0

@@ -1,5 +1,5 @@
-// Package silent ends TCP connections on which nobody answers any more. A machine that lost its power, or a network
-// that carries nothing, says no word: by default the kernel waits for a quarter of an hour, and the program with it.
+// Package silent ends TCP connections whose other end is unreachable. A machine that loses its power, or a network that
+// drops packets, closes no connection: by default the kernel gives up only after a quarter of an hour.
 package silent
 
 import (

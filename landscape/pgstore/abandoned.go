@@ -10,8 +10,8 @@ const (
 	// says otherwise.
 	lockPatience = 20 * time.Second
 
-	// abandonedAfter is for how long a transaction has records before it counts as abandoned, if its process sends nothing.
-	// One that is alive sends all of it at once.
+	// abandonedAfter is the age at which a transaction that holds records counts as abandoned, if its process sends
+	// nothing. A live process sends the whole transaction at once.
 	abandonedAfter = time.Minute
 )
 
@@ -28,12 +28,14 @@ func (s *Store) patiently(ctx context.Context, work func() error) error {
 	})
 }
 
-// endAbandoned ends the connections of the own role that changed or hold records, and whose processes were silent in the
-// middle of that for too long. That it fails changes nothing: the next one who waits tries it, too.
+// endAbandoned ends the connections of the same role whose transactions hold records and are abandoned. An error is
+// ignored: the next Store that waits too long does the same.
 func (s *Store) endAbandoned(ctx context.Context) {
 	_, _ = s.pool.Exec(ctx, `select pg_terminate_backend(a.pid) from pg_stat_activity a
 		where a.datname = current_database() and a.usename = current_user and a.pid <> pg_backend_pid()
-			and a.wait_event in ('ClientRead', 'ClientWrite') and a.xact_start < clock_timestamp() - make_interval(secs => $1)
-			and exists (select from pg_locks l where l.pid = a.pid and l.granted and l.mode in ('RowShareLock', 'RowExclusiveLock'))`,
+			and a.wait_event in ('ClientRead', 'ClientWrite')
+			and a.xact_start < clock_timestamp() - make_interval(secs => $1)
+			and exists (select from pg_locks l
+				where l.pid = a.pid and l.granted and l.mode in ('RowShareLock', 'RowExclusiveLock'))`,
 		s.abandonedAfter.Seconds())
 }

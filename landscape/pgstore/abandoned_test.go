@@ -48,5 +48,5 @@ func TestWhoStandsStillKeepsNobodyWaiting(t *testing.T) {
 	ctx, done := context.WithTimeout(t.Context(), time.Second)
 	defer done()
 	require.Error(t, log.StopRun(ctx, "r", pipeline.Failed, "another one"))
-	require.NoError(t, young(), "nobody ends what may be at work")
+	require.NoError(t, young(), "a young transaction is not ended")
 }

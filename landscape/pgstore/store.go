@@ -32,7 +32,7 @@ type Store struct {
 
 	repeating *lru.Cache[string, struct{}] // runs whose last transaction repeated records
 
-	abandonedAfter time.Duration
+	abandonedAfter time.Duration // as the constant says, but in tests
 }
 
 // keptRuns is of how many runs a Store knows that they repeat records.

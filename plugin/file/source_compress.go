@@ -26,7 +26,7 @@ const (
 // ownBytes reads the file's own bytes, counts them and hashes them.
 type ownBytes struct {
 	src  io.Reader
-	hash *prefixHash // nil: somebody else does
+	hash *prefixHash // nil: the bytes are hashed elsewhere
 	head []byte      // the first bytes, at most headBytes
 	n    int64
 	err  error // what src failed with, other than io.EOF

@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Times after which a service that does not answer a new connection is taken for gone, and a connection that nobody uses is closed.
+// How long a server may take to answer a new connection, and after what time an idle connection is closed.
 const (
 	connectTimeout = 15 * time.Second
 	idleTime       = 30 * time.Second

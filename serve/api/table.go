@@ -222,8 +222,10 @@ func table() []route {
 			answer: client.Grid{}, status: http.StatusOK, handle: gridOf,
 		},
 		{
-			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order, about: "Let a schedule begin no runs until somebody resumes it, or until a moment",
-			body: remote.PauseScheduleRequest{}, answer: client.ScheduleOrder{}, status: http.StatusOK, handle: pauseSchedule,
+			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/pause", scope: order,
+			about: "Pause a schedule until it is resumed, or until an instant: it starts no runs",
+			body:  remote.PauseScheduleRequest{}, answer: client.ScheduleOrder{}, status: http.StatusOK,
+			handle: pauseSchedule,
 		},
 		{
 			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, about: "Let a paused schedule begin runs again, and of the slots that it missed none, the last or all",

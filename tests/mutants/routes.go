@@ -30,8 +30,10 @@ var routes = []mutant{
 		pkg: routeTests, run: "^TestChunksAreSpreadOverProcesses$",
 	},
 	{
-		name: "a share is read whatever the survey found", never: "rows of a file that changed meanwhile are processed",
-		file: "activities/survey.go", old: "err == nil && !ends():", new: "err == nil && len(stretch) == 0 && !ends():",
+		name:  "a share is read whatever the survey found",
+		never: "a run processes rows of a file that changed after its survey",
+		file:  "activities/survey.go", old: "err == nil && !ends():",
+		new: "err == nil && len(stretch) == 0 && !ends():",
 		pkg: "./activities", run: "^TestAFileThatChangesBehindASurvey$",
 	},
 	{

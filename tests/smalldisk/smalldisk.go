@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Mount mounts a new file system of so many bytes until the test ends, and returns its folder. A test that may not
-// mount one is skipped, and fails in CI.
+// Mount mounts a new file system of the given size until the test ends, and returns its folder. Without the right to
+// mount, the test is skipped, and fails in CI.
 func Mount(t testing.TB, bytes int) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "small")
