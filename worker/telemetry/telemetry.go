@@ -74,9 +74,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 		}
 	}
 	if o.Ready != nil {
-		if err := observeReady(t.meters.Meter("waymark"), o.Ready); err != nil {
-			return nil, err
-		}
+		t.registry.MustRegister(readyCollector(o.Ready))
 	}
 	if t.tracing, err = startTracing(ctx, o); err != nil {
 		return nil, err

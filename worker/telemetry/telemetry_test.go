@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -129,4 +130,27 @@ func TestTheSameTroubleIsSaidOnce(t *testing.T) {
 		say(errors.New(text))
 	}
 	require.Equal(t, 3, strings.Count(out.String(), "\n"), out.String())
+}
+
+// TestWhoIsAskedMayMeasure: a call of a service counts itself, while others are counted for the first time.
+func TestWhoIsAskedMayMeasure(t *testing.T) {
+	var tel *Telemetry
+	tel, err := Start(t.Context(), Options{
+		Logger: slog.New(slog.DiscardHandler), Env: func(string) (string, bool) { return "", false },
+		Ready: func(ctx context.Context) map[string]bool {
+			counter, err := tel.meters.Meter("temporal").Int64Counter("temporal_first_call")
+			counter.Add(ctx, 1)
+			return map[string]bool{"temporal": err == nil, "landscape": false}
+		},
+	})
+	require.NoError(t, err)
+	asked := make(chan []string, 1)
+	go func() { asked <- metrics(t, tel, "waymark_ready") }()
+	select {
+	case lines := <-asked:
+		require.Equal(t, []string{`waymark_ready{check="landscape"} 0`, `waymark_ready{check="temporal"} 1`}, lines)
+	case <-time.After(time.Minute):
+		t.Fatal("who asks for metrics waits for the answer, and the answer waits for who asks")
+	}
+	require.NoError(t, tel.Stop(t.Context()))
 }
