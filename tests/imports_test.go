@@ -131,7 +131,7 @@ var allowed = map[string][]string{
 	},
 	"internal/temporal/cluster": {"internal/temporal/beat"},
 	"internal/temporal/embedded": {
-		"internal/defect", "internal/processors", "internal/sqlitefile", "internal/temporal/beat",
+		"internal/defect", "internal/freeport", "internal/processors", "internal/sqlitefile", "internal/temporal/beat",
 	},
 	"landscape/migration": {},
 	"landscape/pgstore": {
@@ -278,10 +278,12 @@ var allowed = map[string][]string{
 		"landscape", "payload", "tests/storages",
 	},
 	"tests/serving": {
-		"client", "client/local", "internal/temporal/embedded", "landscape", "landscape/sqlitestore", "pipeline",
-		"workflows", "tests/fixtures", "tests/held", "tests/issuer", "tests/manual", "tests/programs", "tests/system",
+		"client", "client/local", "internal/freeport", "internal/temporal/embedded", "landscape",
+		"landscape/sqlitestore", "pipeline", "workflows", "tests/fixtures", "tests/held", "tests/issuer",
+		"tests/manual", "tests/programs", "tests/system",
 	},
 
+	"tests/services":         {"internal/freeport"},
 	"tests/services/buckets": {"tests/services"},
 	"tests/services/pg":      {"tests/services"},
 	"tests/storages": {

@@ -3,7 +3,6 @@ package crash
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/freeport"
 	"waymark/tests/sample"
 )
 
@@ -112,7 +112,7 @@ func untilAccepted(ctx context.Context, requests int, next func(i int) (*http.Re
 // freeAddress is an address of this machine at which nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := freeport.Listen(0)
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
 	return listener.Addr().String()

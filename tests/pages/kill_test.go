@@ -2,7 +2,6 @@ package pages_test
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client/local"
+	"waymark/internal/freeport"
 	"waymark/tests/browser"
 	"waymark/tests/sample"
 	"waymark/tests/serving"
@@ -36,7 +36,7 @@ chunk: {rows: 10}
 sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int}}}}
 sinks: {out: {csv: {path: out/out.csv}}}
 `), 0o600))
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := freeport.Listen(0)
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())

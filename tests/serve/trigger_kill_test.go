@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"waymark/client/local"
+	"waymark/internal/freeport"
 	"waymark/tests/programs"
 	"waymark/tests/sample"
 	"waymark/tests/services/buckets"
@@ -98,7 +99,7 @@ type arriving struct {
 
 func newArriving(t *testing.T) *arriving {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := freeport.Listen(0)
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/internal/freeport"
 )
 
 // folderPrefix begins the name of every folder that this package makes. The number of the process follows.
@@ -170,7 +172,7 @@ func Start(cmd *exec.Cmd) (done <-chan struct{}, err error) {
 
 // FreeAddress returns an address of this machine on which nobody listened a moment ago.
 func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := freeport.Listen(0)
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"waymark/client/local"
+	"waymark/internal/freeport"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
@@ -89,7 +89,7 @@ func begin(t *testing.T, folder string, flags ...string) *Server {
 	t.Helper()
 	binary, err := programs.Waymark()
 	require.NoError(t, err)
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := freeport.Listen(0)
 	require.NoError(t, err)
 	s := &Server{Folder: folder, Pages: listener.Addr().String(), Log: new(Log), Out: new(Log)}
 	require.NoError(t, listener.Close())

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -274,17 +273,14 @@ func TestAProcessRunsWhatIsDeployed(t *testing.T) {
 func TestAProcessWaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	s := &site{folder: t.TempDir()}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address, is := listener.Addr().(*net.TCPAddr)
-	require.True(t, is)
-	require.NoError(t, listener.Close())
-	c := s.config(address.String())
+	port := freePort(t)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	c := s.config(address)
 	c.Pipelines = ""
 	p := begin(t, c, daemon.Program{}, nil)
 	pages := p.said(t, "listening")["address"]
 	why := p.said(t, "waiting for temporal")["error"]
-	require.Contains(t, why, address.String())
+	require.Contains(t, why, address)
 	require.Contains(t, why, "nobody listens there")
 	code, text := get(t, pages, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
@@ -292,7 +288,7 @@ func TestAProcessWaitsForTemporal(t *testing.T) {
 	code, _ = get(t, pages, "/healthz")
 	require.Equal(t, http.StatusOK, code, "waiting is no reason to be killed")
 
-	s.start(t, embedded.Options{Port: address.Port})
+	s.start(t, embedded.Options{Port: port})
 	p.said(t, "working")
 	code, text = get(t, pages, "/readyz")
 	require.Equal(t, http.StatusOK, code, text)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/freeport"
 	"waymark/tests/programs"
 )
 
@@ -151,9 +152,9 @@ func environ(home string, variables map[string]string) []string {
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := freeport.Listen(0)
 	require.NoError(t, err)
-	defer listener.Close()
+	defer func() { require.NoError(t, listener.Close()) }()
 	address, is := listener.Addr().(*net.TCPAddr)
 	require.True(t, is)
 	return address.Port

@@ -10,6 +10,8 @@ import (
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/membership/static"
 	"go.temporal.io/server/common/primitives"
+
+	"waymark/internal/freeport"
 )
 
 // loopback is the only address that the server listens on.
@@ -26,7 +28,7 @@ const (
 type ports map[primitives.ServiceName]int
 
 // choosePorts returns the given port, or a free one if it is 0, for the frontend, and free ones for the other services.
-// The server opens them later: until then somebody else can take one.
+// The server opens them later: until then somebody else who chooses them can take one.
 func choosePorts(forFrontend int) (ports, error) {
 	p := ports{}
 	var listeners []net.Listener
@@ -40,7 +42,7 @@ func choosePorts(forFrontend int) (ports, error) {
 		if service == frontend {
 			port = forFrontend
 		}
-		l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+		l, err := freeport.Listen(port)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return nil, fmt.Errorf("%w: another process listens on %s:%d", ErrPortTaken, loopback, port)
 		}
