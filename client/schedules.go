@@ -42,6 +42,12 @@ type ScheduleOrder struct {
 	Changed bool `json:"changed"` // else it was so already
 }
 
+// ScheduleResumed is what resuming a schedule did.
+type ScheduleResumed struct {
+	ScheduleOrder
+	MadeUp *SlotsAsked `json:"made_up"` // which slots that it missed get a run; nil if none does
+}
+
 // ScheduleChange is a change of a schedule, or a request about its slots, which leaves the schedule as it is.
 type ScheduleChange struct {
 	Schedule string                   `json:"schedule"`
@@ -339,28 +345,30 @@ const (
 	MakeUpAll  MakeUp = "all"
 )
 
-// ResumeSchedule lets a paused schedule begin runs again, and some of those that it missed. One that is not paused stays as it is.
-func (c *Client) ResumeSchedule(ctx context.Context, word string, up MakeUp, by By) (_ ScheduleOrder, made *SlotsAsked, err error) {
+// ResumeSchedule lets a paused schedule begin runs again, and some of those that it missed. One that is not paused
+// stays as it is, and makes nothing up.
+func (c *Client) ResumeSchedule(ctx context.Context, word string, up MakeUp, by By) (did ScheduleResumed, err error) {
 	defer c.edge(ctx, &err)
 	row, err := c.findSchedule(ctx, word)
 	if err == nil {
 		err = slots.RecordDue(ctx, c.log, row.ID, time.Now())
 	}
 	if err != nil {
-		return ScheduleOrder{}, nil, err
+		return did, err
 	}
-	done, err := c.changeSchedule(ctx, row.ID, by, func(next *landscape.Schedule, now landscape.Micros) (bool, error) {
+	resume := func(next *landscape.Schedule, now landscape.Micros) (bool, error) {
 		if !next.PausedAt(now) {
 			return false, nil
 		}
 		next.Action, next.Paused, next.Until = landscape.ResumeSchedule, false, 0
 		return true, nil
-	})
-	if err != nil || !done.Changed || up == MakeUpNone || up == "" {
-		return done, nil, err
 	}
-	made, err = c.makeUp(ctx, done.row, up, by)
-	return done, made, err
+	did.ScheduleOrder, err = c.changeSchedule(ctx, row.ID, by, resume)
+	if err != nil || !did.Changed || up == MakeUpNone || up == "" {
+		return did, err
+	}
+	did.MadeUp, err = c.makeUp(ctx, did.row, up, by)
+	return did, err
 }
 
 // removed says why a schedule is not there any more.

@@ -93,8 +93,11 @@ func (c *Client) PauseSchedule(ctx context.Context, id string, r PauseScheduleRe
 }
 
 // ResumeSchedule lets a paused schedule begin runs again. It is sent once if slots are to be made up.
-func (c *Client) ResumeSchedule(ctx context.Context, id string, r ResumeScheduleRequest) (client.ScheduleOrder, error) {
-	return ask[client.ScheduleOrder](ctx, c, post(schedulePath(id)+"/resume", "", r, r.MakeUp == "" || r.MakeUp == string(client.MakeUpNone)))
+func (c *Client) ResumeSchedule(
+	ctx context.Context, id string, r ResumeScheduleRequest,
+) (client.ScheduleResumed, error) {
+	again := r.MakeUp == "" || r.MakeUp == string(client.MakeUpNone)
+	return ask[client.ScheduleResumed](ctx, c, post(schedulePath(id)+"/resume", "", r, again))
 }
 
 // RunSlot runs a slot that has no run, or whose last one failed. It is sent once.

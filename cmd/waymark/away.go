@@ -290,12 +290,13 @@ func (r *away) PauseSchedule(ctx context.Context, id string, until time.Time, by
 	return r.Client.PauseSchedule(ctx, id, asked)
 }
 
-func (r *away) ResumeSchedule(ctx context.Context, id string, _ client.MakeUp, by client.By) (client.ScheduleOrder, *client.SlotsAsked, error) {
+func (r *away) ResumeSchedule(
+	ctx context.Context, id string, up client.MakeUp, by client.By,
+) (client.ScheduleResumed, error) {
 	if err := whyGiven(by.Why); err != nil {
-		return client.ScheduleOrder{}, nil, err
+		return client.ScheduleResumed{}, err
 	}
-	done, err := r.Client.ResumeSchedule(ctx, id, remote.ResumeScheduleRequest{Why: by.Why})
-	return done, nil, err
+	return r.Client.ResumeSchedule(ctx, id, remote.ResumeScheduleRequest{Why: by.Why, MakeUp: string(up)})
 }
 
 // TriggerID returns the id of the trigger that word means among those that the server has.

@@ -78,7 +78,7 @@ type deployments interface {
 	ScheduleID(ctx context.Context, environment, word string) (string, error)
 	ScheduleGrid(ctx context.Context, id, from, to string) (*client.Grid, error)
 	PauseSchedule(ctx context.Context, id string, until time.Time, by client.By) (client.ScheduleOrder, error)
-	ResumeSchedule(ctx context.Context, id string, up client.MakeUp, by client.By) (client.ScheduleOrder, *client.SlotsAsked, error)
+	ResumeSchedule(ctx context.Context, id string, up client.MakeUp, by client.By) (client.ScheduleResumed, error)
 	Promote(ctx context.Context, r client.RedeployRequest) (*client.Redeployed, error)
 	Rollback(ctx context.Context, r client.RedeployRequest) (*client.Redeployed, error)
 	Retire(ctx context.Context, r client.RedeployRequest) (*client.Redeployed, error)

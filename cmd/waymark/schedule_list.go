@@ -154,12 +154,6 @@ meanwhile are missed, and the reason is recorded; resume --make-up, or backfill,
 	return cmd
 }
 
-// resumed is what resuming a schedule did.
-type resumed struct {
-	client.ScheduleOrder
-	MadeUp *client.SlotsAsked `json:"made_up"` // null if nothing is
-}
-
 func (a *app) scheduleResumeCommand() *cobra.Command {
 	var why, up string
 	cmd := &cobra.Command{
@@ -175,15 +169,17 @@ func (a *app) scheduleResumeCommand() *cobra.Command {
 				return wrongUsef("--make-up %s: write all, last or none", up)
 			}
 			return a.askSchedule(cmd, args[0], func(home record, id string) error {
-				s, made, err := home.ResumeSchedule(cmd.Context(), id, client.MakeUp(up), a.by(why))
+				did, err := home.ResumeSchedule(cmd.Context(), id, client.MakeUp(up), a.by(why))
 				if err != nil {
 					return err
 				}
-				return a.print(resumed{s, made}, func(w io.Writer) error {
-					if _, err := fmt.Fprintf(w, "schedule %s is resumed%s; next: slot %s at %s\n", s.ID, already(s.Changed), s.NextSlot, zoned(s.Next, s.Zone)); err != nil || made == nil {
+				return a.print(did, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "schedule %s is resumed%s; next: slot %s at %s\n",
+						did.ID, already(did.Changed), did.NextSlot, zoned(did.Next, did.Zone))
+					if err != nil || did.MadeUp == nil {
 						return err
 					}
-					return writeAsked(w, made)
+					return writeAsked(w, did.MadeUp)
 				})
 			})
 		},

@@ -109,6 +109,15 @@ func withoutSlotValues(slot *client.ScheduledSlot) {
 	}
 }
 
+// withoutSlotsValues does so for the slots of a request.
+func withoutSlotsValues(asked *client.SlotsAsked) {
+	for _, slots := range [][]client.ScheduledSlot{asked.Slots, asked.Others} {
+		for i := range slots {
+			withoutSlotValues(&slots[i])
+		}
+	}
+}
+
 func pauseSchedule(c *call) (any, error) {
 	asked, word, err := orderingSchedule(c, func(r *remote.PauseScheduleRequest) string { return r.Why })
 	if err != nil {
@@ -132,8 +141,11 @@ func resumeSchedule(c *call) (any, error) {
 	if up != client.MakeUpNone && up != client.MakeUpLast && up != client.MakeUpAll {
 		return nil, faulty("/make_up", "choose among none, last, all")
 	}
-	done, _, err := c.server.Home.ResumeSchedule(c.Context(), word, up, c.by(asked.Why))
-	return done, err
+	did, err := c.server.Home.ResumeSchedule(c.Context(), word, up, c.by(asked.Why))
+	if err == nil && did.MadeUp != nil {
+		withoutSlotsValues(did.MadeUp)
+	}
+	return did, err
 }
 
 func runSlot(c *call) (any, error) {
@@ -150,11 +162,7 @@ func runSlot(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, slots := range [][]client.ScheduledSlot{done.Slots, done.Others} {
-		for i := range slots {
-			withoutSlotValues(&slots[i])
-		}
-	}
+	withoutSlotsValues(done)
 	return done, nil
 }
 

@@ -229,7 +229,8 @@ func table() []route {
 		},
 		{
 			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/resume", scope: order, about: "Let a paused schedule begin runs again, and of the slots that it missed none, the last or all",
-			body: remote.ResumeScheduleRequest{}, answer: client.ScheduleOrder{}, status: http.StatusOK, handle: resumeSchedule,
+			body: remote.ResumeScheduleRequest{}, answer: client.ScheduleResumed{}, status: http.StatusOK,
+			handle: resumeSchedule,
 		},
 		{
 			method: http.MethodPost, path: "/v1/schedules/{environment}/{pipeline}/{schedule}/run", scope: order, about: "Run a slot that has no run, or whose last one failed",

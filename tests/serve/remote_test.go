@@ -367,6 +367,7 @@ func (h *house) sameOrders(t *testing.T) {
 	h.Waymark(t, "schedule", "resume", "daily", "--why", "undo")
 	require.Equal(t, here, h.command(t, true, pause...))
 	require.Contains(t, h.command(t, false, "schedule", "list").out, "2099-12-01")
+	h.makesUp(t)
 	for _, words := range []string{"run --pipeline deployed --run-id RUN", "run --pipeline deployed --param least=2 --why test", "run --pipeline deployed --param nope=2", "run --pipeline nope", "run --pipeline deployed@7"} {
 		for _, more := range []string{"", " --json"} {
 			here := h.command(t, false, strings.Fields(strings.ReplaceAll(words, "RUN", "here"+strings.TrimSpace(more))+more)...)
@@ -392,6 +393,37 @@ func (h *house) sameOrders(t *testing.T) {
 		require.Equal(t, h.unnamed(here.out), h.unnamed(away.out), words)
 		require.Equal(t, h.unnamed(here.err), h.unnamed(away.err), words)
 	}
+}
+
+const beats = `
+name: beats
+sources: {in: {csv: {path: FOLDER/in.csv}, schema: {fields: {id: int, kind: string}}}}
+sinks: {out: {csv: {path: FOLDER/out/beats.csv, overwrite: true}}}
+schedules: {beat: {every: 1s}}
+`
+
+// makesUp resumes a schedule that missed slots meanwhile, in the house and away from it.
+func (h *house) makesUp(t *testing.T) {
+	document := strings.ReplaceAll(beats, "FOLDER", h.Folder)
+	require.NoError(t, os.WriteFile(filepath.Join(h.Folder, "beats.yaml"), []byte(document), 0o600))
+	h.Waymark(t, "deploy", "beats.yaml", "--allow-path", h.Folder)
+	missed := func() int {
+		return strings.Count(h.command(t, false, "schedule", "grid", "beat", "--json").out, `"missed"`)
+	}
+	for _, away := range []bool{false, true} {
+		h.Waymark(t, "schedule", "pause", "beat", "--why", "a test")
+		before := missed()
+		require.Eventually(t, func() bool { return missed() > before }, patience, 100*time.Millisecond)
+		did := h.command(t, away, "schedule", "resume", "beat", "--make-up", "last", "--why", "x", "--json")
+		require.Equal(t, 0, did.code, did.err)
+		var told client.ScheduleResumed
+		require.NoError(t, json.Unmarshal([]byte(did.out), &told))
+		require.True(t, told.Changed)
+		require.NotNil(t, told.MadeUp, did.out)
+		require.Len(t, told.MadeUp.Slots, 1)
+		require.NotEmpty(t, told.MadeUp.Request)
+	}
+	h.Waymark(t, "schedule", "pause", "beat", "--why", "a test")
 }
 
 var (
