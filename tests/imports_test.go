@@ -58,8 +58,8 @@ var allowed = map[string][]string{
 	"payload/payloadtest":    {"payload"},
 	"internal/settings":      {"pipeline"},
 	"worker/storage": {
-		"audit/archive", "landscape", "landscape/inhand", "landscape/pgstore", "payload", "payload/cache", "payload/fsstore",
-		"payload/s3store",
+		"audit/archive", "internal/failpoint", "landscape", "landscape/inhand", "landscape/pgstore", "payload",
+		"payload/cache", "payload/fsstore", "payload/s3store",
 	},
 	"worker/telemetry": {
 		"internal/defect", "activities/resumepoint", "activities", "audit/evidence", "landscape", "pipeline", "worker/spans",

@@ -117,7 +117,7 @@ func TestSettingsOfThePagesAreAccepted(t *testing.T) {
 // ofNoFlag are the variables that belong to no flag of a server, after WAYMARK_.
 var ofNoFlag = []string{
 	"TOKEN", "SETTINGS", "FINGERPRINT_KEY", "CODEC_KEYS", "DOCUMENT_ACCESS_KEY_ID", "DOCUMENT_SECRET_ACCESS_KEY",
-	"DOCUMENT_SESSION_TOKEN", "FAILPOINTS", "FAILPOINT_LOG", "FAILPOINT_SPLIT", "HEARTBEAT",
+	"DOCUMENT_SESSION_TOKEN", "FAILPOINTS", "FAILPOINT_CLOCK", "FAILPOINT_LOG", "FAILPOINT_SPLIT", "HEARTBEAT",
 }
 
 // isSettings reports whether a text has nothing but settings: each key is a flag, and has a mapping only if that takes

@@ -17,11 +17,13 @@ var Enabled = armed != ""
 
 // Environment variables of an armed build. The first holds the plan. The second names a file to which every moment appends
 // a line, `name n`, before anything happens there, so that the file tells of the moment that killed the process. The third
-// is the size of a run's sources, in bytes, from which the run is split: small inputs take the way of large ones.
+// is the size of a run's sources, in bytes, from which the run is split: small inputs take the way of large ones. The
+// fourth is by how much the process's clock is wrong, such as -1h.
 const (
 	PlanVariable  = "WAYMARK_FAILPOINTS"
 	LogVariable   = "WAYMARK_FAILPOINT_LOG"
 	SplitVariable = "WAYMARK_FAILPOINT_SPLIT"
+	ClockVariable = "WAYMARK_FAILPOINT_CLOCK"
 )
 
 // active is what the environment said when the process began; nil in a normal build.
@@ -35,6 +37,11 @@ func fromEnvironment() *moments {
 	if text := os.Getenv(SplitVariable); err == nil && text != "" {
 		if m.split, err = strconv.ParseInt(text, 10, 64); err != nil || m.split < 1 {
 			err = fmt.Errorf("%s: write a number of bytes, 1 or more, not %q", SplitVariable, text)
+		}
+	}
+	if text := os.Getenv(ClockVariable); err == nil && text != "" {
+		if m.wrong, err = time.ParseDuration(text); err != nil {
+			err = fmt.Errorf("%s: write by how much the clock is wrong, such as -1h, not %q", ClockVariable, text)
 		}
 	}
 	if err != nil {
@@ -76,6 +83,15 @@ func Split() int64 {
 	return active.split
 }
 
+// Clock returns the clock by which the process records; nil, for that of the machine, in a normal build, and without
+// ClockVariable.
+func Clock() func() time.Time {
+	if active == nil || active.wrong == 0 {
+		return nil
+	}
+	return func() time.Time { return time.Now().Add(active.wrong) }
+}
+
 // Goroutine is where a plan can have a goroutine panic: goroutine.WHERE. It is not a moment, for nothing has been made:
 // it is counted and logged only if the plan names it.
 func Goroutine(where string) {
@@ -90,7 +106,8 @@ func Goroutine(where string) {
 // moments counts the moments of a process. It is safe for concurrent use.
 type moments struct {
 	plan  map[string][]Point
-	split int64 // see Split
+	split int64         // see Split
+	wrong time.Duration // see Clock
 
 	mu    sync.Mutex
 	count map[string]int64

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if n := Split(); n != 0 {
 		fmt.Println("split from", n)
 	}
+	if now := Clock(); now != nil {
+		fmt.Println("wrong by", time.Until(now()).Round(time.Minute))
+	}
 }
 
 // process returns a process of an armed build that comes to the moments first, second twice, third, and the write of
@@ -64,11 +67,22 @@ func TestAnArmedBuildSplitsRunsOfAnySize(t *testing.T) {
 	}
 }
 
+func TestTheClockOfAnArmedBuildMayBeWrong(t *testing.T) {
+	for text, says := range map[string]string{
+		"": "10\n", "-1h": "10\nwrong by -1h0m0s\n", "90m": "wrong by 1h30m0s", "an hour": `such as -1h, not "an hour"`,
+	} {
+		command := process(t, "", "")
+		command.Env = append(command.Env, ClockVariable+"="+text)
+		output, _ := command.CombinedOutput() // its words tell
+		require.Contains(t, string(output), says)
+	}
+}
+
 func TestANormalBuildObeysNoEnvironment(t *testing.T) {
 	require.False(t, Enabled)
 	log := filepath.Join(t.TempDir(), "log")
 	command := process(t, "first=kill;second=error;write=short:0;no plan", log)
-	command.Env = append(command.Env, child+"=normal", SplitVariable+"=1")
+	command.Env = append(command.Env, child+"=normal", SplitVariable+"=1", ClockVariable+"=1h")
 	output, err := command.CombinedOutput()
 	require.NoError(t, err)
 	require.Equal(t, "10\n", string(output))

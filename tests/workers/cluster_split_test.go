@@ -36,10 +36,11 @@ type helper struct {
 // surveys, or to another one.
 type disturbance struct {
 	name    string
-	begin   func(s *shared, of *helper)
+	begin   func(s *shared, of *helper) // nil: nothing
 	after   func(s *shared, of *helper) // the run has ended; nil: nothing
 	reader  bool
-	resumed bool // it ends the run, which is resumed
+	resumed bool   // it ends the run, which is resumed
+	clock   string // by how much the clock of the worker that was started last is wrong, from the beginning
 }
 
 var disturbances = []disturbance{
@@ -63,11 +64,13 @@ var disturbances = []disturbance{
 		for _, h := range s.working {
 			h.kill()
 		}
-		s.working = s.helpers("others")
+		s.working = s.helpers("others", "")
 	}},
 	{name: "the workflow is terminated, and the run resumed", resumed: true, begin: func(s *shared, _ *helper) {
 		require.NoError(s.t, s.temporal.TerminateWorkflow(s.t.Context(), workflows.WorkflowID(s.run), "", "a test"))
 	}},
+	{name: "a clock is an hour slow", clock: "-1h"},
+	{name: "a clock is an hour fast", clock: "1h"},
 	{name: "the bucket answers 503", begin: (*shared).unavailable},
 	{name: "Postgres is killed", begin: func(s *shared, _ *helper) {
 		s.postgres.Kill()
@@ -84,7 +87,7 @@ func TestASplitRunIsDisturbed(t *testing.T) {
 	s.put("in/orders.csv", input(*rows))
 	s.document(strings.Replace(clusterOrders, "params:", fmt.Sprintf("chunk: {rows: %d}\nparams:", *rows/150), 1))
 	s.serveBucket()
-	helpers := s.helpers("calm")
+	helpers := s.helpers("calm", "")
 	calm := s.begin("calm")
 	calmRun := s.end(calm)
 	want := s.result(calm.Run, "calm")
@@ -96,12 +99,14 @@ func TestASplitRunIsDisturbed(t *testing.T) {
 			defer func(outer testing.TB) { s.t = outer }(s.t)
 			s.t = t
 			out := fmt.Sprintf("rough_%d", i)
-			s.working = s.helpers(out)
+			s.working = s.helpers(out, d.clock)
 			rough := s.begin(out)
 			s.run = rough.Run
 			s.reached(rough.Run, *rows/5)
 			of := s.choose(rough, d.reader)
-			d.begin(s, of)
+			if d.begin != nil {
+				d.begin(s, of)
+			}
 			if d.resumed {
 				_, err := system.End(t, rough)
 				require.Error(t, err)
@@ -146,8 +151,8 @@ func (s *shared) serveBucket() {
 	s.front, s.sick = server.Listener.Addr().String(), sick
 }
 
-// helpers starts three workers.
-func (s *shared) helpers(of string) []*helper {
+// helpers starts three workers. The clock of the last one is wrong by so much; empty for not.
+func (s *shared) helpers(of, wrong string) []*helper {
 	s.t.Helper()
 	var all []*helper
 	for i := range 3 {
@@ -159,6 +164,9 @@ func (s *shared) helpers(of string) []*helper {
 			s.bucket.Address(), h.bucket.Address())
 		environment["WAYMARK_SECRET_GOODS_DSN"] = s.goods.DSN() // part of the plan: the same for all
 		environment[failpoint.SplitVariable] = "1"
+		if i == 2 {
+			environment[failpoint.ClockVariable] = wrong
+		}
 		h.process = s.launch(fmt.Sprintf("%s-%d", of, i), environment, s.program(s.build))
 		all = append(all, h)
 	}

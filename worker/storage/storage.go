@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"waymark/audit/archive"
+	"waymark/internal/failpoint"
 	"waymark/landscape"
 	"waymark/landscape/inhand"
 	"waymark/landscape/pgstore"
@@ -148,6 +149,9 @@ func OpenLandscape(ctx context.Context, o Options) (*Storage, error) {
 	driver, place, err := open(ctx, ref, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Clock == nil {
+		o.Clock = failpoint.Clock()
 	}
 	archived := archive.NewLibrary()
 	opened := &Storage{Place: place, Log: landscape.New(inhand.New(driver), o.Clock).Opening(archived.Open), close: []func() error{driver.Close, archived.Close}}
