@@ -219,14 +219,21 @@ func noteOf(s *client.ScheduledSlot, of *client.Schedule, last string) string {
 		which += ".." + last
 	}
 	about := fmt.Sprintf("%s %s", markOf(s), which)
+	gone := of.Removed || of.Deleted // then nobody begins runs of it any more
 	switch s.State {
 	case client.SlotState(landscape.SlotFailed):
 		next := fmt.Sprintf("waymark schedule retry %s --slot %s", of.ID, which)
-		if s.Due.Time().After(time.Now()) {
+		switch {
+		case gone:
+			next = "waymark status " + s.Run
+		case s.Due.Time().After(time.Now()):
 			next = "the schedule starts another run when the slot is due, at " + zoned(s.Due, of.Zone)
 		}
 		return fmt.Sprintf("%s  run %s: %s: %s\n", about, s.Run, cmp.Or(reason, string(s.Status)), next)
 	case client.SlotState(landscape.SlotMissed):
+		if gone {
+			return fmt.Sprintf("%s  missed: %s\n", about, reason)
+		}
 		return fmt.Sprintf("%s  missed: %s: waymark schedule backfill %s %s\n", about, reason, of.ID, which)
 	case client.SlotState(landscape.SlotDone):
 		if reason != "" {
