@@ -116,15 +116,16 @@ func (a *Activities) recordPassage(ctx context.Context, r *run, key landscape.Ch
 	ctx, turn := r.share.Beside(ctx)
 	defer turn.End()
 	passage := recompute.PassageOf(r.plan, r.id, key.Source, key.Chunk, in.Chunk, result)
-	passage.Started, passage.Finished = span(started, time.Now())
+	passage.Started, passage.Finished = span(a.log.Now(), time.Since(started))
 	passage.Attempt, passage.Worker = int64(activity.GetInfo(ctx).Attempt), a.worker
 	return a.log.RecordSealed(ctx, passage, recompute.RecordsOf(in))
 }
 
-// span returns the times at which work began and ended. The end is the beginning plus the duration by the monotonic
-// clock, so setting the clock while the work runs changes neither, and the end never precedes the beginning.
-func span(began, ended time.Time) (landscape.Micros, landscape.Micros) {
-	return landscape.MicrosOf(began), landscape.MicrosOf(began.Add(max(0, ended.Sub(began))))
+// span returns the times at which work began and ended, by the landscape's clock. The beginning is the end less the
+// duration by the monotonic clock: setting the clock while the work runs does not change that, nor puts the beginning
+// after the end.
+func span(ended landscape.Micros, took time.Duration) (from, to landscape.Micros) {
+	return ended - landscape.Micros(max(0, took.Microseconds())), ended
 }
 
 // compute runs the engine over a chunk that went through the steps: it gives what it gave then.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"waymark/client"
@@ -118,6 +119,7 @@ func TestASplitRunIsDisturbed(t *testing.T) {
 			}
 			require.Equal(t, calmRun.Rows, roughRun.Rows)
 			require.Equal(t, want, s.result(rough.Run, out))
+			require.Equal(t, d.clock != "", s.hasStrangeTimes(rough.Run))
 			s.verify(rough.Run)
 			endHelpers(s.working)
 		})
@@ -196,6 +198,18 @@ func (s *shared) choose(run *client.Execution, reader bool) *helper {
 	}
 	require.Fail(s.t, "nobody reads", "%s", queue)
 	return nil
+}
+
+// hasStrangeTimes reports whether a chunk went through the steps long ago, or is yet to, by its record.
+func (s *shared) hasStrangeTimes(run string) bool {
+	s.t.Helper()
+	db, err := pgx.Connect(s.t.Context(), s.record.DSN())
+	require.NoError(s.t, err)
+	defer func() { require.NoError(s.t, db.Close(background())) }()
+	var strange bool
+	require.NoError(s.t, db.QueryRow(s.t.Context(), `select exists (select from waymark.passages where run_id = $1
+		and abs(finished_us / 1e6 - extract(epoch from now())) > 1800)`, run).Scan(&strange))
+	return strange
 }
 
 func (s *shared) kill(of *helper) { of.kill() }
