@@ -219,7 +219,7 @@ func noteOf(s *client.ScheduledSlot, of *client.Schedule, last string) string {
 		which += ".." + last
 	}
 	about := fmt.Sprintf("%s %s", markOf(s), which)
-	gone := of.Removed || of.Deleted // then nobody begins runs of it any more
+	gone := of.Removed || of.Deleted // it gets no runs any more
 	switch s.State {
 	case client.SlotState(landscape.SlotFailed):
 		next := fmt.Sprintf("waymark schedule retry %s --slot %s", of.ID, which)

@@ -17,7 +17,7 @@ const (
 	after = 32_768
 )
 
-// attempts is how many ports Listen tries: if half of them were taken, all of so many would be once in 10¹⁰ times.
+// attempts is how many ports Listen tries. Even if half of all ports were taken, it would fail once in 10¹⁰ calls.
 const attempts = 33
 
 // Listen listens on a port of the loopback; 0 stands for one that was free. The error is syscall.EADDRINUSE if another

@@ -402,7 +402,7 @@ sinks: {out: {csv: {path: FOLDER/out/beats.csv, overwrite: true}}}
 schedules: {beat: {every: 1s}}
 `
 
-// makesUp resumes a schedule that missed slots meanwhile, in the house and away from it.
+// makesUp pauses a schedule until it misses slots, and resumes it: once beside the record, and once over the API.
 func (h *house) makesUp(t *testing.T) {
 	document := strings.ReplaceAll(beats, "FOLDER", h.Folder)
 	require.NoError(t, os.WriteFile(filepath.Join(h.Folder, "beats.yaml"), []byte(document), 0o600))

@@ -28,7 +28,7 @@ const (
 type ports map[primitives.ServiceName]int
 
 // choosePorts returns the given port, or a free one if it is 0, for the frontend, and free ones for the other services.
-// The server opens them later: until then somebody else who chooses them can take one.
+// The server opens them later; until then another process can take one that it chose as well.
 func choosePorts(forFrontend int) (ports, error) {
 	p := ports{}
 	var listeners []net.Listener
