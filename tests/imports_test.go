@@ -278,9 +278,9 @@ var allowed = map[string][]string{
 		"landscape", "payload", "tests/storages",
 	},
 	"tests/serving": {
-		"client", "client/local", "internal/freeport", "internal/temporal/embedded", "landscape",
+		"client", "client/local", "internal/temporal/embedded", "landscape",
 		"landscape/sqlitestore", "pipeline", "workflows", "tests/fixtures", "tests/held", "tests/issuer",
-		"tests/manual", "tests/programs", "tests/system",
+		"tests/manual", "tests/programs", "tests/services", "tests/system",
 	},
 
 	"tests/services":         {"internal/freeport"},

@@ -1,4 +1,4 @@
-package freeport
+package freeport_test
 
 import (
 	"net"
@@ -8,13 +8,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"waymark/internal/freeport"
+	"waymark/tests/services"
 )
 
 // TestNobodyGetsTheseUnasked compares with what this system gives to those who ask for any port.
 func TestNobodyGetsTheseUnasked(t *testing.T) {
 	seen := map[int]bool{}
 	for range 50 {
-		l, err := Listen(0)
+		l, err := freeport.Listen(0)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, l.Close()) })
 		at, is := l.Addr().(*net.TCPAddr)
@@ -25,7 +28,7 @@ func TestNobodyGetsTheseUnasked(t *testing.T) {
 	}
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
-		t.Skip("this system does not say what it gives: ", err)
+		services.Missing(t, "/proc/sys/net/ipv4/ip_local_port_range", "run this on Linux with /proc mounted")
 	}
 	from, err := strconv.Atoi(strings.Fields(string(text))[0])
 	require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/internal/freeport"
 	"waymark/tests/sample"
+	"waymark/tests/services"
 )
 
 // Whatever a server was about to do for what was posted to it when it was killed: who repeats until it is answered finds each delivery in one complete run.
@@ -112,8 +112,7 @@ func untilAccepted(ctx context.Context, requests int, next func(i int) (*http.Re
 // freeAddress is an address of this machine at which nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := freeport.Listen(0)
+	address, err := services.FreeAddress()
 	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	return listener.Addr().String()
+	return address
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/client/local"
-	"waymark/internal/freeport"
 	"waymark/tests/browser"
 	"waymark/tests/sample"
+	"waymark/tests/services"
 	"waymark/tests/serving"
 )
 
@@ -36,10 +36,8 @@ chunk: {rows: 10}
 sources: {in: {csv: {path: in.csv}, schema: {fields: {id: int}}}}
 sinks: {out: {csv: {path: out/out.csv}}}
 `), 0o600))
-	listener, err := freeport.Listen(0)
+	address, err := services.FreeAddress()
 	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
 	s := serving.Start(t, folder, "--api", address)
 	token := strings.TrimSpace(s.Waymark(t, "access", "grant", "ann", "--why", "a test", "--role", "auditor,operator"))
 	s.Waymark(t, "run", "slow.yaml", "--run-id", "watched", "--detach")

@@ -21,9 +21,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"waymark/client/local"
-	"waymark/internal/freeport"
 	"waymark/tests/programs"
 	"waymark/tests/sample"
+	"waymark/tests/services"
 	"waymark/tests/services/buckets"
 	"waymark/tests/services/pg"
 	"waymark/tests/serving"
@@ -99,11 +99,10 @@ type arriving struct {
 
 func newArriving(t *testing.T) *arriving {
 	t.Helper()
-	listener, err := freeport.Listen(0)
+	address, err := services.FreeAddress()
 	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(listener.Addr().String())
+	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	require.NoError(t, listener.Close())
 	a := &arriving{T: t, folder: t.TempDir(), port: port, last: "out", env: os.Environ(), processes: map[string]*exec.Cmd{}, logs: map[string]*serving.Log{}}
 	a.flags = []string{"--allow-path", a.folder}
 	require.NoError(t, os.Mkdir(filepath.Join(a.folder, "in"), 0o700))

@@ -19,7 +19,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"waymark/client/local"
-	"waymark/internal/freeport"
 	"waymark/internal/temporal/embedded"
 	"waymark/landscape"
 	"waymark/landscape/sqlitestore"
@@ -27,6 +26,7 @@ import (
 	"waymark/tests/fixtures"
 	"waymark/tests/held"
 	"waymark/tests/programs"
+	"waymark/tests/services"
 	"waymark/tests/system"
 	"waymark/workflows"
 )
@@ -89,10 +89,9 @@ func begin(t *testing.T, folder string, flags ...string) *Server {
 	t.Helper()
 	binary, err := programs.Waymark()
 	require.NoError(t, err)
-	listener, err := freeport.Listen(0)
+	address, err := services.FreeAddress()
 	require.NoError(t, err)
-	s := &Server{Folder: folder, Pages: listener.Addr().String(), Log: new(Log), Out: new(Log)}
-	require.NoError(t, listener.Close())
+	s := &Server{Folder: folder, Pages: address, Log: new(Log), Out: new(Log)}
 	args := append([]string{"serve", ".", "--port", "0", "--http", "off", "--api", "off", "--pages", s.Pages}, flags...)
 	s.Command = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
 	s.Command.Dir, s.Command.Stdout, s.Command.Stderr = folder, io.MultiWriter(s.Out, s.Log), s.Log
